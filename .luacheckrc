@@ -1,0 +1,4 @@
+-- Settings for the expanded scripts; `make check` expands and lints them with tools/lint_lua.py.
+std = "lua51"
+read_globals = { "redis", "cjson", "cmsgpack", "struct", "bit", "KEYS", "ARGV" }
+max_line_length = 120

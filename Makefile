@@ -1,0 +1,59 @@
+# Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean venv
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+CODE := src tests tools $(if $(wildcard bench/*.py),bench)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Stamps: an install is repeated only when pyproject.toml changes.
+READY_DEMO := $(VENV)/.ready-demo
+READY_DEV := $(VENV)/.ready-dev
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: $(READY_DEMO) ## run the demo on an embedded server
+	@$(PYTHON) -m groupmq.demo
+
+test: $(READY_DEV) ## run the whole test suite
+	@$(PYTHON) -m pytest tests
+
+check: $(READY_DEV) ## lint, formatting, types, layers, Lua
+	$(VENV)/bin/ruff check $(CODE)
+	$(VENV)/bin/ruff format --check $(CODE)
+	$(VENV)/bin/mypy --strict $(CODE)
+	$(VENV)/bin/lint-imports
+	$(PYTHON) tools/lint_lua.py
+
+bench: $(READY_DEV) ## measure throughput and latency
+	@$(PYTHON) -m bench
+
+clean: ## remove .venv and all caches
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+venv: $(READY_DEV)
+
+$(READY_DEV): pyproject.toml | $(PYTHON)
+	@echo "installing groupmq and its tools into $(VENV)"
+	@$(PYTHON) -m pip install -q -e '.[all,dev]'
+	@touch $(READY_DEMO) $@
+
+$(READY_DEMO): pyproject.toml | $(PYTHON)
+	@echo "installing groupmq into $(VENV)"
+	@$(PYTHON) -m pip install -q -e '.[cli,embedded,uvloop]'
+	@touch $@
+
+# Plain python3 wins if it is new enough; a newer one beside an old python3 is found too.
+$(PYTHON):
+	@for python in python3 python3.11 python3.12 python3.13 python3.14; do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        $$python -m venv --clear $(VENV) && exit 0; \
+	        rm -rf $(VENV); \
+	        echo "could not make a virtual environment (on Debian: apt-get install python3-venv)" >&2; \
+	        exit 1; \
+	    fi; \
+	done; \
+	echo "groupmq needs Python 3.11 or newer; python3 here is: $$(python3 -V 2>&1)" >&2; exit 1

@@ -1,0 +1,1 @@
+"""The benchmark: groupmq beside BullMQ, GroupMQ (Node) and bee-queue on one private server."""

@@ -1,0 +1,122 @@
+"""`python -m bench`: measure, print the table, write bench/results/latest.json and latest.svg."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.metrics import OURS, Samples, judge
+from bench.peers import npm
+from bench.peers.library import Library, ours
+from bench.report import document, svg, text
+from bench.run import SCENARIOS, measure
+from bench.server import ServerUnavailable, private_server
+from bench.settings import QUICK, Settings
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smoke run: small counts, one round")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds (default 3)")
+    parser.add_argument("--jobs", type=int, help="jobs per run at concurrency 100 (default 50,000)")
+    parser.add_argument(
+        "--only", action="append", choices=[scenario.name for scenario in SCENARIOS], help="may be repeated"
+    )
+    parser.add_argument("--no-peers", action="store_true", help="measure groupmq only")
+    parser.add_argument(
+        "--server", choices=["redis", "valkey"], help="default: Redis if installed, else Valkey"
+    )
+    parser.add_argument(
+        "--peers-dir", type=Path, default=npm.default_folder(), help="where npm installs the peers"
+    )
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for latest.json and latest.svg")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target was missed")
+    return parser.parse_args(argv)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    given = {name: getattr(args, name) for name in ("rounds", "jobs") if getattr(args, name) is not None}
+    return dataclasses.replace(QUICK if args.quick else Settings(), **given)
+
+
+def say(message: str) -> None:
+    """Progress goes to stderr, so that stdout holds the table alone."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def libraries_of(args: argparse.Namespace) -> list[Library]:
+    if args.no_peers:
+        return [ours()]
+    try:
+        return [ours(), *npm.install(args.peers_dir)]
+    except npm.PeersUnavailable as error:
+        say(f"without the Node peers, so without ratios to them: {error}")
+        return [ours()]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = parse(argv)
+    try:
+        settings = settings_of(args)
+    except ValueError as error:
+        say(str(error))
+        return 2
+    libraries = libraries_of(args)
+    scenarios = [scenario for scenario in SCENARIOS if not args.only or scenario.name in args.only]
+    environment = {"machine": document.machine(), "node": npm.node_version(), "quick": args.quick}
+    try:
+        with private_server(args.server) as server:
+            environment["server"] = server.describe()
+            samples = measure(server, settings, libraries, scenarios, say)
+    except ServerUnavailable as error:
+        say(str(error))
+        return 3
+    if not samples.values:
+        say("nothing was measured")
+        return 1
+    return report(samples, libraries, settings, environment, args)
+
+
+def report(
+    samples: Samples,
+    libraries: Sequence[Library],
+    settings: Settings,
+    environment: dict[str, object],
+    args: argparse.Namespace,
+) -> int:
+    verdicts = judge(samples)
+    headline = describe(settings, environment)
+    print(headline, end="\n\n")
+    print(text.results(samples, libraries), end="\n\n")
+    if verdicts:
+        print(text.verdicts(verdicts), end="\n\n")
+    args.output.mkdir(parents=True, exist_ok=True)
+    built = document.build(samples, verdicts, libraries, settings, environment)
+    chart = svg.render(samples, verdicts, libraries, headline, (settings.shallow, settings.deep))
+    for name, content in (("latest.json", json.dumps(built, indent=2) + "\n"), ("latest.svg", chart)):
+        (args.output / name).write_text(content)
+        say(f"wrote {args.output / name}")
+    if not any(library == OURS for _, library in samples.values):
+        say("groupmq itself was not measured")
+        return 1
+    return 1 if args.check and not all(verdict.passed for verdict in verdicts) else 0
+
+
+def describe(settings: Settings, environment: dict[str, object]) -> str:
+    machine = document.machine()
+    rounds = "1 round" if settings.rounds == 1 else f"median of {settings.rounds} rounds"
+    quick = "smoke run, " if environment["quick"] else ""
+    return (
+        f"{quick}{environment['server']}, {machine['cores']} cores, one worker process, no-op handlers, "
+        f"20-byte payload, {settings.groups:,} groups, {rounds}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

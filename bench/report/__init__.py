@@ -1,0 +1,1 @@
+"""From samples to the table, the JSON file and the chart."""

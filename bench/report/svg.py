@@ -1,0 +1,190 @@
+"""The chart: a bar panel per figure and the list of targets, as plain SVG without a plotting library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from bench.metrics import OURS, Metric, Samples, Verdict
+from bench.peers.library import Library
+from bench.report.text import number
+
+WIDTH = 1080
+MARGIN = 32
+GUTTER = 24
+HEADER = 108
+COLUMNS = 2
+PANEL_HEAD = 62
+BAR, BAR_GAP, PANEL_FOOT = 18, 9, 14
+LABEL_WIDTH, VALUE_WIDTH = 118, 74
+ROW = 26
+
+COLOURS = {OURS: "#0f766e", "bullmq": "#94a3b8", "groupmq_node": "#94a3b8", "bee_queue": "#cbd5e1"}
+INK, QUIET, LINE, PASS, MISS = "#0f172a", "#64748b", "#e2e8f0", "#15803d", "#b91c1c"
+FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif"
+
+NOT_DRAWN = frozenset({"server_rows"})
+DEPTHS = {
+    "depth_server": "Server time per job, by backlog (µs)",
+    "depth_wall": "Elapsed time per job, by backlog (µs)",
+}
+FOOTNOTE = (
+    "Ratios are groupmq's figure divided by the peer's. Open-source BullMQ and bee-queue have no groups."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    value: float
+    colour: str
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    title: str
+    note: str
+    bars: tuple[Bar, ...]
+
+
+def render(
+    samples: Samples,
+    verdicts: Sequence[Verdict],
+    libraries: Sequence[Library],
+    subtitle: str,
+    backlogs: tuple[int, int],
+) -> str:
+    """The whole chart. `backlogs` are the numbers of waiting jobs that the depth scenario compared."""
+    panels = [*_library_panels(samples, libraries), *_depth_panels(samples, backlogs)]
+    width = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GUTTER) // COLUMNS
+    body: list[str] = []
+    top = HEADER
+    for start in range(0, len(panels), COLUMNS):
+        row = panels[start : start + COLUMNS]
+        height = max(_panel_height(panel) for panel in row)
+        for column, panel in enumerate(row):
+            body += _draw_panel(panel, MARGIN + column * (width + GUTTER), top, width, height)
+        top += height + GUTTER
+    if verdicts:
+        body += _draw_targets(verdicts, top)
+        top += PANEL_HEAD - 12 + ROW * len(verdicts) + PANEL_FOOT + GUTTER
+    height = top - GUTTER + MARGIN
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" font-family="{FONT}" role="img">',
+            "<title>groupmq beside its peers</title>",
+            f'<rect width="{WIDTH}" height="{height}" fill="#f8fafc"/>',
+            _text(MARGIN, 44, "groupmq beside its peers", size=24, weight=700),
+            _text(MARGIN, 68, subtitle, size=13, fill=QUIET),
+            _text(MARGIN, 88, FOOTNOTE, size=13, fill=QUIET),
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _library_panels(samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
+    for metric in samples.metrics():
+        if metric.key in NOT_DRAWN or metric.key.startswith("depth_"):
+            continue
+        bars = []
+        for library in libraries:
+            value = samples.median(metric.key, library.key)
+            if value is not None:
+                mine = library.key == OURS
+                bars.append(Bar(library.title, value, COLOURS.get(library.key, "#94a3b8"), mine))
+        yield Panel(_heading(metric), _comparison(metric, samples, libraries), tuple(bars))
+
+
+def _heading(metric: Metric) -> str:
+    title = metric.title[0].upper() + metric.title[1:]
+    return f"{title} ({metric.unit.replace('us', 'µs')})"
+
+
+def _comparison(metric: Metric, samples: Samples, libraries: Sequence[Library]) -> str:
+    """E.g. `more is better: 2.9x BullMQ, 3.1x GroupMQ (Node)`."""
+    direction = "more is better" if metric.more_is_better else "less is better"
+    ours = samples.median(metric.key, OURS)
+    parts = []
+    for library in libraries:
+        peer = samples.median(metric.key, library.key)
+        if library.key != OURS and ours is not None and peer:
+            parts.append(f"{_times(ours / peer)} {library.title}")
+    return f"{direction}: {', '.join(parts)}" if parts else direction
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2f}x"
+
+
+def _depth_panels(samples: Samples, backlogs: tuple[int, int]) -> Iterator[Panel]:
+    for what, title in DEPTHS.items():
+        values = [samples.median(f"{what}_{depth}", OURS) for depth in ("shallow", "deep")]
+        bars = [
+            Bar(f"{waiting:,} jobs", value, COLOURS[OURS], True)
+            for waiting, value in zip(backlogs, values, strict=True)
+            if value is not None
+        ]
+        if len(bars) == 2:
+            note = f"flat is better: {bars[1].value / bars[0].value:.2f}x with the long backlog"
+            yield Panel(title, note, tuple(bars))
+
+
+def _panel_height(panel: Panel) -> int:
+    return PANEL_HEAD + len(panel.bars) * (BAR + BAR_GAP) - BAR_GAP + PANEL_FOOT
+
+
+def _draw_panel(panel: Panel, left: int, top: int, width: int, height: int) -> Iterator[str]:
+    yield _card(left, top, width, height)
+    yield _text(left + 16, top + 26, panel.title, size=15, weight=600)
+    yield _text(left + 16, top + 45, panel.note, size=12, fill=QUIET)
+    largest = max(bar.value for bar in panel.bars) or 1.0
+    room = width - 32 - LABEL_WIDTH - VALUE_WIDTH
+    for index, bar in enumerate(panel.bars):
+        y = top + PANEL_HEAD + index * (BAR + BAR_GAP)
+        x = left + 16 + LABEL_WIDTH
+        length = max(2.0, room * bar.value / largest)
+        weight = 600 if bar.ours else 400
+        yield _text(x - 10, y + BAR - 5, bar.label, size=12.5, weight=weight, anchor="end")
+        yield f'<rect x="{x}" y="{y}" width="{length:.1f}" height="{BAR}" rx="3" fill="{bar.colour}"/>'
+        yield _text(x + length + 8, y + BAR - 5, number(bar.value), size=12.5, weight=weight)
+
+
+def _draw_targets(verdicts: Sequence[Verdict], top: int) -> Iterator[str]:
+    width = WIDTH - 2 * MARGIN
+    yield _card(MARGIN, top, width, PANEL_HEAD - 12 + ROW * len(verdicts) + PANEL_FOOT)
+    yield _text(MARGIN + 16, top + 26, "Targets", size=15, weight=600)
+    for column, name in ((560, "measured"), (700, "target")):
+        yield _text(MARGIN + column, top + 26, name, size=12, fill=QUIET, anchor="end")
+    for index, verdict in enumerate(verdicts):
+        y = top + PANEL_HEAD - 12 + index * ROW + 15
+        colour, mark = (PASS, "pass") if verdict.passed else (MISS, "missed")
+        yield f'<path d="M{MARGIN + 16} {y - 18}H{WIDTH - MARGIN - 16}" stroke="{LINE}"/>'
+        yield _text(MARGIN + 16, y, verdict.target.title, size=13)
+        yield _text(MARGIN + 560, y, f"{verdict.ratio:.2f}x", size=13, weight=600, anchor="end")
+        yield _text(MARGIN + 700, y, verdict.target.bound, size=13, fill=QUIET, anchor="end")
+        yield _text(WIDTH - MARGIN - 16, y, mark, size=13, weight=600, fill=colour, anchor="end")
+
+
+def _card(left: int, top: int, width: int, height: int) -> str:
+    box = f'x="{left}" y="{top}" width="{width}" height="{height}"'
+    return f'<rect {box} rx="8" fill="#ffffff" stroke="{LINE}"/>'
+
+
+def _text(
+    x: float,
+    y: float,
+    content: str,
+    *,
+    size: float,
+    weight: int = 400,
+    fill: str = INK,
+    anchor: str = "start",
+) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" font-weight="{weight}" fill="{fill}" '
+        f'text-anchor="{anchor}">{escape(content)}</text>'
+    )

@@ -1,0 +1,84 @@
+"""How long a failed job waits before its next attempt."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from groupmq.durations import Duration, seconds
+from groupmq.errors import ConfigurationError
+
+BackoffFunction = Callable[[int, BaseException], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """A back-off policy: the delay after attempt 1, 2, 3 ... failed.
+
+    >>> Backoff.exponential(base=1, factor=2, max=30, jitter=0).delay(3)
+    4.0
+    """
+
+    base: float
+    factor: float
+    max: float
+    jitter: float
+
+    @classmethod
+    def exponential(
+        cls, base: Duration = 0.5, factor: float = 2, max: Duration = 30, jitter: float = 0.25
+    ) -> Backoff:
+        """`base * factor ** (attempt - 1)`, at most `max`, then lengthened by up to `jitter` of itself."""
+        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 <= factor < 1e6:
+            raise ConfigurationError.expected("factor", "a number of at least 1", factor)
+        if isinstance(jitter, bool) or not isinstance(jitter, int | float) or not 0 <= jitter <= 1:
+            raise ConfigurationError.expected("jitter", "a number from 0 to 1", jitter)
+        return cls(seconds(base, "base"), float(factor), seconds(max, "max"), float(jitter))
+
+    @classmethod
+    def fixed(cls, delay: Duration) -> Backoff:
+        """The same delay after every attempt."""
+        value = seconds(delay, "delay")
+        return cls(value, 1.0, value, 0.0)
+
+    def delay(self, attempt: int) -> float:
+        """Seconds to wait after attempt number `attempt` (from 1) failed."""
+        try:
+            grown = self.base * self.factor ** (attempt - 1)
+        except OverflowError:
+            grown = self.max
+        # Jitter only ever lengthens: a retry that comes early would break the promise of its back-off.
+        return min(grown, self.max) * (1 + self.jitter * random.random())  # noqa: S311
+
+    def packed(self) -> list[float]:
+        return [self.base, self.factor, self.max, self.jitter]
+
+    @classmethod
+    def unpacked(cls, values: list[float]) -> Backoff:
+        return cls(*values)
+
+
+BackoffPolicy = Backoff | BackoffFunction
+DEFAULT = Backoff.exponential()
+
+
+def checked(value: object, argument: str) -> BackoffPolicy:
+    """`value` as a policy: a Backoff, a number of seconds (fixed), or a callable of (attempt, exception)."""
+    if isinstance(value, Backoff):
+        return value
+    if callable(value):
+        return cast(BackoffFunction, value)
+    try:
+        return Backoff.fixed(cast(Any, value))
+    except ConfigurationError:
+        expected = "a Backoff, seconds, or a callable (attempt, exc) -> seconds"
+        raise ConfigurationError.expected(argument, expected, value) from None
+
+
+def delay_after(policy: BackoffPolicy, attempt: int, error: BaseException) -> float:
+    """Seconds that `policy` gives. A callable that raises or answers nonsense must not cost the job its retry."""
+    if isinstance(policy, Backoff):
+        return policy.delay(attempt)
+    return seconds(policy(attempt, error), "backoff")

@@ -1,0 +1,317 @@
+"""The command layer, without I/O: arguments in, a Call out, and the reply parsed. Only this module names scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from groupmq.drafts import Draft
+
+T = TypeVar("T")
+SCHEMA = "1"
+CHUNK = 1000
+"""Items per script call; `unpack` on the server fails near 8,000 values."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class Call(NamedTuple, Generic[T]):
+    """One script call: what to send, and how to read what comes back."""
+
+    script: str
+    args: bytes
+    parse: Callable[[Any], T]
+    blob: bytes = b""
+
+
+class Policy(NamedTuple):
+    """What a script must know to end a run on its own."""
+
+    max_attempts: int
+    max_stalled: int
+    keep: dict[str, int]
+
+    def packed(self) -> dict[str, Any]:
+        return {"max_attempts": self.max_attempts, "max_stalled": self.max_stalled, "keep": self.keep}
+
+
+class Added(NamedTuple):
+    now: int
+    order_ms: int
+    duplicates: list[int]
+    """Positions, from 0, of the drafts whose id existed."""
+
+
+class StoredState(NamedTuple):
+    """The mutable record of a job, `lua/lib/state.lua`."""
+
+    attempts: int = 0
+    stalls: int = 0
+    started: int = 0
+    finished: int = 0
+    worker: str = ""
+    reason: str = ""
+    stack: str = ""
+
+
+class View(NamedTuple):
+    """All that is stored about a job."""
+
+    state: str
+    record: bytes
+    stored: StoredState
+    result: bytes | None
+    score: float
+    token: int
+    started: int
+    worker: str
+    hold: int
+
+
+class Taken(NamedTuple):
+    """A job this worker now holds a lease of."""
+
+    id: str
+    token: int
+    stored: StoredState
+    record: bytes
+
+
+class Stalled(NamedTuple):
+    id: str
+    group_id: str | None
+    final: bool
+
+
+class Advanced(NamedTuple):
+    now: int
+    wait_ms: int
+    accepted: list[int]
+    stalled: list[Stalled]
+    jobs: list[Taken]
+
+
+class Due(NamedTuple):
+    promoted: int
+    woken: int
+    stalled: list[Stalled]
+    wait_ms: int
+
+
+FRESH = StoredState()
+
+
+def _args(**named: Any) -> bytes:
+    return _encode({name: value for name, value in named.items() if value is not None})
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode()
+
+
+def _texts(raw: Sequence[bytes]) -> list[str]:
+    return [item.decode() for item in raw]
+
+
+def _stored(raw: bytes) -> StoredState:
+    return StoredState(*_decode(raw)) if raw else FRESH
+
+
+def open_queue(config: str, limit: int, *, replace: bool = False) -> Call[tuple[str, str]]:
+    def parse(reply: list[bytes]) -> tuple[str, str]:
+        return reply[0].decode(), (reply[1] or b"{}").decode()
+
+    return Call("open", _args(schema=SCHEMA, config=config, limit=limit, replace=replace), parse)
+
+
+def add(drafts: Sequence[Draft], now: int | None = None) -> Call[Added]:
+    items: list[Any] = []
+    blob: list[bytes] = []
+    for d in drafts:
+        order = b""
+        if d.order_ms is not None:
+            order = (d.order_ms + (1 << 63)).to_bytes(8, "big")
+            blob.append(order)
+        blob.append(d.body)
+        items += (d.id, d.group_id or "", d.priority, d.delay_ms, d.run_at_ms, len(order), len(d.body))
+
+    def parse(reply: list[Any]) -> Added:
+        return Added(reply[0], reply[1], [position - 1 for position in reply[2]])
+
+    return Call("add", _args(items=items, now=now), parse, b"".join(blob))
+
+
+# Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
+COMPLETE, RETRY, FAIL, RELEASE = 0, 1, 2, 3
+Outcome = tuple[list[Any], bytes]
+
+
+def completed(job_id: str, token: int, result: bytes | None) -> Outcome:
+    return [COMPLETE, job_id, token, -1 if result is None else len(result)], result or b""
+
+
+def retried(job_id: str, token: int, delay_ms: int, yields: bool, reason: str, stack: str) -> Outcome:
+    return [RETRY, job_id, token, delay_ms, yields, reason, stack], b""
+
+
+def failed(job_id: str, token: int, reason: str, stack: str) -> Outcome:
+    return [FAIL, job_id, token, reason, stack], b""
+
+
+def released(job_id: str, token: int) -> Outcome:
+    return [RELEASE, job_id, token], b""
+
+
+def advance(
+    *,
+    worker: str,
+    lane: str,
+    request: int,
+    outcomes: Sequence[Outcome],
+    take: int,
+    lease_ms: int,
+    policy: Policy,
+    now: int | None = None,
+) -> Call[Advanced]:
+    args = _args(
+        worker=worker,
+        lane=lane,
+        request=request,
+        outcomes=[fields for fields, _ in outcomes],
+        take=take,
+        lease=lease_ms,
+        policy=policy.packed(),
+        now=now,
+    )
+    return Call("advance", args, _parse_advanced, b"".join([blob for _, blob in outcomes]))
+
+
+def _parse_advanced(reply: list[Any]) -> Advanced:
+    now, wait_ms, statuses, stalled, flat = reply
+    jobs = [
+        Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)
+    ]
+    return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs)
+
+
+def _parse_stalled(flat: list[Any]) -> list[Stalled]:
+    return [
+        Stalled(flat[i].decode(), flat[i + 1].decode() or None, flat[i + 2] == 1) for i in range(0, len(flat), 3)
+    ]
+
+
+def due(
+    policy: Policy, *, promote: bool = True, unpark: bool = True, expire: bool = True, now: int | None = None
+) -> Call[Due]:
+    def parse(reply: list[Any]) -> Due:
+        return Due(reply[0], reply[1], _parse_stalled(reply[2]), reply[3])
+
+    args = _args(policy=policy.packed(), promote=promote, unpark=unpark, expire=expire, now=now)
+    return Call("due", args, parse)
+
+
+def beat(
+    worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int | None = None
+) -> Call[list[str]]:
+    flat: list[Any] = [value for pair in held for value in pair]
+    return Call("beat", _args(worker=worker, info=info, lease=lease_ms, held=flat, now=now), _texts)
+
+
+def leave(workers: Sequence[str], lanes: Sequence[str]) -> Call[int]:
+    return Call("leave", _args(workers=list(workers), lanes=list(lanes)), int)
+
+
+def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:
+    return Call("get", _args(ids=list(ids), now=now), lambda reply: [_parse_view(raw) for raw in reply])
+
+
+def _parse_view(raw: list[Any] | None) -> View | None:
+    if raw is None:
+        return None
+    state, stored_record, stored, result, score, token, started, worker, hold = raw
+    return View(
+        state.decode(), stored_record, _stored(stored), result, float(score), token, started, _text(worker), hold
+    )
+
+
+def remove(ids: Sequence[str], states: Sequence[str] | None = None, now: int | None = None) -> Call[list[bool]]:
+    args = _args(ids=list(ids), states=list(states) if states is not None else None, now=now)
+    return Call("remove", args, lambda reply: [one == 1 for one in reply])
+
+
+def _parse_change(reply: list[Any]) -> tuple[str, bool]:
+    return reply[0].decode(), reply[1] == 1
+
+
+def reschedule(job_id: str, delay_ms: int, *, only_delayed: bool, now: int | None = None) -> Call[tuple[str, bool]]:
+    return Call("reschedule", _args(id=job_id, delay=delay_ms, only_delayed=only_delayed, now=now), _parse_change)
+
+
+def retry(job_id: str, now: int | None = None) -> Call[tuple[str, bool]]:
+    return Call("retry", _args(id=job_id, now=now), _parse_change)
+
+
+def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[tuple[str, bool]]:
+    return Call("fail", _args(id=job_id, reason=reason, keep=keep, now=now), _parse_change)
+
+
+def update(job_id: str, data: bytes) -> Call[str]:
+    return Call("update", _args(id=job_id), _text, data)
+
+
+def switch(
+    *, paused: bool | None = None, group_id: str | None = None, limit: int | None = None, now: int | None = None
+) -> Call[bool]:
+    args = _args(paused=paused, group=group_id, limit=limit, now=now)
+    return Call("switch", args, lambda reply: reply == 1)
+
+
+def counts() -> Call[list[int]]:
+    return Call("counts", _args(), list)
+
+
+def look_group(group_id: str, now: int | None = None) -> Call[list[Any]]:
+    return Call("look_group", _args(group=group_id, now=now), lambda reply: [_text(reply[0]), *reply[1:]])
+
+
+def list_jobs(kind: str, offset: int, limit: int, *, newest: bool = False) -> Call[list[str]]:
+    return Call("list", _args(kind=kind, offset=offset, limit=limit, newest=newest), _texts)
+
+
+def _parse_page(reply: list[Any]) -> tuple[str, list[str]]:
+    return reply[0].decode(), _texts(reply[1])
+
+
+def list_waiting(cursor: str, limit: int) -> Call[tuple[str, list[str]]]:
+    return Call("list_waiting", _args(cursor=cursor, limit=limit), _parse_page)
+
+
+def list_groups(cursor: str) -> Call[tuple[str, list[str]]]:
+    return Call("list_groups", _args(cursor=cursor), _parse_page)
+
+
+class Stats(NamedTuple):
+    now: int
+    counters: list[int]
+    workers: dict[str, bytes]
+    failures: list[list[Any]]
+
+
+def stats(failures: int = 0) -> Call[Stats]:
+    def parse(reply: list[Any]) -> Stats:
+        pairs = reply[2]
+        workers = {pairs[i].decode(): pairs[i + 1] for i in range(0, len(pairs), 2)}
+        return Stats(reply[0], reply[1], workers, [_decode(raw) for raw in reply[3]])
+
+    return Call("stats", _args(failures=failures), parse)
+
+
+def clean(kind: str, age_ms: int, limit: int, now: int | None = None) -> Call[int]:
+    return Call("clean", _args(kind=kind, age=age_ms, limit=limit, now=now), int)
+
+
+def obliterate() -> Call[int]:
+    return Call("obliterate", _args(), int)

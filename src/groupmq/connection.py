@@ -1,0 +1,244 @@
+"""Connections to the server: URLs, clients, timeouts. The only module that imports redis."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+import re
+import time
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from groupmq.commands import Call
+from groupmq.dialogue import Dialogue, Steps
+from groupmq.errors import ConfigurationError
+from groupmq.faults import understood
+from groupmq.options import QueueOptions
+
+T = TypeVar("T")
+DEFAULT_URL = "redis://127.0.0.1:6379"
+PATIENCE = 3.0
+"""Seconds a producer's call rides over a server that restarts or fails over before it raises."""
+
+_CALL_TIMEOUT = 10.0
+_CONNECT_TIMEOUT = 5.0
+_BLOCK_MARGIN = 2.0
+_SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix:// or embedded://"
+_COMMON: dict[str, Any] = {
+    "socket_connect_timeout": _CONNECT_TIMEOUT,
+    "socket_keepalive": True,
+    "health_check_interval": 0,
+}
+# What of a user's own client describes the server; timeouts, retries, decoding and parsers stay ours.
+_DESCRIBES_SERVER = re.compile(
+    r"host|port|path|db|username|password|credential_provider|client_name|protocol|ssl(_.+)?"
+)
+
+
+def resolve_url(url: str | None) -> str:
+    """The URL to use, in a form redis-py reads: `valkey` spelled `redis`, an embedded server started."""
+    chosen = url or os.environ.get("GROUPMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
+    scheme, found, rest = chosen.partition("://")
+    if not found:
+        raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES})", chosen)
+    if scheme in ("redis+cluster", "redis+sentinel"):
+        raise ConfigurationError(f"redis: {scheme}:// is not supported by this release yet")
+    if scheme == "embedded":
+        from groupmq import embedded
+
+        return embedded.ensure(chosen)
+    scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
+    if scheme not in ("redis", "rediss", "unix"):
+        raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES})", chosen)
+    return f"{scheme}://{rest}"
+
+
+def masked(url: str) -> str:
+    """The URL for people to read: never with a password."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix://{parts.path}"
+    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+
+class Endpoint:
+    """A server and how to reach it: from a URL, or from a client the user made (which we never close)."""
+
+    def __init__(self, source: object) -> None:
+        self.client: Any = None
+        self._url: str | None = None
+        if source is None or isinstance(source, str):
+            self._url = resolve_url(source)
+            self.where = masked(self._url)
+        elif hasattr(source, "execute_command") and hasattr(source, "connection_pool"):
+            self.client = source
+            self.where = _where(source)
+        else:
+            raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES}) or a redis client", source)
+
+    def require(self, *, asynchronous: bool) -> None:
+        """Refuse a client of the other kind; it would fail later, and less clearly."""
+        if self.client is None:
+            return
+        is_async = inspect.iscoroutinefunction(type(self.client).execute_command)
+        if is_async != asynchronous:
+            wanted = "redis.asyncio.Redis" if asynchronous else "redis.Redis"
+            raise ConfigurationError.expected("redis", f"a URL or a {wanted} client", self.client)
+
+    def asynchronous(self, timeout: float = _CALL_TIMEOUT) -> Any:
+        """A new asynchronous client of our own, with redis-py's blind resending off."""
+        retry = AsyncRetry(NoBackoff(), 0)
+        if self._url is not None:
+            return redis.asyncio.Redis.from_url(self._url, retry=retry, socket_timeout=timeout, **_COMMON)
+        pool = self.client.connection_pool
+        kwargs = {**self._described(), **_COMMON, "socket_timeout": timeout, "retry": retry}
+        own = type(pool)(connection_class=pool.connection_class, **kwargs)
+        return type(self.client)(connection_pool=own)
+
+    def blocking(self, timeout: float = _CALL_TIMEOUT) -> redis.Redis:
+        """A new blocking client of our own."""
+        retry = Retry(NoBackoff(), 0)
+        if self._url is not None:
+            return redis.Redis.from_url(self._url, retry=retry, socket_timeout=timeout, **_COMMON)
+        kinds: dict[str, type[redis.Connection]] = {
+            "SSLConnection": redis.SSLConnection,
+            "UnixDomainSocketConnection": redis.UnixDomainSocketConnection,
+        }
+        kind = kinds.get(self.client.connection_pool.connection_class.__name__, redis.Connection)
+        kwargs = {**self._described(), **_COMMON, "socket_timeout": timeout, "retry": retry}
+        if kind is redis.UnixDomainSocketConnection:
+            kwargs.pop("socket_keepalive")
+        return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=kind, **kwargs))
+
+    def _described(self) -> dict[str, Any]:
+        kwargs = self.client.connection_pool.connection_kwargs
+        return {
+            name: value for name, value in kwargs.items() if value is not None and _DESCRIBES_SERVER.fullmatch(name)
+        }
+
+
+def _where(client: Any) -> str:
+    kwargs = client.connection_pool.connection_kwargs
+    if "path" in kwargs:
+        return f"unix://{kwargs['path']}"
+    return f"{kwargs.get('host', 'localhost')}:{kwargs.get('port', 6379)}"
+
+
+class Connection:
+    """The asynchronous connection of one queue object."""
+
+    def __init__(self, endpoint: Endpoint, options: QueueOptions) -> None:
+        endpoint.require(asynchronous=True)
+        self.endpoint = endpoint
+        self.dialogue = Dialogue(options, endpoint.where)
+        self._own = endpoint.client is None
+        self._client = endpoint.asynchronous() if self._own else endpoint.client
+
+    async def call(self, call: Call[T], patience: float = PATIENCE) -> T:
+        return await self.drive(self.dialogue.ask(call, patience))
+
+    async def drive(self, steps: Steps[T]) -> T:
+        """Carry out a dialogue. A cancelled call drops its connection: a late reply must not reach the next one."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    if isinstance(step, float):
+                        reply: Any = await asyncio.sleep(step)
+                    else:
+                        reply = await self._client.execute_command(*step, NEVER_DECODE=True)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(reply)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    async def close(self) -> None:
+        if self._own:
+            await self._client.aclose()
+
+
+class WakeConnection:
+    """The one connection of a worker that blocks. It pops only a hint, so losing a reply loses nothing."""
+
+    def __init__(self, endpoint: Endpoint, key: str, timeout: float) -> None:
+        self._endpoint = endpoint
+        self._key = key
+        self._timeout = timeout
+        # redis-py 8 would give up after 5 s by itself; ours must outlast the block.
+        self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
+
+    async def wait(self) -> bool:
+        """Block until the marker is there (True) or `timeout` passed (False).
+
+        A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
+        """
+        try:
+            async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
+                reply = await self._client.execute_command("BZPOPMIN", self._key, self._timeout, NEVER_DECODE=True)
+        except Exception as error:
+            await self.drop()
+            raise understood(error, self._endpoint.where) from error
+        return reply is not None
+
+    async def pass_on(self) -> None:
+        """Put the marker back for somebody else."""
+        try:
+            await self._client.execute_command("ZADD", self._key, 0, "0", NEVER_DECODE=True)
+        except Exception as error:
+            await self.drop()
+            raise understood(error, self._endpoint.where) from error
+
+    async def drop(self) -> None:
+        with contextlib.suppress(Exception):
+            await self._client.connection_pool.disconnect(inuse_connections=True)
+
+    async def close(self) -> None:
+        await self.drop()
+        with contextlib.suppress(Exception):
+            await self._client.aclose()
+
+
+class BlockingConnection:
+    """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
+
+    def __init__(self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False) -> None:
+        self.dialogue = Dialogue(options, endpoint.where)
+        self._own = own or endpoint.client is None
+        if not self._own:
+            endpoint.require(asynchronous=False)
+        self._client: Any = endpoint.blocking() if self._own else endpoint.client
+
+    def call(self, call: Call[T], patience: float = PATIENCE) -> T:
+        return self.drive(self.dialogue.ask(call, patience))
+
+    def drive(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    if isinstance(step, float):
+                        reply: Any = time.sleep(step)
+                    else:
+                        reply = self._client.execute_command(*step, NEVER_DECODE=True)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(reply)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def close(self) -> None:
+        if self._own:
+            self._client.close()

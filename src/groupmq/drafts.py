@@ -1,0 +1,112 @@
+"""A job before it is stored: what `add` was given, checked and encoded, nothing written yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from groupmq import backoff as backoffs
+from groupmq import codec, record
+from groupmq.backoff import Backoff
+from groupmq.durations import epoch_millis, millis
+from groupmq.errors import ConfigurationError
+from groupmq.ids import new_id
+from groupmq.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry, text, whole
+
+FIELDS = frozenset(
+    "data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One checked item of an add."""
+
+    id: str
+    group_id: str | None
+    priority: int
+    order_ms: int | None
+    delay_ms: int
+    run_at_ms: int
+    max_attempts: int
+    options: dict[str, Any] | None
+    data: bytes
+    body: bytes
+
+    @property
+    def nonce(self) -> str | None:
+        """Tells this very add from an older one of the same id; None when the id itself does."""
+        return self.options.get("n") if self.options else None
+
+
+def draft(
+    queue: QueueOptions,
+    data: Any,
+    *,
+    group_id: object = None,
+    order_ms: object = None,
+    priority: object = 0,
+    delay: object = None,
+    run_at: object = None,
+    max_attempts: object = None,
+    timeout: object = None,
+    backoff: object = None,
+    on_retry: object = None,
+    job_id: object = None,
+) -> Draft:
+    """Check and encode one job. Every mistake raises a ConfigurationError that names the argument."""
+    if delay is not None and run_at is not None:
+        raise ConfigurationError("delay, run_at: give one of them, not both")
+    group = None if group_id is None else text(group_id, "group_id")
+    order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
+    attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
+    options = _options(timeout, backoff, on_retry, named=job_id is not None)
+    raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
+    return Draft(
+        id=new_id() if job_id is None else text(job_id, "job_id"),
+        group_id=group,
+        priority=whole(priority, "priority", 0, MAX_PRIORITY),
+        order_ms=order,
+        delay_ms=0 if delay is None else millis(delay, "delay"),
+        run_at_ms=0 if run_at is None else max(0, epoch_millis(run_at, "run_at")),
+        max_attempts=attempts,
+        options=options,
+        data=raw,
+        body=record.pack_body(attempts, order is not None, (group or "").encode(), options, raw),
+    )
+
+
+def draft_from(queue: QueueOptions, item: object, position: int) -> Draft:
+    """A draft from an item of `add_many`: a mapping with the arguments of `add`, or a JobDraft."""
+    fields = getattr(item, "fields", item)
+    if not isinstance(fields, Mapping):
+        raise ConfigurationError.expected(f"items[{position}]", "a mapping or a JobDraft", item)
+    unknown = sorted(str(key) for key in fields if key not in FIELDS)
+    if unknown:
+        raise ConfigurationError(f"items[{position}]: unknown {', '.join(unknown)}; known: {', '.join(sorted(FIELDS))}")
+    if "data" not in fields:
+        raise ConfigurationError(f"items[{position}]: data is missing")
+    try:
+        return draft(queue, **fields)
+    except ConfigurationError as error:
+        raise type(error)(f"items[{position}].{error}") from error.__cause__
+
+
+def _options(timeout: object, backoff: object, retry: object, *, named: bool) -> dict[str, Any] | None:
+    """The rarely used settings, as stored with the job; None when there is none."""
+    options: dict[str, Any] = {}
+    if timeout is not None:
+        options["t"] = millis(timeout, "timeout", minimum=0.001)
+    if backoff is not None:
+        policy = backoffs.checked(backoff, "backoff")
+        if not isinstance(policy, Backoff):
+            raise ConfigurationError(
+                "backoff: a callable cannot be stored with a job; give it to the Queue or the Worker"
+            )
+        options["b"] = policy.packed()
+    if retry is not None:
+        options["y"] = on_retry(retry) == "yield"
+    if named:
+        options["n"] = new_id()
+    return options or None

@@ -1,0 +1,104 @@
+"""The few errors of groupmq, under one root. Each says what happened, to which job, and what happens next."""
+
+from __future__ import annotations
+
+
+class GroupMQError(Exception):
+    """Root of every error raised by groupmq."""
+
+
+class ConfigurationError(GroupMQError, ValueError):
+    """An argument or setting is not what it must be; nothing was written."""
+
+    @classmethod
+    def expected(cls, argument: str, expected: str, got: object) -> ConfigurationError:
+        """The house form: the argument, what was expected, what came."""
+        shown = repr(got)
+        if len(shown) > 120:
+            shown = shown[:117] + "..."
+        return cls(f"{argument}: expected {expected}, got {shown}")
+
+
+class PayloadTooLarge(ConfigurationError):
+    """Data or a return value is larger than the queue's `max_payload`."""
+
+
+class JobNotFound(GroupMQError, LookupError):
+    """There is no job with this id: it never was, was removed, or is no longer kept."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id!r} does not exist (never added, removed, or no longer kept)")
+        self.job_id = job_id
+
+
+class WrongState(GroupMQError):
+    """The job is in a state in which this cannot be done; it was left as it is."""
+
+    def __init__(self, job_id: str, expected: tuple[str, ...], actual: str) -> None:
+        super().__init__(f"job {job_id!r} is {actual}, expected {' or '.join(expected)}; nothing was changed")
+        self.job_id = job_id
+        self.expected = expected
+        self.actual = actual
+
+
+class LeaseLost(GroupMQError):
+    """This worker no longer holds the job: its lease expired, or the job was removed, failed or taken over."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"the lease of job {job_id!r} is lost; whatever this run did will not be recorded")
+        self.job_id = job_id
+
+
+class JobFailed(GroupMQError):
+    """The awaited job failed for good."""
+
+    def __init__(self, job_id: str, reason: str, stacktrace: str = "") -> None:
+        super().__init__(f"job {job_id!r} failed: {reason}")
+        self.job_id = job_id
+        self.reason = reason
+        self.stacktrace = stacktrace
+
+
+class JobRemoved(GroupMQError):
+    """The awaited job was removed before it finished."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id!r} was removed before it finished")
+        self.job_id = job_id
+
+
+class ConnectionLost(GroupMQError, ConnectionError):
+    """The server cannot be reached, or stopped answering; the call may or may not have taken effect."""
+
+
+class ServerRefused(GroupMQError):
+    """The server is there but refuses the call for now: loading, read-only, out of memory, busy."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class ScriptError(GroupMQError):
+    """A server-side script failed; the message names the Lua file and line. Nothing was written."""
+
+
+class HandlerTimeout(GroupMQError):
+    """A handler ran longer than its job's `timeout` and was cancelled."""
+
+    def __init__(self, job_id: str, seconds: float) -> None:
+        super().__init__(f"the handler of job {job_id!r} ran longer than its timeout of {seconds:g} s")
+        self.job_id = job_id
+        self.seconds = seconds
+
+
+class FailJob(Exception):
+    """Raised by a handler: fail the job now, whatever attempts remain."""
+
+
+class RetryJob(Exception):
+    """Raised by a handler: end this attempt and try again after `delay`, as far as attempts remain."""
+
+    def __init__(self, reason: str = "retry requested", *, delay: float = 0.0) -> None:
+        super().__init__(reason)
+        self.delay = delay

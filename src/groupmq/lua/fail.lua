@@ -1,0 +1,17 @@
+--[[
+Fail a job for good, by an operator's word. A running one loses its lease and its worker is told.
+
+Arguments  id, reason, keep = {completed, failed}
+Reply      the state the job was found in, '' if there is none, and 1 if it was changed
+]]
+--- @include "lib/find"
+--- @include "lib/wake"
+local job = find.jobs({ A.id })[1]
+if not job.state or job.state == 'completed' or job.state == 'failed' then return { job.state or '', 0 } end
+local s = job.lease and state.after_run(job.lease) or state.load({ job.id })[1]
+find.detach(job)
+finish.failed(job.id, s, A.reason, '')
+retention.settle(A.keep)
+if group.settle() then wake.up() end
+W.commit()
+return { job.state, 1 }

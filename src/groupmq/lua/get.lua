@@ -1,0 +1,26 @@
+--[[
+The whole view of N jobs.
+
+Arguments  ids
+Reply      per id: false, or {state, record, state record or '', result or false, score (due time in ms if delayed,
+           stamp if finished, else 0), token or 0, started, worker, hold (ms, 0 = none)}
+]]
+--- @include "lib/find"
+local found = find.jobs(A.ids)
+local reply = {}
+local _, raw_states = state.load(A.ids)
+local results = #A.ids > 0 and redis.call('HMGET', K.results, unpack(A.ids)) or {}
+for i = 1, #found do
+  local job = found[i]
+  if job.state then
+    local l = job.lease or { token = 0, started = 0, worker = '' }
+    local holds = job.state == 'waiting' and find.group(job).holds
+    reply[i] = {
+      job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.token, l.started, l.worker,
+      holds and holds[job.id] or 0,
+    }
+  else
+    reply[i] = false
+  end
+end
+return reply

@@ -1,0 +1,81 @@
+--[[
+What time brings: delayed jobs join their group, parked groups become ready, expired leases are taken back.
+Each kind at most BATCH per call; when more is due, the horizon is now and the caller comes straight back.
+]]
+--- @include "lib/finish"
+local due = {}
+local BATCH = 500
+
+-- The members of `key` that are due. Notes the time of the first that is not.
+local function take_due(key)
+  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if not first[1] then return {} end
+  if tonumber(first[2]) > now then
+    horizon.note(tonumber(first[2]))
+    return {}
+  end
+  local entries = redis.call('ZRANGE', key, 0, BATCH, 'WITHSCORES')
+  local members = {}
+  for i = 1, #entries, 2 do
+    local time = tonumber(entries[i + 1])
+    if time > now or #members == BATCH then
+      horizon.note(time)
+      break
+    end
+    members[#members + 1] = entries[i]
+  end
+  return members
+end
+
+local function records(ids) return #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {} end
+
+local function groups_of(recs)
+  local gids = {}
+  for i = 1, #recs do
+    if recs[i] then gids[#gids + 1] = record.group_of(recs[i]) end
+  end
+  return gids
+end
+
+-- Delayed jobs whose time has come take the place their order gives them.
+function due.promote()
+  local ids = take_due(K.delayed)
+  local recs = records(ids)
+  group.load(groups_of(recs))
+  for i = 1, #ids do
+    W.zrem(K.delayed, ids[i])
+    if recs[i] then
+      local g = group.get(record.group_of(recs[i]))
+      g.delayed = math.max(0, g.delayed - 1)
+      finish.put_back(ids[i], recs[i])
+    end
+  end
+  return #ids
+end
+
+function due.unpark()
+  local gids = take_due(K.parked)
+  group.load(gids)
+  for i = 1, #gids do group.touch(group.get(gids[i])) end
+  return #gids
+end
+
+-- Expired leases. Returns a flat list: job id, group id, 1 if it was the end of the job.
+function due.expire(policy)
+  local ids = take_due(K.active)
+  local leases, recs = lease.load(ids), records(ids)
+  local stalled = {}
+  for i = 1, #ids do
+    local id, l, rec = ids[i], leases[i], recs[i]
+    if l and rec then
+      local final = finish.stalled(id, l, rec, policy)
+      local n = #stalled
+      stalled[n + 1], stalled[n + 2], stalled[n + 3] = id, l.gid, final and 1 or 0
+    elseif l then
+      finish.end_run(id, l)
+    else
+      lease.revoke(id)
+    end
+  end
+  return stalled
+end

@@ -1,0 +1,95 @@
+--[[
+The ends of a run and of a job. Each transition exists here once; scripts, stall recovery and operators share them.
+A run ends in exactly one of: completed, failed, back to its place (retry with a hold, stall, hand-back), or delayed
+(retry that yields). All of them free the group's slot through `finish.end_run`.
+]]
+--- @include "lib/group"
+--- @include "lib/lease"
+--- @include "lib/state"
+--- @include "lib/retention"
+local finish = {}
+local FAILURES_KEPT = 1000
+
+function finish.end_run(id, l)
+  local g = group.get(l.gid)
+  lease.revoke(id)
+  g.running = math.max(0, g.running - 1)
+  group.touch(g)
+  return g
+end
+
+-- One line of the failure log; `s` already counts the attempt.
+local function log_failure(id, s, final)
+  local entry = { id, s[ATTEMPTS], s[REASON], s[STACK], now, final, s[WORKER] }
+  W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
+end
+
+function finish.completed(id, l, result, keep)
+  finish.end_run(id, l)
+  if keep ~= 0 then
+    local s = state.after_run(l)
+    s[FINISHED] = now
+    state.save(id, s)
+    if result then W.hset(K.results, id, result) end
+  end
+  retention.finished('completed', id)
+  W.count('processed', 1)
+end
+
+-- The job failed for good. It holds no lease any more.
+function finish.failed(id, s, reason, stack)
+  s[FINISHED], s[REASON], s[STACK] = now, reason, stack
+  state.save(id, s)
+  log_failure(id, s, true)
+  retention.finished('failed', id)
+  W.count('failed', 1)
+end
+
+-- Back to the very place the job was taken from.
+function finish.put_back(id, rec) group.put(group.get(record.group_of(rec)), record.member(id, rec)) end
+
+function finish.delay(id, rec, time)
+  local g = group.get(record.group_of(rec))
+  g.delayed = g.delayed + 1
+  group.touch(g)
+  W.zadd(K.delayed, time, id)
+  horizon.note(time)
+end
+
+-- The attempt failed and another follows after `delay`: holding the group from its place, or outside of it.
+function finish.retry(id, rec, s, how)
+  s[REASON], s[STACK] = how.reason, how.stack
+  state.save(id, s)
+  log_failure(id, s, false)
+  W.count('retried', 1)
+  local gid = record.group_of(rec)
+  if how.delay > 0 and (how.yield or gid == '') then
+    finish.delay(id, rec, now + how.delay)
+  else
+    finish.put_back(id, rec)
+    if how.delay > 0 then group.hold(group.get(gid), id, now + how.delay) end
+  end
+end
+
+-- The lease expired: its holder died, hangs or is cut off. That used an attempt; the place is kept.
+function finish.stalled(id, l, rec, policy)
+  finish.end_run(id, l)
+  W.count('stalled', 1)
+  local s = state.after_run(l)
+  s[STALLS] = l.stalls + 1
+  local max = record.max_of(rec)
+  if max == 0 then max = policy.max_attempts end
+  local reason = 'stalled: the lease of worker ' .. l.worker .. ' expired'
+  if s[ATTEMPTS] >= max then
+    finish.failed(id, s, reason .. ' during the last attempt', '')
+    return true
+  elseif policy.max_stalled >= 0 and s[STALLS] > policy.max_stalled then
+    finish.failed(id, s, reason .. ', more than ' .. policy.max_stalled .. ' times', '')
+    return true
+  end
+  s[REASON] = reason
+  state.save(id, s)
+  log_failure(id, s, false)
+  finish.put_back(id, rec)
+  return false
+end

@@ -1,0 +1,46 @@
+--[[
+The keys of one queue. KEYS[1] is always `<prefix>:{<queue>}:meta`; every other name is derived from it, so all
+of them share one hash tag and live in one cluster slot. keys.py spells the same names; a test compares the two.
+
+  meta       hash  schema, config, seq (arrivals), stamp (last token), order (last default order), paused,
+                   limit (group_concurrency), overrides (1 while `conf` has fields), counters
+  jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
+  state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran"
+  results    hash  job id -> return value, opaque bytes, only of kept completed jobs
+  g:<group>  zset  waiting jobs of a group, score 0, member = place .. id, so bytes order is start order
+                   (`g:` with no group id holds the jobs that belong to no group)
+  groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
+  conf       hash  group id -> operator's overrides: paused, limit
+  ready      zset  groups that may start a job now, by priority, then arrival of their head
+  parked     zset  groups whose head must wait, by the time it may start
+  delayed    zset  jobs that wait outside their group, by due time
+  active     zset  jobs with a lease, by its deadline
+  leases     hash  job id -> lease (lib/lease.lua)
+  completed  zset  finished jobs that are kept, by stamp
+  failed     zset  failed jobs that are kept, by stamp
+  failures   list  one record per failed attempt, newest first, bounded
+  lanes      hash  worker lane -> its last request and reply, so that a resent request answers the same
+  workers    hash  worker id -> presence
+  wake       zset  the marker idle workers block on; a hint, never data
+]]
+local base = string.sub(KEYS[1], 1, -5)
+local K = {
+  meta = KEYS[1],
+  jobs = base .. 'jobs',
+  state = base .. 'state',
+  results = base .. 'results',
+  groups = base .. 'groups',
+  conf = base .. 'conf',
+  ready = base .. 'ready',
+  parked = base .. 'parked',
+  delayed = base .. 'delayed',
+  active = base .. 'active',
+  leases = base .. 'leases',
+  completed = base .. 'completed',
+  failed = base .. 'failed',
+  failures = base .. 'failures',
+  lanes = base .. 'lanes',
+  workers = base .. 'workers',
+  wake = base .. 'wake',
+  group = base .. 'g:',
+}

@@ -1,0 +1,33 @@
+--[[
+A lane is a sequence of requests of one worker, one at a time. The last request and its reply are kept, so a request
+that is sent again after its reply was lost is answered the same and does nothing twice.
+]]
+--- @include "lib/lease"
+local lane = {}
+
+function lane.last(name, request)
+  local raw = redis.call('HGET', K.lanes, name)
+  if not raw then return nil end
+  local last = cmsgpack.unpack(raw)
+  return last[1] == request and last or nil
+end
+
+function lane.remember(name, request, statuses, ids, tokens)
+  W.hset(K.lanes, name, cmsgpack.pack({ request, statuses, ids, tokens }))
+end
+
+-- The jobs of the remembered reply whose leases still stand, as take.jobs gave them.
+function lane.jobs(last)
+  local ids, tokens = last[3], last[4]
+  local leases = lease.load(ids)
+  local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
+  local _, raw_states = state.load(ids)
+  local reply = {}
+  for i = 1, #ids do
+    if leases[i] and leases[i].token == tokens[i] and recs[i] then
+      local at = #reply
+      reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ids[i], tokens[i], raw_states[i] or '', recs[i]
+    end
+  end
+  return reply
+end

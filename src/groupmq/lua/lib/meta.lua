@@ -1,0 +1,48 @@
+--[[
+The queue's own settings and its three sequences:
+
+  seq    arrivals, 1, 2, 3 ...: the last tie-break of the order and the fairness key across groups
+  stamp  grows by at least one microsecond each time and follows the clock: fencing tokens and finishing times.
+         Taken from max(last + 1, TIME), so a failover that rolls `stamp` back can not hand out a token twice
+  order  the default order of jobs that bring none: the server's time, but never smaller than the last one given,
+         so a clock that steps back does not reorder arrivals
+]]
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/writes"
+local SCHEMA = '1'
+local meta = {}
+do
+  local stored = redis.call('HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides')
+  if stored[1] ~= SCHEMA then
+    return redis.error_reply('GROUPMQ_SCHEMA ' .. (stored[1] or 'none') .. ' stored, this script needs ' .. SCHEMA)
+  end
+  meta.seq = tonumber(stored[2]) or 0
+  meta.stamp = tonumber(stored[3]) or 0
+  meta.order = tonumber(stored[4]) or 0
+  meta.paused = stored[5] == '1'
+  meta.limit = tonumber(stored[6]) or 1
+  meta.overrides = stored[7] == '1'
+end
+
+local function store(field, value) W.hset(K.meta, field, string.format('%.0f', value)) end
+
+function meta.next_seq()
+  meta.seq = meta.seq + 1
+  store('seq', meta.seq)
+  return meta.seq
+end
+
+function meta.next_stamp()
+  meta.stamp = math.max(meta.stamp + 1, now_us)
+  store('stamp', meta.stamp)
+  return meta.stamp
+end
+
+function meta.next_order()
+  if now > meta.order then
+    meta.order = now
+    store('order', meta.order)
+  end
+  return meta.order
+end

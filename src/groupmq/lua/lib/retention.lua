@@ -1,0 +1,47 @@
+--[[
+Finished jobs are kept up to a number, newest first; what is over goes in the call that made it too many, so the bound
+holds at every moment. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. At most TRIM old jobs go
+per call: a bound that was lowered far is reached in steps.
+]]
+--- @include "lib/keys"
+--- @include "lib/writes"
+--- @include "lib/meta"
+local retention = { completed = {}, failed = {} }
+local TRIM = 1000
+
+-- Nothing of the job remains, and its id is free again.
+function retention.forget(id)
+  W.hdel(K.jobs, id)
+  W.hdel(K.state, id)
+  W.hdel(K.results, id)
+end
+
+function retention.finished(kind, id)
+  local list = retention[kind]
+  list[#list + 1] = id
+end
+
+local function settle(kind, keep)
+  local new = retention[kind]
+  local skip = 0
+  if #new == 0 then return end
+  if keep >= 0 then
+    local stored = redis.call('ZCARD', K[kind])
+    local excess = stored + #new - keep
+    if excess > 0 and stored > 0 then
+      local old = redis.call('ZRANGE', K[kind], 0, math.min(excess, TRIM) - 1)
+      for i = 1, #old do
+        W.zrem(K[kind], old[i])
+        retention.forget(old[i])
+      end
+    end
+    skip = math.min(#new, math.max(0, excess - stored))
+  end
+  for i = 1, skip do retention.forget(new[i]) end
+  for i = skip + 1, #new do W.zadd(K[kind], meta.next_stamp(), new[i]) end
+end
+
+function retention.settle(keep)
+  settle('completed', keep.completed)
+  settle('failed', keep.failed)
+end

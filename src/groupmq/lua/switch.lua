@@ -1,0 +1,31 @@
+--[[
+The operator's switches: pause and resume the queue or one group, and set one group's limit.
+
+Arguments  paused (true / false, absent = leave), group (absent = the whole queue), limit (0 = the queue's own)
+Reply      1 if anything changed
+]]
+--- @include "lib/group"
+--- @include "lib/wake"
+if not A.group then
+  W.hset(K.meta, 'paused', A.paused and '1' or '0')
+  if not A.paused then wake.up() end
+  W.commit()
+  return meta.paused ~= A.paused and 1 or 0
+end
+local raw = redis.call('HGET', K.conf, A.group)
+local conf = raw and cmsgpack.unpack(raw) or {}
+local others = redis.call('HLEN', K.conf) - (raw and 1 or 0)
+local before_paused, before_limit = conf.paused or false, conf.limit
+if A.paused ~= nil then conf.paused = A.paused or nil end
+if A.limit then conf.limit = A.limit > 0 and A.limit or nil end
+local any = next(conf) ~= nil
+if any then W.hset(K.conf, A.group, cmsgpack.pack(conf)) else W.hdel(K.conf, A.group) end
+W.hset(K.meta, 'overrides', (any or others > 0) and '1' or '0')
+
+local g = group.get(A.group)
+g.paused, g.at = conf.paused, nil
+g.limit = conf.limit or meta.limit
+group.touch(g)
+if group.settle() then wake.up() end
+W.commit()
+return (before_paused ~= (conf.paused or false) or before_limit ~= conf.limit) and 1 or 0

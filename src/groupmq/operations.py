@@ -1,0 +1,338 @@
+"""What a queue can do, without I/O: each operation is a generator that yields Calls and is sent their answers.
+
+The asynchronous and the blocking Queue drive the same generators, so there is one meaning of everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from groupmq import codec, commands, record
+from groupmq.commands import CHUNK, Call, Policy, Taken, View
+from groupmq.drafts import Draft, draft_from
+from groupmq.durations import millis
+from groupmq.errors import ConfigurationError, JobNotFound, WrongState
+from groupmq.job import Snapshot
+from groupmq.options import QueueOptions, one_of, text, whole
+from groupmq.record import Record
+from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, WorkerInfo
+
+T = TypeVar("T")
+J = TypeVar("J", bound=Snapshot)
+Steps = Generator[Call[Any], Any, T]
+STATES = ("active", "waiting", "delayed", "completed", "failed")
+
+
+def one(call: Call[T]) -> Steps[T]:
+    """An operation of a single call."""
+    answer: T = yield call
+    return answer
+
+
+class Operations(Generic[J]):
+    """The operations of one queue. `make` builds a job object from (id, state, record)."""
+
+    def __init__(self, options: QueueOptions, make: Callable[[str, str, Record], J]) -> None:
+        self.options = options
+        self.make = make
+        self.policy = Policy(options.max_attempts, -1, options.keep)
+
+    # Adding
+
+    def add_many(self, items: Iterable[Any]) -> Steps[list[J]]:
+        drafts = [draft_from(self.options, item, i) for i, item in enumerate(items)]
+        jobs: list[J] = []
+        for at in range(0, len(drafts), CHUNK):
+            jobs += yield from self.add(drafts[at : at + CHUNK])
+        return jobs
+
+    def add(self, drafts: Sequence[Draft]) -> Steps[list[J]]:
+        """At most CHUNK drafts in one call; those whose id existed come back as they are stored."""
+        added = yield commands.add(drafts)
+        jobs = [self._job_of(d, added) for d in drafts]
+        if added.duplicates:
+            views = yield commands.get([drafts[i].id for i in added.duplicates])
+            for i, view in zip(added.duplicates, views, strict=True):
+                if view is None:
+                    jobs[i].duplicate = True
+                    continue
+                jobs[i] = self.job_from(drafts[i].id, view)
+                # Our own add that was sent twice is no duplicate: the stored nonce is ours.
+                stored = record.unpack(view.record).options.get("n")
+                jobs[i].duplicate = stored is None or stored != drafts[i].nonce
+        return jobs
+
+    def _job_of(self, d: Draft, added: commands.Added) -> J:
+        due = added.now + d.delay_ms if d.delay_ms else d.run_at_ms
+        later = due > added.now
+        order = d.order_ms if d.order_ms is not None else (due if later else added.order_ms)
+        stored = Record(
+            d.priority, order, 0, added.now, d.max_attempts, False, d.group_id, d.options or {}, d.data
+        )
+        job = self.make(d.id, "delayed" if later else "waiting", stored)
+        if later:
+            job._run_at_ms = due
+        return job
+
+    # Looking
+
+    def get_jobs_by_id(self, ids: Sequence[str]) -> Steps[list[J | None]]:
+        jobs: list[J | None] = []
+        for at in range(0, len(ids), CHUNK):
+            page = ids[at : at + CHUNK]
+            views = yield commands.get(page)
+            jobs += [None if view is None else self.job_from(i, view) for i, view in zip(page, views, strict=True)]
+        return jobs
+
+    def get_job(self, job_id: str) -> Steps[J | None]:
+        return (yield from self.get_jobs_by_id([text(job_id, "job_id")]))[0]
+
+    def require_job(self, job_id: str) -> Steps[J]:
+        job = yield from self.get_job(job_id)
+        if job is None:
+            raise JobNotFound(job_id)
+        return job
+
+    def job_from(self, job_id: str, view: View) -> J:
+        job = self.make(job_id, view.state, record.unpack(view.record))
+        stored = view.stored
+        job.attempts_made, job.stalls = stored.attempts, stored.stalls
+        job._started_ms = view.started or stored.started
+        job._finished_ms = stored.finished
+        job.worker = view.worker or stored.worker or None
+        job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
+        job.fence = view.token
+        job._raw_result = view.result
+        if view.state == "delayed":
+            job._run_at_ms = int(view.score)
+        elif view.hold:
+            job._run_at_ms = view.hold
+        return job
+
+    def job_taken(self, taken: Taken, started_ms: int, worker: str) -> J:
+        """A job this worker has just been given."""
+        job = self.make(taken.id, "active", record.unpack(taken.record))
+        job.fence = taken.token
+        job._started_ms = started_ms
+        job.worker = worker
+        stored = taken.stored
+        if stored is not commands.FRESH:
+            job.attempts_made, job.stalls = stored.attempts, stored.stalls
+            job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
+        return job
+
+    def get_job_counts(self) -> Steps[JobCounts]:
+        active, waiting, delayed, completed, failed, groups, *_ = yield commands.counts()
+        return JobCounts(active, waiting, delayed, completed, failed, active + waiting + delayed, groups)
+
+    def list_ids(self, state: str, limit: int, offset: int = 0, *, newest: bool = False) -> Steps[list[str]]:
+        whole(limit, "limit", 0, 2**31)
+        whole(offset, "offset", 0, 2**53)
+        if state == "waiting":
+            return (yield from self._list_waiting(limit, offset))
+        ids: list[str] = []
+        while len(ids) < limit:
+            size = min(CHUNK, limit - len(ids))
+            page = yield commands.list_jobs(state, offset + len(ids), size, newest=newest)
+            ids += page
+            if len(page) < size:
+                break
+        return ids
+
+    def _list_waiting(self, limit: int, offset: int) -> Steps[list[str]]:
+        ids: list[str] = []
+        cursor = "0"
+        while len(ids) < limit + offset:
+            cursor, page = yield commands.list_waiting(cursor, limit + offset - len(ids))
+            ids += page
+            if cursor == "0":
+                break
+        return ids[offset : offset + limit]
+
+    def list_jobs(self, state: str, limit: int, offset: int) -> Steps[list[J]]:
+        ids = yield from self.list_ids(state, limit, offset, newest=True)
+        jobs = yield from self.get_jobs_by_id(ids)
+        return [job for job in jobs if job is not None and job.state == state]
+
+    def get_jobs(self, limit: int) -> Steps[dict[str, list[str]]]:
+        found: dict[str, list[str]] = {}
+        for state in STATES:
+            found[state] = yield from self.list_ids(state, limit, newest=state in ("completed", "failed"))
+        return found
+
+    def get_unique_groups(self, limit: int | None) -> Steps[list[str]]:
+        groups: dict[str, None] = {}
+        cursor = "0"
+        while limit is None or len(groups) < limit:
+            cursor, page = yield commands.list_groups(cursor)
+            groups.update(dict.fromkeys(page))
+            if cursor == "0":
+                break
+        return list(groups)[:limit]
+
+    def get_group(self, group_id: str) -> Steps[GroupInfo]:
+        place, waiting, active, delayed, limit, paused, held_ms = yield commands.look_group(
+            text(group_id, "group_id")
+        )
+        held = None if held_ms < 0 else held_ms / 1000
+        return GroupInfo(group_id, place, waiting, active, delayed, limit, paused == 1, held)
+
+    def get_group_job_count(self, group_id: str) -> Steps[int]:
+        group = yield from self.get_group(group_id)
+        return group.waiting + group.active
+
+    def is_paused(self) -> Steps[bool]:
+        return (yield commands.counts())[6] == 1
+
+    def get_metrics(self) -> Steps[Metrics]:
+        return Metrics(*(yield commands.stats()).counters)
+
+    def get_failures(self, limit: int) -> Steps[list[Failure]]:
+        stats = yield commands.stats(whole(limit, "limit", 0, 2**31))
+        return [
+            Failure(job_id, attempt, error, stack, datetime.fromtimestamp(at / 1000, UTC), final, worker)
+            for job_id, attempt, error, stack, at, final, worker in stats.failures
+        ]
+
+    def get_workers(self) -> Steps[list[WorkerInfo]]:
+        stats = yield commands.stats()
+        return [worker_info(worker_id, raw) for worker_id, raw in sorted(stats.workers.items())]
+
+    def gone_workers(self) -> Steps[list[str]]:
+        """Workers that missed three heartbeats and then some."""
+        stats = yield commands.stats()
+        seen = [worker_info(worker_id, raw) for worker_id, raw in stats.workers.items()]
+        return [
+            worker.id
+            for worker in seen
+            if stats.now / 1000 - worker.last_seen.timestamp() > 3 * worker.heartbeat + 5
+        ]
+
+    # Changing
+
+    def remove(self, job_id: str) -> Steps[bool]:
+        return (yield commands.remove([text(job_id, "job_id")]))[0]
+
+    def retry(self, job_id: str) -> Steps[bool]:
+        answer = yield commands.retry(text(job_id, "job_id"))
+        return self._changed(job_id, answer, "failed")
+
+    def promote(self, job_id: str) -> Steps[bool]:
+        answer = yield commands.reschedule(text(job_id, "job_id"), 0, only_delayed=True)
+        return self._changed(job_id, answer, "delayed")
+
+    def change_delay(self, job_id: str, delay: Any) -> Steps[bool]:
+        delay_ms = millis(delay, "delay")
+        answer = yield commands.reschedule(text(job_id, "job_id"), delay_ms, only_delayed=False)
+        return self._changed(job_id, answer, "delayed", "waiting")
+
+    def fail(self, job_id: str, reason: str) -> Steps[bool]:
+        if not isinstance(reason, str):
+            raise ConfigurationError.expected("reason", "a string", reason)
+        answer = yield commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
+        return self._changed(job_id, answer, "waiting", "delayed", "active")
+
+    @staticmethod
+    def _changed(job_id: str, answer: tuple[str, bool], *expected: str) -> bool:
+        state, changed = answer
+        if not state:
+            raise JobNotFound(job_id)
+        if not changed:
+            raise WrongState(job_id, expected, state)
+        return True
+
+    def update_data(self, job_id: str, data: Any) -> Steps[None]:
+        raw = codec.encode(self.options.serializer, data, self.options.max_payload, "data")
+        state = yield commands.update(text(job_id, "job_id"), raw)
+        if not state:
+            raise JobNotFound(job_id)
+
+    def set_group_concurrency(self, group_id: str, limit: int | None) -> Steps[bool]:
+        n = 0 if limit is None else whole(limit, "n", 1, 65_535)
+        return (yield commands.switch(group_id=text(group_id, "group_id"), limit=n))
+
+    def switch_group(self, group_id: str, *, paused: bool) -> Steps[bool]:
+        return (yield commands.switch(group_id=text(group_id, "group_id"), paused=paused))
+
+    def clean(self, state: str, grace: Any, limit: int) -> Steps[int]:
+        one_of(state, "state", "completed", "failed", "waiting", "delayed")
+        age_ms = millis(grace, "grace")
+        left = whole(limit, "limit", 0, 2**31)
+        removed = 0
+        while removed < left:
+            size = min(CHUNK, left - removed)
+            if state in ("completed", "failed"):
+                n = yield commands.clean(state, age_ms, size)
+                removed += n
+                if n < size:
+                    break
+            else:
+                return (yield from self._clean_live(state, age_ms, left))
+        return removed
+
+    def _clean_live(self, state: str, age_ms: int, limit: int) -> Steps[int]:
+        ids = yield from self.list_ids(state, limit)
+        now = (yield commands.stats()).now
+        jobs = yield from self.get_jobs_by_id(ids)
+        old = [job.id for job in jobs if job is not None and job._created_ms <= now - age_ms]
+        return (yield from self._remove_all(old, [state]))
+
+    def _remove_all(self, ids: list[str], states: list[str]) -> Steps[int]:
+        removed = 0
+        for at in range(0, len(ids), CHUNK):
+            removed += sum((yield commands.remove(ids[at : at + CHUNK], states)))
+        return removed
+
+    def purge(self, states: Sequence[str]) -> Steps[int]:
+        for state in states:
+            one_of(state, "states", *STATES)
+        removed = 0
+        for state in states:
+            while True:
+                ids = yield from self.list_ids(state, CHUNK)
+                if not ids:
+                    break
+                removed += yield from self._remove_all(ids, [state])
+        return removed
+
+    def obliterate(self) -> Steps[None]:
+        yield commands.switch(paused=True)
+        while (yield commands.obliterate()) > 0:
+            pass
+
+    # Time
+
+    def run_due(self, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Steps[commands.Due]:
+        """Everything that is due now, however much it is: bounded calls until nothing is left."""
+        promoted = woken = 0
+        stalled: list[commands.Stalled] = []
+        while True:
+            due = yield commands.due(self.policy, promote=promote, unpark=unpark, expire=expire)
+            promoted, woken = promoted + due.promoted, woken + due.woken
+            stalled += due.stalled
+            if due.wait_ms != 0 or not (due.promoted or due.woken or due.stalled):
+                return commands.Due(promoted, woken, stalled, due.wait_ms)
+
+    def clean_up(self) -> Steps[int]:
+        """Retention by age."""
+        removed = 0
+        for kind, kept in (("completed", self.options.keep_completed), ("failed", self.options.keep_failed)):
+            if kept.age_ms is not None:
+                while (n := (yield commands.clean(kind, kept.age_ms, CHUNK))) > 0:
+                    removed += n
+        return removed
+
+
+def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:
+    seen, _, info = raw.decode().partition(" ")
+    return WorkerInfo(id=worker_id, last_seen=datetime.fromtimestamp(int(seen) / 1000, UTC), **json.loads(info))
+
+
+def clipped(value: str, longest: int = 16_000) -> str:
+    """Text that is safe to store: bounded, and without lone surrogates."""
+    if len(value) > longest:
+        value = value[: longest // 2] + "\n...\n" + value[-longest // 2 :]
+    return value.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,346 @@
+"""The queue, asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from groupmq import commands, operations
+from groupmq.backoff import DEFAULT, BackoffPolicy
+from groupmq.batching import AddBatcher
+from groupmq.codec import JSON, Serializer
+from groupmq.connection import Connection, Endpoint
+from groupmq.draft_chain import JobDraft
+from groupmq.drafts import draft
+from groupmq.durations import Duration, Instant, seconds
+from groupmq.job import Job
+from groupmq.operations import Operations
+from groupmq.options import OnRetry, QueueOptions, Retention
+from groupmq.record import Record
+from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, WorkerInfo
+
+if TYPE_CHECKING:
+    from groupmq.worker.worker import Worker
+
+T = TypeVar("T")
+
+
+class Queue:
+    """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
+
+    >>> async with Queue("orders") as queue:
+    ...     await queue.add({"amount": 999}, group_id="user:42", max_attempts=5)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        redis: Any = None,
+        *,
+        job_timeout: Duration = 30,
+        max_attempts: int = 3,
+        backoff: BackoffPolicy | Duration = DEFAULT,
+        on_retry: OnRetry = "hold",
+        keep_completed: int | Retention = 100,
+        keep_failed: int | Retention = 100,
+        group_concurrency: int = 1,
+        max_payload: int = 1024 * 1024,
+        serializer: Serializer = JSON,
+        prefix: str = "groupmq",
+    ) -> None:
+        self.options = QueueOptions.checked(
+            name,
+            job_timeout=job_timeout,
+            max_attempts=max_attempts,
+            backoff=backoff,
+            on_retry=on_retry,
+            keep_completed=keep_completed,
+            keep_failed=keep_failed,
+            group_concurrency=group_concurrency,
+            max_payload=max_payload,
+            serializer=serializer,
+            prefix=prefix,
+        )
+        self.name = self.options.name
+        self.connection = Connection(Endpoint(redis), self.options)
+        self.operations: Operations[Job] = Operations(self.options, self._make_job)
+        self._adds = AddBatcher(self._send_adds)
+        self._workers: list[Worker] = []
+        self._closed = False
+
+    def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
+        return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
+
+    async def _run(self, steps: operations.Steps[T]) -> T:
+        """Carry out an operation: make each call it yields, and send back the answer."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    answer = await self.connection.call(call)
+                except Exception as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    # Adding
+
+    async def add(
+        self,
+        data: Any,
+        *,
+        group_id: str | None = None,
+        order_ms: int | None = None,
+        priority: int = 0,
+        delay: Duration | None = None,
+        run_at: Instant | None = None,
+        max_attempts: int | None = None,
+        timeout: Duration | None = None,
+        backoff: BackoffPolicy | Duration | None = None,
+        on_retry: OnRetry | None = None,
+        job_id: str | None = None,
+    ) -> Job:
+        """Add a job. Once this returns, the job runs to completion or is recorded as failed, whatever dies.
+
+        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set.
+        """
+        return await self._adds.add(
+            draft(
+                self.options,
+                data,
+                group_id=group_id,
+                order_ms=order_ms,
+                priority=priority,
+                delay=delay,
+                run_at=run_at,
+                max_attempts=max_attempts,
+                timeout=timeout,
+                backoff=backoff,
+                on_retry=on_retry,
+                job_id=job_id,
+            )
+        )
+
+    async def _send_adds(self, drafts: Sequence[Any]) -> list[Job]:
+        return await self._run(self.operations.add(drafts))
+
+    async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft]) -> list[Job]:
+        """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
+        return await self._run(self.operations.add_many(items))
+
+    def create_job(self, data: Any) -> JobDraft:
+        """A job to be described step by step, then saved: `await queue.create_job(d).group("g").delay(5).save()`."""
+        return JobDraft(self.options, self.add, data)
+
+    # Looking
+
+    async def get_job(self, job_id: str) -> Job | None:
+        return await self._run(self.operations.get_job(job_id))
+
+    async def require_job(self, job_id: str) -> Job:
+        """Like `get_job`, but raises JobNotFound."""
+        return await self._run(self.operations.require_job(job_id))
+
+    async def get_job_counts(self) -> JobCounts:
+        return await self._run(self.operations.get_job_counts())
+
+    async def get_active_count(self) -> int:
+        return (await self.get_job_counts()).active
+
+    async def get_waiting_count(self) -> int:
+        return (await self.get_job_counts()).waiting
+
+    async def get_delayed_count(self) -> int:
+        return (await self.get_job_counts()).delayed
+
+    async def get_completed_count(self) -> int:
+        return (await self.get_job_counts()).completed
+
+    async def get_failed_count(self) -> int:
+        return (await self.get_job_counts()).failed
+
+    async def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
+        """Ids of running jobs, the one whose lease ends first in front."""
+        return await self._run(self.operations.list_ids("active", limit, offset))
+
+    async def get_waiting_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
+        """Ids of waiting jobs, group by group; in a small queue by arrival."""
+        return await self._run(self.operations.list_ids("waiting", limit, offset))
+
+    async def get_delayed_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
+        """Ids of delayed jobs, the next one due in front."""
+        return await self._run(self.operations.list_ids("delayed", limit, offset))
+
+    async def get_completed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
+        """Kept completed jobs, newest first."""
+        return await self._run(self.operations.list_jobs("completed", limit, offset))
+
+    async def get_failed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
+        """Kept failed jobs, newest first."""
+        return await self._run(self.operations.list_jobs("failed", limit, offset))
+
+    async def get_jobs(self, limit: int = 1000) -> dict[str, list[str]]:
+        """Ids by state, at most `limit` of each."""
+        return await self._run(self.operations.get_jobs(limit))
+
+    async def get_unique_groups(self, limit: int | None = None) -> list[str]:
+        """Groups that have a live job: waiting, active or delayed."""
+        return await self._run(self.operations.get_unique_groups(limit))
+
+    async def get_unique_groups_count(self) -> int:
+        return (await self.get_job_counts()).unique_groups
+
+    async def get_group_job_count(self, group_id: str) -> int:
+        """Waiting and active jobs of a group."""
+        return await self._run(self.operations.get_group_job_count(group_id))
+
+    async def get_group(self, group_id: str) -> GroupInfo:
+        return await self._run(self.operations.get_group(group_id))
+
+    async def get_metrics(self) -> Metrics:
+        return await self._run(self.operations.get_metrics())
+
+    async def get_workers(self) -> list[WorkerInfo]:
+        return await self._run(self.operations.get_workers())
+
+    async def get_failures(self, limit: int = 100) -> list[Failure]:
+        """One record per failed attempt, newest first; the newest 1,000 are kept."""
+        return await self._run(self.operations.get_failures(limit))
+
+    # Changing
+
+    async def remove(self, job_id: str) -> bool:
+        """Remove a job in whatever state. A running one loses its lease; False if there is no such job."""
+        return await self._run(self.operations.remove(job_id))
+
+    async def retry(self, job_id: str) -> bool:
+        """Run a failed job again, from its original place, attempts counted anew."""
+        return await self._run(self.operations.retry(job_id))
+
+    async def promote(self, job_id: str) -> bool:
+        """Let a delayed job, or one in its back-off, start now."""
+        return await self._run(self.operations.promote(job_id))
+
+    async def change_delay(self, job_id: str, delay: Duration) -> bool:
+        """Let a delayed or waiting job start `delay` from now instead."""
+        return await self._run(self.operations.change_delay(job_id, delay))
+
+    async def update_data(self, job_id: str, data: Any) -> None:
+        """Replace a job's data; a handler that runs already keeps what it was given."""
+        await self._run(self.operations.update_data(job_id, data))
+
+    async def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
+        """Fail a job for good, whatever attempts remain. A running one loses its lease."""
+        return await self._run(self.operations.fail(job_id, reason))
+
+    async def pause(self) -> None:
+        """From now on nothing starts; what runs goes on."""
+        await self.connection.call(commands.switch(paused=True))
+
+    async def resume(self) -> None:
+        await self.connection.call(commands.switch(paused=False))
+
+    async def is_paused(self) -> bool:
+        return await self._run(self.operations.is_paused())
+
+    async def pause_group(self, group_id: str) -> bool:
+        """Stop one group; True if it was not paused already."""
+        return await self._run(self.operations.switch_group(group_id, paused=True))
+
+    async def resume_group(self, group_id: str) -> bool:
+        return await self._run(self.operations.switch_group(group_id, paused=False))
+
+    async def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
+        """Let `n` jobs of one group run at once; None = the queue's own setting again."""
+        return await self._run(self.operations.set_group_concurrency(group_id, n))
+
+    async def clean(self, state: str, *, grace: Duration = 0, limit: int = 1000) -> int:
+        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many."""
+        return await self._run(self.operations.clean(state, grace, limit))
+
+    async def purge(self, states: Sequence[str] = ("waiting", "delayed")) -> int:
+        """Remove all jobs in these states, in bounded steps; how many."""
+        return await self._run(self.operations.purge(states))
+
+    async def obliterate(self) -> None:
+        """Delete the queue and everything in it, running jobs too."""
+        await self._run(self.operations.obliterate())
+
+    async def repair(self) -> RepairReport:
+        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life."""
+        return await self._run(self.operations.repair())
+
+    async def reconfigure(self) -> None:
+        """Store this object's shared settings (group_concurrency) with the queue, whatever was stored before."""
+        await self.connection.drive(self.connection.dialogue.open(replace=True))
+        await self.repair()
+
+    # Time
+
+    async def run_scheduler_once(self) -> int:
+        """Do everything that is due now: delayed jobs, back-offs, expired leases. How many things were done."""
+        due = await self._run(self.operations.run_due())
+        return due.promoted + due.woken + len(due.stalled)
+
+    async def promote_delayed_jobs(self) -> int:
+        """Move delayed jobs that are due into their groups; how many."""
+        return (await self._run(self.operations.run_due(unpark=False, expire=False))).promoted
+
+    async def recover_delayed_groups(self) -> int:
+        """Wake groups whose back-off is over; how many."""
+        return (await self._run(self.operations.run_due(promote=False, expire=False))).woken
+
+    async def check_stalled_jobs(self) -> list[str]:
+        """Take back jobs whose lease expired; their ids."""
+        due = await self._run(self.operations.run_due(promote=False, unpark=False))
+        return [stalled.id for stalled in due.stalled]
+
+    async def wait_for_empty(self, timeout: Duration = 60) -> bool:
+        """Wait until no job is active, waiting or delayed; False if that takes longer than `timeout`."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds(timeout, "timeout")
+        pause = 0.005
+        while (await self.get_job_counts()).total:
+            left = end - loop.time()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, 0.25)
+        return True
+
+    # Working
+
+    async def process(self, handler: Callable[[Job], Any], concurrency: int = 1, **options: Any) -> Worker:
+        """Build and start a worker for this queue; it is closed with the queue."""
+        from groupmq.worker.worker import Worker
+
+        worker = Worker(self, handler, concurrency=concurrency, **options)
+        await worker.start()
+        self._workers.append(worker)
+        return worker
+
+    async def close(self) -> None:
+        """Finish what was added, close workers made by `process`, and close our connections (never the user's)."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._adds.drain()
+        for worker in self._workers:
+            await worker.close()
+        await self.connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r} at {self.connection.endpoint.where}>"

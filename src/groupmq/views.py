@@ -1,0 +1,95 @@
+"""Answers of the getters: plain, frozen, typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """How many jobs are in each state. `total` counts the live ones: active, waiting and delayed."""
+
+    active: int
+    waiting: int
+    delayed: int
+    completed: int
+    failed: int
+    total: int
+    unique_groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInfo:
+    """One group. `state`: idle, ready, busy, parked (its head waits for `held_for`) or paused."""
+
+    id: str
+    state: str
+    waiting: int
+    active: int
+    delayed: int
+    concurrency: int
+    paused: bool
+    held_for: float | None
+    """Seconds until the head may start, when it has to wait (a back-off)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counters since the queue was created."""
+
+    processed: int
+    failed: int
+    retried: int
+    stalled: int
+    lost: int
+    """Jobs whose record was deleted behind the queue's back."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker that said it lives."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    concurrency: int
+    current_jobs: int
+    heartbeat: float
+    last_seen: datetime
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed attempt."""
+
+    job_id: str
+    attempt: int
+    error: str
+    stack: str
+    time: datetime
+    final: bool
+    worker: str
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What `repair` looked at and what it mended: kind of damage -> ids. Empty in normal life."""
+
+    jobs: int = 0
+    groups: int = 0
+    mended: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(len(ids) for ids in self.mended.values())
+
+    @property
+    def clean(self) -> bool:
+        return not self.mended
+
+    def __bool__(self) -> bool:
+        """True if something had to be mended."""
+        return bool(self.mended)

@@ -1,0 +1,68 @@
+"""Local events of a worker. A listener that raises is logged and harms nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from groupmq.errors import ConfigurationError
+from groupmq.options import Logger
+
+Listener = Callable[..., Any]
+
+
+class Emitter:
+    """Named events with any number of listeners, sync or async."""
+
+    def __init__(self, events: tuple[str, ...], logger: Logger) -> None:
+        self._listeners: dict[str, list[Listener]] = {name: [] for name in events}
+        self._logger = logger
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def on(self, event: str, listener: Listener) -> Listener:
+        """Call `listener` for each `event`; returns it, so that `off` can name a lambda."""
+        if not callable(listener):
+            raise ConfigurationError.expected("listener", "a callable", listener)
+        self._of(event).append(listener)
+        return listener
+
+    def off(self, event: str, listener: Listener) -> bool:
+        """Stop calling `listener`; True if it was listening."""
+        listeners = self._of(event)
+        if listener in listeners:
+            listeners.remove(listener)
+            return True
+        return False
+
+    def remove_all(self, event: str | None = None) -> None:
+        for name in [event] if event is not None else list(self._listeners):
+            self._of(name).clear()
+
+    def emit(self, event: str, *args: Any) -> None:
+        for listener in tuple(self._listeners[event]):
+            try:
+                outcome = listener(*args)
+                if inspect.isawaitable(outcome):
+                    task = asyncio.ensure_future(self._finish(event, outcome))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+            except BaseException as error:
+                self._complain(event, error)
+
+    async def _finish(self, event: str, outcome: Any) -> None:
+        try:
+            await outcome
+        except BaseException as error:
+            self._complain(event, error)
+
+    def _complain(self, event: str, error: BaseException) -> None:
+        self._logger.error("a listener of %r raised %s: %s", event, type(error).__name__, error)
+
+    def _of(self, event: str) -> list[Listener]:
+        try:
+            return self._listeners[event]
+        except KeyError:
+            known = ", ".join(sorted(self._listeners))
+            raise ConfigurationError.expected("event", f"one of {known}", event) from None

@@ -1,0 +1,254 @@
+"""Fetching and reporting: the only part of a worker that talks to the server about jobs.
+
+Two lanes, each with at most one `advance` call under way, so that the server works while Python runs handlers. A lane
+reports every outcome that has gathered and asks for as many jobs as there is room for, in one trip. When an answer
+falls short, nothing is ready: the worker then sleeps until the marker appears, something becomes due, or a run ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+from groupmq import commands
+from groupmq.commands import Advanced, Policy, Stalled, Taken
+from groupmq.connection import Connection, WakeConnection
+from groupmq.errors import GroupMQError
+from groupmq.faults import is_passing
+from groupmq.worker.outcome import Report
+
+LANES = 2
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 20.0
+
+
+class Host(Protocol):
+    """What the fetcher needs of the worker around it."""
+
+    def room(self) -> int: ...
+    def take_on(self, taken: list[Taken], now: int) -> None: ...
+    def accepted(self, report: Report) -> None: ...
+    def refused(self, report: Report) -> None: ...
+    def stalled(self, stalled: Stalled) -> None: ...
+    def trouble(self, error: BaseException) -> None: ...
+    def dry(self) -> None: ...
+
+
+class Lane:
+    """A sequence of numbered requests; the server remembers the last, so it can be sent again."""
+
+    __slots__ = ("asked", "name", "request", "task")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.request = 0
+        self.asked = 0
+        self.task: asyncio.Task[None] | None = None
+
+
+class Fetcher:
+    """Keeps a worker supplied, and its outcomes reported."""
+
+    def __init__(
+        self,
+        host: Host,
+        connection: Connection,
+        wake: Callable[[], WakeConnection],
+        *,
+        worker: str,
+        concurrency: int,
+        lease_ms: int,
+        policy: Policy,
+        longest_sleep: float,
+        atomic: bool,
+    ) -> None:
+        self._host = host
+        self._connection = connection
+        self._make_wake = wake
+        self._worker = worker
+        self._lease_ms = lease_ms
+        self._policy = policy
+        self._longest_sleep = longest_sleep
+        self._atomic = atomic
+        self.lanes = [Lane(f"{worker}:{n}") for n in range(LANES if concurrency > 1 else 1)]
+        self._share = -(-concurrency // len(self.lanes))
+        self._reports: list[Report] = []
+        self._taking = True
+        self._ask = True
+        self._flowing = False
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle = asyncio.Event()
+        self._hungry = asyncio.Event()
+        self._waker: asyncio.Task[None] | None = None
+        self.advances = 0
+        self.last_advance = 0.0
+
+    # Driving
+
+    def start(self) -> None:
+        self._waker = asyncio.get_running_loop().create_task(self._watch_marker())
+        self.poke()
+
+    def report(self, report: Report) -> None:
+        """Send an outcome with the next trip."""
+        self._reports.append(report)
+        self._schedule()
+
+    def poke(self) -> None:
+        """There may be work: ask."""
+        self._ask = True
+        self._schedule()
+
+    def stop_taking(self) -> None:
+        """From this moment on nothing new is taken; outcomes still go out."""
+        self._taking = False
+        self._hungry.clear()
+        self._schedule()
+
+    async def flushed(self) -> None:
+        """Wait until every outcome is reported and no call is under way."""
+        while self._reports or self.busy:
+            self._idle.clear()
+            self._schedule()
+            await self._idle.wait()
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._waker, *(lane.task for lane in self.lanes)) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @property
+    def busy(self) -> bool:
+        return any(lane.task is not None for lane in self.lanes)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing to report, nothing under way, and the last answer said nothing is ready."""
+        return not self._reports and not self.busy and not self._ask
+
+    def _schedule(self) -> None:
+        # Once per tick, after every handler that ends in it: their outcomes leave together.
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._scheduled = False
+        for lane in self.lanes:
+            if lane.task is not None:
+                continue
+            take = self._wanted()
+            if not self._reports and not take:
+                break
+            reports, self._reports = self._reports[: commands.CHUNK], self._reports[commands.CHUNK :]
+            if reports and not self._atomic:
+                take = 0
+            lane.asked = take
+            lane.request += 1
+            lane.task = asyncio.get_running_loop().create_task(self._advance(lane, reports))
+            if take and not self._flowing:
+                # One question is enough to learn whether there is anything.
+                self._ask = False
+        if not self.busy and not self._reports:
+            self._idle.set()
+
+    def _wanted(self) -> int:
+        """How many jobs to ask for now. The one place that decides it."""
+        if not self._taking:
+            return 0
+        room = self._host.room() - sum(lane.asked for lane in self.lanes)
+        if room <= 0 or not (self._ask or self._reports):
+            return 0
+        return min(room, self._share if self._flowing else room, commands.CHUNK)
+
+    # Calling
+
+    async def _advance(self, lane: Lane, reports: list[Report]) -> None:
+        call = commands.advance(
+            worker=self._worker,
+            lane=lane.name,
+            request=lane.request,
+            outcomes=[report.outcome for report in reports],
+            take=lane.asked,
+            lease_ms=self._lease_ms,
+            policy=self._policy,
+        )
+        try:
+            answer = await self._persist(call)
+        finally:
+            asked, lane.asked, lane.task = lane.asked, 0, None
+        self.advances += 1
+        self.last_advance = asyncio.get_running_loop().time()
+        for report, status in zip(reports, answer.accepted, strict=True):
+            (self._host.accepted if status == 1 else self._host.refused)(report)
+        for stalled in answer.stalled:
+            self._host.stalled(stalled)
+        if answer.jobs:
+            self._host.take_on(answer.jobs, answer.now)
+        self._learn(asked, answer)
+        self._pump()
+
+    def _learn(self, asked: int, answer: Advanced) -> None:
+        """What an answer says about whether to ask again, and when."""
+        if not asked:
+            return
+        self._flowing = len(answer.jobs) == asked
+        if self._flowing or answer.wait_ms == 0:
+            self._ask = True
+            return
+        self._ask = False
+        self._sleep(answer.wait_ms / 1000 if answer.wait_ms > 0 else self._longest_sleep)
+        if self._taking and self._host.room() > 0:
+            self._hungry.set()
+        self._host.dry()
+
+    def _sleep(self, duration: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        duration = min(duration, self._longest_sleep)
+        self._timer = asyncio.get_running_loop().call_later(duration, self.poke)
+
+    async def _persist(self, call: commands.Call[Advanced]) -> Advanced:
+        """Make the call whatever it takes. The same request sent again is answered the same."""
+        pause = 0.0
+        while True:
+            try:
+                return await self._connection.call(call, patience=0.0)
+            except GroupMQError as error:
+                self._host.trouble(error)
+                if not is_passing(error):
+                    pause = max(pause, _FIRST_PAUSE)
+            await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
+            pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
+
+    # Waiting
+
+    async def _watch_marker(self) -> None:
+        """Block on the marker while there is room and nothing is ready. Never returns but by cancellation."""
+        wake = self._make_wake()
+        pause = 0.0
+        try:
+            while True:
+                await self._hungry.wait()
+                try:
+                    popped = await wake.wait()
+                    if popped and self._host.room() - sum(lane.asked for lane in self.lanes) <= 0:
+                        # Busy by now: the hint is somebody else's.
+                        self._hungry.clear()
+                        await wake.pass_on()
+                        continue
+                    pause = 0.0
+                except GroupMQError as error:
+                    self._host.trouble(error)
+                    pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE) if pause else 0.1
+                    await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
+                # Popped, or the block ran out: a marker may have been lost with whoever popped it, so look either way.
+                self._hungry.clear()
+                self.poke()
+        finally:
+            await wake.close()

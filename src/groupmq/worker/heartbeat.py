@@ -1,0 +1,73 @@
+"""The heartbeat: one thread with its own connection renews all leases of a worker.
+
+In a thread, so that a handler that blocks the event loop does not lose its lease.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from groupmq import commands
+from groupmq.connection import BlockingConnection
+from groupmq.errors import GroupMQError
+from groupmq.options import Logger
+
+_RETRY = 1.0
+
+
+class Heartbeat:
+    """Renews leases each `interval` seconds until stopped, and tells which are lost."""
+
+    def __init__(
+        self,
+        connect: Callable[[], BlockingConnection],
+        worker: str,
+        interval: float,
+        lease_ms: int,
+        held: Callable[[], list[tuple[str, int]]],
+        info: Callable[[], str],
+        lost: Callable[[Sequence[tuple[str, int]]], None],
+        logger: Logger,
+    ) -> None:
+        self._connect = connect
+        self._worker = worker
+        self._interval = interval
+        self._lease_ms = lease_ms
+        self._held = held
+        self._info = info
+        self._lost = lost
+        self._logger = logger
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name=f"{worker}-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; does not wait for a beat that is under way."""
+        self._stop.set()
+
+    def join(self, timeout: float) -> None:
+        self._thread.join(timeout)
+
+    def _loop(self) -> None:
+        connection = self._connect()
+        wait = 0.0
+        while not self._stop.wait(wait):
+            wait = self._interval if self._beat(connection) else min(_RETRY, self._interval)
+        connection.close()
+
+    def _beat(self, connection: BlockingConnection) -> bool:
+        held = self._held()
+        try:
+            for at in range(0, max(len(held), 1), commands.CHUNK):
+                part = held[at : at + commands.CHUNK]
+                lost = set(connection.call(commands.beat(self._worker, self._info(), self._lease_ms, part), 0.0))
+                if lost:
+                    self._lost([(job_id, token) for job_id, token in part if job_id in lost])
+        except GroupMQError as error:
+            # Leases run on for a while: try again soon, say so, and leave the rest to the fetcher's reconnecting.
+            self._logger.warning("heartbeat of worker %s failed: %s", self._worker, error)
+            return False
+        return True

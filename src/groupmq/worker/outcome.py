@@ -1,0 +1,97 @@
+"""What the end of a run means: pure decisions, no I/O."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from groupmq import backoff as backoffs
+from groupmq import codec, commands
+from groupmq.backoff import BackoffPolicy
+from groupmq.commands import Outcome
+from groupmq.durations import millis
+from groupmq.errors import ConfigurationError, FailJob, RetryJob
+from groupmq.job import Job
+from groupmq.operations import clipped
+from groupmq.options import QueueOptions
+
+Event = Literal["completed", "retrying", "failed", "released"]
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of one run, to be sent, and the event to emit once the server has accepted it."""
+
+    job: Job
+    outcome: Outcome
+    event: Event
+    error: BaseException | None = None
+    result: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Decides what becomes of a job whose handler ended."""
+
+    queue: QueueOptions
+    backoff: BackoffPolicy
+
+    def returned(self, job: Job, value: Any) -> Report:
+        """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
+        if value is None:
+            return Report(job, commands.completed(job.id, job.fence, None), "completed")
+        try:
+            raw = codec.encode(self.queue.serializer, value, self.queue.max_payload, "return value")
+        except ConfigurationError as error:
+            return self.final(job, error)
+        return Report(job, commands.completed(job.id, job.fence, raw), "completed", result=raw)
+
+    def raised(self, job: Job, error: BaseException) -> Report:
+        """The handler raised: another attempt if one is left, else the end."""
+        if isinstance(error, FailJob) or job.attempt >= job.max_attempts:
+            return self.final(job, error)
+        yields = (job.on_retry or self.queue.on_retry) == "yield"
+        delay_ms, note = self._delay(job, error)
+        reason, stack = described(error)
+        outcome = commands.retried(job.id, job.fence, delay_ms, yields, reason + note, stack)
+        return Report(job, outcome, "retrying", error)
+
+    def final(self, job: Job, error: BaseException) -> Report:
+        return Report(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
+
+    def released(self, job: Job) -> Report:
+        """Unfinished: back to its place, no attempt used."""
+        return Report(job, commands.released(job.id, job.fence), "released")
+
+    def _delay(self, job: Job, error: BaseException) -> tuple[int, str]:
+        if isinstance(error, RetryJob):
+            try:
+                return millis(error.delay, "RetryJob.delay"), ""
+            except ConfigurationError as bad:
+                return 0, f" ({bad})"
+        policy = job.backoff or self.backoff
+        try:
+            return millis(backoffs.delay_after(policy, job.attempt, error), "backoff"), ""
+        except Exception as broken:
+            # A broken policy must not cost the job its retry.
+            note = f" (the back-off policy raised {type(broken).__name__}: {broken}; the default was used)"
+            return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), note
+
+
+def described(error: BaseException) -> tuple[str, str]:
+    """Reason and stack of an error, as stored. An error whose own text raises must not stop the worker."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message cannot be read)"
+    name = type(error).__name__
+    if isinstance(error, FailJob | RetryJob):
+        reason = message or name
+    else:
+        reason = f"{name}: {message}" if message else name
+    try:
+        stack = "".join(traceback.format_exception(error))
+    except Exception:
+        stack = ""
+    return clipped(reason, 2000), clipped(stack)

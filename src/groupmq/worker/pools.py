@@ -1,0 +1,166 @@
+"""Where `def` handlers run: threads, or processes that can really be ended."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import pickle
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.context import SpawnContext
+from typing import Any
+
+from groupmq.errors import ConfigurationError, GroupMQError
+from groupmq.job import Job
+
+
+class WorkerProcessDied(GroupMQError):
+    """The process that ran the handler ended without an answer: killed, out of memory, crashed."""
+
+
+class HandlerError(GroupMQError):
+    """A handler raised in another process; this carries its text and traceback."""
+
+    def __init__(self, kind: str, message: str, trace: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.trace = trace
+
+
+class ThreadRunner:
+    """Runs `def` handlers in threads. A thread cannot be ended: one that outlives its run is left behind."""
+
+    def __init__(self, handler: Callable[[Job], Any], size: int, name: str) -> None:
+        self._handler = handler
+        self._size = size
+        self._name = name
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._size, thread_name_prefix=self._name)
+
+    async def __call__(self, job: Job) -> Any:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._guarded, job)
+        except asyncio.CancelledError:
+            # The thread goes on; a fresh pool keeps its place from being lost to later jobs.
+            self._pool.shutdown(wait=False)
+            self._pool = self._new_pool()
+            raise
+
+    def _guarded(self, job: Job) -> Any:
+        try:
+            return self._handler(job)
+        except StopIteration as error:
+            # A future cannot carry StopIteration.
+            raise RuntimeError("handler raised StopIteration") from error
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class ProcessRunner:
+    """Runs `def` handlers in child processes, one job at a time each; a run that is cancelled ends its process."""
+
+    def __init__(self, handler: Callable[[Job], Any], size: int, name: str) -> None:
+        try:
+            self._handler = pickle.dumps(handler)
+        except Exception as error:
+            raise ConfigurationError(
+                f"handler: executor='process' needs a handler that can be imported by name ({error})"
+            ) from error
+        self._context = multiprocessing.get_context("spawn")
+        self._idle: list[Child] = []
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix=name)
+        self._closed = False
+
+    async def __call__(self, job: Job) -> Any:
+        child = self._idle.pop() if self._idle else Child(self._context, self._handler)
+        try:
+            kind, value = await asyncio.get_running_loop().run_in_executor(self._threads, child.ask, _portable(job))
+        except BaseException:
+            # Cancelled, or the child is gone: whatever it still does must end now.
+            child.kill()
+            raise
+        if self._closed:
+            child.kill()
+        else:
+            self._idle.append(child)
+        if kind == "returned":
+            return value
+        raise HandlerError(*value)
+
+    def close(self) -> None:
+        self._closed = True
+        for child in self._idle:
+            child.kill()
+        self._idle.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Child:
+    """One process that runs jobs as it is asked to."""
+
+    def __init__(self, context: SpawnContext, handler: bytes) -> None:
+        self._pipe, theirs = context.Pipe()
+        self._theirs: Pipe | None = theirs
+        self._process = context.Process(target=_serve, args=(theirs, handler), daemon=True)
+        self._lock = threading.Lock()
+        self._killed = False
+
+    def ask(self, job: Job) -> Any:
+        """Have the child run a job; called in a thread, since starting a process and waiting for it both block."""
+        try:
+            with self._lock:
+                if self._killed:
+                    raise EOFError
+                if self._theirs is not None:
+                    self._process.start()
+                    self._theirs.close()
+                    self._theirs = None
+            self._pipe.send(job)
+            return self._pipe.recv()
+        except (EOFError, OSError) as error:
+            # Closed by the thread that reads, never under its feet; joined so that no zombie stays.
+            self._pipe.close()
+            if self._process.pid is not None:
+                self._process.join(1.0)
+            raise WorkerProcessDied("the process that ran the handler ended without an answer") from error
+
+    def kill(self) -> None:
+        with self._lock:
+            self._killed = True
+            if self._process.pid is not None:
+                self._process.kill()
+
+
+def _portable(job: Job) -> Job:
+    """The job without its queue: connections do not travel to another process."""
+    copy = Job.__new__(Job)
+    copy.copy_from(job)
+    copy.duplicate = job.duplicate
+    job.data  # decode here, so that the serializer need not travel  # noqa: B018
+    copy._data = job.data
+    copy._queue = None  # type: ignore[assignment]
+    copy._serializer = None  # type: ignore[assignment]
+    copy._result = None
+    return copy
+
+
+def _serve(pipe: Pipe, pickled: bytes) -> None:
+    handler = pickle.loads(pickled)  # noqa: S301 - our own parent's handler, never stored data
+    while True:
+        try:
+            job = pipe.recv()
+        except (EOFError, OSError, KeyboardInterrupt):
+            return
+        try:
+            answer = ("returned", handler(job))
+        except BaseException as error:
+            answer = ("raised", (type(error).__name__, str(error), traceback.format_exc()))
+        try:
+            pipe.send(answer)
+        except Exception as error:
+            pipe.send(("raised", (type(error).__name__, f"the result cannot be sent: {error}", "")))

