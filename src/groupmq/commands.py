@@ -315,3 +315,19 @@ def clean(kind: str, age_ms: int, limit: int, now: int | None = None) -> Call[in
 
 def obliterate() -> Call[int]:
     return Call("obliterate", _args(), int)
+
+
+class Mended(NamedTuple):
+    cursor: str
+    looked_at: int
+    damage: list[tuple[str, str]]
+    groups: list[str]
+
+
+def repair(structure: str, cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Mended]:
+    def parse(reply: list[Any]) -> Mended:
+        flat = reply[2]
+        damage = [(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)]
+        return Mended(reply[0].decode(), reply[1], damage, _texts(reply[3]))
+
+    return Call("repair", _args(structure=structure, cursor=cursor, group=group_id, now=now), parse)

@@ -18,7 +18,7 @@ from groupmq.errors import ConfigurationError, JobNotFound, WrongState
 from groupmq.job import Snapshot
 from groupmq.options import QueueOptions, one_of, text, whole
 from groupmq.record import Record
-from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, WorkerInfo
+from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, WorkerInfo
 
 T = TypeVar("T")
 J = TypeVar("J", bound=Snapshot)
@@ -302,6 +302,40 @@ class Operations(Generic[J]):
         yield commands.switch(paused=True)
         while (yield commands.obliterate()) > 0:
             pass
+
+    def repair(self) -> Steps[RepairReport]:
+        """Go through every structure, page by page."""
+        report = RepairReport()
+        indexes = ("leases", "active", "delayed", "completed", "failed", "state", "results")
+        for structure in (*indexes, "jobs"):
+            looked_at = yield from self._repair(report, structure)
+            report.jobs = looked_at if structure == "jobs" else 0
+        groups = {"": None} | dict.fromkeys((yield from self.get_unique_groups(None)))
+        yield from self._repair(report, "keys", found=groups)
+        for group_id in groups:
+            yield from self._repair(report, "group", group_id)
+        for structure in ("ready", "parked", "groups"):
+            report.groups = yield from self._repair(report, structure)
+        return report
+
+    def _repair(
+        self,
+        report: RepairReport,
+        structure: str,
+        group_id: str | None = None,
+        found: dict[str, None] | None = None,
+    ) -> Steps[int]:
+        looked_at, cursor = 0, "0"
+        while True:
+            page = yield commands.repair(structure, cursor, group_id)
+            looked_at += page.looked_at
+            for kind, name in page.damage:
+                report.mended.setdefault(kind, []).append(name)
+            if found is not None:
+                found.update(dict.fromkeys(page.groups))
+            cursor = page.cursor
+            if cursor == "0":
+                return looked_at
 
     # Time
 

@@ -26,14 +26,16 @@ end
 
 function finish.completed(id, l, result, keep)
   finish.end_run(id, l)
-  if keep ~= 0 then
+  W.count('processed', 1)
+  if keep == 0 then
+    retention.forget(id, l.attempts == 0)
+  else
     local s = state.after_run(l)
     s[FINISHED] = now
     state.save(id, s)
     if result then W.hset(K.results, id, result) end
+    retention.finished('completed', id)
   end
-  retention.finished('completed', id)
-  W.count('processed', 1)
 end
 
 -- The job failed for good. It holds no lease any more.

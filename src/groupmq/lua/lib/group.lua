@@ -20,11 +20,14 @@ Jobs without a group share the group '' that has no limit and is not counted amo
 --- @include "lib/horizon"
 --- @include "lib/record"
 local group = {}
-local loaded, touched = {}, {}
+local loaded, touched, NONE = {}, {}, {}
 
 local function fresh(gid, raw, conf)
-  local g = { id = gid, key = K.group .. gid, raw = raw, running = 0, delayed = 0, stored = {}, pos = 1 }
-  g.limit = meta.limit
+  -- The common fields at once, and no more than 16: a table that grows is rehashed, a larger one costs twice as much.
+  local g = {
+    id = gid, key = K.group .. gid, raw = raw, running = 0, delayed = 0, limit = meta.limit, stored = NONE, pos = 1,
+    known_all = false, at = false, place = false, score = 0, touched = false, stale = false,
+  }
   if raw then
     g.running, g.delayed = struct.unpack('>I2I4', raw)
     g.holds = #raw > 6 and cmsgpack.unpack(string.sub(raw, 7)) or nil
@@ -74,9 +77,14 @@ end
 
 function group.touched() return touched end
 
+function group.is_touched(gid)
+  local g = loaded[gid]
+  return g and g.touched
+end
+
 -- Read at least `n` waiting members beyond the ones this call has removed.
 function group.look_ahead(g, n)
-  local want = n + (g.pos - 1) + (g.ngone or 0)
+  local want = n + g.pos - 1 + (g.ngone or 0)
   if g.known_all or #g.stored >= want then return end
   g.stored = redis.call('ZRANGE', g.key, 0, want - 1)
   g.known_all = #g.stored < want

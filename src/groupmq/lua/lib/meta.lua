@@ -11,7 +11,7 @@ The queue's own settings and its three sequences:
 --- @include "lib/clock"
 --- @include "lib/writes"
 local SCHEMA = '1'
-local meta = {}
+local meta, stored_sequences = {}, {}
 do
   local stored = redis.call('HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides')
   if stored[1] ~= SCHEMA then
@@ -20,29 +20,33 @@ do
   meta.seq = tonumber(stored[2]) or 0
   meta.stamp = tonumber(stored[3]) or 0
   meta.order = tonumber(stored[4]) or 0
+  stored_sequences = { seq = meta.seq, stamp = meta.stamp, order = meta.order }
   meta.paused = stored[5] == '1'
   meta.limit = tonumber(stored[6]) or 1
   meta.overrides = stored[7] == '1'
 end
 
-local function store(field, value) W.hset(K.meta, field, string.format('%.0f', value)) end
-
 function meta.next_seq()
   meta.seq = meta.seq + 1
-  store('seq', meta.seq)
   return meta.seq
 end
 
 function meta.next_stamp()
-  meta.stamp = math.max(meta.stamp + 1, now_us)
-  store('stamp', meta.stamp)
+  local last = meta.stamp
+  meta.stamp = last < now_us and now_us or last + 1
   return meta.stamp
 end
 
 function meta.next_order()
-  if now > meta.order then
-    meta.order = now
-    store('order', meta.order)
-  end
+  if now > meta.order then meta.order = now end
   return meta.order
+end
+
+-- Written once a call, however many were drawn.
+function W.sequences()
+  for _, name in ipairs({ 'seq', 'stamp', 'order' }) do
+    if meta[name] ~= stored_sequences[name] then
+      W.hset(K.meta, name, string.format('%.0f', meta[name]))
+    end
+  end
 end

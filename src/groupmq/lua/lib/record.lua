@@ -30,7 +30,7 @@ function record.max_of(rec) return (struct.unpack('>I2', rec, 23)) end
 
 -- Where a group stands among the ready ones, by its head: most urgent first, then the one that arrived first.
 function record.score(member)
-  local priority, _, seq = struct.unpack('>I2c8I6', member)
+  local priority, seq = struct.unpack('>I2xxxxxxxxI6', member)
   return priority * PRIORITY_UNIT + seq
 end
 

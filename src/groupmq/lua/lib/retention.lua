@@ -9,11 +9,13 @@ per call: a bound that was lowered far is reached in steps.
 local retention = { completed = {}, failed = {} }
 local TRIM = 1000
 
--- Nothing of the job remains, and its id is free again.
-function retention.forget(id)
+-- Nothing of the job remains, and its id is free again. `untold`: it never got a state or a result.
+function retention.forget(id, untold)
   W.hdel(K.jobs, id)
-  W.hdel(K.state, id)
-  W.hdel(K.results, id)
+  if not untold then
+    W.hdel(K.state, id)
+    W.hdel(K.results, id)
+  end
 end
 
 function retention.finished(kind, id)

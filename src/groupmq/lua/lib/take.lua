@@ -7,58 +7,67 @@ rejoins the candidates at its new place, so nobody drains one group while others
 --- @include "lib/state"
 local take = {}
 
--- Candidates are kept worst first, so that the best is popped off the end.
-local function insert(candidates, g)
-  local lo, hi = 1, #candidates + 1
+-- The groups this call has changed are kept apart from the stored order, worst first: the best is popped off the end.
+local function insert(changed, g)
+  local lo, hi = 1, #changed + 1
   while lo < hi do
     local mid = math.floor((lo + hi) / 2)
-    if candidates[mid].score > g.score then lo = mid + 1 else hi = mid end
+    if changed[mid].score > g.score then lo = mid + 1 else hi = mid end
   end
-  table.insert(candidates, lo, g)
+  table.insert(changed, lo, g)
 end
 
--- Ready groups, this call's own changes included, enough for `n` jobs and one more to know whether work is left.
-local function ready_groups(n)
-  local mine = group.touched()
-  local stored = redis.call('ZRANGE', K.ready, 0, n + #mine, 'WITHSCORES')
-  local gids = {}
-  for i = 1, #stored, 2 do gids[#gids + 1] = stored[i] end
-  group.load(gids)
-  local candidates = {}
-  for i = #gids, 1, -1 do
-    local g = group.get(gids[i])
-    if not g.touched then
-      g.at, g.score = 'ready', tonumber(stored[2 * i])
-      candidates[#candidates + 1] = g
+-- The stored order: groups that this call has not changed, best first, and one more than needed to know of work left.
+local function untouched(n, changes)
+  local stored = redis.call('ZRANGE', K.ready, 0, n + changes, 'WITHSCORES')
+  local gids, scores, count = {}, {}, 0
+  for i = 1, #stored, 2 do
+    if count > n then break end
+    if not group.is_touched(stored[i]) then
+      count = count + 1
+      gids[count], scores[count] = stored[i], tonumber(stored[i + 1])
     end
   end
-  for i = 1, #mine do
-    if mine[i].stale then group.refresh(mine[i]) end
-    if mine[i].place == 'ready' then insert(candidates, mine[i]) end
-  end
-  return candidates
+  group.load(gids)
+  return gids, scores
 end
 
 -- Choose up to `n` jobs. Returns parallel lists of groups and ids, and whether ready groups were left over.
 local function choose(n)
-  local candidates = ready_groups(n)
-  local groups, ids = {}, {}
-  while #ids < n and #candidates > 0 do
-    local g = table.remove(candidates)
-    group.look_ahead(g, math.min(g.limit - g.running, n - #ids))
-    group.refresh(g)
+  local mine, changed = group.touched(), {}
+  local changes = #mine
+  for i = 1, changes do
+    if mine[i].stale then group.refresh(mine[i]) end
+    if mine[i].place == 'ready' then insert(changed, mine[i]) end
+  end
+  local gids, scores = untouched(n, changes)
+  local groups, ids, taken, next_up = {}, {}, 0, 1
+  while taken < n do
+    local g = changed[#changed]
+    if gids[next_up] and (not g or scores[next_up] < g.score) then
+      g = group.get(gids[next_up])
+      g.at = 'ready'
+      next_up = next_up + 1
+    elseif g then
+      changed[#changed] = nil
+    else
+      break
+    end
+    group.look_ahead(g, math.min(g.limit - g.running, n - taken))
+    if not g.touched then group.refresh(g) end
     if g.place == 'ready' then
       local member = group.head(g)
       group.drop(g, member)
       g.running = g.running + 1
-      groups[#groups + 1], ids[#ids + 1] = g, record.id_of(member)
+      taken = taken + 1
+      groups[taken], ids[taken] = g, record.id_of(member)
       group.refresh(g)
-      if g.place == 'ready' then insert(candidates, g) end
+      if g.place == 'ready' then insert(changed, g) end
     else
       group.touch(g) -- a stale entry in `ready`: settling mends it
     end
   end
-  return groups, ids, #candidates > 0
+  return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil
 end
 
 -- The jobs as the client reads them: id, token, state, record, flat.

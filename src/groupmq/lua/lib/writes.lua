@@ -86,6 +86,7 @@ end
 -- A server out of memory refuses a script whose first write allocates and lets one run to the end whose first write
 -- frees. So an `add` allocates first, and everything that reports, recovers or drains frees first.
 function W.commit(allocates)
+  if W.sequences then W.sequences() end
   if not allocates and not free() then
     redis.call('HDEL', K.meta, '')
   end

@@ -1,0 +1,73 @@
+"""Fixtures: real servers, queues on them, and the invariant check after every test that used one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from groupmq import Queue
+from groupmq.ids import new_id
+from tests.support import keyspace
+from tests.support.servers import Kind, Server, available_kinds
+
+MakeQueue = Callable[..., Queue]
+
+
+@pytest.fixture(scope="session", params=available_kinds())
+def session_server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """One server of each kind for the whole run."""
+    kind: Kind = request.param
+    server = Server.start(kind)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(session_server: Server) -> Iterator[Server]:
+    """An empty server. After the test every queue on it must be consistent."""
+    client = redis.Redis.from_url(session_server.url)
+    client.flushall()
+    yield session_server
+    try:
+        keyspace.check(client)
+    finally:
+        client.flushall()
+        client.script_flush()
+        client.close()
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    return server.url
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[redis.Redis]:
+    """A plain client, for looking at the server behind the queue's back."""
+    client = redis.Redis.from_url(server.url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+async def make_queue(url: str) -> AsyncIterator[MakeQueue]:
+    """Makes queues with a fresh name on the test's server; they are closed at the end."""
+    made: list[Queue] = []
+
+    def make(name: str | None = None, **options: Any) -> Queue:
+        queue = Queue(name or f"q-{new_id()}", options.pop("redis", url), **options)
+        made.append(queue)
+        return queue
+
+    yield make
+    for queue in made:
+        await queue.close()
+
+
+@pytest.fixture
+async def queue(make_queue: MakeQueue) -> Queue:
+    """A queue with default settings."""
+    return make_queue()
