@@ -29,12 +29,8 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--only", action="append", choices=[scenario.name for scenario in SCENARIOS], help="may be repeated"
     )
     parser.add_argument("--no-peers", action="store_true", help="measure groupmq only")
-    parser.add_argument(
-        "--server", choices=["redis", "valkey"], help="default: Redis if installed, else Valkey"
-    )
-    parser.add_argument(
-        "--peers-dir", type=Path, default=npm.default_folder(), help="where npm installs the peers"
-    )
+    parser.add_argument("--server", choices=["redis", "valkey"], help="default: Redis if installed, else Valkey")
+    parser.add_argument("--peers-dir", type=Path, default=npm.default_folder(), help="where npm installs the peers")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for latest.json and latest.svg")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target was missed")
     return parser.parse_args(argv)

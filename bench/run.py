@@ -52,9 +52,7 @@ def _rotated(contexts: dict[str, Context], by: int) -> list[str]:
     return keys[shift:] + keys[:shift]
 
 
-def _run_all(
-    scenario: Scenario, keys: Sequence[str], contexts: dict[str, Context], samples: Samples, say: Say
-) -> None:
+def _run_all(scenario: Scenario, keys: Sequence[str], contexts: dict[str, Context], samples: Samples, say: Say) -> None:
     for key in keys:
         try:
             for metric, value in scenario.run(contexts[key]):

@@ -33,9 +33,7 @@ class Cost:
     cpu_us: float
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.command_us + other.command_us, self.rows_us + other.rows_us, self.cpu_us + other.cpu_us
-        )
+        return Cost(self.command_us + other.command_us, self.rows_us + other.rows_us, self.cpu_us + other.cpu_us)
 
 
 @dataclass(slots=True)

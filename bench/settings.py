@@ -26,7 +26,7 @@ class Settings:
     depth_step: int = 10_000
     depth_takes: int = 5
     calibration_jobs: int = 2_000
-    timeout: float = 300.0
+    timeout: float = 120.0
 
     def __post_init__(self) -> None:
         if self.rounds < 1:

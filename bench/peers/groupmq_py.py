@@ -34,9 +34,7 @@ async def enqueue(args: argparse.Namespace) -> dict[str, float]:
         async def lane() -> None:
             for first in starts:
                 indexes = range(first, min(first + args.chunk, args.jobs))
-                await queue.add_many(
-                    [{"data": payload(i), "group_id": f"group-{i % args.groups}"} for i in indexes]
-                )
+                await queue.add_many([{"data": payload(i), "group_id": f"group-{i % args.groups}"} for i in indexes])
 
         started = time.perf_counter()
         await asyncio.gather(*(lane() for _ in range(args.inflight)))

@@ -36,18 +36,14 @@ def build(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **environment,
         "settings": dataclasses.asdict(settings),
-        "libraries": {
-            library.key: {"title": library.title, "version": library.version} for library in libraries
-        },
+        "libraries": {library.key: {"title": library.title, "version": library.version} for library in libraries},
         "metrics": [
             {
                 "key": metric.key,
                 "title": metric.title,
                 "unit": metric.unit,
                 "more_is_better": metric.more_is_better,
-                "medians": {
-                    library.key: _rounded(samples.median(metric.key, library.key)) for library in libraries
-                },
+                "medians": {library.key: _rounded(samples.median(metric.key, library.key)) for library in libraries},
                 "samples": {
                     library.key: [_rounded(value) for value in samples.get(metric.key, library.key)]
                     for library in libraries

@@ -24,14 +24,12 @@ COLOURS = {OURS: "#0f766e", "bullmq": "#94a3b8", "groupmq_node": "#94a3b8", "bee
 INK, QUIET, LINE, PASS, MISS = "#0f172a", "#64748b", "#e2e8f0", "#15803d", "#b91c1c"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
-NOT_DRAWN = frozenset({"server_rows"})
+NOT_DRAWN = frozenset({"server_add", "server_process", "server_rows"})
 DEPTHS = {
     "depth_server": "Server time per job, by backlog (µs)",
     "depth_wall": "Elapsed time per job, by backlog (µs)",
 }
-FOOTNOTE = (
-    "Ratios are groupmq's figure divided by the peer's. Open-source BullMQ and bee-queue have no groups."
-)
+FOOTNOTE = "Ratios are groupmq's figure divided by the peer's. Open-source BullMQ and bee-queue have no groups."
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ def run(context: Context) -> Iterator[Sample]:
 
     cost = adding[0] + processing[0]
     yield "server_time", cost.command_us / jobs
+    yield "server_add", adding[0].command_us / jobs
+    yield "server_process", processing[0].command_us / jobs
     yield "server_rows", cost.rows_us / jobs
     yield "server_cpu", cost.cpu_us / jobs
 

@@ -22,3 +22,26 @@ from groupmq.options import Retention
 from groupmq.queue import Queue
 from groupmq.version import __version__
 from groupmq.worker import Worker
+
+__all__ = [
+    "Backoff",
+    "ConfigurationError",
+    "ConnectionLost",
+    "FailJob",
+    "GroupMQError",
+    "HandlerTimeout",
+    "Job",
+    "JobFailed",
+    "JobNotFound",
+    "JobRemoved",
+    "LeaseLost",
+    "PayloadTooLarge",
+    "Queue",
+    "Retention",
+    "RetryJob",
+    "ScriptError",
+    "ServerRefused",
+    "Worker",
+    "WrongState",
+    "__version__",
+]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from groupmq.durations import Duration, seconds
+from groupmq.durations import Duration, number, seconds
 from groupmq.errors import ConfigurationError
 
 BackoffFunction = Callable[[int, BaseException], float]
@@ -27,15 +27,11 @@ class Backoff:
     jitter: float
 
     @classmethod
-    def exponential(
-        cls, base: Duration = 0.5, factor: float = 2, max: Duration = 30, jitter: float = 0.25
-    ) -> Backoff:
+    def exponential(cls, base: Duration = 0.5, factor: float = 2, max: Duration = 30, jitter: float = 0.25) -> Backoff:
         """`base * factor ** (attempt - 1)`, at most `max`, then lengthened by up to `jitter` of itself."""
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 <= factor < 1e6:
-            raise ConfigurationError.expected("factor", "a number of at least 1", factor)
-        if isinstance(jitter, bool) or not isinstance(jitter, int | float) or not 0 <= jitter <= 1:
-            raise ConfigurationError.expected("jitter", "a number from 0 to 1", jitter)
-        return cls(seconds(base, "base"), float(factor), seconds(max, "max"), float(jitter))
+        return cls(
+            seconds(base, "base"), number(factor, "factor", 1, 1e6), seconds(max, "max"), number(jitter, "jitter", 0, 1)
+        )
 
     @classmethod
     def fixed(cls, delay: Duration) -> Backoff:

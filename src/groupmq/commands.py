@@ -191,16 +191,12 @@ def advance(
 
 def _parse_advanced(reply: list[Any]) -> Advanced:
     now, wait_ms, statuses, stalled, flat = reply
-    jobs = [
-        Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)
-    ]
+    jobs = [Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)]
     return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs)
 
 
 def _parse_stalled(flat: list[Any]) -> list[Stalled]:
-    return [
-        Stalled(flat[i].decode(), flat[i + 1].decode() or None, flat[i + 2] == 1) for i in range(0, len(flat), 3)
-    ]
+    return [Stalled(flat[i].decode(), flat[i + 1].decode() or None, flat[i + 2] == 1) for i in range(0, len(flat), 3)]
 
 
 def due(
@@ -233,7 +229,15 @@ def _parse_view(raw: list[Any] | None) -> View | None:
         return None
     state, stored_record, stored, result, score, token, started, worker, hold = raw
     return View(
-        state.decode(), stored_record, _stored(stored), result, float(score), token, started, _text(worker), hold
+        state.decode(),
+        stored_record,
+        _stored(stored),
+        result,
+        float(score),
+        token,
+        started,
+        _text(worker),
+        hold,
     )
 
 
@@ -263,7 +267,11 @@ def update(job_id: str, data: bytes) -> Call[str]:
 
 
 def switch(
-    *, paused: bool | None = None, group_id: str | None = None, limit: int | None = None, now: int | None = None
+    *,
+    paused: bool | None = None,
+    group_id: str | None = None,
+    limit: int | None = None,
+    now: int | None = None,
 ) -> Call[bool]:
     args = _args(paused=paused, group=group_id, limit=limit, now=now)
     return Call("switch", args, lambda reply: reply == 1)

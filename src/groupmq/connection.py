@@ -108,7 +108,7 @@ class Endpoint:
         retry = Retry(NoBackoff(), 0)
         if self._url is not None:
             return redis.Redis.from_url(self._url, retry=retry, socket_timeout=timeout, **_COMMON)
-        kinds: dict[str, type[redis.Connection]] = {
+        kinds: dict[str, Any] = {
             "SSLConnection": redis.SSLConnection,
             "UnixDomainSocketConnection": redis.UnixDomainSocketConnection,
         }
@@ -151,8 +151,9 @@ class Connection:
             step = next(steps)
             while True:
                 try:
+                    reply: Any = None
                     if isinstance(step, float):
-                        reply: Any = await asyncio.sleep(step)
+                        await asyncio.sleep(step)
                     else:
                         reply = await self._client.execute_command(*step, NEVER_DECODE=True)
                 except Exception as error:
@@ -227,8 +228,9 @@ class BlockingConnection:
             step = next(steps)
             while True:
                 try:
+                    reply: Any = None
                     if isinstance(step, float):
-                        reply: Any = time.sleep(step)
+                        time.sleep(step)
                     else:
                         reply = self._client.execute_command(*step, NEVER_DECODE=True)
                 except Exception as error:

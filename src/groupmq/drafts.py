@@ -14,9 +14,7 @@ from groupmq.errors import ConfigurationError
 from groupmq.ids import new_id
 from groupmq.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry, text, whole
 
-FIELDS = frozenset(
-    "data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id".split()
-)
+FIELDS = frozenset("data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id".split())
 
 
 @dataclass(frozen=True, slots=True)

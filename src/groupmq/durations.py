@@ -27,6 +27,13 @@ def seconds(value: object, argument: str, *, minimum: float = 0.0) -> float:
     return number
 
 
+def number(value: object, argument: str, lowest: float, highest: float) -> float:
+    """A plain number in a range; NaN is in none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
+        raise ConfigurationError.expected(argument, f"a number from {lowest:g} to {highest:g}", value)
+    return float(value)
+
+
 def millis(value: object, argument: str, *, minimum: float = 0.0) -> int:
     """A duration in whole milliseconds, rounded up so that nothing is ever early."""
     return math.ceil(round(seconds(value, argument, minimum=minimum) * 1000, 6))

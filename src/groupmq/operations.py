@@ -69,9 +69,7 @@ class Operations(Generic[J]):
         due = added.now + d.delay_ms if d.delay_ms else d.run_at_ms
         later = due > added.now
         order = d.order_ms if d.order_ms is not None else (due if later else added.order_ms)
-        stored = Record(
-            d.priority, order, 0, added.now, d.max_attempts, False, d.group_id, d.options or {}, d.data
-        )
+        stored = Record(d.priority, order, 0, added.now, d.max_attempts, False, d.group_id, d.options or {}, d.data)
         job = self.make(d.id, "delayed" if later else "waiting", stored)
         if later:
             job._run_at_ms = due
@@ -174,9 +172,7 @@ class Operations(Generic[J]):
         return list(groups)[:limit]
 
     def get_group(self, group_id: str) -> Steps[GroupInfo]:
-        place, waiting, active, delayed, limit, paused, held_ms = yield commands.look_group(
-            text(group_id, "group_id")
-        )
+        place, waiting, active, delayed, limit, paused, held_ms = yield commands.look_group(text(group_id, "group_id"))
         held = None if held_ms < 0 else held_ms / 1000
         return GroupInfo(group_id, place, waiting, active, delayed, limit, paused == 1, held)
 
@@ -185,7 +181,7 @@ class Operations(Generic[J]):
         return group.waiting + group.active
 
     def is_paused(self) -> Steps[bool]:
-        return (yield commands.counts())[6] == 1
+        return (yield from one(commands.counts()))[6] == 1
 
     def get_metrics(self) -> Steps[Metrics]:
         return Metrics(*(yield commands.stats()).counters)
@@ -206,15 +202,13 @@ class Operations(Generic[J]):
         stats = yield commands.stats()
         seen = [worker_info(worker_id, raw) for worker_id, raw in stats.workers.items()]
         return [
-            worker.id
-            for worker in seen
-            if stats.now / 1000 - worker.last_seen.timestamp() > 3 * worker.heartbeat + 5
+            worker.id for worker in seen if stats.now / 1000 - worker.last_seen.timestamp() > 3 * worker.heartbeat + 5
         ]
 
     # Changing
 
     def remove(self, job_id: str) -> Steps[bool]:
-        return (yield commands.remove([text(job_id, "job_id")]))[0]
+        return (yield from one(commands.remove([text(job_id, "job_id")])))[0]
 
     def retry(self, job_id: str) -> Steps[bool]:
         answer = yield commands.retry(text(job_id, "job_id"))
@@ -252,10 +246,10 @@ class Operations(Generic[J]):
 
     def set_group_concurrency(self, group_id: str, limit: int | None) -> Steps[bool]:
         n = 0 if limit is None else whole(limit, "n", 1, 65_535)
-        return (yield commands.switch(group_id=text(group_id, "group_id"), limit=n))
+        return (yield from one(commands.switch(group_id=text(group_id, "group_id"), limit=n)))
 
     def switch_group(self, group_id: str, *, paused: bool) -> Steps[bool]:
-        return (yield commands.switch(group_id=text(group_id, "group_id"), paused=paused))
+        return (yield from one(commands.switch(group_id=text(group_id, "group_id"), paused=paused)))
 
     def clean(self, state: str, grace: Any, limit: int) -> Steps[int]:
         one_of(state, "state", "completed", "failed", "waiting", "delayed")
@@ -327,7 +321,7 @@ class Operations(Generic[J]):
     ) -> Steps[int]:
         looked_at, cursor = 0, "0"
         while True:
-            page = yield commands.repair(structure, cursor, group_id)
+            page = yield from one(commands.repair(structure, cursor, group_id))
             looked_at += page.looked_at
             for kind, name in page.damage:
                 report.mended.setdefault(kind, []).append(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -166,3 +167,38 @@ class WorkerOptions:
     blocking_timeout: float
     atomic_completion: bool
     executor: Literal["thread", "process"]
+
+    @classmethod
+    def checked(cls, queue: QueueOptions, default_name: str, **given: Any) -> WorkerOptions:
+        """Make options from what the user passed; what was left out comes from the queue."""
+        on_error, logger, prefetch = given["on_error"], given["logger"], given["prefetch"]
+        if on_error is not None and not callable(on_error):
+            raise ConfigurationError.expected("on_error", "a callable (exc, job)", on_error)
+        if logger is not None and not all(
+            callable(getattr(logger, level, None)) for level in ("debug", "info", "warning", "error")
+        ):
+            raise ConfigurationError.expected("logger", "an object with debug, info, warning and error", logger)
+        if prefetch != "auto":
+            whole(prefetch, "prefetch", 0, 10_000)
+        lease = queue.job_timeout_ms / 1000
+        beat = given["heartbeat"]
+        heartbeat = lease / 3 if beat is None else seconds(beat, "heartbeat", minimum=0.01)
+        if heartbeat >= lease:
+            raise ConfigurationError.expected("heartbeat", f"less than job_timeout ({lease:g} s)", beat)
+        attempts, policy, name, stalls = (given[key] for key in ("max_attempts", "backoff", "name", "max_stalled"))
+        return cls(
+            concurrency=whole(given["concurrency"], "concurrency", 1, 10_000),
+            name=default_name if name is None else text(name, "name"),
+            logger=logging.getLogger("groupmq.worker") if logger is None else logger,
+            heartbeat=heartbeat,
+            max_attempts=queue.max_attempts if attempts is None else whole(attempts, "max_attempts", 1, MAX_ATTEMPTS),
+            backoff=queue.backoff if policy is None else backoffs.checked(policy, "backoff"),
+            on_error=on_error,
+            maintenance=flag(given["maintenance"], "maintenance"),
+            cleanup_interval=seconds(given["cleanup_interval"], "cleanup_interval", minimum=0.01),
+            stalled_interval=seconds(given["stalled_interval"], "stalled_interval", minimum=0.01),
+            max_stalled=UNBOUNDED if stalls is None else whole(stalls, "max_stalled", 0, MAX_ATTEMPTS),
+            blocking_timeout=seconds(given["blocking_timeout"], "blocking_timeout", minimum=0.05),
+            atomic_completion=flag(given["atomic_completion"], "atomic_completion"),
+            executor="process" if one_of(given["executor"], "executor", "thread", "process") == "process" else "thread",
+        )

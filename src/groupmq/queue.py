@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -73,7 +73,7 @@ class Queue:
     def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
 
-    async def _run(self, steps: operations.Steps[T]) -> T:
+    async def run(self, steps: operations.Steps[T]) -> T:
         """Carry out an operation: make each call it yields, and send back the answer."""
         try:
             call = next(steps)
@@ -127,27 +127,27 @@ class Queue:
         )
 
     async def _send_adds(self, drafts: Sequence[Any]) -> list[Job]:
-        return await self._run(self.operations.add(drafts))
+        return await self.run(self.operations.add(drafts))
 
-    async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft]) -> list[Job]:
+    async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
-        return await self._run(self.operations.add_many(items))
+        return await self.run(self.operations.add_many(items))
 
-    def create_job(self, data: Any) -> JobDraft:
+    def create_job(self, data: Any) -> JobDraft[Coroutine[Any, Any, Job]]:
         """A job to be described step by step, then saved: `await queue.create_job(d).group("g").delay(5).save()`."""
         return JobDraft(self.options, self.add, data)
 
     # Looking
 
     async def get_job(self, job_id: str) -> Job | None:
-        return await self._run(self.operations.get_job(job_id))
+        return await self.run(self.operations.get_job(job_id))
 
     async def require_job(self, job_id: str) -> Job:
         """Like `get_job`, but raises JobNotFound."""
-        return await self._run(self.operations.require_job(job_id))
+        return await self.run(self.operations.require_job(job_id))
 
     async def get_job_counts(self) -> JobCounts:
-        return await self._run(self.operations.get_job_counts())
+        return await self.run(self.operations.get_job_counts())
 
     async def get_active_count(self) -> int:
         return (await self.get_job_counts()).active
@@ -166,77 +166,77 @@ class Queue:
 
     async def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
         """Ids of running jobs, the one whose lease ends first in front."""
-        return await self._run(self.operations.list_ids("active", limit, offset))
+        return await self.run(self.operations.list_ids("active", limit, offset))
 
     async def get_waiting_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
         """Ids of waiting jobs, group by group; in a small queue by arrival."""
-        return await self._run(self.operations.list_ids("waiting", limit, offset))
+        return await self.run(self.operations.list_ids("waiting", limit, offset))
 
     async def get_delayed_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
         """Ids of delayed jobs, the next one due in front."""
-        return await self._run(self.operations.list_ids("delayed", limit, offset))
+        return await self.run(self.operations.list_ids("delayed", limit, offset))
 
     async def get_completed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
         """Kept completed jobs, newest first."""
-        return await self._run(self.operations.list_jobs("completed", limit, offset))
+        return await self.run(self.operations.list_jobs("completed", limit, offset))
 
     async def get_failed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
         """Kept failed jobs, newest first."""
-        return await self._run(self.operations.list_jobs("failed", limit, offset))
+        return await self.run(self.operations.list_jobs("failed", limit, offset))
 
     async def get_jobs(self, limit: int = 1000) -> dict[str, list[str]]:
         """Ids by state, at most `limit` of each."""
-        return await self._run(self.operations.get_jobs(limit))
+        return await self.run(self.operations.get_jobs(limit))
 
     async def get_unique_groups(self, limit: int | None = None) -> list[str]:
         """Groups that have a live job: waiting, active or delayed."""
-        return await self._run(self.operations.get_unique_groups(limit))
+        return await self.run(self.operations.get_unique_groups(limit))
 
     async def get_unique_groups_count(self) -> int:
         return (await self.get_job_counts()).unique_groups
 
     async def get_group_job_count(self, group_id: str) -> int:
         """Waiting and active jobs of a group."""
-        return await self._run(self.operations.get_group_job_count(group_id))
+        return await self.run(self.operations.get_group_job_count(group_id))
 
     async def get_group(self, group_id: str) -> GroupInfo:
-        return await self._run(self.operations.get_group(group_id))
+        return await self.run(self.operations.get_group(group_id))
 
     async def get_metrics(self) -> Metrics:
-        return await self._run(self.operations.get_metrics())
+        return await self.run(self.operations.get_metrics())
 
     async def get_workers(self) -> list[WorkerInfo]:
-        return await self._run(self.operations.get_workers())
+        return await self.run(self.operations.get_workers())
 
     async def get_failures(self, limit: int = 100) -> list[Failure]:
         """One record per failed attempt, newest first; the newest 1,000 are kept."""
-        return await self._run(self.operations.get_failures(limit))
+        return await self.run(self.operations.get_failures(limit))
 
     # Changing
 
     async def remove(self, job_id: str) -> bool:
         """Remove a job in whatever state. A running one loses its lease; False if there is no such job."""
-        return await self._run(self.operations.remove(job_id))
+        return await self.run(self.operations.remove(job_id))
 
     async def retry(self, job_id: str) -> bool:
         """Run a failed job again, from its original place, attempts counted anew."""
-        return await self._run(self.operations.retry(job_id))
+        return await self.run(self.operations.retry(job_id))
 
     async def promote(self, job_id: str) -> bool:
         """Let a delayed job, or one in its back-off, start now."""
-        return await self._run(self.operations.promote(job_id))
+        return await self.run(self.operations.promote(job_id))
 
     async def change_delay(self, job_id: str, delay: Duration) -> bool:
         """Let a delayed or waiting job start `delay` from now instead."""
-        return await self._run(self.operations.change_delay(job_id, delay))
+        return await self.run(self.operations.change_delay(job_id, delay))
 
     async def update_data(self, job_id: str, data: Any) -> None:
         """Replace a job's data; a handler that runs already keeps what it was given."""
-        await self._run(self.operations.update_data(job_id, data))
+        await self.run(self.operations.update_data(job_id, data))
 
     async def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
         """Fail a job for good, whatever attempts remain. A running one loses its lease."""
-        return await self._run(self.operations.fail(job_id, reason))
+        return await self.run(self.operations.fail(job_id, reason))
 
     async def pause(self) -> None:
         """From now on nothing starts; what runs goes on."""
@@ -246,34 +246,34 @@ class Queue:
         await self.connection.call(commands.switch(paused=False))
 
     async def is_paused(self) -> bool:
-        return await self._run(self.operations.is_paused())
+        return await self.run(self.operations.is_paused())
 
     async def pause_group(self, group_id: str) -> bool:
         """Stop one group; True if it was not paused already."""
-        return await self._run(self.operations.switch_group(group_id, paused=True))
+        return await self.run(self.operations.switch_group(group_id, paused=True))
 
     async def resume_group(self, group_id: str) -> bool:
-        return await self._run(self.operations.switch_group(group_id, paused=False))
+        return await self.run(self.operations.switch_group(group_id, paused=False))
 
     async def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
         """Let `n` jobs of one group run at once; None = the queue's own setting again."""
-        return await self._run(self.operations.set_group_concurrency(group_id, n))
+        return await self.run(self.operations.set_group_concurrency(group_id, n))
 
     async def clean(self, state: str, *, grace: Duration = 0, limit: int = 1000) -> int:
         """Remove jobs of a state that are older than `grace` (finished before, or created before); how many."""
-        return await self._run(self.operations.clean(state, grace, limit))
+        return await self.run(self.operations.clean(state, grace, limit))
 
     async def purge(self, states: Sequence[str] = ("waiting", "delayed")) -> int:
         """Remove all jobs in these states, in bounded steps; how many."""
-        return await self._run(self.operations.purge(states))
+        return await self.run(self.operations.purge(states))
 
     async def obliterate(self) -> None:
         """Delete the queue and everything in it, running jobs too."""
-        await self._run(self.operations.obliterate())
+        await self.run(self.operations.obliterate())
 
     async def repair(self) -> RepairReport:
         """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life."""
-        return await self._run(self.operations.repair())
+        return await self.run(self.operations.repair())
 
     async def reconfigure(self) -> None:
         """Store this object's shared settings (group_concurrency) with the queue, whatever was stored before."""
@@ -284,20 +284,20 @@ class Queue:
 
     async def run_scheduler_once(self) -> int:
         """Do everything that is due now: delayed jobs, back-offs, expired leases. How many things were done."""
-        due = await self._run(self.operations.run_due())
+        due = await self.run(self.operations.run_due())
         return due.promoted + due.woken + len(due.stalled)
 
     async def promote_delayed_jobs(self) -> int:
         """Move delayed jobs that are due into their groups; how many."""
-        return (await self._run(self.operations.run_due(unpark=False, expire=False))).promoted
+        return (await self.run(self.operations.run_due(unpark=False, expire=False))).promoted
 
     async def recover_delayed_groups(self) -> int:
         """Wake groups whose back-off is over; how many."""
-        return (await self._run(self.operations.run_due(promote=False, expire=False))).woken
+        return (await self.run(self.operations.run_due(promote=False, expire=False))).woken
 
     async def check_stalled_jobs(self) -> list[str]:
         """Take back jobs whose lease expired; their ids."""
-        due = await self._run(self.operations.run_due(promote=False, unpark=False))
+        due = await self.run(self.operations.run_due(promote=False, unpark=False))
         return [stalled.id for stalled in due.stalled]
 
     async def wait_for_empty(self, timeout: Duration = 60) -> bool:

@@ -36,9 +36,7 @@ def pack_order(order_ms: int) -> bytes:
     return _ORDER.pack(order_ms + _OFFSET)
 
 
-def pack_body(
-    max_attempts: int, order_given: bool, group: bytes, options: dict[str, Any] | None, data: bytes
-) -> bytes:
+def pack_body(max_attempts: int, order_given: bool, group: bytes, options: dict[str, Any] | None, data: bytes) -> bytes:
     """What follows `created`; the server puts place and time of creation before it."""
     packed = msgspec.msgpack.encode(options) if options else b""
     head = _BODY.pack(max_attempts, ORDER_GIVEN if order_given else 0, len(group))

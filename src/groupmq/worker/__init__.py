@@ -1,5 +1,6 @@
 """The worker: fetches jobs, runs handlers, reports outcomes, keeps leases alive."""
 
-from groupmq.worker.worker import CurrentJob, Worker, WorkerMetrics
+from groupmq.worker.desk import WorkerMetrics
+from groupmq.worker.worker import CurrentJob, Worker
 
 __all__ = ["CurrentJob", "Worker", "WorkerMetrics"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from groupmq.errors import ConfigurationError
@@ -45,13 +45,17 @@ class Emitter:
             try:
                 outcome = listener(*args)
                 if inspect.isawaitable(outcome):
-                    task = asyncio.ensure_future(self._finish(event, outcome))
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
+                    self.watch(event, outcome)
             except BaseException as error:
                 self._complain(event, error)
 
-    async def _finish(self, event: str, outcome: Any) -> None:
+    def watch(self, event: str, outcome: Awaitable[Any]) -> None:
+        """Let an asynchronous listener finish, and log what it raises."""
+        task = asyncio.ensure_future(self._finish(event, outcome))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, event: str, outcome: Awaitable[Any]) -> None:
         try:
             await outcome
         except BaseException as error:

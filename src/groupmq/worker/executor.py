@@ -95,6 +95,11 @@ class Executor:
         run.task.cancel()
         run.give_up = asyncio.get_running_loop().call_later(GRACE, self._abandon, run)
 
+    def abandon_all(self) -> None:
+        """Take back every slot, whatever its handler still does."""
+        for run in list(self.runs.values()):
+            self._abandon(run)
+
     def _abandon(self, run: Run) -> None:
         self._end(run, error=asyncio.CancelledError())
 

@@ -63,7 +63,7 @@ class Heartbeat:
         try:
             for at in range(0, max(len(held), 1), commands.CHUNK):
                 part = held[at : at + commands.CHUNK]
-                lost = set(connection.call(commands.beat(self._worker, self._info(), self._lease_ms, part), 0.0))
+                lost = connection.call(commands.beat(self._worker, self._info(), self._lease_ms, part), 0.0)
                 if lost:
                     self._lost([(job_id, token) for job_id, token in part if job_id in lost])
         except GroupMQError as error:

@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from groupmq import commands
 from groupmq.errors import GroupMQError
 from groupmq.job import Job
 from groupmq.operations import Operations, Steps
-
-if TYPE_CHECKING:
-    from groupmq.worker.worker import Worker
-
+from groupmq.options import WorkerOptions
+from groupmq.worker.desk import Desk
 
 Duty = Callable[[], Steps[None]]
+Carry = Callable[[Steps[None]], Awaitable[None]]
 
 
 class Maintenance:
     """Retention by age, presence of dead workers, and the upper bound between two looks at expired leases."""
 
-    def __init__(self, worker: Worker, operations: Operations[Job]) -> None:
-        self._worker = worker
+    def __init__(self, options: WorkerOptions, desk: Desk, operations: Operations[Job], carry_out: Carry) -> None:
+        self._duties = ((self._clean_up, options.cleanup_interval), (self._recover, options.stalled_interval))
+        self._desk = desk
         self._operations = operations
+        self._carry_out = carry_out
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        options = self._worker.options
-        for duty, interval in ((self._clean_up, options.cleanup_interval), (self._recover, options.stalled_interval)):
-            self._tasks.append(asyncio.get_running_loop().create_task(self._every(interval, duty)))
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._every(interval, duty)) for duty, interval in self._duties]
 
     async def _every(self, interval: float, duty: Duty) -> None:
         while True:
             await asyncio.sleep(interval)
             try:
-                await self._worker.queue._run(duty())
+                await self._carry_out(duty())
             except GroupMQError as error:
-                self._worker.trouble(error)
+                self._desk.trouble(error)
 
     def _clean_up(self) -> Steps[None]:
         yield from self._operations.clean_up()
@@ -46,9 +45,9 @@ class Maintenance:
             yield commands.leave(gone, [f"{worker}:{lane}" for worker in gone for lane in range(2)])
 
     def _recover(self) -> Steps[None]:
-        due = yield commands.due(self._worker.policy)
+        due = yield commands.due(self._desk.policy)
         for stalled in due.stalled:
-            self._worker.stalled(stalled)
+            self._desk.stalled(stalled)
 
     async def close(self) -> None:
         for task in self._tasks:

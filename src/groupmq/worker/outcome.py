@@ -28,6 +28,8 @@ class Report:
     event: Event
     error: BaseException | None = None
     result: bytes | None = None
+    yields: bool = False
+    """A retry that waits outside its group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class Judge:
         delay_ms, note = self._delay(job, error)
         reason, stack = described(error)
         outcome = commands.retried(job.id, job.fence, delay_ms, yields, reason + note, stack)
-        return Report(job, outcome, "retrying", error)
+        outside = delay_ms > 0 and (yields or job.group_id is None)
+        return Report(job, outcome, "retrying", error, yields=outside)
 
     def final(self, job: Job, error: BaseException) -> Report:
         return Report(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
@@ -86,10 +89,10 @@ def described(error: BaseException) -> tuple[str, str]:
     except Exception:
         message = "(its message cannot be read)"
     name = type(error).__name__
-    if isinstance(error, FailJob | RetryJob):
-        reason = message or name
+    if not message:
+        reason = name
     else:
-        reason = f"{name}: {message}" if message else name
+        reason = message if isinstance(error, FailJob | RetryJob) else f"{name}: {message}"
     try:
         stack = "".join(traceback.format_exception(error))
     except Exception:

@@ -1,0 +1,49 @@
+"""The job, blocking: the values of `groupmq.Job`, and methods that return instead of being awaited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from groupmq.job import Snapshot
+
+if TYPE_CHECKING:
+    from groupmq.sync.queue import Queue
+
+
+class Job(Snapshot):
+    """A job as returned by the blocking queue. Its methods act on the stored job."""
+
+    __slots__ = ()
+
+    _queue: Queue
+
+    def get_state(self) -> str:
+        """The state right now. Raises JobNotFound if the job is gone."""
+        return self._queue.require_job(self.id).state
+
+    def refresh(self) -> Self:
+        """Read everything about this job anew."""
+        self.copy_from(self._queue.require_job(self.id))
+        return self
+
+    def remove(self) -> bool:
+        return self._queue.remove(self.id)
+
+    def retry(self) -> bool:
+        return self._queue.retry(self.id)
+
+    def promote(self) -> bool:
+        return self._queue.promote(self.id)
+
+    def change_delay(self, delay: Any) -> bool:
+        return self._queue.change_delay(self.id, delay)
+
+    def update_data(self, data: Any) -> None:
+        """Replace the data; a handler that runs already keeps what it was given."""
+        self._queue.update_data(self.id, data)
+        self._data = data
+
+    update = update_data
+
+    def fail(self, reason: str = "failed by operator") -> bool:
+        return self._queue.fail(self.id, reason)

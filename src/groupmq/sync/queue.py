@@ -1,0 +1,318 @@
+"""The queue, blocking: method for method the twin of `groupmq/queue.py` (a test compares the two)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from groupmq import commands, operations
+from groupmq.backoff import DEFAULT, BackoffPolicy
+from groupmq.codec import JSON, Serializer
+from groupmq.connection import BlockingConnection, Endpoint
+from groupmq.draft_chain import JobDraft
+from groupmq.drafts import draft
+from groupmq.durations import Duration, Instant, seconds
+from groupmq.operations import Operations
+from groupmq.options import OnRetry, QueueOptions, Retention
+from groupmq.record import Record
+from groupmq.sync.job import Job
+from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, WorkerInfo
+
+T = TypeVar("T")
+
+
+class Queue:
+    """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
+
+    >>> with Queue("orders") as queue:
+    ...     queue.add({"amount": 999}, group_id="user:42", max_attempts=5)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        redis: Any = None,
+        *,
+        job_timeout: Duration = 30,
+        max_attempts: int = 3,
+        backoff: BackoffPolicy | Duration = DEFAULT,
+        on_retry: OnRetry = "hold",
+        keep_completed: int | Retention = 100,
+        keep_failed: int | Retention = 100,
+        group_concurrency: int = 1,
+        max_payload: int = 1024 * 1024,
+        serializer: Serializer = JSON,
+        prefix: str = "groupmq",
+    ) -> None:
+        self.options = QueueOptions.checked(
+            name,
+            job_timeout=job_timeout,
+            max_attempts=max_attempts,
+            backoff=backoff,
+            on_retry=on_retry,
+            keep_completed=keep_completed,
+            keep_failed=keep_failed,
+            group_concurrency=group_concurrency,
+            max_payload=max_payload,
+            serializer=serializer,
+            prefix=prefix,
+        )
+        self.name = self.options.name
+        self._endpoint = Endpoint(redis)
+        self.connection = BlockingConnection(self._endpoint, self.options)
+        self.operations: Operations[Job] = Operations(self.options, self._make_job)
+
+    def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
+        return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
+
+    def run(self, steps: operations.Steps[T]) -> T:
+        """Carry out an operation: make each call it yields, and send back the answer."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    answer = self.connection.call(call)
+                except Exception as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    # Adding
+
+    def add(
+        self,
+        data: Any,
+        *,
+        group_id: str | None = None,
+        order_ms: int | None = None,
+        priority: int = 0,
+        delay: Duration | None = None,
+        run_at: Instant | None = None,
+        max_attempts: int | None = None,
+        timeout: Duration | None = None,
+        backoff: BackoffPolicy | Duration | None = None,
+        on_retry: OnRetry | None = None,
+        job_id: str | None = None,
+    ) -> Job:
+        """Add a job. Once this returns, the job runs to completion or is recorded as failed, whatever dies.
+
+        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set.
+        """
+        one = draft(
+            self.options,
+            data,
+            group_id=group_id,
+            order_ms=order_ms,
+            priority=priority,
+            delay=delay,
+            run_at=run_at,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            backoff=backoff,
+            on_retry=on_retry,
+            job_id=job_id,
+        )
+        return self.run(self.operations.add([one]))[0]
+
+    def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
+        """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
+        return self.run(self.operations.add_many(items))
+
+    def create_job(self, data: Any) -> JobDraft[Job]:
+        """A job to be described step by step, then saved: `queue.create_job(d).group("g").delay(5).save()`."""
+        return JobDraft(self.options, self.add, data)
+
+    # Looking
+
+    def get_job(self, job_id: str) -> Job | None:
+        return self.run(self.operations.get_job(job_id))
+
+    def require_job(self, job_id: str) -> Job:
+        """Like `get_job`, but raises JobNotFound."""
+        return self.run(self.operations.require_job(job_id))
+
+    def get_job_counts(self) -> JobCounts:
+        return self.run(self.operations.get_job_counts())
+
+    def get_active_count(self) -> int:
+        return self.get_job_counts().active
+
+    def get_waiting_count(self) -> int:
+        return self.get_job_counts().waiting
+
+    def get_delayed_count(self) -> int:
+        return self.get_job_counts().delayed
+
+    def get_completed_count(self) -> int:
+        return self.get_job_counts().completed
+
+    def get_failed_count(self) -> int:
+        return self.get_job_counts().failed
+
+    def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
+        """Ids of running jobs, the one whose lease ends first in front."""
+        return self.run(self.operations.list_ids("active", limit, offset))
+
+    def get_waiting_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
+        """Ids of waiting jobs, group by group; in a small queue by arrival."""
+        return self.run(self.operations.list_ids("waiting", limit, offset))
+
+    def get_delayed_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
+        """Ids of delayed jobs, the next one due in front."""
+        return self.run(self.operations.list_ids("delayed", limit, offset))
+
+    def get_completed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
+        """Kept completed jobs, newest first."""
+        return self.run(self.operations.list_jobs("completed", limit, offset))
+
+    def get_failed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
+        """Kept failed jobs, newest first."""
+        return self.run(self.operations.list_jobs("failed", limit, offset))
+
+    def get_jobs(self, limit: int = 1000) -> dict[str, list[str]]:
+        """Ids by state, at most `limit` of each."""
+        return self.run(self.operations.get_jobs(limit))
+
+    def get_unique_groups(self, limit: int | None = None) -> list[str]:
+        """Groups that have a live job: waiting, active or delayed."""
+        return self.run(self.operations.get_unique_groups(limit))
+
+    def get_unique_groups_count(self) -> int:
+        return self.get_job_counts().unique_groups
+
+    def get_group_job_count(self, group_id: str) -> int:
+        """Waiting and active jobs of a group."""
+        return self.run(self.operations.get_group_job_count(group_id))
+
+    def get_group(self, group_id: str) -> GroupInfo:
+        return self.run(self.operations.get_group(group_id))
+
+    def get_metrics(self) -> Metrics:
+        return self.run(self.operations.get_metrics())
+
+    def get_workers(self) -> list[WorkerInfo]:
+        return self.run(self.operations.get_workers())
+
+    def get_failures(self, limit: int = 100) -> list[Failure]:
+        """One record per failed attempt, newest first; the newest 1,000 are kept."""
+        return self.run(self.operations.get_failures(limit))
+
+    # Changing
+
+    def remove(self, job_id: str) -> bool:
+        """Remove a job in whatever state. A running one loses its lease; False if there is no such job."""
+        return self.run(self.operations.remove(job_id))
+
+    def retry(self, job_id: str) -> bool:
+        """Run a failed job again, from its original place, attempts counted anew."""
+        return self.run(self.operations.retry(job_id))
+
+    def promote(self, job_id: str) -> bool:
+        """Let a delayed job, or one in its back-off, start now."""
+        return self.run(self.operations.promote(job_id))
+
+    def change_delay(self, job_id: str, delay: Duration) -> bool:
+        """Let a delayed or waiting job start `delay` from now instead."""
+        return self.run(self.operations.change_delay(job_id, delay))
+
+    def update_data(self, job_id: str, data: Any) -> None:
+        """Replace a job's data; a handler that runs already keeps what it was given."""
+        self.run(self.operations.update_data(job_id, data))
+
+    def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
+        """Fail a job for good, whatever attempts remain. A running one loses its lease."""
+        return self.run(self.operations.fail(job_id, reason))
+
+    def pause(self) -> None:
+        """From now on nothing starts; what runs goes on."""
+        self.connection.call(commands.switch(paused=True))
+
+    def resume(self) -> None:
+        self.connection.call(commands.switch(paused=False))
+
+    def is_paused(self) -> bool:
+        return self.run(self.operations.is_paused())
+
+    def pause_group(self, group_id: str) -> bool:
+        """Stop one group; True if it was not paused already."""
+        return self.run(self.operations.switch_group(group_id, paused=True))
+
+    def resume_group(self, group_id: str) -> bool:
+        return self.run(self.operations.switch_group(group_id, paused=False))
+
+    def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
+        """Let `n` jobs of one group run at once; None = the queue's own setting again."""
+        return self.run(self.operations.set_group_concurrency(group_id, n))
+
+    def clean(self, state: str, *, grace: Duration = 0, limit: int = 1000) -> int:
+        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many."""
+        return self.run(self.operations.clean(state, grace, limit))
+
+    def purge(self, states: Sequence[str] = ("waiting", "delayed")) -> int:
+        """Remove all jobs in these states, in bounded steps; how many."""
+        return self.run(self.operations.purge(states))
+
+    def obliterate(self) -> None:
+        """Delete the queue and everything in it, running jobs too."""
+        self.run(self.operations.obliterate())
+
+    def repair(self) -> RepairReport:
+        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life."""
+        return self.run(self.operations.repair())
+
+    def reconfigure(self) -> None:
+        """Store this object's shared settings (group_concurrency) with the queue, whatever was stored before."""
+        self.connection.drive(self.connection.dialogue.open(replace=True))
+        self.repair()
+
+    # Time
+
+    def run_scheduler_once(self) -> int:
+        """Do everything that is due now: delayed jobs, back-offs, expired leases. How many things were done."""
+        due = self.run(self.operations.run_due())
+        return due.promoted + due.woken + len(due.stalled)
+
+    def promote_delayed_jobs(self) -> int:
+        """Move delayed jobs that are due into their groups; how many."""
+        return self.run(self.operations.run_due(unpark=False, expire=False)).promoted
+
+    def recover_delayed_groups(self) -> int:
+        """Wake groups whose back-off is over; how many."""
+        return self.run(self.operations.run_due(promote=False, expire=False)).woken
+
+    def check_stalled_jobs(self) -> list[str]:
+        """Take back jobs whose lease expired; their ids."""
+        due = self.run(self.operations.run_due(promote=False, unpark=False))
+        return [stalled.id for stalled in due.stalled]
+
+    def wait_for_empty(self, timeout: Duration = 60) -> bool:
+        """Wait until no job is active, waiting or delayed; False if that takes longer than `timeout`."""
+        end = time.monotonic() + seconds(timeout, "timeout")
+        pause = 0.005
+        while self.get_job_counts().total:
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, 0.25)
+        return True
+
+    def close(self) -> None:
+        """Close our connections (never the user's)."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r} at {self._endpoint.where}>"

@@ -1,0 +1,214 @@
+"""The desk between fetcher and executor: takes jobs on, sends their outcomes, and tells listeners what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from groupmq.commands import Policy, Stalled, Taken
+from groupmq.connection import Connection, WakeConnection
+from groupmq.job import Job
+from groupmq.operations import Operations
+from groupmq.options import WorkerOptions
+from groupmq.worker.emitter import Emitter
+from groupmq.worker.executor import Executor, Run
+from groupmq.worker.fetcher import Fetcher
+from groupmq.worker.outcome import Judge, Report
+
+EVENTS = (
+    "ready",
+    "active",
+    "completed",
+    "retrying",
+    "failed",
+    "stalled",
+    "progress",
+    "lease-lost",
+    "error",
+    "graceful-timeout",
+    "drained",
+    "closed",
+)
+
+
+@dataclass(slots=True)
+class WorkerMetrics:
+    """Counters of one worker object."""
+
+    name: str
+    completed: int = 0
+    retried: int = 0
+    failed: int = 0
+    released: int = 0
+    lease_lost: int = 0
+    stalled_seen: int = 0
+    connection_errors: int = 0
+    advances: int = 0
+    running: int = 0
+    uptime: float = 0.0
+
+    @property
+    def processed(self) -> int:
+        """Runs that ended with an outcome: completed, to be retried, or failed."""
+        return self.completed + self.retried + self.failed
+
+
+class Desk:
+    """The jobs of one worker and what becomes of them. `changed` is set whenever that may have changed."""
+
+    def __init__(
+        self,
+        worker_id: str,
+        options: WorkerOptions,
+        operations: Operations[Job],
+        connection: Connection,
+        invoke: Callable[[Job], Awaitable[Any]],
+    ) -> None:
+        self._options = options
+        self._logger = options.logger
+        self._operations = operations
+        self.policy = Policy(options.max_attempts, options.max_stalled, operations.options.keep)
+        self.events = Emitter(EVENTS, options.logger)
+        self.metrics = WorkerMetrics(options.name)
+        self.changed = asyncio.Event()
+        self._judge = Judge(operations.options, options.backoff)
+        self.executor = Executor(invoke, self._judge, self._run_ended)
+        self.fetcher = Fetcher(
+            self,
+            connection,
+            lambda: WakeConnection(connection.endpoint, connection.dialogue.keys.wake, options.blocking_timeout),
+            worker=worker_id,
+            concurrency=options.concurrency,
+            lease_ms=operations.options.job_timeout_ms,
+            policy=self.policy,
+            longest_sleep=options.stalled_interval,
+            atomic=options.atomic_completion,
+        )
+        self._open = True
+        self._worked = False
+
+    # Closing
+
+    def shut(self) -> None:
+        """Take nothing on from this moment."""
+        self._open = False
+        self.fetcher.stop_taking()
+        self.changed.set()
+
+    def give_back(self) -> None:
+        """Cancel every run; its job goes back to its place, no attempt used."""
+        for run in list(self.executor.runs.values()):
+            self.events.emit("graceful-timeout", run.job)
+            self.executor.stop(run, "closing")
+
+    async def runs_ended(self, timeout: float) -> bool:
+        """Wait until nothing runs; False if that takes longer."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        while self.executor.runs:
+            left = end - loop.time()
+            if left <= 0:
+                return False
+            self.changed.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self.changed.wait()
+            except TimeoutError:
+                return not self.executor.runs
+        return True
+
+    # What the fetcher asks for and tells
+
+    def room(self) -> int:
+        return self._options.concurrency - len(self.executor.runs)
+
+    def take_on(self, taken: list[Taken], now: int) -> None:
+        self._worked = True
+        for one in taken:
+            job = self._operations.job_taken(one, now, self._options.name)
+            if self._open:
+                self.events.emit("active", job)
+                self.executor.start(job)
+            else:
+                # Taken by a call that was under way when closing began.
+                self.fetcher.report(self._judge.released(job))
+
+    def accepted(self, report: Report) -> None:
+        """The server recorded an outcome: bring the job object up to date, and tell."""
+        job, event = report.job, report.event
+        if event == "released":
+            self.metrics.released += 1
+            job.state = "waiting"
+            return
+        job.attempts_made += 1
+        if event == "completed":
+            self.metrics.completed += 1
+            job.state, job._raw_result = "completed", report.result
+        else:
+            job.failed_reason, job.stacktrace = report.outcome[0][-2:]
+        if event == "retrying":
+            self.metrics.retried += 1
+            job.state = "delayed" if report.yields else "waiting"
+            self.events.emit("retrying", job, report.error)
+            return
+        if event == "failed":
+            self.metrics.failed += 1
+            job.state = "failed"
+        job._finished_ms = int(time.time() * 1000)
+        self.events.emit(event, job)
+
+    def refused(self, report: Report) -> None:
+        """The server says the lease is another's: nothing of this run was recorded."""
+        self._lost(report.job)
+
+    def stalled(self, stalled: Stalled) -> None:
+        """A lease, of whichever worker, expired and was taken back by a call of ours."""
+        self.metrics.stalled_seen += 1
+        what = "it failed for good" if stalled.final else "it runs again"
+        self._logger.warning("job %s stalled: its lease expired, %s", stalled.id, what)
+        self.events.emit("stalled", stalled.id, stalled.group_id)
+
+    def trouble(self, error: BaseException) -> None:
+        self.metrics.connection_errors += 1
+        self._logger.warning("worker %s: %s; trying again", self._options.name, error)
+        self.events.emit("error", error)
+        self._on_error(error, None)
+
+    def dry(self) -> None:
+        """Nothing is ready."""
+        if self._worked and not self.executor.runs:
+            self._worked = False
+            self.events.emit("drained")
+        self.changed.set()
+
+    # What the executor tells
+
+    def _run_ended(self, run: Run, report: Report | None) -> None:
+        if report is None:
+            self._lost(run.job)
+        else:
+            if report.error is not None:
+                self._on_error(report.error, run.job)
+            self.fetcher.report(report)
+        self.changed.set()
+
+    def _lost(self, job: Job) -> None:
+        self.metrics.lease_lost += 1
+        self._logger.warning(
+            "worker %s lost the lease of job %s; its outcome was not recorded", self._options.name, job.id
+        )
+        self.events.emit("lease-lost", job)
+
+    def _on_error(self, error: BaseException, job: Job | None) -> None:
+        if self._options.on_error is None:
+            return
+        try:
+            outcome = self._options.on_error(error, job)
+            if inspect.isawaitable(outcome):
+                self.events.watch("on_error", outcome)
+        except BaseException as broken:
+            self._logger.error("on_error raised %s: %s", type(broken).__name__, broken)
