@@ -32,11 +32,6 @@ _CALL_TIMEOUT = 10.0
 _CONNECT_TIMEOUT = 5.0
 _BLOCK_MARGIN = 2.0
 _SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix:// or embedded://"
-_COMMON: dict[str, Any] = {
-    "socket_connect_timeout": _CONNECT_TIMEOUT,
-    "socket_keepalive": True,
-    "health_check_interval": 0,
-}
 # What of a user's own client describes the server; timeouts, retries, decoding and parsers stay ours.
 _DESCRIBES_SERVER = re.compile(
     r"host|port|path|db|username|password|credential_provider|client_name|protocol|ssl(_.+)?"
@@ -95,28 +90,32 @@ class Endpoint:
 
     def asynchronous(self, timeout: float = _CALL_TIMEOUT) -> Any:
         """A new asynchronous client of our own, with redis-py's blind resending off."""
-        retry = AsyncRetry(NoBackoff(), 0)
+        ours = self._ours(timeout) | {"retry": AsyncRetry(NoBackoff(), 0)}
         if self._url is not None:
-            return redis.asyncio.Redis.from_url(self._url, retry=retry, socket_timeout=timeout, **_COMMON)
+            return redis.asyncio.Redis.from_url(self._url, **ours)
         pool = self.client.connection_pool
-        kwargs = {**self._described(), **_COMMON, "socket_timeout": timeout, "retry": retry}
-        own = type(pool)(connection_class=pool.connection_class, **kwargs)
+        own = type(pool)(connection_class=pool.connection_class, **self._described(), **ours)
         return type(self.client)(connection_pool=own)
 
     def blocking(self, timeout: float = _CALL_TIMEOUT) -> redis.Redis:
         """A new blocking client of our own."""
-        retry = Retry(NoBackoff(), 0)
+        ours = self._ours(timeout) | {"retry": Retry(NoBackoff(), 0)}
         if self._url is not None:
-            return redis.Redis.from_url(self._url, retry=retry, socket_timeout=timeout, **_COMMON)
+            return redis.Redis.from_url(self._url, **ours)
         kinds: dict[str, Any] = {
             "SSLConnection": redis.SSLConnection,
             "UnixDomainSocketConnection": redis.UnixDomainSocketConnection,
         }
         kind = kinds.get(self.client.connection_pool.connection_class.__name__, redis.Connection)
-        kwargs = {**self._described(), **_COMMON, "socket_timeout": timeout, "retry": retry}
-        if kind is redis.UnixDomainSocketConnection:
-            kwargs.pop("socket_keepalive")
-        return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=kind, **kwargs))
+        pool = redis.ConnectionPool(connection_class=kind, **self._described(), **ours)
+        return redis.Redis(connection_pool=pool)
+
+    def _ours(self, timeout: float) -> dict[str, Any]:
+        """What every connection of ours gets, whoever described the server."""
+        ours: dict[str, Any] = {"socket_timeout": timeout, "health_check_interval": 0}
+        if not self.where.startswith("unix://"):
+            ours |= {"socket_connect_timeout": _CONNECT_TIMEOUT, "socket_keepalive": True}
+        return ours
 
     def _described(self) -> dict[str, Any]:
         kwargs = self.client.connection_pool.connection_kwargs

@@ -89,10 +89,8 @@ def described(error: BaseException) -> tuple[str, str]:
     except Exception:
         message = "(its message cannot be read)"
     name = type(error).__name__
-    if not message:
-        reason = name
-    else:
-        reason = message if isinstance(error, FailJob | RetryJob) else f"{name}: {message}"
+    asked_for = message and isinstance(error, FailJob | RetryJob)
+    reason = message if asked_for else f"{name}: {message}".removesuffix(": ")
     try:
         stack = "".join(traceback.format_exception(error))
     except Exception:

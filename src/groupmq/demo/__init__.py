@@ -1,0 +1,1 @@
+"""`python -m groupmq.demo`: producers, worker processes, failures, delays and a kill, and the proof at the end."""

@@ -1,0 +1,45 @@
+"""A worker process of the demo. It writes down when each handler starts and ends, for the proof."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+from groupmq import Backoff, Job, Queue, Worker
+
+QUEUE = "demo"
+LEASE = 2.0
+
+
+def open_queue() -> Queue:
+    """The demo's queue: a short lease, so that a killed worker's jobs come back while one watches."""
+    backoff = Backoff.exponential(base=0.1, max=0.5)
+    return Queue(QUEUE, "embedded://", job_timeout=LEASE, backoff=backoff, keep_completed=0)
+
+
+async def work(diary: Path, concurrency: int) -> None:
+    """Work until the process is ended."""
+    with diary.open("a", buffering=1) as lines:
+
+        def note(kind: str, job: Job) -> None:
+            entry = {"kind": kind, "at": time.monotonic(), "n": job.data["n"], "group": job.group_id}
+            lines.write(json.dumps(entry | {"attempt": job.attempt, "delayed": job.data["delayed"]}) + "\n")
+
+        async def handle(job: Job) -> None:
+            note("start", job)
+            await asyncio.sleep(random.uniform(0.002, 0.03))  # noqa: S311
+            if job.attempt <= job.data["failures"]:
+                note("fail", job)
+                raise RuntimeError("this job was told to fail")
+            note("end", job)
+
+        async with open_queue() as queue:
+            await Worker(queue, handle, concurrency=concurrency).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(work(Path(sys.argv[1]), int(sys.argv[2])))
