@@ -44,7 +44,7 @@ class Backoff:
         try:
             grown = self.base * self.factor ** (attempt - 1)
         except OverflowError:
-            grown = self.max
+            grown = self.max if self.base else 0.0
         # Jitter only ever lengthens: a retry that comes early would break the promise of its back-off.
         return min(grown, self.max) * (1 + self.jitter * random.random())  # noqa: S311
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from groupmq.commands import CHUNK
+from groupmq.commands import chunked
 from groupmq.drafts import Draft
 from groupmq.job import Job
 
@@ -32,12 +32,12 @@ class AddBatcher:
         waiting, self._waiting = self._waiting, []
         # An add that was cancelled before it left is not sent.
         waiting = [(draft, future) for draft, future in waiting if not future.done()]
-        for at in range(0, len(waiting), CHUNK):
-            flight = asyncio.ensure_future(self._fly(waiting[at : at + CHUNK]))
+        for batch in chunked(waiting, lambda add: len(add[0].body)):
+            flight = asyncio.ensure_future(self._fly(batch))
             self._flights.add(flight)
             flight.add_done_callback(self._flights.discard)
 
-    async def _fly(self, batch: list[tuple[Draft, asyncio.Future[Job]]]) -> None:
+    async def _fly(self, batch: Sequence[tuple[Draft, asyncio.Future[Job]]]) -> None:
         try:
             jobs = await self._send([draft for draft, _ in batch])
         except BaseException as error:

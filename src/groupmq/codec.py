@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from groupmq.errors import ConfigurationError, PayloadTooLarge
+from groupmq.errors import ConfigurationError, PayloadTooLarge, said
 
 
 @runtime_checkable
@@ -35,7 +35,7 @@ def encode(serializer: Serializer, value: Any, limit: int, argument: str) -> byt
     except RecursionError:
         raise ConfigurationError(f"{argument}: nested too deeply or contains itself") from None
     except Exception as error:
-        raise ConfigurationError(f"{argument}: cannot be serialized: {error}") from error
+        raise ConfigurationError(f"{argument}: cannot be serialized: {said(error)}") from error
     if not isinstance(raw, bytes):
         raise ConfigurationError.expected(f"{argument}: the serializer's result", "bytes", raw)
     if len(raw) > limit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -13,6 +13,9 @@ T = TypeVar("T")
 SCHEMA = "1"
 CHUNK = 1000
 """Items per script call; `unpack` on the server fails near 8,000 values."""
+
+CHUNK_BYTES = 16 * 1024 * 1024
+"""Bytes per script call, if more than one item shares it; the server takes at most 512 MB in one argument."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -118,6 +121,18 @@ def _texts(raw: Sequence[bytes]) -> list[str]:
 
 def _stored(raw: bytes) -> StoredState:
     return StoredState(*_decode(raw)) if raw else FRESH
+
+
+def chunked(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """The items in their order, as few calls as a call may hold."""
+    start = total = 0
+    for at, item in enumerate(items):
+        total += size(item)
+        if at > start and (at - start == CHUNK or total > CHUNK_BYTES):
+            yield items[start:at]
+            start, total = at, size(item)
+    if start < len(items):
+        yield items[start:]
 
 
 def open_queue(config: str, limit: int, *, replace: bool = False) -> Call[tuple[str, str]]:

@@ -21,7 +21,7 @@ class JobDraft(Generic[R]):
         draft(options, data)
 
     def _set(self, **fields: Any) -> Self:
-        draft(self._options, **{**self.fields, "data": None, **fields})
+        draft(self._options, **{**self.fields, **fields})
         self.fields.update(fields)
         return self
 

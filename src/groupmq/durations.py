@@ -19,7 +19,7 @@ def seconds(value: object, argument: str, *, minimum: float = 0.0) -> float:
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(value)
+        number = _as_float(value)
     else:
         raise ConfigurationError.expected(argument, "seconds (int, float) or a timedelta", value)
     if not math.isfinite(number) or number < minimum or number * 1000 > LONGEST_MS:
@@ -46,12 +46,19 @@ def epoch_millis(value: object, argument: str) -> int:
             raise ConfigurationError.expected(argument, "an aware datetime (with a time zone)", value)
         number = (value - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(value) * 1000
+        number = _as_float(value) * 1000
     else:
         raise ConfigurationError.expected(argument, "an aware datetime or epoch seconds", value)
     if not math.isfinite(number) or abs(number) > 2**47:
         raise ConfigurationError.expected(argument, "an instant before the year 6000", value)
     return math.ceil(round(number, 3))
+
+
+def _as_float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def moment(ms: int | float) -> datetime | None:

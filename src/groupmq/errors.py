@@ -13,7 +13,10 @@ class ConfigurationError(GroupMQError, ValueError):
     @classmethod
     def expected(cls, argument: str, expected: str, got: object) -> ConfigurationError:
         """The house form: the argument, what was expected, what came."""
-        shown = repr(got)
+        try:
+            shown = repr(got)
+        except Exception:
+            shown = f"a {type(got).__name__}"
         if len(shown) > 120:
             shown = shown[:117] + "..."
         return cls(f"{argument}: expected {expected}, got {shown}")
@@ -102,3 +105,11 @@ class RetryJob(Exception):
     def __init__(self, reason: str = "retry requested", *, delay: float = 0.0) -> None:
         super().__init__(reason)
         self.delay = delay
+
+
+def said(error: BaseException) -> str:
+    """The text of an error; one whose own text raises must not stop whoever reports it."""
+    try:
+        return str(error)
+    except Exception:
+        return "(its message cannot be read)"

@@ -43,10 +43,12 @@ class Operations(Generic[J]):
     # Adding
 
     def add_many(self, items: Iterable[Any]) -> Steps[list[J]]:
+        if not isinstance(items, Iterable):
+            raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
         drafts = [draft_from(self.options, item, i) for i, item in enumerate(items)]
         jobs: list[J] = []
-        for at in range(0, len(drafts), CHUNK):
-            jobs += yield from self.add(drafts[at : at + CHUNK])
+        for chunk in commands.chunked(drafts, lambda d: len(d.body)):
+            jobs += yield from self.add(chunk)
         return jobs
 
     def add(self, drafts: Sequence[Draft]) -> Steps[list[J]]:
@@ -56,13 +58,13 @@ class Operations(Generic[J]):
         if added.duplicates:
             views = yield commands.get([drafts[i].id for i in added.duplicates])
             for i, view in zip(added.duplicates, views, strict=True):
+                nonce = drafts[i].nonce
+                # Our own add that was sent twice is no duplicate: we made the id, or the stored nonce is ours.
                 if view is None:
-                    jobs[i].duplicate = True
+                    jobs[i].duplicate = nonce is not None
                     continue
                 jobs[i] = self.job_from(drafts[i].id, view)
-                # Our own add that was sent twice is no duplicate: the stored nonce is ours.
-                stored = record.unpack(view.record).options.get("n")
-                jobs[i].duplicate = stored is None or stored != drafts[i].nonce
+                jobs[i].duplicate = nonce is not None and record.unpack(view.record).options.get("n") != nonce
         return jobs
 
     def _job_of(self, d: Draft, added: commands.Added) -> J:
@@ -162,6 +164,8 @@ class Operations(Generic[J]):
         return found
 
     def get_unique_groups(self, limit: int | None) -> Steps[list[str]]:
+        if limit is not None:
+            whole(limit, "limit", 0, 2**31)
         groups: dict[str, None] = {}
         cursor = "0"
         while limit is None or len(groups) < limit:
@@ -287,9 +291,10 @@ class Operations(Generic[J]):
         for state in states:
             while True:
                 ids = yield from self.list_ids(state, CHUNK)
-                if not ids:
+                gone = yield from self._remove_all(ids, [state])
+                removed += gone
+                if gone == 0:  # none left, or only ghosts that are repair's business
                     break
-                removed += yield from self._remove_all(ids, [state])
         return removed
 
     def obliterate(self) -> Steps[None]:

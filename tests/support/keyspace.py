@@ -24,6 +24,7 @@ PRIORITY_UNIT = 2**43
 class StoredGroup:
     running: int
     delayed: int
+    head: bytes
     holds: dict[str, int]
 
 
@@ -104,8 +105,9 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
 
 
 def _group(raw: bytes) -> StoredGroup:
-    running, delayed = struct.unpack_from(">HI", raw)
-    return StoredGroup(running, delayed, msgspec.msgpack.decode(raw[6:]) if len(raw) > 6 else {})
+    running, delayed, size = struct.unpack_from(">HIH", raw)
+    holds = raw[8 + size :]
+    return StoredGroup(running, delayed, raw[8 : 8 + size], msgspec.msgpack.decode(holds) if holds else {})
 
 
 def _lease(raw: bytes) -> tuple[int, str]:
@@ -150,6 +152,8 @@ def _groups(k: Keyspace) -> list[str]:
                 f"group {name!r} says {g.running} running, {g.delayed} delayed; "
                 f"there are {running[name]} and {delayed[name]}"
             )
+        if g.head != (k.waiting.get(name) or [b""])[0]:
+            found.append(f"group {name!r} says its head is {g.head!r}, its zset says otherwise")
         for held in g.holds:
             if held not in k.waiting_ids(name):
                 found.append(f"group {name!r} holds {held!r}, which does not wait in it")

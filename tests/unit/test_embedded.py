@@ -124,9 +124,7 @@ def test_a_forked_child_joins_and_its_exit_leaves_the_server_alone() -> None:
         "os.wait()\n"
         "print(embedded._is_alive(embedded._holds[''].server))\n"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code, "embedded://"], capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-c", code, "embedded://"], capture_output=True, text=True, check=True)
     parent, child, alive = answer.stdout.split()
     assert child == parent
     assert alive == "True"
@@ -160,9 +158,7 @@ def test_a_forked_child_does_not_keep_the_server_of_a_killed_owner() -> None:
         wait_until(gone, "the server has ended although a child of its owner lives")
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="other kernels do not tell a process of its parent's death"
-)
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not tell a process of its parent's death")
 def test_the_server_dies_with_its_supervisor() -> None:
     pid = server_pid(embedded.ensure("embedded://"))
     stat = Path(f"/proc/{pid}/stat").read_text()
@@ -228,9 +224,7 @@ def test_processes_that_open_a_directory_at_once_share_one_server(tmp_path: Path
     assert len({process.url for process in processes}) == 1
     for process in processes:
         process.end()
-    wait_until(
-        lambda: not socket_of(processes[0].url).parent.exists(), "the last to end has stopped the server"
-    )
+    wait_until(lambda: not socket_of(processes[0].url).parent.exists(), "the last to end has stopped the server")
 
 
 def test_the_server_of_a_directory_outlives_its_first_process_while_another_uses_it(tmp_path: Path) -> None:
@@ -273,9 +267,7 @@ def test_a_socket_path_stays_short_enough(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.parametrize("url", ["redis://x", "embedded://relative/dir", "embedded:///", "embedded://."])
 def test_another_url_is_refused(url: str) -> None:
-    with pytest.raises(
-        ConfigurationError, match="expected embedded:// or embedded:///absolute/directory, got"
-    ):
+    with pytest.raises(ConfigurationError, match="expected embedded:// or embedded:///absolute/directory, got"):
         embedded.ensure(url)
 
 

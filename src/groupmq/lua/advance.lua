@@ -17,7 +17,7 @@ Cost       O(outcomes + take) reads and writes; about 3 commands a job and 25 a 
 local last = lane.last(A.lane, A.request)
 if last then return { now, 0, last[2], {}, lane.jobs(last) } end
 
-local statuses = outcome.apply(A.outcomes, ARGV[2], A.policy)
+local statuses = outcome.apply(A.outcomes, ARGV[2] or '', A.policy)
 local stalled = due.expire(A.policy)
 due.promote()
 due.unpark()

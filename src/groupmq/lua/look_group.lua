@@ -9,6 +9,6 @@ local g = group.get(A.group)
 group.refresh(g)
 if g.paused and g.place == 'busy' then g.place = 'paused' end
 return {
-  g.place, redis.call('ZCARD', g.key), g.running, g.delayed, g.limit == math.huge and -1 or g.limit,
+  g.place, redis.call('ZCARD', group.key(g)), g.running, g.delayed, g.limit == math.huge and -1 or g.limit,
   g.paused and 1 or 0, g.due and g.due - now or -1,
 }

@@ -40,7 +40,6 @@ if A.structure == 'jobs' then
 elseif A.structure == 'group' then
   cursor, names = page('ZSCAN', K.group .. A.group)
   local g = group.get(A.group)
-  g.known_all, g.at = false, nil
   mend.members(g, names)
   if #names > 0 and not g.raw then mend.group(g, mend.census()) end
 elseif A.structure == 'groups' or A.structure == 'ready' or A.structure == 'parked' then

@@ -23,7 +23,7 @@ if any then W.hset(K.conf, A.group, cmsgpack.pack(conf)) else W.hdel(K.conf, A.g
 W.hset(K.meta, 'overrides', (any or others > 0) and '1' or '0')
 
 local g = group.get(A.group)
-g.paused, g.at = conf.paused, nil
+g.paused, g.at = conf.paused, 'unknown'
 g.limit = conf.limit or meta.limit
 group.touch(g)
 if group.settle() then wake.up() end

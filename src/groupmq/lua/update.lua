@@ -8,6 +8,6 @@ Reply      the state of the job, '' if there is none
 --- @include "lib/find"
 local job = find.jobs({ A.id })[1]
 if not job.state then return '' end
-W.hset(K.jobs, job.id, record.with_data(job.rec, ARGV[2]))
+W.hset(K.jobs, job.id, record.with_data(job.rec, ARGV[2] or ''))
 W.commit(true)
 return job.state

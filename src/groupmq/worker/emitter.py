@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from groupmq.errors import ConfigurationError
+from groupmq.errors import ConfigurationError, said
 from groupmq.options import Logger
 
 Listener = Callable[..., Any]
@@ -62,7 +62,7 @@ class Emitter:
             self._complain(event, error)
 
     def _complain(self, event: str, error: BaseException) -> None:
-        self._logger.error("a listener of %r raised %s: %s", event, type(error).__name__, error)
+        self._logger.error("a listener of %r raised %s: %s", event, type(error).__name__, said(error))
 
     def _of(self, event: str) -> list[Listener]:
         try:

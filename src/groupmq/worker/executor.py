@@ -59,6 +59,9 @@ class Executor:
         try:
             value = await self._invoke(run.job)
         except GeneratorExit:
+            # Raised by the handler, or by an interpreter that throws the task away; only the first ends the task.
+            if run.task is not None:
+                run.task.add_done_callback(lambda _: self._end(run, error=RuntimeError("handler raised GeneratorExit")))
             raise
         except BaseException as error:
             self._end(run, error=error)

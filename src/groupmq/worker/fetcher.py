@@ -75,6 +75,7 @@ class Fetcher:
         self._share = -(-concurrency // len(self.lanes))
         self._reports: list[Report] = []
         self._taking = True
+        self._closed = False
         self._ask = True
         self._flowing = False
         self._scheduled = False
@@ -115,12 +116,15 @@ class Fetcher:
             await self._idle.wait()
 
     async def close(self) -> None:
-        tasks = [task for task in (self._waker, *(lane.task for lane in self.lanes)) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
+        tasks = {task for task in (self._waker, *(lane.task for lane in self.lanes)) if task is not None}
+        while tasks:
+            # Again and again: on Python 3.11 `wait_for`, inside the client library, can swallow a cancellation.
+            for task in tasks:
+                task.cancel()
+            _, tasks = await asyncio.wait(tasks, timeout=0.1)
 
     @property
     def busy(self) -> bool:
@@ -133,7 +137,7 @@ class Fetcher:
 
     def _schedule(self) -> None:
         # Once per tick, after every handler that ends in it: their outcomes leave together.
-        if not self._scheduled:
+        if not self._scheduled and not self._closed:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._pump)
 
@@ -233,7 +237,7 @@ class Fetcher:
         wake = self._make_wake()
         pause = 0.0
         try:
-            while True:
+            while not self._closed:
                 await self._hungry.wait()
                 try:
                     popped = await wake.wait()

@@ -11,10 +11,11 @@ from groupmq import codec, commands
 from groupmq.backoff import BackoffPolicy
 from groupmq.commands import Outcome
 from groupmq.durations import millis
-from groupmq.errors import ConfigurationError, FailJob, RetryJob
+from groupmq.errors import ConfigurationError, FailJob, RetryJob, said
 from groupmq.job import Job
 from groupmq.operations import clipped
 from groupmq.options import QueueOptions
+from groupmq.worker.pools import HandlerError
 
 Event = Literal["completed", "retrying", "failed", "released"]
 
@@ -78,19 +79,17 @@ class Judge:
             return millis(backoffs.delay_after(policy, job.attempt, error), "backoff"), ""
         except Exception as broken:
             # A broken policy must not cost the job its retry.
-            note = f" (the back-off policy raised {type(broken).__name__}: {broken}; the default was used)"
+            words = clipped(said(broken), 500)
+            note = f" (the back-off policy raised {type(broken).__name__}: {words}; the default was used)"
             return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), note
 
 
 def described(error: BaseException) -> tuple[str, str]:
     """Reason and stack of an error, as stored. An error whose own text raises must not stop the worker."""
-    try:
-        message = str(error)
-    except Exception:
-        message = "(its message cannot be read)"
-    name = type(error).__name__
-    asked_for = message and isinstance(error, FailJob | RetryJob)
-    reason = message if asked_for else f"{name}: {message}".removesuffix(": ")
+    message, name = said(error), type(error).__name__
+    # A HandlerError already names the class that was raised, in another process.
+    in_words = message and isinstance(error, FailJob | RetryJob | HandlerError)
+    reason = message if in_words else f"{name}: {message}".removesuffix(": ")
     try:
         stack = "".join(traceback.format_exception(error))
     except Exception:

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import SpawnContext
 from typing import Any
 
-from groupmq.errors import ConfigurationError, GroupMQError
+from groupmq.errors import ConfigurationError, FailJob, GroupMQError, RetryJob, said
 from groupmq.job import Job
 
 
@@ -22,11 +22,7 @@ class WorkerProcessDied(GroupMQError):
 
 
 class HandlerError(GroupMQError):
-    """A handler raised in another process; this carries its text and traceback."""
-
-    def __init__(self, kind: str, message: str, trace: str) -> None:
-        super().__init__(f"{kind}: {message}")
-        self.trace = trace
+    """A handler raised in another process: its text says what, the traceback of there is its note."""
 
 
 class ThreadRunner:
@@ -90,7 +86,10 @@ class ProcessRunner:
             self._idle.append(child)
         if kind == "returned":
             return value
-        raise HandlerError(*value)
+        text, trace, delay = value
+        error = RetryJob(text, delay=delay) if kind == "retry" else FailJob(text) if kind == "fail" else HandlerError(text)
+        error.add_note(trace)
+        raise error
 
     def close(self) -> None:
         self._closed = True
@@ -157,10 +156,21 @@ def _serve(pipe: Pipe, pickled: bytes) -> None:
         except (EOFError, OSError, KeyboardInterrupt):
             return
         try:
-            answer = ("returned", handler(job))
+            answer: tuple[str, Any] = ("returned", handler(job))
         except BaseException as error:
-            answer = ("raised", (type(error).__name__, str(error), traceback.format_exc()))
+            answer = _raised(error)
         try:
             pipe.send(answer)
         except Exception as error:
-            pipe.send(("raised", (type(error).__name__, f"the result cannot be sent: {error}", "")))
+            # Like any value that cannot be stored: running it again would not change that.
+            pipe.send(("fail", (f"return value: cannot be sent to the worker: {said(error)}", "", 0.0)))
+
+
+def _raised(error: BaseException) -> tuple[str, Any]:
+    """What a handler raised, as words: a class of the user's need not exist in, or travel to, the worker's process."""
+    trace = traceback.format_exc()
+    if isinstance(error, RetryJob):
+        return "retry", (said(error), trace, error.delay)
+    if isinstance(error, FailJob):
+        return "fail", (said(error), trace, 0.0)
+    return "raised", (f"{type(error).__name__}: {said(error)}".removesuffix(": "), trace, 0.0)

@@ -8,7 +8,6 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 --- @include "lib/state"
 --- @include "lib/retention"
 local finish = {}
-local FAILURES_KEPT = 1000
 
 function finish.end_run(id, l)
   local g = group.get(l.gid)
@@ -21,19 +20,19 @@ end
 -- One line of the failure log; `s` already counts the attempt.
 local function log_failure(id, s, final)
   local entry = { id, s[ATTEMPTS], s[REASON], s[STACK], now, final, s[WORKER] }
-  W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
+  local log = W.list('LPUSH', K.failures)
+  log[#log + 1] = cmsgpack.pack(entry)
 end
 
 function finish.completed(id, l, result, keep)
   finish.end_run(id, l)
-  W.count('processed', 1)
   if keep == 0 then
     retention.forget(id, l.attempts == 0)
   else
     local s = state.after_run(l)
     s[FINISHED] = now
     state.save(id, s)
-    if result then W.hset(K.results, id, result) end
+    if result then state.save_result(id, result) end
     retention.finished('completed', id)
   end
 end
@@ -54,7 +53,7 @@ function finish.delay(id, rec, time)
   local g = group.get(record.group_of(rec))
   g.delayed = g.delayed + 1
   group.touch(g)
-  W.zadd(K.delayed, time, id)
+  W.zadd(K.delayed, W.whole(time), id)
   horizon.note(time)
 end
 

@@ -12,8 +12,10 @@ A group is in exactly one place, and `group.refresh` alone decides which:
 Whoever changes a group calls `group.touch`; `group.settle` writes the places of all touched groups. There is no
 second list that also says "busy" and no lock with a life of its own, so no crash can make the two disagree.
 
-The value in `groups`: running (2 bytes), delayed (4 bytes), then a msgpack map of holds, job id -> the time before
-which that job must not start. A hold binds the group only while its job is the head.
+The value in `groups`: running (2 bytes), delayed (4), the first waiting member (2 bytes of length, then the member;
+the same as the first of the zset, kept here so that neither an add nor the end of a run has to look there), then a
+msgpack map of holds, job id -> the time before which that job must not start. A hold binds the group only while its
+job is the head.
 Jobs without a group share the group '' that has no limit and is not counted among the groups.
 ]]
 --- @include "lib/meta"
@@ -22,26 +24,37 @@ Jobs without a group share the group '' that has no limit and is not counted amo
 local group = {}
 local loaded, touched, NONE = {}, {}, {}
 
-local function fresh(gid, raw, conf)
-  -- The common fields at once, and no more than 16: a table that grows is rehashed, a larger one costs twice as much.
-  local g = {
-    id = gid, key = K.group .. gid, raw = raw, running = 0, delayed = 0, limit = meta.limit, stored = NONE, pos = 1,
-    known_all = false, at = false, place = false, score = 0, touched = false, stale = false,
-  }
-  if raw then
-    g.running, g.delayed = struct.unpack('>I2I4', raw)
-    g.holds = #raw > 6 and cmsgpack.unpack(string.sub(raw, 7)) or nil
-  else
-    g.known_all, g.at = true, 'none' -- no live job: its zset is empty, and it is in no index
-  end
+local function configure(g, conf)
   if conf then
     local c = cmsgpack.unpack(conf)
     g.paused = c.paused
     g.limit = c.limit or g.limit
-    if g.paused then g.at = 'none' end
   end
-  if gid == '' then g.limit = math.huge end
-  if g.running >= g.limit then g.at = 'none' end
+  if g.id == '' then g.limit = math.huge end
+end
+
+local function fresh(gid, raw, conf)
+  -- The common fields at once, and no more than 16: a table that grows is rehashed, a larger one costs twice as much.
+  local g = {
+    id = gid, raw = raw, running = 0, delayed = 0, limit = meta.limit, head = false, was_head = false, at = 'none',
+    place = false, score = 0, touched = false, stale = false, stored = false, added = false, removed = false,
+  }
+  if conf or gid == '' then configure(g, conf) end
+  if raw and #raw < 8 then
+    -- Not a value of ours: nothing of this group starts until repair has counted it anew, and no other group suffers.
+    g.running = g.limit
+  elseif raw then
+    local after
+    g.running, g.delayed, g.head, after = struct.unpack('>I2I4I2c0', raw)
+    if g.head == '' then g.head = false end
+    g.was_head = g.head
+    if after <= #raw then
+      g.holds = cmsgpack.unpack(string.sub(raw, after))
+      g.at = 'unknown' -- parked, ready, or due and not yet moved
+    elseif g.head and not g.paused and g.running < g.limit then
+      g.at = 'ready'
+    end
+  end
   return g
 end
 
@@ -58,14 +71,20 @@ function group.load(gids)
   end
   if n == 0 then return end
   local raw = redis.call('HMGET', K.groups, unpack(missing))
-  local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(missing)) or {}
+  local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(missing)) or NONE
   for i = 1, n do loaded[missing[i]] = fresh(missing[i], raw[i], conf[i]) end
 end
 
 function group.get(gid)
-  if not loaded[gid] then group.load({ gid }) end
-  return loaded[gid]
+  local g = loaded[gid]
+  if not g then
+    group.load({ gid })
+    g = loaded[gid]
+  end
+  return g
 end
+
+function group.key(g) return K.group .. g.id end
 
 function group.touch(g)
   g.stale = true
@@ -82,57 +101,63 @@ function group.is_touched(gid)
   return g and g.touched
 end
 
--- Read at least `n` waiting members beyond the ones this call has removed.
+-- Read the first `n` stored members, so that taking them one by one needs no further look.
 function group.look_ahead(g, n)
-  local want = n + g.pos - 1 + (g.ngone or 0)
-  if g.known_all or #g.stored >= want then return end
-  g.stored = redis.call('ZRANGE', g.key, 0, want - 1)
-  g.known_all = #g.stored < want
+  if g.stored and (g.known_all or #g.stored >= n) then return end
+  g.stored = redis.call('ZRANGE', group.key(g), 0, n - 1)
+  g.known_all = #g.stored < n
+  g.pos = 1
 end
 
--- The first waiting member with this call's own changes applied, or nil.
-function group.head(g)
-  group.look_ahead(g, 1)
-  while g.gone and g.stored[g.pos] and g.gone[g.stored[g.pos]] do
-    g.gone[g.stored[g.pos]] = nil
-    g.ngone = g.ngone - 1
-    g.pos = g.pos + 1
-    group.look_ahead(g, 1)
+-- The first waiting member, this call's own changes applied, read anew.
+local function find_head(g)
+  local removed, pos = g.removed or NONE, g.pos or 1
+  group.look_ahead(g, #removed + 1)
+  while g.stored[pos] and removed[g.stored[pos]] do
+    pos = pos + 1
+    if not g.stored[pos] and not g.known_all then group.look_ahead(g, 2 * pos) end
   end
-  local kept, added = g.stored[g.pos], g.added and g.added[1]
-  if kept and added then return kept < added and kept or added end
-  return kept or added
+  g.pos = pos
+  local first = g.stored[pos] or false
+  for _, member in ipairs(g.added or NONE) do
+    if not first or member < first then first = member end
+  end
+  return first
 end
 
 function group.put(g, member)
-  W.zadd(g.key, 0, member)
-  local added = g.added or {}
-  local at = #added
-  while at > 0 and member < added[at] do at = at - 1 end
-  table.insert(added, at + 1, member)
-  g.added = added
+  local added = g.added
+  if added then added[#added + 1] = member else g.added = { member } end
+  if not g.head or member < g.head then g.head = member end
   group.touch(g)
 end
 
-function group.drop(g, member)
-  W.zrem(g.key, member)
-  local added = g.added or {}
-  if added[1] == member then
-    table.remove(added, 1)
-  elseif g.stored[g.pos] == member then
-    g.pos = g.pos + 1
-  else
-    for i = 1, #added do
-      if added[i] == member then
-        table.remove(added, i)
-        break
-      end
+-- Give up a member that this call has put; false if it has not.
+local function take_back(g, member)
+  for i, one in ipairs(g.added or NONE) do
+    if one == member then
+      table.remove(g.added, i)
+      return true
     end
-    g.gone = g.gone or {}
-    g.ngone = (g.ngone or 0) + 1
-    g.gone[member] = true
   end
-  group.release(g, record.id_of(member))
+  return false
+end
+
+function group.drop(g, member)
+  if not (g.added and take_back(g, member)) then
+    local removed = g.removed or {}
+    removed[#removed + 1], removed[member] = member, true
+    g.removed = removed
+  end
+  if member == g.head then g.head = find_head(g) end
+  if g.holds then group.release(g, record.id_of(member)) end
+  group.touch(g)
+end
+
+-- Forget what the stored value says of the head; for groups that cannot be trusted.
+function group.reread(g)
+  g.stored, g.pos, g.at = false, 1, 'unknown'
+  g.head = find_head(g)
   group.touch(g)
 end
 
@@ -153,58 +178,83 @@ function group.release(g, id)
   return false
 end
 
--- The one decision. Busy is asked first, since it is the common answer and needs no look at the zset.
+-- The one decision.
 function group.refresh(g)
   g.stale = false
-  g.due = nil
   if g.running >= g.limit then
     g.place = 'busy'
-    return
-  end
-  local head = group.head(g)
-  if not head then
+  elseif not g.head then
     g.place = 'idle'
   elseif g.paused then
     g.place = 'paused'
   else
-    local hold = g.holds and g.holds[record.id_of(head)]
+    local hold = g.holds and g.holds[record.id_of(g.head)]
     if hold and hold > now then
       g.place, g.due = 'parked', hold
       horizon.note(hold)
     else
-      g.place, g.score = 'ready', record.score(head)
+      g.place, g.score = 'ready', record.score(g.head)
     end
   end
 end
 
-local function save(g)
-  if g.running == 0 and g.delayed == 0 and not group.head(g) then
-    W.hdel(K.groups, g.id)
-  else
-    local value = struct.pack('>I2I4', g.running, g.delayed)
-    if g.holds then value = value .. cmsgpack.pack(g.holds) end
-    if value ~= g.raw then W.hset(K.groups, g.id, value) end
+local ready, unready = W.list('ZADD', K.ready), W.list('ZREM', K.ready)
+local groups = W.list('HSET', K.groups)
+
+local function note_place(g)
+  if g.place == 'ready' then
+    if g.at ~= 'ready' or g.head ~= g.was_head then
+      local n = #ready
+      ready[n + 1], ready[n + 2] = W.whole(g.score), g.id
+    end
+  elseif g.at ~= 'none' then
+    unready[#unready + 1] = g.id
+  end
+  if g.place == 'parked' then
+    W.zadd(K.parked, W.whole(g.due), g.id)
+  elseif g.at == 'unknown' then
+    W.zrem(K.parked, g.id)
   end
 end
 
--- Note the places of all touched groups; true if one of them may start a job now.
+local function note_value(g)
+  local head = g.head
+  if not head and g.running == 0 and g.delayed == 0 then
+    if g.raw then W.hdel(K.groups, g.id) end
+    return
+  end
+  local value = struct.pack('>I2I4I2', g.running, g.delayed, head and #head or 0) .. (head or '')
+  if g.holds then value = value .. cmsgpack.pack(g.holds) end
+  if value ~= g.raw then
+    local n = #groups
+    groups[n + 1], groups[n + 2] = g.id, value
+  end
+end
+
+local function note_members(g)
+  local removed, added = g.removed, g.added
+  if removed and removed[1] then
+    local list = W.list('ZREM', group.key(g))
+    for i = 1, #removed do list[i] = removed[i] end
+  end
+  if added and added[1] then
+    local list = W.list('ZADD', group.key(g))
+    for i = 1, #added do
+      list[2 * i - 1], list[2 * i] = 0, added[i]
+    end
+  end
+end
+
+-- Note what changed of all touched groups; true if one of them may start a job now. Once a call, at its end.
 function group.settle()
   local any_ready = false
   for i = 1, #touched do
     local g = touched[i]
     if g.stale then group.refresh(g) end
-    if g.place == 'ready' then
-      any_ready = true
-      W.zadd(K.ready, g.score, g.id)
-    elseif g.at ~= 'none' then
-      W.zrem(K.ready, g.id)
-    end
-    if g.place == 'parked' then
-      W.zadd(K.parked, g.due, g.id)
-    elseif g.at ~= 'none' and g.at ~= 'ready' then
-      W.zrem(K.parked, g.id)
-    end
-    save(g)
+    any_ready = any_ready or g.place == 'ready'
+    note_members(g)
+    note_place(g)
+    note_value(g)
   end
   return any_ready and not meta.paused
 end

@@ -23,6 +23,8 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
   workers    hash  worker id -> presence
   wake       zset  the marker idle workers block on; a hint, never data
 ]]
+local SCHEMA = '1'
+local FAILURES_KEPT = 1000
 local base = string.sub(KEYS[1], 1, -5)
 local K = {
   meta = KEYS[1],

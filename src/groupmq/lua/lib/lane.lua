@@ -12,21 +12,23 @@ function lane.last(name, request)
   return last[1] == request and last or nil
 end
 
+-- Tokens of one call follow each other, so the first is enough.
 function lane.remember(name, request, statuses, ids, tokens)
-  W.hset(K.lanes, name, cmsgpack.pack({ request, statuses, ids, tokens }))
+  W.hset(K.lanes, name, cmsgpack.pack({ request, statuses, ids, tokens[1] or 0 }))
 end
 
 -- The jobs of the remembered reply whose leases still stand, as take.jobs gave them.
 function lane.jobs(last)
-  local ids, tokens = last[3], last[4]
+  local ids, first = last[3], last[4]
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   local _, raw_states = state.load(ids)
   local reply = {}
   for i = 1, #ids do
-    if leases[i] and leases[i].token == tokens[i] and recs[i] then
+    local token = first + i - 1
+    if leases[i] and leases[i].token == token and recs[i] then
       local at = #reply
-      reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ids[i], tokens[i], raw_states[i] or '', recs[i]
+      reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ids[i], token, raw_states[i] or '', recs[i]
     end
   end
   return reply

@@ -4,15 +4,20 @@ A lease: the right to run one job until a deadline, proven by a token that only 
 The value holds all that ending a run needs, so a completion reads neither the job's record nor its state.
 ]]
 --- @include "lib/meta"
---- @include "lib/horizon"
 --- @include "lib/state"
 local lease = {}
+local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
+local ended, revoked = W.list('ZREM', K.active), W.list('HDEL', K.leases)
 
-function lease.grant(id, gid, worker, s, lease_ms)
+-- `deadline` is text: made once for a batch, not once a job. `s` is the job's state, false if it never ran.
+function lease.grant(id, gid, worker, s, deadline)
   local token = meta.next_stamp()
-  W.zadd(K.active, now + lease_ms, id)
-  horizon.note(now + lease_ms)
-  W.hset(K.leases, id, struct.pack('>I7I6I2I2I2', token, now, s[ATTEMPTS], s[STALLS], #gid) .. gid .. worker)
+  local attempts, stalls = 0, 0
+  if s then attempts, stalls = s[ATTEMPTS], s[STALLS] end
+  local n = #granted
+  deadlines[n + 1], deadlines[n + 2] = deadline, id
+  granted[n + 1] = id
+  granted[n + 2] = struct.pack('>I7I6I2I2I2', token, now, attempts, stalls, #gid) .. gid .. worker
   return token
 end
 
@@ -25,12 +30,13 @@ end
 
 -- The leases of `ids`, false where there is none.
 function lease.load(ids)
-  local raw = #ids > 0 and redis.call('HMGET', K.leases, unpack(ids)) or {}
+  if #ids == 0 then return {} end
+  local raw = redis.call('HMGET', K.leases, unpack(ids))
   for i = 1, #ids do raw[i] = raw[i] and lease.decode(raw[i]) end
   return raw
 end
 
 function lease.revoke(id)
-  W.zrem(K.active, id)
-  W.hdel(K.leases, id)
+  local n = #ended + 1
+  ended[n], revoked[n] = id, id
 end

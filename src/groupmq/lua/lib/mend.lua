@@ -36,11 +36,11 @@ end
 -- A group with live jobs whose entry in `groups` is gone: its zset is not empty, whatever `groups` says.
 local function adopt(g)
   local running, delayed = mend.census()
-  g.known_all, g.at, g.adopted = false, nil, true
+  g.adopted = true
   g.running = running[g.id] or 0
   g.delayed = delayed and delayed[g.id] or 0
   report('group that was not listed', g.id)
-  group.touch(g)
+  group.reread(g)
 end
 
 -- A job is in exactly one place, and the place knows it.
@@ -53,7 +53,7 @@ function mend.jobs(ids)
       local g, member = find.group(job), record.member(job.id, job.rec)
       local live = job.state ~= 'completed' and job.state ~= 'failed'
       if live and not g.raw and not g.adopted then adopt(g) end
-      local waits = redis.call('ZSCORE', g.key, member)
+      local waits = redis.call('ZSCORE', group.key(g), member)
       local places = {}
       for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
         if redis.call('ZSCORE', K[name], job.id) then places[#places + 1] = name end
@@ -116,7 +116,7 @@ end
 local function stale_holds(g)
   for id in pairs(g.holds or {}) do
     local rec = redis.call('HGET', K.jobs, id)
-    if not rec or not redis.call('ZSCORE', g.key, record.member(id, rec)) then return id end
+    if not rec or not redis.call('ZSCORE', group.key(g), record.member(id, rec)) then return id end
   end
 end
 
@@ -134,7 +134,15 @@ function mend.group(g, running, delayed)
     report('hold of a job that does not wait', id)
     id = stale_holds(g)
   end
-  if g.touched then return end
+  local first = redis.call('ZRANGE', group.key(g), 0, 0)[1] or false
+  if not g.touched and g.head ~= first then
+    report('group with a wrong head', g.id)
+    group.reread(g)
+  end
+  if g.touched then
+    g.at = 'unknown'
+    return
+  end
   group.refresh(g)
   local ready, parked = redis.call('ZSCORE', K.ready, g.id), redis.call('ZSCORE', K.parked, g.id)
   local right
@@ -147,7 +155,7 @@ function mend.group(g, running, delayed)
   end
   if not right or (not g.raw and g.place ~= 'idle') then
     report('group in the wrong place', g.id)
-    g.at = nil
+    g.at = 'unknown'
     group.touch(g)
   end
 end

@@ -10,7 +10,6 @@ The queue's own settings and its three sequences:
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/writes"
-local SCHEMA = '1'
 local meta, stored_sequences = {}, {}
 do
   local stored = redis.call('HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides')
@@ -43,10 +42,8 @@ function meta.next_order()
 end
 
 -- Written once a call, however many were drawn.
-function W.sequences()
+W.before_commit[1] = function()
   for _, name in ipairs({ 'seq', 'stamp', 'order' }) do
-    if meta[name] ~= stored_sequences[name] then
-      W.hset(K.meta, name, string.format('%.0f', meta[name]))
-    end
+    if meta[name] ~= stored_sequences[name] then W.hset(K.meta, name, W.whole(meta[name])) end
   end
 end

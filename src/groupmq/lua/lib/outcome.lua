@@ -19,7 +19,7 @@ function outcome.apply(outcomes, blob, policy)
   end
   group.load(gids)
   local recs = outcome.records_to_put_back(outcomes)
-  local ended = {}
+  local ended, n_completed = {}, 0
   for i = 1, n do
     local o, l = outcomes[i], leases[i]
     local kind, id = o[1], o[2]
@@ -33,6 +33,7 @@ function outcome.apply(outcomes, blob, policy)
     else
       ended[id], statuses[i] = true, ACCEPTED
       if kind == COMPLETE then
+        n_completed = n_completed + 1
         finish.completed(id, l, result, policy.keep.completed)
       else
         finish.end_run(id, l)
@@ -49,6 +50,7 @@ function outcome.apply(outcomes, blob, policy)
       end
     end
   end
+  if n_completed > 0 then W.count('processed', n_completed) end
   return statuses
 end
 

@@ -6,16 +6,15 @@ per call: a bound that was lowered far is reached in steps.
 --- @include "lib/keys"
 --- @include "lib/writes"
 --- @include "lib/meta"
+--- @include "lib/state"
 local retention = { completed = {}, failed = {} }
+local forgotten = W.list('HDEL', K.jobs)
 local TRIM = 1000
 
 -- Nothing of the job remains, and its id is free again. `untold`: it never got a state or a result.
 function retention.forget(id, untold)
-  W.hdel(K.jobs, id)
-  if not untold then
-    W.hdel(K.state, id)
-    W.hdel(K.results, id)
-  end
+  forgotten[#forgotten + 1] = id
+  if not untold then state.forget(id) end
 end
 
 function retention.finished(kind, id)
@@ -40,7 +39,7 @@ local function settle(kind, keep)
     skip = math.min(#new, math.max(0, excess - stored))
   end
   for i = 1, skip do retention.forget(new[i]) end
-  for i = skip + 1, #new do W.zadd(K[kind], meta.next_stamp(), new[i]) end
+  for i = skip + 1, #new do W.zadd(K[kind], W.whole(meta.next_stamp()), new[i]) end
 end
 
 function retention.settle(keep)

@@ -46,17 +46,16 @@ local function choose(n)
     local g = changed[#changed]
     if gids[next_up] and (not g or scores[next_up] < g.score) then
       g = group.get(gids[next_up])
-      g.at = 'ready'
       next_up = next_up + 1
     elseif g then
       changed[#changed] = nil
     else
       break
     end
-    group.look_ahead(g, math.min(g.limit - g.running, n - taken))
     if not g.touched then group.refresh(g) end
     if g.place == 'ready' then
-      local member = group.head(g)
+      local member = g.head
+      if not g.stored then group.look_ahead(g, math.min(g.limit - g.running, n - taken) + 1) end
       group.drop(g, member)
       g.running = g.running + 1
       taken = taken + 1
@@ -64,7 +63,8 @@ local function choose(n)
       group.refresh(g)
       if g.place == 'ready' then insert(changed, g) end
     else
-      group.touch(g) -- a stale entry in `ready`: settling mends it
+      g.at = 'unknown' -- a stale entry in `ready`: settling mends it
+      group.touch(g)
     end
   end
   return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil
@@ -77,14 +77,17 @@ function take.jobs(n, worker, lease_ms)
   if #ids == 0 then return {}, {}, {}, left end
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   local states, raw_states = state.load(ids)
-  local reply, taken, tokens = {}, {}, {}
+  local reply, taken, tokens, n_taken = {}, {}, {}, 0
+  local deadline = W.whole(now + lease_ms)
+  horizon.note(now + lease_ms)
   for i = 1, #ids do
     local g, id = groups[i], ids[i]
     if recs[i] then
-      local token = lease.grant(id, g.id, worker, states[i], lease_ms)
-      local at = #reply
+      local token = lease.grant(id, g.id, worker, states[i], deadline)
+      local at = 4 * n_taken
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', recs[i]
-      taken[#taken + 1], tokens[#tokens + 1] = id, token
+      n_taken = n_taken + 1
+      taken[n_taken], tokens[n_taken] = id, token
     else
       -- Its record was deleted behind our back; the group goes on with the next one.
       g.running = g.running - 1

@@ -1,0 +1,32 @@
+"""An engine per test; after the test its queue must be consistent at the engine's own time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.lua.engine import Engine
+
+MakeEngine = Callable[..., Engine]
+
+
+@pytest.fixture
+def make_engine(url: str) -> Iterator[MakeEngine]:
+    made: list[Engine] = []
+
+    def make(**options: Any) -> Engine:
+        made.append(Engine(url, **options))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        found = engine.violations()
+        engine.close()
+        assert not found, "broken invariants:\n  " + "\n  ".join(found)
+
+
+@pytest.fixture
+def engine(make_engine: MakeEngine) -> Engine:
+    return make_engine()

@@ -1,0 +1,207 @@
+"""The scripts of one queue, called one by one with a clock that stands still until a test moves it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
+
+import redis
+
+from groupmq import commands
+from groupmq.codec import JSON
+from groupmq.commands import Added, Advanced, Call, Outcome, Policy, Stalled, Taken, View
+from groupmq.connection import BlockingConnection, Endpoint
+from groupmq.drafts import draft
+from groupmq.ids import new_id
+from groupmq.job import Job
+from groupmq.keys import Keys
+from groupmq.operations import Operations
+from groupmq.options import QueueOptions, Retention
+from groupmq.record import Record
+from tests.support import keyspace
+from tests.support.keyspace import Keyspace
+
+T = TypeVar("T")
+T0 = 1_700_000_000_000
+SECOND, HOUR = 1000, 3_600_000
+LEASE = 30 * SECOND
+
+
+class Engine:
+    """A queue as its scripts see it. `now` is sent with every call that takes it; None = the server's own time."""
+
+    def __init__(self, url: str, name: str | None = None, *, kept: int = 100, **options: Any) -> None:
+        kept_jobs = Retention(count=kept)
+        self.options = QueueOptions(
+            name=name or f"q-{new_id()}", keep_completed=kept_jobs, keep_failed=kept_jobs, **options
+        )
+        self.connection = BlockingConnection(Endpoint(url), self.options)
+        self.client: Any = redis.Redis.from_url(url)
+        self.keys = Keys(self.options.prefix, self.options.name)
+        self.now: int | None = T0
+        self.policy = Policy(self.options.max_attempts, -1, self.options.keep)
+        self.requests = 0
+        self.operations: Operations[Job] = Operations(self.options, self._make)
+
+    def _make(self, job_id: str, state: str, stored: Record) -> Job:
+        return Job(None, JSON, job_id, state, stored, self.options.max_attempts)
+
+    def close(self) -> None:
+        self.connection.close()
+        self.client.close()
+
+    def call(self, call: Call[T]) -> T:
+        return self.connection.call(call, 0.0)
+
+    def run(self, steps: Generator[Call[Any], Any, T]) -> T:
+        """Carry out an operation of the queue."""
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(self.call(call))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def pass_time(self, ms: int) -> None:
+        assert self.now is not None
+        self.now += ms
+
+    # What producers and workers do
+
+    def add(self, *job_ids: str, data: Any = None, group: str | None = "g", **fields: Any) -> Added:
+        drafts = [draft(self.options, data, group_id=group, job_id=job_id, **fields) for job_id in job_ids]
+        return self.call(commands.add(drafts, self.now))
+
+    def advance(
+        self,
+        *outcomes: Outcome,
+        take: int = 0,
+        worker: str = "w",
+        lease_ms: int = LEASE,
+        lane: str = "w:0",
+        request: int | None = None,
+        policy: Policy | None = None,
+    ) -> Advanced:
+        self.requests += 1
+        return self.call(
+            commands.advance(
+                worker=worker,
+                lane=lane,
+                request=self.requests if request is None else request,
+                outcomes=outcomes,
+                take=take,
+                lease_ms=lease_ms,
+                policy=policy or self.policy,
+                now=self.now,
+            )
+        )
+
+    def take(self, n: int = 1, **how: Any) -> list[Taken]:
+        return self.advance(take=n, **how).jobs
+
+    def take_one(self, **how: Any) -> Taken:
+        [taken] = self.take(1, **how)
+        return taken
+
+    def complete(self, *taken: Taken, result: bytes | None = None) -> list[int]:
+        return self.advance(*(commands.completed(t.id, t.token, result) for t in taken)).accepted
+
+    def retry_run(self, taken: Taken, delay_ms: int, *, yields: bool = False, reason: str = "boom") -> list[int]:
+        return self.advance(commands.retried(taken.id, taken.token, delay_ms, yields, reason, "stack")).accepted
+
+    def fail_run(self, taken: Taken, reason: str = "boom") -> list[int]:
+        return self.advance(commands.failed(taken.id, taken.token, reason, "stack")).accepted
+
+    def release(self, taken: Taken) -> list[int]:
+        return self.advance(commands.released(taken.id, taken.token)).accepted
+
+    def due(self, policy: Policy | None = None, **which: bool) -> commands.Due:
+        return self.call(commands.due(policy or self.policy, now=self.now, **which))
+
+    def stall(self, lease_ms: int = LEASE, policy: Policy | None = None) -> list[Stalled]:
+        """Let every lease expire."""
+        self.pass_time(lease_ms)
+        return self.due(policy).stalled
+
+    def run_all(self, n: int = 1, limit: int = 100_000) -> list[str]:
+        """Take and complete, `n` at a time, until nothing is ready; the ids in the order they started."""
+        started: list[str] = []
+        outcomes: list[Outcome] = []
+        while len(started) < limit:
+            jobs = self.advance(*outcomes, take=n).jobs
+            if not jobs and not outcomes:
+                break
+            started += [job.id for job in jobs]
+            outcomes = [commands.completed(job.id, job.token, None) for job in jobs]
+        return started
+
+    # What operators do
+
+    def remove(self, *job_ids: str, states: Sequence[str] | None = None) -> list[bool]:
+        return self.call(commands.remove(job_ids, states, self.now))
+
+    def promote(self, job_id: str) -> tuple[str, bool]:
+        return self.call(commands.reschedule(job_id, 0, only_delayed=True, now=self.now))
+
+    def change_delay(self, job_id: str, delay_ms: int) -> tuple[str, bool]:
+        return self.call(commands.reschedule(job_id, delay_ms, only_delayed=False, now=self.now))
+
+    def retry(self, job_id: str) -> tuple[str, bool]:
+        return self.call(commands.retry(job_id, self.now))
+
+    def fail(self, job_id: str, reason: str = "by hand") -> tuple[str, bool]:
+        return self.call(commands.fail(job_id, reason, self.options.keep, self.now))
+
+    def update(self, job_id: str, data: bytes) -> str:
+        return self.call(commands.update(job_id, data))
+
+    def pause(self, group: str | None = None) -> bool:
+        return self.call(commands.switch(paused=True, group_id=group, now=self.now))
+
+    def resume(self, group: str | None = None) -> bool:
+        return self.call(commands.switch(paused=False, group_id=group, now=self.now))
+
+    def limit(self, group: str, n: int) -> bool:
+        return self.call(commands.switch(group_id=group, limit=n, now=self.now))
+
+    # What is seen
+
+    def view(self, job_id: str) -> View:
+        view = self.call(commands.get([job_id], self.now))[0]
+        assert view is not None, f"job {job_id!r} is gone"
+        return view
+
+    def state(self, job_id: str) -> str | None:
+        view = self.call(commands.get([job_id], self.now))[0]
+        return None if view is None else view.state
+
+    def group(self, group: str = "g") -> str:
+        """The place of a group."""
+        place: str = self.call(commands.look_group(group, self.now))[0]
+        return place
+
+    def counts(self) -> dict[str, int]:
+        names = ("active", "waiting", "delayed", "completed", "failed", "groups")
+        return dict(zip(names, self.call(commands.counts()), strict=False))
+
+    def counter(self, name: str) -> int:
+        return int(self.client.hget(self.keys.meta, name) or 0)
+
+    def woken(self) -> bool:
+        """Whether the marker for idle workers is set; takes it away."""
+        return bool(self.client.delete(self.keys.wake))
+
+    def key(self, name: str) -> str:
+        return self.keys.fixed(name)
+
+    def look(self) -> Keyspace:
+        return keyspace.read(self.client, self.options.prefix, self.options.name, self.now)
+
+    def violations(self) -> list[str]:
+        return keyspace.violations(self.look())
+
+    def digest(self) -> dict[bytes, str]:
+        """Every key of the server, each as a digest of its content."""
+        return {key: hashlib.sha1(self.client.dump(key)).hexdigest() for key in self.client.scan_iter(count=1000)}

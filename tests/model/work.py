@@ -1,0 +1,189 @@
+"""Rules: jobs are added, workers take and report them, time passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import redis
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from groupmq import commands, record
+from groupmq.commands import Call
+from tests.model import strategies as draws
+from tests.model.model import Report, Request
+from tests.model.pair import Pair, same
+
+LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
+NOBODY = "never added", 1
+
+
+class Work(Pair):
+    def __init__(self, client: redis.Redis) -> None:
+        super().__init__(client)
+        self.requests = 0
+        self.last: dict[str, Request] = {}
+        self.tokens: list[tuple[str, int]] = []
+
+    # Adding
+
+    @rule(item=draws.items())
+    def add_one(self, item: draws.Item) -> None:
+        self.add([item])
+
+    @rule(items=st.lists(draws.items(), min_size=2, max_size=4))
+    def add_many(self, items: list[draws.Item]) -> None:
+        self.add(items)
+
+    def add(self, items: list[draws.Item]) -> None:
+        drafts = [item.draft(self.groups, self.now) for item in items]
+        first_due = self.next_delayed()
+        same(self.call(commands.add(drafts, self.now)), self.model.add(drafts, self.now))
+        if self.next_delayed() < first_due and not self.model.paused:
+            self.look()
+            assert self.stored.marker, "a job became the next one due and no marker tells sleeping workers"
+
+    def next_delayed(self) -> float:
+        return min((job.due for job in self.model.in_state("delayed")), default=float("inf"))
+
+    # Working
+
+    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
+    def an_idle_worker_takes_the_marker_and_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
+        self.client.zpopmin(self.connection.dialogue.keys.wake)
+        self.advance(lane, [], take, lease_ms)
+
+    @rule(lane=LANE, wishes=st.lists(draws.wishes(), max_size=4), take=st.integers(0, 4), lease_ms=LEASE)
+    def advance(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
+        self.requests += 1
+        reports = tuple(self.report(wish) for wish in wishes)
+        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms)
+        self.last[lane[1]] = request
+        self.carry_out(request)
+
+    @precondition(lambda self: self.model.in_state("active"))
+    @rule(lane=LANE, wishes=st.lists(draws.own_wishes(), min_size=1, max_size=3), take=st.integers(0, 4), lease_ms=LEASE)
+    def runs_end(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
+        self.advance(lane, wishes, take, lease_ms)
+
+    @precondition(lambda self: self.model.in_state("active"))
+    @rule(lane=LANE, late=st.lists(draws.own_wishes(), max_size=2), take=st.integers(0, 4), lease_ms=LEASE)
+    def a_lease_ends_and_somebody_asks(
+        self, lane: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int
+    ) -> None:
+        """A late report counts as long as nobody has taken the job back."""
+        self.go_to(max(self.now, min(job.lease.deadline for job in self.model.jobs.values() if job.lease)))
+        self.advance(lane, late, take, lease_ms)
+
+    @precondition(lambda self: self.last)
+    @rule(which=st.integers(0, 2))
+    def the_last_request_of_a_lane_is_sent_again(self, which: int) -> None:
+        lane = sorted(self.last)[which % len(self.last)]
+        before = self.stored.state()
+        self.carry_out(self.last[lane])
+        self.look()
+        same(self.stored.state(), before)
+
+    def carry_out(self, request: Request) -> None:
+        answer = self.call(self.sent(request))
+        jobs = [(job.id, job.token, job.stored, record.unpack(job.record)) for job in answer.jobs]
+        fallen_back = self.fallen_back()
+        if len(fallen_back) > 1 and len(jobs) < request.take:
+            # Held groups that stood in `ready` used up the page; the marker brings somebody for the rest.
+            request = replace(request, take=len(jobs))
+        expected = self.model.advance(request, self.now)
+        same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
+        same(answer.now, self.now)
+        if not fallen_back:
+            same(answer.wait_ms, expected.wait_ms)
+        self.tokens += [lease for lease in ((job.id, job.token) for job in answer.jobs) if lease not in self.tokens]
+        same(self.tokens, sorted(self.tokens, key=lambda lease: lease[1]))
+
+    def sent(self, request: Request) -> Call[commands.Advanced]:
+        return commands.advance(
+            worker=request.worker,
+            lane=request.lane,
+            request=request.number,
+            outcomes=[outcome_of(report) for report in request.reports],
+            take=request.take,
+            lease_ms=request.lease_ms,
+            policy=self.model.policy,
+            now=self.now,
+        )
+
+    def report(self, wish: draws.Wish) -> Report:
+        job_id, token = self.lease(wish.which, wish.token)
+        kind: Any = "retry" if wish.kind == "yield" else wish.kind
+        reason, stack = ("why \u00fc", "at\nline 1") if kind in ("retry", "fail") else ("", "")
+        result = wish.result if kind == "complete" else None
+        delay = wish.delay if kind == "retry" else 0
+        return Report(kind, job_id, token, result, delay, wish.kind == "yield", reason, stack)
+
+    def lease(self, which: int, token: str) -> tuple[str, int]:
+        """The id and token of a running job, or a wrong one of the asked kind."""
+        held = [(job.id, job.lease.token) for job in self.model.jobs.values() if job.lease]
+        if token == "old" and self.tokens:
+            return self.tokens[which % len(self.tokens)]
+        if not held or token == "unknown":
+            return NOBODY
+        job_id, own = held[which % len(held)]
+        return job_id, own + 1 if token == "next" else own
+
+    @rule(
+        lane=LANE,
+        info=st.sampled_from((None, '{"a": 1}')),
+        lease_ms=LEASE,
+        held=st.lists(st.tuples(st.integers(0, 7), st.sampled_from(("own", "own", "old", "next"))), max_size=4),
+        leaves=st.sampled_from((False, False, False, True)),
+    )
+    def beat(
+        self, lane: tuple[str, str], info: str | None, lease_ms: int, held: list[tuple[int, str]], leaves: bool
+    ) -> None:
+        leases = [self.lease(which, token) for which, token in held]
+        lost = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
+        same(lost, self.model.beat(lane[0], info, lease_ms, leases, self.now))
+        if leaves:
+            same(self.call(commands.leave([lane[0]], [lane[1]])), 1)
+            self.model.leave(*lane)
+            self.last.pop(lane[1], None)
+
+    # Time
+
+    @rule(ms=draws.moves())
+    def time_passes(self, ms: int) -> None:
+        self.go_to(self.now + ms)
+
+    @precondition(lambda self: self.model.schedule(self.now))
+    @rule(offset=st.sampled_from((-1, 0, 0, 1)))
+    def time_passes_until_something_is_due(self, offset: int) -> None:
+        self.go_to(min(self.model.schedule(self.now)) + offset)
+
+    @rule(expire=st.booleans(), promote=st.booleans(), unpark=st.booleans(), every=st.booleans())
+    def due(self, expire: bool, promote: bool, unpark: bool, every: bool) -> None:
+        expire, promote, unpark = expire or every, promote or every, unpark or every
+        parked = self.stored.keyspace.parked.values()
+        exact = expire and promote and unpark and not self.fallen_back()
+        call = commands.due(self.model.policy, promote=promote, unpark=unpark, expire=expire, now=self.now)
+        answer = self.call(call)
+        promoted, stalled, wait_ms = self.model.due(self.now, promote=promote, expire=expire)
+        woken = sum(time <= self.now for time in parked) if unpark else 0
+        same(answer[:3], (promoted, woken, stalled))
+        if exact:
+            same(answer.wait_ms, wait_ms)
+        self.look()
+        still_parked = self.stored.keyspace.parked.items()
+        overdue = [group for group, time in still_parked if time <= self.now]
+        assert not unpark or not overdue, f"{overdue} should be ready by now"
+
+
+def outcome_of(report: Report) -> commands.Outcome:
+    if report.kind == "complete":
+        return commands.completed(report.id, report.token, report.result)
+    if report.kind == "retry":
+        return commands.retried(
+            report.id, report.token, report.delay, report.yields, report.reason, report.stack
+        )
+    if report.kind == "fail":
+        return commands.failed(report.id, report.token, report.reason, report.stack)
+    return commands.released(report.id, report.token)

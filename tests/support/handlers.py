@@ -1,0 +1,35 @@
+"""Handlers that another process can import by name, for `executor="process"`."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from groupmq import FailJob, Job, RetryJob
+
+
+def square(job: Job) -> dict[str, int]:
+    return {"square": job.data**2, "pid": os.getpid()}
+
+
+def sleep(job: Job) -> int:
+    time.sleep(job.data)
+    return os.getpid()
+
+
+def by_word(job: Job) -> object:
+    """Do what the data says."""
+    match job.data:
+        case "fail":
+            raise FailJob("no use")
+        case "retry" if job.attempt == 1:
+            raise RetryJob("once more", delay=0.01)
+        case "raise":
+            raise ValueError("broken")
+        case "exit":
+            os._exit(7)
+        case "system-exit":
+            raise SystemExit(3)
+        case "unsendable":
+            return lambda: None
+    return os.getpid()

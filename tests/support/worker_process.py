@@ -1,0 +1,96 @@
+"""A worker as a program: `python -m tests.support.worker_process JSON`, told by each job's data what to do with it.
+
+Writes what happens as JSON lines to a file that many processes share (see history.py), and ends when its standard
+input does, so that it never outlives the test that started it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from groupmq import Job, Queue, Worker
+
+
+class Diary:
+    """Appends lines; one write each, so that lines of several processes never mix."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(self, kind: str, job: Job | None = None, **more: Any) -> None:
+        line: dict[str, Any] = {"kind": kind, "t": time.monotonic(), "pid": os.getpid(), **more}
+        if job is not None:
+            line |= {"job": job.id, "group": job.group_id, "token": job.fence}
+            line.setdefault("attempt", job.attempt)
+        os.write(self._file, json.dumps(line).encode() + b"\n")
+
+
+async def work(job: Job) -> str:
+    """What `job.data` asks for: {"do": how, "seconds": how long, "times": on how many attempts}."""
+    data = job.data
+    seconds, unusual = data.get("seconds", 0.0), job.attempt <= data.get("times", 1)
+    match data.get("do", "work"):
+        case "block":
+            time.sleep(seconds)  # noqa: ASYNC251 - the loop is meant to hang
+        case "block-once" if unusual:
+            time.sleep(seconds)  # noqa: ASYNC251
+        case "exit" if unusual:
+            os._exit(13)
+        case "fail" if unusual:
+            raise ValueError("told to fail")
+        case "work":
+            await asyncio.sleep(seconds)
+    return job.id
+
+
+async def main(settings: dict[str, Any]) -> None:
+    diary = Diary(settings["diary"])
+
+    async def handle(job: Job) -> str:
+        diary.note("start", job)
+        how = "raised"
+        try:
+            value = await work(job)
+            how = "returned"
+            return value
+        except asyncio.CancelledError:
+            how = "cancelled"
+            raise
+        finally:
+            diary.note("end", job, how=how)
+
+    async with Queue(settings["queue"], settings["url"], **settings["queue_options"]) as queue:
+        worker = Worker(queue, handle, **settings["worker_options"])
+        for event in ("active", "completed", "retrying", "failed", "lease-lost", "graceful-timeout"):
+            worker.on(event, lambda job, *_, event=event: diary.note(event, job, attempt=job.attempts_made))
+        for event in ("ready", "closed"):
+            worker.on(event, lambda event=event: diary.note(event))
+        worker.on("stalled", lambda job_id, group_id: diary.note("stalled", stalled=job_id))
+        worker.on("error", lambda error: diary.note("error", error=f"{type(error).__name__}: {error}"))
+
+        async def leave() -> None:
+            await worker.close(timeout=settings["close_timeout"])
+
+        leaving: set[asyncio.Task[None]] = set()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, lambda: leaving.add(loop.create_task(leave())))
+        await worker.run()
+
+
+def die_with_parent() -> None:
+    with contextlib.suppress(OSError):
+        sys.stdin.buffer.read()
+    os._exit(14)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=die_with_parent, daemon=True).start()
+    asyncio.run(main(json.loads(sys.argv[1])))

@@ -1,0 +1,59 @@
+"""Small helpers for tests that run a worker in the test's own process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from groupmq import Job, Worker
+
+one_kind = pytest.mark.parametrize("session_server", ["valkey"], indirect=True)
+"""For slow tests of what happens in the worker's own process, where the kind of server changes nothing."""
+
+
+class Recorder:
+    """A handler that notes what runs, and how much of it at once."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.started: list[Any] = []
+        self.ended: list[Any] = []
+        self.attempts: list[int] = []
+        self.running: Counter[str | None] = Counter()
+        self.most_in_group = 0
+        self.most = 0
+        self.gate: asyncio.Event | None = None
+        """When set, every handler waits for it."""
+
+    async def __call__(self, job: Job) -> None:
+        self.started.append(job.data)
+        self.attempts.append(job.attempt)
+        self.running[job.group_id] += 1
+        self.most = max(self.most, self.running.total())
+        if job.group_id is not None:
+            self.most_in_group = max(self.most_in_group, self.running[job.group_id])
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.running[job.group_id] -= 1
+        self.ended.append(job.data)
+
+
+class Listener:
+    """Collects the events of a worker with their arguments."""
+
+    def __init__(self, worker: Worker, *events: str) -> None:
+        self.heard: list[tuple[str, tuple[Any, ...]]] = []
+        for event in events:
+            worker.on(event, lambda *args, event=event: self.heard.append((event, args)))
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.heard]
+
+    def args(self, event: str) -> list[tuple[Any, ...]]:
+        return [args for name, args in self.heard if name == event]

@@ -1,0 +1,214 @@
+"""What `add` accepts. Every mistake is found before anything is sent, and named."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupmq import Queue, record
+from groupmq.backoff import Backoff
+from groupmq.drafts import FIELDS, draft, draft_from
+from groupmq.errors import ConfigurationError, PayloadTooLarge
+from groupmq.options import QueueOptions
+from tests.unit.hostile import Opaque
+
+OPTIONS = QueueOptions(name="q", max_payload=1000)
+NOWHERE = "redis://127.0.0.1:1"
+AWARE = datetime(2024, 1, 1, tzinfo=UTC)
+
+BAD_ITEMS: list[tuple[str, dict[str, Any], str]] = [
+    ("group_id", {"group_id": ""}, "a non-empty string"),
+    ("group_id", {"group_id": 42}, "a non-empty string"),
+    ("group_id", {"group_id": b"g"}, "a non-empty string"),
+    ("group_id", {"group_id": True}, "a non-empty string"),
+    ("group_id", {"group_id": ["g"]}, "a non-empty string"),
+    ("group_id", {"group_id": "\udfff"}, "lone surrogates"),
+    ("group_id", {"group_id": "ö" * 2049}, "at most 4096 bytes"),
+    ("job_id", {"job_id": ""}, "a non-empty string"),
+    ("job_id", {"job_id": 7}, "a non-empty string"),
+    ("job_id", {"job_id": "\ud800"}, "lone surrogates"),
+    ("job_id", {"job_id": "x" * 4097}, "at most 4096 bytes"),
+    ("order_ms", {"order_ms": 2**63}, "an integer from -9223372036854775808 to 9223372036854775807"),
+    ("order_ms", {"order_ms": -(2**63) - 1}, "an integer from"),
+    ("order_ms", {"order_ms": 1.0}, "an integer from"),
+    ("order_ms", {"order_ms": math.nan}, "an integer from"),
+    ("order_ms", {"order_ms": True}, "an integer from"),
+    ("order_ms", {"order_ms": "5"}, "an integer from"),
+    ("order_ms", {"order_ms": AWARE}, "an integer from"),
+    ("priority", {"priority": -1}, "an integer from 0 to 1023"),
+    ("priority", {"priority": 1024}, "an integer from 0 to 1023"),
+    ("priority", {"priority": 0.5}, "an integer from 0"),
+    ("priority", {"priority": True}, "an integer from 0"),
+    ("priority", {"priority": None}, "an integer from 0"),
+    ("priority", {"priority": "high"}, "an integer from 0"),
+    ("delay", {"delay": -1}, "between 0 s"),
+    ("delay", {"delay": timedelta(seconds=-1)}, "between 0 s"),
+    ("delay", {"delay": "5"}, "seconds"),
+    ("delay", {"delay": True}, "seconds"),
+    ("delay", {"delay": math.nan}, "between 0 s"),
+    ("delay", {"delay": math.inf}, "between 0 s"),
+    ("delay", {"delay": 10**400}, "between 0 s"),
+    ("delay", {"delay": AWARE}, "seconds"),
+    ("delay", {"delay": Opaque()}, "seconds"),
+    ("run_at", {"run_at": datetime(2024, 1, 1)}, "an aware datetime (with a time zone)"),
+    ("run_at", {"run_at": "tomorrow"}, "an aware datetime or epoch seconds"),
+    ("run_at", {"run_at": True}, "an aware datetime or epoch seconds"),
+    ("run_at", {"run_at": math.nan}, "before the year 6000"),
+    ("run_at", {"run_at": 1_700_000_000_000.0}, "before the year 6000"),
+    ("run_at", {"run_at": timedelta(1)}, "an aware datetime or epoch seconds"),
+    ("max_attempts", {"max_attempts": 0}, "an integer from 1 to 65535"),
+    ("max_attempts", {"max_attempts": -3}, "an integer from 1"),
+    ("max_attempts", {"max_attempts": 65_536}, "an integer from 1"),
+    ("max_attempts", {"max_attempts": 1.0}, "an integer from 1"),
+    ("max_attempts", {"max_attempts": True}, "an integer from 1"),
+    ("timeout", {"timeout": 0}, "between 0.001 s"),
+    ("timeout", {"timeout": -1}, "between 0.001 s"),
+    ("timeout", {"timeout": "1"}, "seconds"),
+    ("timeout", {"timeout": True}, "seconds"),
+    ("timeout", {"timeout": math.inf}, "between 0.001 s"),
+    ("backoff", {"backoff": -1}, "a Backoff"),
+    ("backoff", {"backoff": "exponential"}, "a Backoff"),
+    ("backoff", {"backoff": True}, "a Backoff"),
+    ("on_retry", {"on_retry": "skip"}, "'hold' or 'yield'"),
+    ("on_retry", {"on_retry": False}, "'hold' or 'yield'"),
+]
+UNSTORABLE = [object(), {"x": object()}, "\ud800", lambda: None, 1j]
+
+
+@pytest.mark.parametrize(
+    ("argument", "fields", "expected"), BAD_ITEMS, ids=lambda v: str(v)[:30] if isinstance(v, str) else ""
+)
+def test_a_bad_argument_names_itself_what_was_expected_and_what_came(
+    argument: str, fields: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        draft(OPTIONS, {"x": 1}, **fields)
+    message = str(caught.value)
+    assert message.startswith(f"{argument}: expected ")
+    assert expected in message
+    assert ", got " in message
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize(
+    ("argument", "fields", "expected"), BAD_ITEMS, ids=lambda v: str(v)[:30] if isinstance(v, str) else ""
+)
+def test_a_bad_item_of_add_many_names_its_position_too(argument: str, fields: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^items\[3\]\.{argument}: expected ") as caught:
+        draft_from(OPTIONS, {"data": 1, **fields}, 3)
+    assert expected in str(caught.value)
+
+
+def test_delay_and_run_at_exclude_each_other() -> None:
+    with pytest.raises(ConfigurationError, match=r"^delay, run_at: give one of them, not both$"):
+        draft(OPTIONS, 1, delay=0, run_at=0)
+
+
+def test_a_callable_backoff_is_refused_because_it_cannot_be_stored() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"^backoff: a callable cannot be stored with a job; give it to the Queue"
+    ):
+        draft(OPTIONS, 1, backoff=lambda attempt, exc: 1)
+
+
+@pytest.mark.parametrize("data", UNSTORABLE, ids=lambda v: type(v).__name__)
+def test_data_that_cannot_be_serialized_is_refused(data: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"^data: cannot be serialized"):
+        draft(OPTIONS, data)
+
+
+def test_data_larger_than_max_payload_is_refused_and_as_large_is_not() -> None:
+    assert len(draft(OPTIONS, "x" * 998).data) == 1000
+    with pytest.raises(PayloadTooLarge, match=r"^data: 1,001 bytes are more than max_payload \(1,000 bytes\)$"):
+        draft(OPTIONS, "x" * 999)
+    with pytest.raises(PayloadTooLarge, match=r"^items\[0\]\.data: 1,001 bytes"):
+        draft_from(OPTIONS, {"data": "x" * 999}, 0)
+
+
+@pytest.mark.parametrize("item", [5, "data", None, ["data"], b"x", object()])
+def test_an_item_that_is_no_mapping_is_refused(item: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"^items\[0\]: expected a mapping or a JobDraft, got "):
+        draft_from(OPTIONS, item, 0)
+
+
+def test_an_unknown_key_is_refused_and_the_known_ones_are_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"^items\[1\]: unknown prio; known: ") as caught:
+        draft_from(OPTIONS, {"data": 1, "prio": 2}, 1)
+    assert all(name in str(caught.value) for name in FIELDS)
+
+
+def test_an_item_without_data_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"^items\[2\]: data is missing$"):
+        draft_from(OPTIONS, {"group_id": "g"}, 2)
+
+
+@pytest.mark.parametrize("items", [None, 5, True])
+async def test_add_many_refuses_what_is_no_collection(items: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^items: expected "):
+        await Queue("q", NOWHERE).add_many(items)
+
+
+@pytest.mark.parametrize(("argument", "fields", "_expected"), BAD_ITEMS[::4])
+async def test_add_refuses_before_it_talks_to_the_server(argument: str, fields: dict[str, Any], _expected: str) -> None:
+    queue = Queue("q", NOWHERE)
+    with pytest.raises(ConfigurationError, match=f"^{argument}: "):
+        await queue.add(1, **fields)
+
+
+def test_a_plain_draft_says_nothing_it_was_not_told() -> None:
+    d = draft(OPTIONS, {"x": 1})
+    assert (d.group_id, d.priority, d.order_ms, d.delay_ms, d.run_at_ms, d.max_attempts) == (None, 0, None, 0, 0, 0)
+    assert d.options is None
+    assert d.nonce is None
+    assert len(d.id) == 16
+
+
+def test_everything_told_is_in_the_body() -> None:
+    d = draft(
+        OPTIONS,
+        {"x": 1},
+        group_id="g",
+        order_ms=-5,
+        priority=1023,
+        max_attempts=65_535,
+        timeout=1.5,
+        backoff=Backoff.fixed(2),
+        on_retry="yield",
+        job_id="mine",
+    )
+    stored = record.unpack(b"\x00\x07" + record.pack_order(-5) + bytes(12) + d.body)
+    assert (stored.group_id, stored.max_attempts, stored.order_given, stored.data) == ("g", 65_535, True, b'{"x":1}')
+    assert stored.options == {"t": 1500, "b": [2.0, 1.0, 2.0, 0.0], "y": True, "n": d.nonce}
+
+
+def test_adds_of_the_same_id_are_told_apart_by_their_nonce() -> None:
+    first, second = draft(OPTIONS, 1, job_id="x"), draft(OPTIONS, 1, job_id="x")
+    assert first.nonce
+    assert first.nonce != second.nonce
+
+
+@pytest.mark.parametrize(
+    ("fields", "delay_ms", "run_at_ms"),
+    [
+        ({"delay": 0}, 0, 0),
+        ({"delay": 0.0001}, 1, 0),
+        ({"delay": timedelta(seconds=2)}, 2000, 0),
+        ({"run_at": AWARE}, 0, 1_704_067_200_000),
+        ({"run_at": 12.5}, 0, 12_500),
+        ({"run_at": -12.5}, 0, 0),
+    ],
+)
+def test_delay_and_run_at_become_milliseconds(fields: dict[str, Any], delay_ms: int, run_at_ms: int) -> None:
+    d = draft(OPTIONS, 1, **fields)
+    assert (d.delay_ms, d.run_at_ms) == (delay_ms, run_at_ms)
+
+
+@given(st.text(min_size=1, max_size=200).filter(lambda s: s.isascii() or not any("\ud800" <= c <= "\udfff" for c in s)))
+def test_any_text_is_a_group_id_and_a_job_id(name: str) -> None:
+    d = draft(OPTIONS, 1, group_id=name, job_id=name)
+    assert (d.id, d.group_id) == (name, name)

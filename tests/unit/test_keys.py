@@ -1,0 +1,57 @@
+"""Key names: spelled once in Python and once in Lua, the same."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from groupmq.keys import FIXED, Keys
+
+LUA = Path(str(resources.files("groupmq"))) / "lua"
+KEYS_LUA = (LUA / "lib" / "keys.lua").read_text("utf-8")
+
+
+def spelled_in_lua() -> dict[str, str]:
+    """Name in the table K -> what follows the base."""
+    table = KEYS_LUA[KEYS_LUA.index("local K = {") :]
+    return {"meta": "meta"} | dict(re.findall(r"^  (\w+) = base \.\. '([\w:]+)',$", table, re.MULTILINE))
+
+
+def test_lua_and_python_spell_the_same_names() -> None:
+    names = spelled_in_lua()
+    assert names.pop("group") == "g:"
+    assert names == {name: name for name in FIXED}
+
+
+def test_lua_takes_the_base_from_the_meta_key() -> None:
+    keys = Keys("p", "q")
+    cut = re.search(r"local base = string\.sub\(KEYS\[1\], 1, (-\d+)\)", KEYS_LUA)
+    assert cut is not None
+    assert keys.meta[: int(cut[1]) + 1] == keys.base
+
+
+def test_the_legend_describes_every_key() -> None:
+    legend = KEYS_LUA[: KEYS_LUA.index("local base")]
+    described = re.findall(r"^  ([\w:]+(?:<group>)?) +(?:hash|zset|list|stream)  ", legend, re.MULTILINE)
+    assert sorted(described) == sorted([*FIXED, "g:<group>"])
+
+
+def test_nobody_else_spells_a_key() -> None:
+    for path in LUA.rglob("*.lua"):
+        if path.name != "keys.lua":
+            assert "base .." not in path.read_text("utf-8"), path.name
+
+
+def test_all_keys_of_a_queue_share_one_hash_tag() -> None:
+    keys = Keys("groupmq", "orders")
+    every = [keys.fixed(name) for name in FIXED] + [keys.group("x:active"), keys.group("{y}"), keys.wake, keys.meta]
+    assert {re.search(r"\{(.*?)\}", key)[1] for key in every} == {"orders"}  # type: ignore[index]
+    assert all(key.startswith("groupmq:{orders}:") for key in every)
+
+
+def test_no_group_id_can_reach_another_key() -> None:
+    keys = Keys("groupmq", "orders")
+    fixed = {keys.fixed(name) for name in FIXED}
+    for group_id in (*FIXED, "", "g:", "g:x", "x:active", "}:{", "\n", "../meta"):
+        assert keys.group(group_id) not in fixed

@@ -1,0 +1,221 @@
+"""Operations, driven by hand: what is asked of the server, and what is made of its answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from groupmq import commands
+from groupmq.codec import JSON
+from groupmq.commands import FRESH, Added, Call, Due, Mended, Stalled, View
+from groupmq.drafts import Draft, draft
+from groupmq.errors import ConfigurationError, JobNotFound, WrongState
+from groupmq.job import Job
+from groupmq.operations import Operations, Steps, clipped, one
+from groupmq.options import QueueOptions, Retention
+from groupmq.record import Record, pack_order
+
+OPTIONS = QueueOptions(name="q", keep_completed=Retention(count=5, age=60))
+T0 = 1_700_000_000_000
+
+
+def make(job_id: str, state: str, found: Record) -> Job:
+    return Job(None, JSON, job_id, state, found, OPTIONS.max_attempts)
+
+
+OPERATIONS: Operations[Job] = Operations(OPTIONS, make)
+UNTYPED: Any = OPERATIONS
+"""The same, for arguments that a type checker would refuse."""
+
+
+def play(steps: Steps[Any], *answers: Any) -> tuple[Any, list[Call[Any]]]:
+    """Answer each call of an operation; its result, and the calls."""
+    calls = [next(steps)]
+    for answer in answers:
+        try:
+            calls.append(steps.send(answer))
+        except StopIteration as stop:
+            return stop.value, calls
+    raise AssertionError(f"the operation wants more than {len(answers)} answers: {calls[-1]}")
+
+
+def arguments(call: Call[Any]) -> dict[str, Any]:
+    named: dict[str, Any] = msgspec.msgpack.decode(call.args)
+    return named
+
+
+def view_of(d: Draft, state: str = "waiting") -> View:
+    raw = bytes(2) + pack_order(0) + bytes(12) + d.body
+    return View(state, raw, FRESH, None, 0.0, 0, 0, "", 0)
+
+
+def test_an_added_job_needs_no_second_look() -> None:
+    d = draft(OPTIONS, {"x": 1}, group_id="g", job_id="a")
+    [job], calls = play(OPERATIONS.add([d]), Added(T0, T0 + 1, []))
+    assert (job.id, job.state, job.order_ms, job.duplicate) == ("a", "waiting", T0 + 1, False)
+    assert [call.script for call in calls] == ["add"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "state", "order"),
+    [
+        ({"delay": 5}, "delayed", T0 + 5000),
+        ({"run_at": (T0 + 9) / 1000}, "delayed", T0 + 9),
+        ({"run_at": (T0 - 9) / 1000}, "waiting", T0 + 1),
+        ({"delay": 5, "order_ms": 3}, "delayed", 3),
+    ],
+)
+def test_an_added_job_knows_its_state_and_order(fields: dict[str, Any], state: str, order: int) -> None:
+    [job], _ = play(OPERATIONS.add([draft(OPTIONS, 1, **fields)]), Added(T0, T0 + 1, []))
+    assert (job.state, job.order_ms) == (state, order)
+    assert (job.run_at is not None) == (state == "delayed")
+
+
+def test_an_existing_id_gives_the_stored_job_and_says_so() -> None:
+    mine, theirs = draft(OPTIONS, "new", job_id="a"), draft(OPTIONS, "old", job_id="a")
+    other = draft(OPTIONS, "other")
+    (first, second), calls = play(OPERATIONS.add([other, mine]), Added(T0, T0, [1]), [view_of(theirs, "active")])
+    assert (first.data, first.duplicate) == ("other", False)
+    assert (second.data, second.state, second.duplicate) == ("old", "active", True)
+    assert arguments(calls[1]) == {"ids": ["a"]}
+
+
+@pytest.mark.parametrize("job_id", [None, "a"])
+def test_an_add_of_our_own_that_was_sent_twice_is_no_duplicate(job_id: str | None) -> None:
+    d = draft(OPTIONS, 1, job_id=job_id)
+    [job], _ = play(OPERATIONS.add([d]), Added(T0, T0, [0]), [view_of(d)])
+    assert not job.duplicate
+
+
+def test_an_add_of_our_own_that_was_sent_twice_and_is_done_already_is_no_duplicate() -> None:
+    d = draft(OPTIONS, 1)
+    [job], _ = play(OPERATIONS.add([d]), Added(T0, T0, [0]), [None])
+    assert (job.id, job.duplicate) == (d.id, False)
+
+
+def test_many_items_go_in_chunks_in_their_order() -> None:
+    items = [{"data": i, "job_id": str(i)} for i in range(1001)]
+    jobs, calls = play(OPERATIONS.add_many(items), Added(T0, T0, []), Added(T0, T0, []))
+    assert [job.id for job in jobs] == [str(i) for i in range(1001)]
+    assert [len(arguments(call)["items"]) // 7 for call in calls] == [1000, 1]
+
+
+def test_one_bad_item_among_many_and_nothing_is_asked_of_the_server() -> None:
+    items = [{"data": i} for i in range(1500)] + [{"data": 1, "priority": -1}]
+    with pytest.raises(ConfigurationError, match=r"^items\[1500\]\.priority: "):
+        next(OPERATIONS.add_many(items))
+
+
+def test_no_items_need_no_server() -> None:
+    with pytest.raises(StopIteration) as stop:
+        next(OPERATIONS.add_many([]))
+    assert stop.value.value == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (OPERATIONS.retry, ("failed",)),
+        (OPERATIONS.promote, ("delayed",)),
+        (lambda job_id: OPERATIONS.change_delay(job_id, 1), ("delayed", "waiting")),
+        (lambda job_id: OPERATIONS.fail(job_id, "x"), ("waiting", "delayed", "active")),
+    ],
+)
+def test_a_change_works_or_says_why_not(steps: Any, expected: tuple[str, ...]) -> None:
+    assert play(steps("a"), ("delayed", True))[0] is True
+    with pytest.raises(JobNotFound, match="job 'a' does not exist"):
+        play(steps("a"), ("", False))
+    with pytest.raises(WrongState) as caught:
+        play(steps("a"), ("completed", False))
+    assert (caught.value.job_id, caught.value.expected, caught.value.actual) == ("a", expected, "completed")
+    assert str(caught.value) == f"job 'a' is completed, expected {' or '.join(expected)}; nothing was changed"
+
+
+@pytest.mark.parametrize(
+    ("steps", "named"),
+    [
+        (lambda: UNTYPED.get_job(""), "job_id"),
+        (lambda: UNTYPED.get_job(5), "job_id"),
+        (lambda: UNTYPED.remove(None), "job_id"),
+        (lambda: UNTYPED.retry(b"x"), "job_id"),
+        (lambda: UNTYPED.promote("\ud800"), "job_id"),
+        (lambda: UNTYPED.change_delay("x", -1), "delay"),
+        (lambda: UNTYPED.change_delay("x", None), "delay"),
+        (lambda: UNTYPED.fail("x", 5), "reason"),
+        (lambda: UNTYPED.update_data("x", object()), "data"),
+        (lambda: UNTYPED.update_data("", 1), "job_id"),
+        (lambda: UNTYPED.set_group_concurrency("g", 0), "n"),
+        (lambda: UNTYPED.set_group_concurrency("g", True), "n"),
+        (lambda: UNTYPED.set_group_concurrency("", 1), "group_id"),
+        (lambda: UNTYPED.switch_group(5, paused=True), "group_id"),
+        (lambda: UNTYPED.get_group(""), "group_id"),
+        (lambda: UNTYPED.get_unique_groups(-1), "limit"),
+        (lambda: UNTYPED.get_failures(-1), "limit"),
+        (lambda: UNTYPED.list_ids("active", -1), "limit"),
+        (lambda: UNTYPED.list_ids("active", 1, True), "offset"),
+        (lambda: UNTYPED.clean("active", 0, 1), "state"),
+        (lambda: UNTYPED.clean("completed", -1, 1), "grace"),
+        (lambda: UNTYPED.clean("completed", 0, -1), "limit"),
+        (lambda: UNTYPED.purge(["finished"]), "states"),
+        (lambda: UNTYPED.purge("waiting"), "states"),
+    ],
+)
+def test_a_bad_argument_is_refused_by_name_before_anything_is_asked(steps: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{named}: "):
+        next(steps())
+
+
+def test_what_is_due_is_done_however_much_it_is() -> None:
+    stalled = Stalled("x", "g", False)
+    due, calls = play(OPERATIONS.run_due(), Due(500, 3, [], 0), Due(2, 0, [stalled], 0), Due(1, 0, [], 70))
+    assert due == Due(503, 3, [stalled], 70)
+    assert len(calls) == 3
+
+
+def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
+    due, _ = play(OPERATIONS.run_due(), Due(0, 0, [], 0))
+    assert due.wait_ms == 0
+
+
+def test_a_purge_ends_although_something_listed_cannot_be_removed() -> None:
+    removed, calls = play(OPERATIONS.purge(["delayed"]), ["ghost", "b"], [False, True], ["ghost"], [False])
+    assert removed == 1
+    assert [call.script for call in calls] == ["list", "remove", "list", "remove"]
+
+
+def test_retention_by_age_touches_only_what_has_an_age() -> None:
+    removed, calls = play(OPERATIONS.clean_up(), 1000, 5, 0)
+    assert removed == 1005
+    assert {arguments(call)["kind"] for call in calls} == {"completed"}
+
+
+def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None:
+    def page(*damage: tuple[str, str]) -> Mended:
+        return Mended("0", 1, list(damage), [])
+
+    answers: list[Any] = [page()] * 7 + [page(("job in no place", "j"))] + [("0", ["g"])]
+    answers += (
+        [Mended("0", 9, [], ["lost"])]
+        + [page(), page(), page(("member that is no job of its group", "m"))]
+        + [page()] * 3
+    )
+    report, calls = play(OPERATIONS.repair(), *answers)
+    assert report.mended == {"job in no place": ["j"], "member that is no job of its group": ["m"]}
+    assert (report.total, report.clean, bool(report), report.jobs, report.groups) == (2, False, True, 1, 1)
+    assert [arguments(call).get("group") for call in calls if arguments(call).get("structure") == "group"] == [
+        "",
+        "g",
+        "lost",
+    ]
+
+
+def test_a_single_call_is_an_operation() -> None:
+    assert play(one(commands.counts()), [1, 2])[0] == [1, 2]
+
+
+def test_stored_text_is_bounded_and_without_surrogates() -> None:
+    assert clipped("x" * 100, 10) == "xxxxx\n...\nxxxxx"
+    assert clipped("\ud800") == "\\ud800"
+    assert clipped("short") == "short"

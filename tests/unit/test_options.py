@@ -1,0 +1,176 @@
+"""Settings of a queue: checked when they are made; each mistake names its argument, what was expected, what came."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from groupmq import Queue, Retention, Worker
+from groupmq.errors import ConfigurationError, GroupMQError
+from groupmq.options import QueueOptions, text
+from tests.unit.hostile import Opaque
+
+NOWHERE = "redis://127.0.0.1:1"
+LONG = "x" * 4097
+
+BAD_SETTINGS: list[tuple[str, Any, str]] = [
+    ("name", "", "a non-empty string"),
+    ("name", None, "a non-empty string"),
+    ("name", 5, "a non-empty string"),
+    ("name", b"orders", "a non-empty string"),
+    ("name", True, "a non-empty string"),
+    ("name", "a{b", "without braces"),
+    ("name", "a}b", "without braces"),
+    ("name", "{a}", "without braces"),
+    ("name", LONG, "at most 4096 bytes"),
+    ("name", "\ud800", "lone surrogates"),
+    ("prefix", "", "a non-empty string"),
+    ("prefix", None, "a non-empty string"),
+    ("prefix", 7, "a non-empty string"),
+    ("prefix", "p{", "without braces"),
+    ("prefix", "}", "without braces"),
+    ("job_timeout", 0, "between 0.05 s"),
+    ("job_timeout", -1, "between 0.05 s"),
+    ("job_timeout", 0.049, "between 0.05 s"),
+    ("job_timeout", "30", "seconds"),
+    ("job_timeout", True, "seconds"),
+    ("job_timeout", None, "seconds"),
+    ("job_timeout", math.nan, "between"),
+    ("job_timeout", math.inf, "between"),
+    ("job_timeout", timedelta(days=40_000), "between"),
+    ("max_attempts", 0, "an integer from 1 to 65535"),
+    ("max_attempts", -1, "an integer from 1"),
+    ("max_attempts", 65_536, "an integer from 1"),
+    ("max_attempts", 2.0, "an integer from 1"),
+    ("max_attempts", True, "an integer from 1"),
+    ("max_attempts", "3", "an integer from 1"),
+    ("max_attempts", None, "an integer from 1"),
+    ("backoff", -1, "a Backoff"),
+    ("backoff", "fast", "a Backoff"),
+    ("backoff", True, "a Backoff"),
+    ("backoff", None, "a Backoff"),
+    ("on_retry", "drop", "'hold' or 'yield'"),
+    ("on_retry", True, "'hold' or 'yield'"),
+    ("on_retry", None, "'hold' or 'yield'"),
+    ("on_retry", ["hold"], "'hold' or 'yield'"),
+    ("keep_completed", -1, "an integer from 0"),
+    ("keep_completed", 1.5, "an integer from 0"),
+    ("keep_completed", True, "an integer from 0"),
+    ("keep_completed", None, "an integer from 0"),
+    ("keep_failed", -1, "an integer from 0"),
+    ("keep_failed", "all", "an integer from 0"),
+    ("keep_failed", False, "an integer from 0"),
+    ("group_concurrency", 0, "an integer from 1 to 65535"),
+    ("group_concurrency", 65_536, "an integer from 1"),
+    ("group_concurrency", True, "an integer from 1"),
+    ("group_concurrency", 1.0, "an integer from 1"),
+    ("max_payload", 0, "an integer from 1"),
+    ("max_payload", -1, "an integer from 1"),
+    ("max_payload", True, "an integer from 1"),
+    ("max_payload", 1e6, "an integer from 1"),
+    ("serializer", None, "encode and decode"),
+    ("serializer", object(), "encode and decode"),
+    ("serializer", "json", "encode and decode"),
+    ("redis", 5, "a URL"),
+    ("redis", b"redis://127.0.0.1", "a URL"),
+    ("redis", object(), "a URL"),
+]
+
+
+@pytest.mark.parametrize(("argument", "value", "expected"), BAD_SETTINGS, ids=lambda v: repr(v)[:25])
+def test_a_bad_setting_names_argument_expectation_and_what_came(argument: str, value: Any, expected: str) -> None:
+    arguments = {"name": "q", "redis": NOWHERE, argument: value}
+    with pytest.raises(ConfigurationError) as caught:
+        Queue(**arguments)
+    message = str(caught.value)
+    assert message.startswith(f"{argument}: expected ")
+    assert expected in message
+    assert f", got {repr(value)[:20]}" in message
+    assert len(message) < 400
+
+
+def test_a_configuration_error_is_a_value_error_and_of_our_family() -> None:
+    with pytest.raises(ValueError, match=r"^name: "):
+        Queue("", NOWHERE)
+    assert issubclass(ConfigurationError, GroupMQError)
+
+
+def test_a_value_that_cannot_be_shown_is_refused_by_name_as_well() -> None:
+    with pytest.raises(ConfigurationError, match=r"^name: expected a non-empty string, got "):
+        Queue(Opaque(), NOWHERE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("count", "age", "named"),
+    [
+        (-1, None, "count"),
+        (True, None, "count"),
+        (1.0, None, "count"),
+        (None, -1, "age"),
+        (None, "1", "age"),
+        (1, True, "age"),
+    ],
+)
+def test_a_bad_retention_is_refused_by_name(count: Any, age: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^Retention\.{named}: expected "):
+        Retention(count=count, age=age)
+
+
+async def test_retention_bounds_number_age_or_both() -> None:
+    options = Queue(
+        "q", NOWHERE, keep_completed=Retention(age=60), keep_failed=Retention(5, timedelta(hours=1))
+    ).options
+    assert options.keep == {"completed": -1, "failed": 5}
+    assert (options.keep_completed.age_ms, options.keep_failed.age_ms) == (60_000, 3_600_000)
+
+
+async def test_the_defaults_are_those_of_the_contract() -> None:
+    options = Queue("orders", NOWHERE).options
+    assert options == QueueOptions(name="orders")
+    assert (options.job_timeout_ms, options.max_attempts, options.on_retry) == (30_000, 3, "hold")
+    assert options.keep == {"completed": 100, "failed": 100}
+    assert (options.group_concurrency, options.max_payload, options.prefix) == (1, 1024 * 1024, "groupmq")
+
+
+@pytest.mark.parametrize("name", ["a", "a:b", "x y\n\x00*?[", "ö\U0001f600", "x" * 4096])
+def test_any_other_text_is_a_name(name: str) -> None:
+    assert text(name, "name") == name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"handler": None}, "handler"),
+        ({"handler": "module:function"}, "handler"),
+        ({"handler": 5}, "handler"),
+        ({"queue": "orders"}, "queue"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"concurrency": True}, "concurrency"),
+        ({"concurrency": 1.5}, "concurrency"),
+        ({"name": ""}, "name"),
+        ({"heartbeat": 30}, "heartbeat"),
+        ({"heartbeat": -1}, "heartbeat"),
+        ({"max_attempts": 0}, "max_attempts"),
+        ({"backoff": "soon"}, "backoff"),
+        ({"on_error": "print"}, "on_error"),
+        ({"maintenance": 1}, "maintenance"),
+        ({"cleanup_interval": 0}, "cleanup_interval"),
+        ({"stalled_interval": -5}, "stalled_interval"),
+        ({"max_stalled": -1}, "max_stalled"),
+        ({"max_stalled": True}, "max_stalled"),
+        ({"blocking_timeout": 0}, "blocking_timeout"),
+        ({"blocking_timeout": math.nan}, "blocking_timeout"),
+        ({"atomic_completion": "yes"}, "atomic_completion"),
+        ({"prefetch": -1}, "prefetch"),
+        ({"prefetch": True}, "prefetch"),
+        ({"executor": "fork"}, "executor"),
+    ],
+)
+async def test_a_bad_setting_of_a_worker_is_refused_by_name(arguments: dict[str, Any], named: str) -> None:
+    given: dict[str, Any] = {"queue": Queue("q", NOWHERE), "handler": print} | arguments
+    with pytest.raises(ConfigurationError, match=rf"^{re.escape(named)}: expected .*, got "):
+        Worker(given.pop("queue"), given.pop("handler"), **given)
