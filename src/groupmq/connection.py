@@ -114,7 +114,7 @@ class Endpoint:
         """What every connection of ours gets, whoever described the server."""
         ours: dict[str, Any] = {"socket_timeout": timeout, "health_check_interval": 0}
         if not self.where.startswith("unix://"):
-            ours |= {"socket_connect_timeout": _CONNECT_TIMEOUT, "socket_keepalive": True}
+            ours |= {"socket_connect_timeout": min(timeout, _CONNECT_TIMEOUT), "socket_keepalive": True}
         return ours
 
     def _described(self) -> dict[str, Any]:
@@ -212,12 +212,14 @@ class WakeConnection:
 class BlockingConnection:
     """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
 
-    def __init__(self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False) -> None:
+    def __init__(
+        self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float = _CALL_TIMEOUT
+    ) -> None:
         self.dialogue = Dialogue(options, endpoint.where)
         self._own = own or endpoint.client is None
         if not self._own:
             endpoint.require(asynchronous=False)
-        self._client: Any = endpoint.blocking() if self._own else endpoint.client
+        self._client: Any = endpoint.blocking(min(timeout, _CALL_TIMEOUT)) if self._own else endpoint.client
 
     def call(self, call: Call[T], patience: float = PATIENCE) -> T:
         return self.drive(self.dialogue.ask(call, patience))

@@ -126,7 +126,7 @@ async def test_the_most_urgent_group_goes_first(queue: Queue) -> None:
 @pytest.mark.parametrize("atomic", [True, False])
 @pytest.mark.parametrize("jobs", [1, 100])
 async def test_burst_runs_everything_that_is_runnable_and_returns(queue: Queue, atomic: bool, jobs: int) -> None:
-    handler = Recorder(seconds=0.001)
+    handler = Recorder(seconds=0.1 / jobs)
     await queue.add_many([{"data": i, "group_id": f"g{i % 5}"} for i in range(jobs)])
     later = await queue.add("later", delay=3600)
     worker = Worker(queue, handler, concurrency=3, atomic_completion=atomic, blocking_timeout=30)

@@ -1,4 +1,4 @@
-"""Reports of runs that ended: completed, retried, failed, given back; and what a stale token can do, which is nothing."""
+"""Reports of runs that ended: completed, retried, failed, given back; and that a stale token can do nothing."""
 
 from __future__ import annotations
 
@@ -245,12 +245,40 @@ def test_of_two_outcomes_for_one_run_the_first_counts(engine: Engine) -> None:
     assert engine.state("a") == "completed"
 
 
-def test_a_report_in_the_moment_of_expiry_still_counts(engine: Engine) -> None:
+@pytest.mark.parametrize(
+    ("outcome", "state", "attempts"),
+    [("complete", "completed", 1), ("retry", "waiting", 1), ("yield", "delayed", 1), ("fail", "failed", 1)],
+)
+def test_a_report_in_the_moment_of_expiry_counts_and_is_no_stall(
+    engine: Engine, outcome: str, state: str, attempts: int
+) -> None:
     engine.add("a", "b")
     taken = engine.take_one()
     engine.pass_time(LEASE + 5)
-    answer = engine.advance(commands.completed("a", taken.token, None), take=1)
-    assert (answer.accepted, answer.stalled, [job.id for job in answer.jobs]) == ([1], [], ["b"])
+    answer = engine.advance(OUTCOMES[outcome]("a", taken.token))
+    assert (answer.accepted, answer.stalled) == ([1], [])
+    view = engine.view("a")
+    assert (view.state, view.stored.attempts, view.stored.stalls) == (state, attempts, 0)
+    assert engine.violations() == []
+
+
+def test_given_back_in_the_moment_of_expiry_it_has_not_stalled(engine: Engine) -> None:
+    engine.add("a")
+    taken = engine.take_one()
+    engine.pass_time(LEASE)
+    answer = engine.advance(commands.released("a", taken.token), take=1)
+    assert (answer.accepted, answer.stalled) == ([1], [])
+    assert [(job.id, job.stored.attempts) for job in answer.jobs] == [("a", 0)]
+
+
+def test_reported_too_late_by_one_and_in_time_by_another_in_one_call(engine: Engine) -> None:
+    engine.add("a", group="a")
+    engine.add("b", group="b")
+    a, b = engine.take(2)
+    engine.pass_time(LEASE)
+    answer = engine.advance(commands.completed("a", a.token, None), take=5)
+    assert (answer.accepted, [one.id for one in answer.stalled]) == ([1], ["b"])
+    assert [(job.id, job.token > b.token) for job in answer.jobs] == [("b", True)]
 
 
 def test_a_request_sent_again_is_answered_the_same_and_does_nothing_twice(engine: Engine) -> None:

@@ -88,7 +88,7 @@ class Stored:
             "conf": {g: (bool(c.get("paused")), c.get("limit", 0)) for g, c in k.conf.items()},
             "meta": {n: v for n, v in k.meta.items() if n not in ("schema", "config", "overrides")},
             "failures": [msgspec.msgpack.decode(raw) for raw in self._dump.lrange(base + "failures")],
-            "lanes": {name.decode(): msgspec.msgpack.decode(raw) for name, raw in lanes},
+            "lanes": {name.decode(): msgspec.msgpack.decode(raw)[:3] for name, raw in lanes},
             "workers": {i.decode(): raw.decode() for i, raw in self._dump.hgetall(base + "workers").items()},
         }
 
@@ -126,7 +126,7 @@ def expected(model: Model) -> dict[str, Any]:
         "meta": meta | {"paused": "1"} if model.paused else meta,
         "failures": model.failures,
         "lanes": {
-            name: [number, statuses, [i for i, _ in leases], [token for _, token in leases]]
+            name: [number, statuses, [i for i, _ in leases]]
             for name, (number, statuses, leases) in model.lanes.items()
         },
         "workers": model.workers,

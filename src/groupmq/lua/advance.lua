@@ -23,7 +23,7 @@ due.promote()
 due.unpark()
 local jobs, ids, tokens, left = take.jobs(A.take, A.worker, A.lease)
 retention.settle(A.policy.keep)
-if group.settle() or left then wake.up() end
+if group.settle() or left or horizon.moved() then wake.up() end
 lane.remember(A.lane, A.request, statuses, ids, tokens)
 W.commit()
 return { now, horizon.wait(), statuses, stalled, jobs }

@@ -5,7 +5,9 @@ Arguments  kind ('completed', 'failed'), age (ms), limit
 Reply      how many were forgotten
 ]]
 --- @include "lib/retention"
-local old = redis.call('ZRANGE', K[A.kind], '-inf', (now - A.age) * 1000, 'BYSCORE', 'LIMIT', 0, A.limit)
+-- Measured on the clock that stamped them: what has just finished is old enough for an age of 0.
+local latest = W.whole(math.max(now_us, meta.stamp) - A.age * 1000)
+local old = redis.call('ZRANGE', K[A.kind], '-inf', latest, 'BYSCORE', 'LIMIT', 0, A.limit)
 for i = 1, #old do
   W.zrem(K[A.kind], old[i])
   retention.forget(old[i])

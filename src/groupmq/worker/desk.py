@@ -11,6 +11,7 @@ from typing import Any
 
 from groupmq.commands import Policy, Stalled, Taken
 from groupmq.connection import Connection, WakeConnection
+from groupmq.errors import GroupMQError, said
 from groupmq.job import Job
 from groupmq.operations import Operations
 from groupmq.options import WorkerOptions
@@ -121,6 +122,10 @@ class Desk:
                 return not self.executor.runs
         return True
 
+    def held(self) -> list[tuple[str, int]]:
+        """Every lease to renew, (id, token). Called from the heartbeat thread."""
+        return self.executor.held() + self.fetcher.held()
+
     # What the fetcher asks for and tells
 
     def room(self) -> int:
@@ -129,7 +134,12 @@ class Desk:
     def take_on(self, taken: list[Taken], now: int) -> None:
         self._worked = True
         for one in taken:
-            job = self._operations.job_taken(one, now, self._options.name)
+            try:
+                job = self._operations.job_taken(one, now, self._options.name)
+            except Exception as error:
+                # Not a record of ours. Its lease runs out by itself; the jobs beside it must not suffer.
+                self.trouble(GroupMQError(f"job {one.id!r} cannot be read and is left alone: {said(error)}"))
+                continue
             if self._open:
                 self.events.emit("active", job)
                 self.executor.start(job)

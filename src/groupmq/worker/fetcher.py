@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from groupmq import commands
@@ -38,12 +38,13 @@ class Host(Protocol):
 class Lane:
     """A sequence of numbered requests; the server remembers the last, so it can be sent again."""
 
-    __slots__ = ("asked", "name", "request", "task")
+    __slots__ = ("asked", "hints", "name", "request", "task")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.request = 0
         self.asked = 0
+        self.hints = 0
         self.task: asyncio.Task[None] | None = None
 
 
@@ -69,11 +70,14 @@ class Fetcher:
         self._worker = worker
         self._lease_ms = lease_ms
         self._policy = policy
-        self._longest_sleep = longest_sleep
+        # Not longer than a lease: then whatever is granted while we sleep is seen before it can expire.
+        self._longest_sleep = min(longest_sleep, lease_ms / 1000)
         self._atomic = atomic
         self.lanes = [Lane(f"{worker}:{n}") for n in range(LANES if concurrency > 1 else 1)]
         self._share = -(-concurrency // len(self.lanes))
         self._reports: list[Report] = []
+        self._unreported: dict[int, str] = {}
+        self._hints = 0
         self._taking = True
         self._closed = False
         self._ask = True
@@ -95,11 +99,17 @@ class Fetcher:
     def report(self, report: Report) -> None:
         """Send an outcome with the next trip."""
         self._reports.append(report)
+        self._unreported[report.job.fence] = report.job.id
         self._schedule()
 
+    def held(self) -> list[tuple[str, int]]:
+        """Leases of ended runs whose outcome has not arrived yet, (id, token): the loop may hang, or the server."""
+        return [(job_id, token) for token, job_id in tuple(self._unreported.items())]
+
     def poke(self) -> None:
-        """There may be work: ask."""
+        """There may be work: ask. An answer to a question that was asked before does not count."""
         self._ask = True
+        self._hints += 1
         self._schedule()
 
     def stop_taking(self) -> None:
@@ -115,16 +125,16 @@ class Fetcher:
             self._schedule()
             await self._idle.wait()
 
-    async def close(self) -> None:
+    async def stop_watching(self) -> None:
+        """Leave the marker to others. A hint that was on its way to us is lost: whoever leaves must wake somebody."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        tasks = {task for task in (self._waker, *(lane.task for lane in self.lanes)) if task is not None}
-        while tasks:
-            # Again and again: on Python 3.11 `wait_for`, inside the client library, can swallow a cancellation.
-            for task in tasks:
-                task.cancel()
-            _, tasks = await asyncio.wait(tasks, timeout=0.1)
+        await _end([self._waker])
+
+    async def close(self) -> None:
+        await self.stop_watching()
+        await _end([lane.task for lane in self.lanes])
 
     @property
     def busy(self) -> bool:
@@ -150,9 +160,9 @@ class Fetcher:
             if not self._reports and not take:
                 break
             reports, self._reports = self._reports[: commands.CHUNK], self._reports[commands.CHUNK :]
-            if reports and not self._atomic:
-                take = 0
-            lane.asked = take
+            if reports and take and not self._atomic:
+                take, self._ask = 0, True
+            lane.asked, lane.hints = take, self._hints
             lane.request += 1
             lane.task = asyncio.get_running_loop().create_task(self._advance(lane, reports))
             if take and not self._flowing:
@@ -169,6 +179,9 @@ class Fetcher:
         if room <= 0 or not (self._ask or self._reports):
             return 0
         return min(room, self._share if self._flowing else room, commands.CHUNK)
+
+    def _has_use_for_hints(self) -> bool:
+        return self._taking and self._host.room() > sum(lane.asked for lane in self.lanes)
 
     # Calling
 
@@ -189,20 +202,21 @@ class Fetcher:
         self.advances += 1
         self.last_advance = asyncio.get_running_loop().time()
         for report, status in zip(reports, answer.accepted, strict=True):
+            self._unreported.pop(report.job.fence, None)
             (self._host.accepted if status == 1 else self._host.refused)(report)
         for stalled in answer.stalled:
             self._host.stalled(stalled)
         if answer.jobs:
             self._host.take_on(answer.jobs, answer.now)
-        self._learn(asked, answer)
+        self._learn(asked, answer, hinted=self._hints != lane.hints)
         self._pump()
 
-    def _learn(self, asked: int, answer: Advanced) -> None:
+    def _learn(self, asked: int, answer: Advanced, *, hinted: bool) -> None:
         """What an answer says about whether to ask again, and when."""
         if not asked:
             return
         self._flowing = len(answer.jobs) == asked
-        if self._flowing or answer.wait_ms == 0:
+        if self._flowing or answer.wait_ms == 0 or hinted:
             self._ask = True
             return
         self._ask = False
@@ -223,7 +237,8 @@ class Fetcher:
         while True:
             try:
                 return await self._connection.call(call, patience=0.0)
-            except GroupMQError as error:
+            except Exception as error:
+                # Of whatever kind: a worker that stopped asking would be dead without a word.
                 self._host.trouble(error)
                 if not is_passing(error):
                     pause = max(pause, _FIRST_PAUSE)
@@ -241,8 +256,8 @@ class Fetcher:
                 await self._hungry.wait()
                 try:
                     popped = await wake.wait()
-                    if popped and self._host.room() - sum(lane.asked for lane in self.lanes) <= 0:
-                        # Busy by now: the hint is somebody else's.
+                    if popped and not self._has_use_for_hints():
+                        # Busy or closing by now: the hint is somebody else's.
                         self._hungry.clear()
                         await wake.pass_on()
                         continue
@@ -256,3 +271,12 @@ class Fetcher:
                 self.poke()
         finally:
             await wake.close()
+
+
+async def _end(tasks: Iterable[asyncio.Task[None] | None]) -> None:
+    left = {task for task in tasks if task is not None}
+    while left:
+        # Again and again: on Python 3.11 `wait_for`, inside the client library, can swallow a cancellation.
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=0.1)

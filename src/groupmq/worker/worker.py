@@ -104,17 +104,20 @@ class Worker:
         operations: Operations[Job] = Operations(queue.options, self._make_job)
         self._desk = Desk(self.id, self.options, operations, queue.connection, self._invoker(handler))
         self._heartbeat = Heartbeat(
-            lambda: BlockingConnection(queue.connection.endpoint, queue.options, own=True),
+            # A beat that hangs must be given up in time for the next one to save the leases.
+            lambda: BlockingConnection(
+                queue.connection.endpoint, queue.options, own=True, timeout=max(self.options.heartbeat, 0.2)
+            ),
             self.id,
             self.options.heartbeat,
             queue.options.job_timeout_ms,
-            self._desk.executor.held,
+            self._desk.held,
             self._presence,
             self._leases_lost,
             self.logger,
         )
         self._maintenance = Maintenance(self.options, self._desk, operations, queue.run)
-        self._state: Literal["new", "running", "closing", "closed"] = "new"
+        self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._started = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -155,12 +158,16 @@ class Worker:
             return self
         if self._state != "new":
             raise GroupMQError(f"worker {self.name!r} is {self._state}; make a new one")
-        self._state = "running"
+        self._state = "starting"
         try:
             await self.queue.connection.call(commands.counts())
         except BaseException:
-            self._state = "new"
+            if self._state == "starting":
+                self._state = "new"
             raise
+        if self._state != "starting":
+            return self  # closed meanwhile
+        self._state = "running"
         self._loop = asyncio.get_running_loop()
         self._started = time.monotonic()
         self._heartbeat.start()
@@ -176,8 +183,9 @@ class Worker:
         A second call waits for the first, whatever its own timeout.
         """
         limit = seconds(timeout, "timeout")
-        if self._state == "new":
+        if self._state in ("new", "starting"):
             self._state = "closed"
+        if self._state == "closed":
             return
         if self._closing is None:
             self._state = "closing"
@@ -196,6 +204,7 @@ class Worker:
                 await self._desk.fetcher.flushed()
                 self._heartbeat.stop()
                 await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)
+                await self._desk.fetcher.stop_watching()
                 lanes = [lane.name for lane in self._desk.fetcher.lanes]
                 await self.queue.connection.call(commands.leave([self.id], lanes), patience=0.0)
         except (TimeoutError, GroupMQError) as error:

@@ -27,7 +27,7 @@ end
 function finish.completed(id, l, result, keep)
   finish.end_run(id, l)
   if keep == 0 then
-    retention.forget(id, l.attempts == 0)
+    retention.not_kept('completed', id, l.attempts == 0)
   else
     local s = state.after_run(l)
     s[FINISHED] = now
@@ -64,6 +64,7 @@ function finish.retry(id, rec, s, how)
   log_failure(id, s, false)
   W.count('retried', 1)
   local gid = record.group_of(rec)
+  if how.delay > 0 then horizon.add(now + how.delay) end
   if how.delay > 0 and (how.yield or gid == '') then
     finish.delay(id, rec, now + how.delay)
   else

@@ -1,6 +1,7 @@
 --[[
 A lane is a sequence of requests of one worker, one at a time. The last request and its reply are kept, so a request
-that is sent again after its reply was lost is answered the same and does nothing twice.
+that is sent again after its reply was lost is answered the same and does nothing twice. An older request comes from a
+connection that was given up, and nobody waits for its answer: it must take nothing.
 ]]
 --- @include "lib/lease"
 local lane = {}
@@ -9,7 +10,7 @@ function lane.last(name, request)
   local raw = redis.call('HGET', K.lanes, name)
   if not raw then return nil end
   local last = cmsgpack.unpack(raw)
-  return last[1] == request and last or nil
+  return last[1] >= request and last or nil
 end
 
 -- Tokens of one call follow each other, so the first is enough.

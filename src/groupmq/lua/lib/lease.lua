@@ -7,7 +7,7 @@ The value holds all that ending a run needs, so a completion reads neither the j
 --- @include "lib/state"
 local lease = {}
 local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
-local ended, revoked = W.list('ZREM', K.active), W.list('HDEL', K.leases)
+local ended, revoked, over = W.list('ZREM', K.active), W.list('HDEL', K.leases), {}
 
 -- `deadline` is text: made once for a batch, not once a job. `s` is the job's state, false if it never ran.
 function lease.grant(id, gid, worker, s, deadline)
@@ -28,15 +28,24 @@ function lease.decode(raw)
   }
 end
 
--- The leases of `ids`, false where there is none.
+-- The leases of `ids`, false where there is none, or none any more: a run that this very call has reported as ended
+-- must not end a second time because its deadline has passed.
 function lease.load(ids)
   if #ids == 0 then return {} end
   local raw = redis.call('HMGET', K.leases, unpack(ids))
-  for i = 1, #ids do raw[i] = raw[i] and lease.decode(raw[i]) end
+  for i = 1, #ids do raw[i] = raw[i] and not over[ids[i]] and lease.decode(raw[i]) end
   return raw
 end
 
 function lease.revoke(id)
   local n = #ended + 1
   ended[n], revoked[n] = id, id
+  over[id] = true
+end
+
+-- The jobs whose lease this call has ended already, as a set; what is stored does not know it yet.
+function lease.ended()
+  local set = {}
+  for i = 1, #ended do set[ended[i]] = true end
+  return set
 end

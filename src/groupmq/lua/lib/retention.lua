@@ -8,6 +8,7 @@ per call: a bound that was lowered far is reached in steps.
 --- @include "lib/meta"
 --- @include "lib/state"
 local retention = { completed = {}, failed = {} }
+local over = {} -- kinds of which this call keeps nothing: older ones, of a higher bound, go too
 local forgotten = W.list('HDEL', K.jobs)
 local TRIM = 1000
 
@@ -22,10 +23,16 @@ function retention.finished(kind, id)
   list[#list + 1] = id
 end
 
+-- The short way for a job that is not kept at all.
+function retention.not_kept(kind, id, untold)
+  over[kind] = true
+  retention.forget(id, untold)
+end
+
 local function settle(kind, keep)
   local new = retention[kind]
   local skip = 0
-  if #new == 0 then return end
+  if #new == 0 and not over[kind] then return end
   if keep >= 0 then
     local stored = redis.call('ZCARD', K[kind])
     local excess = stored + #new - keep
