@@ -191,23 +191,52 @@ def advance(
     policy: Policy,
     now: int | None = None,
 ) -> Call[Advanced]:
+    completed: list[Any] = []
+    others: list[list[Any]] = []
+    blobs: list[bytes] = []
+    mixed: list[tuple[bool, int]] = []
+    for fields, blob in outcomes:
+        if fields[0] == COMPLETE:
+            completed += fields[1:]
+            blobs.append(blob)
+        else:
+            others.append(fields)
+    if others and completed:
+        mixed = _positions(outcomes)
     args = _args(
         worker=worker,
         lane=lane,
         request=request,
-        outcomes=[fields for fields, _ in outcomes],
+        completed=completed,
+        others=others,
         take=take,
         lease=lease_ms,
         policy=policy.packed(),
         now=now,
     )
-    return Call("advance", args, _parse_advanced, b"".join([blob for _, blob in outcomes]))
+
+    def parse(reply: list[Any]) -> Advanced:
+        now, wait_ms, statuses, stalled, flat = reply
+        if mixed:
+            n = len(completed) // 3
+            statuses = [statuses[at if is_completed else n + at] for is_completed, at in mixed]
+        jobs = [
+            Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)
+        ]
+        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs)
+
+    return Call("advance", args, parse, b"".join(blobs))
 
 
-def _parse_advanced(reply: list[Any]) -> Advanced:
-    now, wait_ms, statuses, stalled, flat = reply
-    jobs = [Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)]
-    return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs)
+def _positions(outcomes: Sequence[Outcome]) -> list[tuple[bool, int]]:
+    """Where each outcome's status is: the server answers the completed ones first, then the others."""
+    counts = {True: 0, False: 0}
+    found = []
+    for fields, _ in outcomes:
+        is_completed = fields[0] == COMPLETE
+        found.append((is_completed, counts[is_completed]))
+        counts[is_completed] += 1
+    return found
 
 
 def _parse_stalled(flat: list[Any]) -> list[Stalled]:

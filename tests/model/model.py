@@ -187,10 +187,12 @@ class Model:
 
     def advance(self, request: Request, now: int) -> Answer:
         last = self.lanes.get(request.lane)
-        if last is not None and last[0] == request.number:
+        if last is not None and request.number <= last[0]:
             return Answer(0, last[1], [], self._still_held(last[2]))
         before = self.schedule(now)
         statuses = [1 if self._report(report, now) else 0 for report in request.reports]
+        back_offs = zip(statuses, request.reports, strict=True)
+        before |= {now + report.delay for accepted, report in back_offs if accepted and report.delay}
         stalled = self._expire(now)
         self._promote(now)
         jobs = self._take(request, now)
@@ -368,7 +370,7 @@ class Model:
         if held:
             job.hold = now + delay if delay else 0
         elif found == "delayed" or delay:
-            if not job.record.order_given:
+            if not job.record.order_given and job.stored is None:
                 job.record = job.record._replace(order_ms=now + delay)
             job.state, job.due = ("delayed", now + delay) if delay else ("waiting", 0)
         return found, True

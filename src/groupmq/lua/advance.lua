@@ -2,11 +2,11 @@
 Report the outcomes of a batch AND take up to `take` new jobs, in one trip. Also does what time has made due, so
 delays, back-offs and lease expiries need nobody else.
 
-Arguments  worker, lane, request (its number in that lane), outcomes, take, lease (ms),
+Arguments  worker, lane, request (its number in that lane), completed and others (lib/outcome.lua), take, lease (ms),
            policy = {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
 Blob       the return values of the completed jobs, joined
-Reply      {now, ms until something is due or -1, statuses of the outcomes, stalled (id, group, final ...),
-            jobs (id, token, state, record ...)}
+Reply      {now, ms until something is due or -1, statuses of the completed, then of the others,
+            stalled (id, group, final ...), jobs (id, token, state, record ...)}
 Cost       O(outcomes + take) reads and writes; about 3 commands a job and 25 a call
 ]]
 --- @include "lib/outcome"
@@ -17,7 +17,8 @@ Cost       O(outcomes + take) reads and writes; about 3 commands a job and 25 a 
 local last = lane.last(A.lane, A.request)
 if last then return { now, 0, last[2], {}, lane.jobs(last) } end
 
-local statuses = outcome.apply(A.outcomes, ARGV[2] or '', A.policy)
+local statuses = outcome.complete(A.completed, ARGV[2] or '', A.policy.keep.completed)
+for _, status in ipairs(outcome.apply(A.others)) do statuses[#statuses + 1] = status end
 local stalled = due.expire(A.policy)
 due.promote()
 due.unpark()

@@ -14,13 +14,14 @@ if job.state ~= 'delayed' and (job.state ~= 'waiting' or (A.only_delayed and not
   return { job.state, 0 }
 end
 local time = now + A.delay
+-- A job that has run keeps its place: a retry must not move behind jobs that came after it.
+local has_run = state.load({ job.id })[1]
 if held then
-  -- Its place is its own: a retry must not move behind jobs that came after it.
   group.release(g, job.id)
   if A.delay > 0 then group.hold(g, job.id, time) end
 elseif job.state == 'delayed' or A.delay > 0 then
   find.detach(job)
-  local rec = record.moved_to(job.rec, time)
+  local rec = has_run and job.rec or record.moved_to(job.rec, time)
   W.hset(K.jobs, job.id, rec)
   if A.delay > 0 then
     finish.delay(job.id, rec, time)

@@ -61,15 +61,13 @@ function due.unpark()
 end
 
 -- Expired leases. Returns a flat list: job id, group id, 1 if it was the end of the job.
--- A late report that came in this very call was in time: nobody had taken the job back.
 function due.expire(policy)
   local ids = take_due(K.active)
   if #ids == 0 then return {} end
-  local reported, leases, recs = lease.ended(), lease.load(ids), records(ids)
+  local leases, recs = lease.load(ids), records(ids)
   local stalled = {}
   for i = 1, #ids do
-    local id, rec = ids[i], recs[i]
-    local l = not reported[id] and leases[i]
+    local id, l, rec = ids[i], leases[i], recs[i]
     if l and rec then
       local final = finish.stalled(id, l, rec, policy)
       local n = #stalled

@@ -118,25 +118,33 @@ local function find_head(g)
     if not g.stored[pos] and not g.known_all then group.look_ahead(g, 2 * pos) end
   end
   g.pos = pos
-  local first = g.stored[pos] or false
-  for _, member in ipairs(g.added or NONE) do
-    if not first or member < first then first = member end
+  local first, added = g.stored[pos] or false, g.added or NONE
+  for i = 2, #added, 2 do
+    if not first or added[i] < first then first = added[i] end
   end
   return first
 end
 
+-- `added` and `removed` are kept as the arguments ZADD and ZREM will get; `removed` is a set as well.
 function group.put(g, member)
   local added = g.added
-  if added then added[#added + 1] = member else g.added = { member } end
+  if added then
+    added[#added + 1] = 0
+    added[#added + 1] = member
+  else
+    g.added = { 0, member }
+  end
   if not g.head or member < g.head then g.head = member end
   group.touch(g)
 end
 
 -- Give up a member that this call has put; false if it has not.
 local function take_back(g, member)
-  for i, one in ipairs(g.added or NONE) do
-    if one == member then
-      table.remove(g.added, i)
+  local added = g.added or NONE
+  for i = 2, #added, 2 do
+    if added[i] == member then
+      table.remove(added, i)
+      table.remove(added, i - 1)
       return true
     end
   end
@@ -145,9 +153,12 @@ end
 
 function group.drop(g, member)
   if not (g.added and take_back(g, member)) then
-    local removed = g.removed or {}
-    removed[#removed + 1], removed[member] = member, true
-    g.removed = removed
+    local removed = g.removed
+    if removed then
+      removed[#removed + 1], removed[member] = member, true
+    else
+      g.removed = { member, [member] = true }
+    end
   end
   if member == g.head then g.head = find_head(g) end
   if g.holds then group.release(g, record.id_of(member)) end
@@ -199,49 +210,36 @@ function group.refresh(g)
 end
 
 local ready, unready = W.list('ZADD', K.ready), W.list('ZREM', K.ready)
-local groups = W.list('HSET', K.groups)
+local values = W.list('HSET', K.groups)
 
 local function note_place(g)
-  if g.place == 'ready' then
-    if g.at ~= 'ready' or g.head ~= g.was_head then
+  local place, at = g.place, g.at
+  if place == 'ready' then
+    if at ~= 'ready' or g.head ~= g.was_head then
       local n = #ready
       ready[n + 1], ready[n + 2] = W.whole(g.score), g.id
     end
-  elseif g.at ~= 'none' then
+  elseif at ~= 'none' then
     unready[#unready + 1] = g.id
   end
-  if g.place == 'parked' then
+  if place == 'parked' then
     W.zadd(K.parked, W.whole(g.due), g.id)
-  elseif g.at == 'unknown' then
+  elseif at == 'unknown' then
     W.zrem(K.parked, g.id)
   end
 end
 
 local function note_value(g)
-  local head = g.head
-  if not head and g.running == 0 and g.delayed == 0 then
+  local head, running, delayed = g.head, g.running, g.delayed
+  if not head and running == 0 and delayed == 0 then
     if g.raw then W.hdel(K.groups, g.id) end
     return
   end
-  local value = struct.pack('>I2I4I2', g.running, g.delayed, head and #head or 0) .. (head or '')
+  local value = struct.pack('>I2I4I2', running, delayed, head and #head or 0) .. (head or '')
   if g.holds then value = value .. cmsgpack.pack(g.holds) end
   if value ~= g.raw then
-    local n = #groups
-    groups[n + 1], groups[n + 2] = g.id, value
-  end
-end
-
-local function note_members(g)
-  local removed, added = g.removed, g.added
-  if removed and removed[1] then
-    local list = W.list('ZREM', group.key(g))
-    for i = 1, #removed do list[i] = removed[i] end
-  end
-  if added and added[1] then
-    local list = W.list('ZADD', group.key(g))
-    for i = 1, #added do
-      list[2 * i - 1], list[2 * i] = 0, added[i]
-    end
+    local n = #values
+    values[n + 1], values[n + 2] = g.id, value
   end
 end
 
@@ -251,8 +249,9 @@ function group.settle()
   for i = 1, #touched do
     local g = touched[i]
     if g.stale then group.refresh(g) end
-    any_ready = any_ready or g.place == 'ready'
-    note_members(g)
+    if g.place == 'ready' then any_ready = true end
+    if g.removed then W.give('ZREM', group.key(g), g.removed) end
+    if g.added then W.give('ZADD', group.key(g), g.added) end
     note_place(g)
     note_value(g)
   end

@@ -43,9 +43,5 @@ function lease.revoke(id)
   over[id] = true
 end
 
--- The jobs whose lease this call has ended already, as a set; what is stored does not know it yet.
-function lease.ended()
-  local set = {}
-  for i = 1, #ended do set[ended[i]] = true end
-  return set
-end
+-- This call has ended the lease already.
+function lease.is_over(id) return over[id] end

@@ -4,66 +4,76 @@ other it changes nothing, and the worker is told. One refused outcome never harm
 ]]
 --- @include "lib/finish"
 local outcome = {}
-local COMPLETE, RETRY, FAIL, RELEASE = 0, 1, 2, 3
+local RETRY, FAIL = 1, 2
 local ACCEPTED, STALE = 1, 0
 
--- `outcomes`: {COMPLETE, id, token, bytes of result in `blob` or -1}, {RETRY, id, token, delay, yield, reason, stack},
--- {FAIL, id, token, reason, stack}, {RELEASE, id, token}. Returns one status each.
-function outcome.apply(outcomes, blob, policy)
-  local n = #outcomes
-  local ids, gids, statuses, taken = {}, {}, {}, 1
-  for i = 1, n do ids[i] = outcomes[i][2] end
-  local leases = lease.load(ids)
-  for i = 1, n do
-    if leases[i] then gids[#gids + 1] = leases[i].gid end
+-- Load the leases of `ids` and the groups they belong to.
+local function leases_of(ids)
+  local leases, gids, n = lease.load(ids), {}, 0
+  for i = 1, #ids do
+    if leases[i] then
+      n = n + 1
+      gids[n] = leases[i].gid
+    end
   end
   group.load(gids)
-  local recs = outcome.records_to_put_back(outcomes)
-  local ended, n_completed = {}, 0
+  return leases
+end
+
+-- Completed jobs, the common case, flat: id, token, bytes of result in `blob` or -1. Returns one status each.
+function outcome.complete(completed, blob, keep)
+  local ids, n = {}, 0
+  for i = 1, #completed, 3 do
+    n = n + 1
+    ids[n] = completed[i]
+  end
+  if n == 0 then return {} end
+  local leases = leases_of(ids)
+  local statuses, accepted, from = {}, 0, 1
   for i = 1, n do
-    local o, l = outcomes[i], leases[i]
-    local kind, id = o[1], o[2]
-    local result
-    if kind == COMPLETE and o[4] >= 0 then
-      result = string.sub(blob, taken, taken + o[4] - 1)
-      taken = taken + o[4]
+    local id, l, size, result = ids[i], leases[i], completed[3 * i], nil
+    if size >= 0 then
+      result = string.sub(blob, from, from + size - 1)
+      from = from + size
     end
-    if not l or l.token ~= o[3] or ended[id] then
-      statuses[i] = STALE
+    if l and l.token == completed[3 * i - 1] and not lease.is_over(id) then
+      statuses[i] = ACCEPTED
+      accepted = accepted + 1
+      finish.completed(id, l, result, keep)
     else
-      ended[id], statuses[i] = true, ACCEPTED
-      if kind == COMPLETE then
-        n_completed = n_completed + 1
-        finish.completed(id, l, result, policy.keep.completed)
-      else
-        finish.end_run(id, l)
-        local s = state.after_run(l)
-        if kind == FAIL then
-          finish.failed(id, s, o[4], o[5])
-        elseif not recs[id] then
-          retention.forget(id)
-        elseif kind == RETRY then
-          finish.retry(id, recs[id], s, { delay = o[4], yield = o[5], reason = o[6], stack = o[7] })
-        elseif kind == RELEASE then
-          finish.put_back(id, recs[id])
-        end
-      end
+      statuses[i] = STALE
     end
   end
-  if n_completed > 0 then W.count('processed', n_completed) end
+  if accepted > 0 then W.count('processed', accepted) end
   return statuses
 end
 
--- The records of jobs that go back to their group; completions, the common case, need none.
-function outcome.records_to_put_back(outcomes)
-  local ids, recs = {}, {}
-  for i = 1, #outcomes do
-    local kind = outcomes[i][1]
-    if kind == RETRY or kind == RELEASE then ids[#ids + 1] = outcomes[i][2] end
+-- All other ends of a run: {RETRY, id, token, delay, yield, reason, stack}, {FAIL, id, token, reason, stack},
+-- {RELEASE, id, token}. Returns one status each.
+function outcome.apply(outcomes)
+  local ids, statuses = {}, {}
+  for i = 1, #outcomes do ids[i] = outcomes[i][2] end
+  if #ids == 0 then return statuses end
+  local leases = leases_of(ids)
+  local recs = redis.call('HMGET', K.jobs, unpack(ids))
+  for i = 1, #ids do
+    local o, l, id, rec = outcomes[i], leases[i], ids[i], recs[i]
+    if l and l.token == o[3] and not lease.is_over(id) then
+      statuses[i] = ACCEPTED
+      finish.end_run(id, l)
+      local s = state.after_run(l)
+      if not rec then
+        retention.forget(id) -- deleted behind our back: nothing of it may stay
+      elseif o[1] == FAIL then
+        finish.failed(id, s, o[4], o[5])
+      elseif o[1] == RETRY then
+        finish.retry(id, rec, s, { delay = o[4], yield = o[5], reason = o[6], stack = o[7] })
+      else
+        finish.put_back(id, rec)
+      end
+    else
+      statuses[i] = STALE
+    end
   end
-  if #ids > 0 then
-    local raw = redis.call('HMGET', K.jobs, unpack(ids))
-    for i = 1, #ids do recs[ids[i]] = raw[i] end
-  end
-  return recs
+  return statuses
 end

@@ -32,27 +32,35 @@ local function untouched(n, changes)
   return gids, scores
 end
 
--- Choose up to `n` jobs. Returns parallel lists of groups and ids, and whether ready groups were left over.
-local function choose(n)
+-- Of the groups this call has changed, those that can be among the first `n`, worst first.
+local function changed_groups(changes, worst)
   local mine, changed = group.touched(), {}
-  local changes = #mine
   for i = 1, changes do
-    if mine[i].stale then group.refresh(mine[i]) end
-    if mine[i].place == 'ready' then insert(changed, mine[i]) end
+    local g = mine[i]
+    if g.stale then group.refresh(g) end
+    if g.place == 'ready' and g.score < worst then insert(changed, g) end
   end
+  return changed
+end
+
+-- Choose up to `n` jobs. Returns parallel lists of groups and ids, and whether ready groups may be left over.
+local function choose(n)
+  local changes = #group.touched()
   local gids, scores = untouched(n, changes)
+  local changed = changed_groups(changes, scores[n] or math.huge)
   local groups, ids, taken, next_up = {}, {}, 0, 1
   while taken < n do
     local g = changed[#changed]
     if gids[next_up] and (not g or scores[next_up] < g.score) then
       g = group.get(gids[next_up])
       next_up = next_up + 1
+      -- What its value says is what refresh would say, unless a hold may have run out.
+      if g.at == 'ready' then g.place = 'ready' else group.refresh(g) end
     elseif g then
       changed[#changed] = nil
     else
       break
     end
-    if not g.touched then group.refresh(g) end
     if g.place == 'ready' then
       local member = g.head
       if not g.stored then group.look_ahead(g, math.min(g.limit - g.running, n - taken) + 1) end
@@ -67,7 +75,8 @@ local function choose(n)
       group.touch(g)
     end
   end
-  return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil
+  -- Stale entries (the clock stepped back under a hold) that used up the page say nothing of the groups behind them.
+  return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil or (taken < n and #gids > n)
 end
 
 -- The jobs as the client reads them: id, token, state, record, flat.

@@ -26,6 +26,9 @@ function W.list(command, key)
   return list
 end
 
+-- A ready-made list of arguments, for a key that gets no others.
+function W.give(command, key, list) notes[command][key] = list end
+
 function W.zadd(key, score, member)
   local list = W.list('ZADD', key)
   list[#list + 1] = score
