@@ -190,7 +190,7 @@ class Model:
         if last is not None and request.number <= last[0]:
             return Answer(0, last[1], [], self._still_held(last[2]))
         before = self.schedule(now)
-        statuses = [1 if self._report(report, now) else 0 for report in request.reports]
+        statuses = self._report_all(request.reports, now)
         back_offs = zip(statuses, request.reports, strict=True)
         before |= {now + report.delay for accepted, report in back_offs if accepted and report.delay}
         stalled = self._expire(now)
@@ -243,6 +243,12 @@ class Model:
             job.lease = Lease(self._next_stamp(now), now + request.lease_ms, now, request.worker)
             taken.append((job.id, job.lease.token, job.stored or FRESH, job.record))
         return taken
+
+    def _report_all(self, reports: Sequence[Report], now: int) -> list[int]:
+        """Completions count first; of two reports of one run, one is accepted."""
+        first = sorted(range(len(reports)), key=lambda i: reports[i].kind != "complete")
+        accepted = {i: self._report(reports[i], now) for i in first}
+        return [int(accepted[i]) for i in range(len(reports))]
 
     def _report(self, report: Report, now: int) -> bool:
         job = self._holder(report.id, report.token)

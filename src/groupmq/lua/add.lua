@@ -21,7 +21,7 @@ group.load(gids)
 
 local at, duplicates, default_order = 1, {}, meta.next_order()
 local order_now = record.order(default_order)
-local seen = {}
+local seen, stored = {}, W.list('HSET', K.jobs)
 for i = 1, #ids do
   local f = (i - 1) * FIELDS
   local id, priority, delay, run_at = ids[i], items[f + 3], items[f + 4], items[f + 5]
@@ -37,7 +37,8 @@ for i = 1, #ids do
     local later = due_at > now
     local order = given or (later and record.order(due_at)) or order_now
     local rec = record.build(priority, order, meta.next_seq(), now, body)
-    W.hset(K.jobs, id, rec)
+    stored[#stored + 1] = id
+    stored[#stored + 1] = rec
     if later then
       finish.delay(id, rec, due_at)
     else

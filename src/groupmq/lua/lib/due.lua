@@ -47,6 +47,7 @@ function due.promote()
     if recs[i] then
       local g = group.get(record.group_of(recs[i]))
       g.delayed = math.max(0, g.delayed - 1)
+      group.touch(g)
       finish.put_back(ids[i], recs[i])
     end
   end

@@ -86,12 +86,17 @@ end
 
 function group.key(g) return K.group .. g.id end
 
-function group.touch(g)
-  g.stale = true
+local function enlist(g)
   if not g.touched then
     g.touched = true
     touched[#touched + 1] = g
   end
+end
+
+-- Something about the group changed that may move it: its head, its counts, a hold, a switch.
+function group.touch(g)
+  g.stale = true
+  enlist(g)
 end
 
 function group.touched() return touched end
@@ -134,8 +139,12 @@ function group.put(g, member)
   else
     g.added = { 0, member }
   end
-  if not g.head or member < g.head then g.head = member end
-  group.touch(g)
+  if not g.head or member < g.head then
+    g.head = member
+    group.touch(g)
+  else
+    enlist(g) -- behind the head: nothing but the zset changes
+  end
 end
 
 -- Give up a member that this call has put; false if it has not.
@@ -248,12 +257,14 @@ function group.settle()
   local any_ready = false
   for i = 1, #touched do
     local g = touched[i]
-    if g.stale then group.refresh(g) end
-    if g.place == 'ready' then any_ready = true end
     if g.removed then W.give('ZREM', group.key(g), g.removed) end
     if g.added then W.give('ZADD', group.key(g), g.added) end
-    note_place(g)
-    note_value(g)
+    if g.stale then group.refresh(g) end
+    if g.place then
+      note_place(g)
+      note_value(g)
+    end
+    if g.place == 'ready' or (not g.place and g.at == 'ready') then any_ready = true end
   end
   return any_ready and not meta.paused
 end

@@ -37,7 +37,7 @@ local function changed_groups(changes, worst)
   local mine, changed = group.touched(), {}
   for i = 1, changes do
     local g = mine[i]
-    if g.stale then group.refresh(g) end
+    if g.stale or not g.place then group.refresh(g) end
     if g.place == 'ready' and g.score < worst then insert(changed, g) end
   end
   return changed

@@ -1,0 +1,207 @@
+"""Precise wake-ups and no polling: what an idle worker costs, and how soon it is awake."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from typing import Any
+
+import pytest
+import redis
+
+from groupmq import Job, Queue, Worker
+from tests.conftest import MakeQueue
+from tests.support.waiting import eventually
+from tests.support.workers import Recorder
+
+WATCHED = 1.5
+BLOCK = 0.5
+
+
+def calls(client: redis.Redis) -> dict[str, int]:
+    """How often each command was called by clients since the server started."""
+    found: dict[str, Any] = client.info("commandstats")  # type: ignore[assignment]
+    return {name.removeprefix("cmdstat_"): entry["calls"] for name, entry in found.items()}
+
+
+async def cost(client: redis.Redis, seconds: float = WATCHED) -> dict[str, int]:
+    """What a while of doing nothing costs the server: blocking reads and script calls."""
+    before = calls(client)
+    await asyncio.sleep(seconds)
+    after = calls(client)
+    return {name: after.get(name, 0) - before.get(name, 0) for name in ("bzpopmin", "evalsha", "eval", "zadd")}
+
+
+def check_idle(found: dict[str, int], workers: int = 1, beats: int = 1) -> None:
+    """About one blocking command and one script call per blocking_timeout and worker, and its heartbeats."""
+    periods = WATCHED / BLOCK
+    assert found["bzpopmin"] <= workers * (periods + 1), found
+    assert found["evalsha"] + found["eval"] <= workers * (periods + 2 + beats), found
+
+
+async def settled(worker: Worker) -> None:
+    await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
+
+
+async def test_an_idle_worker_costs_one_blocking_read_and_one_look_per_blocking_timeout(
+    queue: Queue, client: redis.Redis
+) -> None:
+    async with Worker(queue, Recorder(), concurrency=4, blocking_timeout=BLOCK) as worker:
+        await settled(worker)
+        check_idle(await cost(client))
+
+
+async def test_a_long_job_beside_free_slots_makes_no_busy_loop(queue: Queue, client: redis.Redis) -> None:
+    handler = Recorder()
+    handler.gate = asyncio.Event()
+    async with Worker(queue, handler, concurrency=8, blocking_timeout=BLOCK):
+        await queue.add(1, group_id="g")
+        await eventually(lambda: handler.started, "the job runs")
+        check_idle(await cost(client))
+        handler.gate.set()
+
+
+async def test_a_busy_group_with_a_backlog_makes_no_worker_spin(queue: Queue, client: redis.Redis) -> None:
+    handler = Recorder()
+    handler.gate = asyncio.Event()
+    workers = [Worker(queue, handler, concurrency=2, blocking_timeout=BLOCK) for _ in range(2)]
+    await queue.add_many([{"data": i, "group_id": "g"} for i in range(20)])
+    async with workers[0], workers[1]:
+        await eventually(lambda: handler.started, "the first job runs")
+        check_idle(await cost(client), workers=2)
+        assert handler.started == [0]
+        handler.gate.set()
+        assert await queue.wait_for_empty(10)
+    assert handler.started == list(range(20))
+
+
+@pytest.mark.parametrize("what", ["queue", "group"])
+async def test_a_pause_makes_no_worker_poll_and_a_resume_is_noticed_at_once(
+    queue: Queue, client: redis.Redis, what: str
+) -> None:
+    handler = Recorder()
+    await (queue.pause() if what == "queue" else queue.pause_group("g"))
+    await queue.add_many([{"data": i, "group_id": "g"} for i in range(5)])
+    async with Worker(queue, handler, concurrency=2, blocking_timeout=BLOCK) as worker:
+        await settled(worker)
+        check_idle(await cost(client))
+        assert handler.started == []
+    async with Worker(queue, handler, blocking_timeout=30) as worker:
+        await settled(worker)
+        await (queue.resume() if what == "queue" else queue.resume_group("g"))
+        assert await queue.wait_for_empty(5)
+    assert handler.started == list(range(5))
+
+
+async def test_a_delayed_head_makes_no_worker_poll(queue: Queue, client: redis.Redis) -> None:
+    async def fail(job: Job) -> None:
+        raise ValueError
+
+    await queue.add("delayed", delay=3600)
+    await queue.add("held", group_id="g", backoff=3600)
+    async with Worker(queue, fail, concurrency=2, blocking_timeout=BLOCK) as worker:
+        await eventually(lambda: worker.get_worker_metrics().retried, "the head is held")
+        check_idle(await cost(client))
+
+
+async def test_an_idle_worker_starts_a_job_within_a_round_trip_of_its_add(queue: Queue) -> None:
+    loop = asyncio.get_running_loop()
+    late: list[float] = []
+    trips: list[float] = []
+
+    async def handle(job: Job) -> None:
+        started.set_result(loop.time())
+
+    async with Worker(queue, handle, concurrency=2, blocking_timeout=30) as worker:
+        await settled(worker)
+        for i in range(30):
+            started: asyncio.Future[float] = loop.create_future()
+            before = loop.time()
+            await queue.add(i, group_id=f"g{i % 3}")
+            trips.append(loop.time() - before)
+            late.append(await asyncio.wait_for(started, 5) - before)
+    # An add, the marker and an advance are about three trips; a poll would take 30 s.
+    assert statistics.median(late) < 20 * statistics.median(trips) + 0.1, (late, trips)
+
+
+async def test_one_of_many_idle_workers_starts_a_job_and_the_others_are_not_woken_for_it(
+    queue: Queue, client: redis.Redis
+) -> None:
+    handler = Recorder()
+    workers = [Worker(queue, handler, blocking_timeout=30) for _ in range(5)]
+    for worker in workers:
+        await worker.start()
+        await settled(worker)
+    before = calls(client)["bzpopmin"]
+    for i in range(10):
+        await queue.add(i)
+        await eventually(lambda i=i: i in handler.ended, f"job {i} ran", timeout=5)
+    popped = calls(client)["bzpopmin"] - before
+    await asyncio.gather(*(worker.close() for worker in workers))
+    assert popped <= 25, "a herd of workers woke up for every job"
+
+
+async def test_many_jobs_at_once_wake_as_many_workers_as_they_need(queue: Queue) -> None:
+    together = asyncio.Barrier(5)
+
+    async def handle(job: Job) -> None:
+        await asyncio.wait_for(together.wait(), 5)
+
+    workers = [Worker(queue, handle, blocking_timeout=30, max_attempts=1) for _ in range(5)]
+    for worker in workers:
+        await worker.start()
+        await settled(worker)
+    await queue.add_many([{"data": i} for i in range(5)])
+    assert await queue.wait_for_empty(10)
+    await asyncio.gather(*(worker.close() for worker in workers))
+    assert (await queue.get_metrics()).failed == 0
+
+
+@pytest.mark.parametrize("first", ["worker", "job"])
+async def test_delays_fire_on_time_and_never_early(queue: Queue, first: str) -> None:
+    loop = asyncio.get_running_loop()
+    late: dict[float, float] = {}
+
+    async def handle(job: Job) -> None:
+        late[job.data] = loop.time() - added - job.data
+
+    worker = Worker(queue, handle, concurrency=2, blocking_timeout=30)
+    if first == "worker":
+        await worker.start()
+        await settled(worker)
+    delays = [0.6, 0.2, 0.4, 0.21]
+    added = loop.time()
+    for delay in delays:
+        await queue.add(delay, group_id="g", delay=delay)
+    await worker.start()
+    await eventually(lambda: len(late) == 4, "all ran", timeout=5)
+    await worker.close()
+    # Due times are whole milliseconds of the server; the adds themselves take a moment.
+    assert all(-0.002 <= value < 0.4 for value in late.values()), late
+
+
+async def test_an_expired_lease_is_noticed_on_time_by_a_worker_that_sleeps(make_queue: MakeQueue) -> None:
+    """The sleeper fell asleep before the lease was granted, and its blocking read is far longer than the lease."""
+    queue = make_queue(job_timeout=1)
+    loop = asyncio.get_running_loop()
+    handler = Recorder()
+    handler.gate = asyncio.Event()
+    holder = Worker(queue, handler, maintenance=False)
+    second = Recorder()
+    sleeper = Worker(queue, second, blocking_timeout=30, maintenance=False)
+    await sleeper.start()
+    await settled(sleeper)
+    await queue.pause_group("g")
+    await queue.add(1, group_id="g")
+    async with holder:
+        await settled(holder)
+        holder._heartbeat.stop()
+        # Only the holder has room for it: the sleeper is given something else to do first.
+        await queue.resume_group("g")
+        await eventually(lambda: handler.started or second.started, "somebody has the job")
+        if handler.started:
+            start = loop.time()
+            await eventually(lambda: second.started, "the job was taken over", timeout=5)
+            assert loop.time() - start < 1 + 1
+        handler.gate.set()
+    await sleeper.close()
