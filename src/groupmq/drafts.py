@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupmq import backoff as backoffs
 from groupmq import codec, record
@@ -17,8 +16,7 @@ from groupmq.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry, 
 FIELDS = frozenset("data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id".split())
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """One checked item of an add."""
 
     id: str
@@ -80,8 +78,8 @@ def draft_from(queue: QueueOptions, item: object, position: int) -> Draft:
     fields = getattr(item, "fields", item)
     if not isinstance(fields, Mapping):
         raise ConfigurationError.expected(f"items[{position}]", "a mapping or a JobDraft", item)
-    unknown = sorted(str(key) for key in fields if key not in FIELDS)
-    if unknown:
+    if not fields.keys() <= FIELDS:
+        unknown = sorted(str(key) for key in fields if key not in FIELDS)
         raise ConfigurationError(f"items[{position}]: unknown {', '.join(unknown)}; known: {', '.join(sorted(FIELDS))}")
     if "data" not in fields:
         raise ConfigurationError(f"items[{position}]: data is missing")

@@ -6,7 +6,7 @@ The asynchronous and the blocking Queue drive the same generators, so there is o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -42,18 +42,26 @@ class Operations(Generic[J]):
 
     # Adding
 
-    def add_many(self, items: Iterable[Any]) -> Steps[list[J]]:
+    def chunks(self, items: Iterable[Any]) -> Iterator[tuple[Sequence[Draft], Call[commands.Added]]]:
+        """The items of an add_many, all checked before the first call is given out, as calls of bounded size."""
         if not isinstance(items, Iterable):
             raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
         drafts = [draft_from(self.options, item, i) for i, item in enumerate(items)]
-        jobs: list[J] = []
         for chunk in commands.chunked(drafts, lambda d: len(d.body)):
-            jobs += yield from self.add(chunk)
+            yield chunk, commands.add(chunk)
+
+    def add_many(self, items: Iterable[Any]) -> Steps[list[J]]:
+        jobs: list[J] = []
+        for chunk, call in self.chunks(items):
+            jobs += yield from self.added(chunk, (yield call))
         return jobs
 
     def add(self, drafts: Sequence[Draft]) -> Steps[list[J]]:
-        """At most CHUNK drafts in one call; those whose id existed come back as they are stored."""
-        added = yield commands.add(drafts)
+        """At most CHUNK drafts in one call."""
+        return (yield from self.added(drafts, (yield commands.add(drafts))))
+
+    def added(self, drafts: Sequence[Draft], added: commands.Added) -> Steps[list[J]]:
+        """The jobs of an add; those whose id existed come back as they are stored."""
         jobs = [self._job_of(d, added) for d in drafts]
         if added.duplicates:
             views = yield commands.get([drafts[i].id for i in added.duplicates])

@@ -11,9 +11,10 @@ from groupmq import commands, operations
 from groupmq.backoff import DEFAULT, BackoffPolicy
 from groupmq.batching import AddBatcher
 from groupmq.codec import JSON, Serializer
+from groupmq.commands import Added
 from groupmq.connection import Connection, Endpoint
 from groupmq.draft_chain import JobDraft
-from groupmq.drafts import draft
+from groupmq.drafts import Draft, draft
 from groupmq.durations import Duration, Instant, seconds
 from groupmq.job import Job
 from groupmq.operations import Operations
@@ -131,7 +132,25 @@ class Queue:
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
-        return await self.run(self.operations.add_many(items))
+        jobs: list[Job] = []
+        chunks = self.operations.chunks(items)
+        chunk = next(chunks, None)
+        before: tuple[Sequence[Draft], Added] | None = None
+        while chunk is not None:
+            drafts, call = chunk
+            flight = asyncio.ensure_future(self.connection.call(call))
+            try:
+                # The call leaves first; while the server works on it, we do our own work for its neighbours.
+                await asyncio.sleep(0)
+                if before is not None:
+                    jobs += await self.run(self.operations.added(*before))
+                chunk = next(chunks, None)
+                before = drafts, await flight
+            finally:
+                flight.cancel()
+        if before is not None:
+            jobs += await self.run(self.operations.added(*before))
+        return jobs
 
     def create_job(self, data: Any) -> JobDraft[Coroutine[Any, Any, Job]]:
         """A job to be described step by step, then saved: `await queue.create_job(d).group("g").delay(5).save()`."""

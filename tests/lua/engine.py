@@ -184,7 +184,8 @@ class Engine:
 
     def counts(self) -> dict[str, int]:
         names = ("active", "waiting", "delayed", "completed", "failed", "groups")
-        return dict(zip(names, self.call(commands.counts()), strict=False))
+        found: list[int] = self.call(commands.counts())
+        return dict(zip(names, found, strict=False))
 
     def counter(self, name: str) -> int:
         return int(self.client.hget(self.keys.meta, name) or 0)

@@ -31,7 +31,7 @@ def test_ten_thousand_adds_in_one_millisecond_keep_their_order(engine: Engine) -
 
 
 def test_a_clock_that_steps_back_does_not_reorder_arrivals(engine: Engine) -> None:
-    ids = []
+    ids: list[str] = []
     for step in (0, -1, -SECOND, 5, -(10**9), 1, 0, -86_400_000):
         engine.now = T0 + step
         ids.append(f"at{step}-{len(ids)}")
@@ -41,7 +41,7 @@ def test_a_clock_that_steps_back_does_not_reorder_arrivals(engine: Engine) -> No
 
 def test_arrivals_around_midnight_and_after_a_long_time_keep_their_order(engine: Engine) -> None:
     midnight = 1_700_006_400_000
-    ids = []
+    ids: list[str] = []
     for at in (midnight - 1, midnight - 1, midnight, midnight + 1, midnight + 365 * 86_400_000):
         engine.now = at
         ids.append(f"j{len(ids)}")

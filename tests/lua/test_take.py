@@ -92,7 +92,7 @@ def test_a_taken_job_says_all_that_its_worker_needs(engine: Engine) -> None:
 
 
 def test_tokens_only_grow_even_if_the_clock_steps_back(engine: Engine) -> None:
-    tokens = []
+    tokens: list[int] = []
     for step in (0, 0, 5, -10 * SECOND, -(10**9), 1):
         engine.now = T0 + step
         engine.add(f"j{len(tokens)}", group=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import precondition, rule
 
 from groupmq import commands, record
 from groupmq.commands import FRESH
@@ -40,16 +40,19 @@ class QueueMachine(Work):
         answer = self.call(commands.reschedule(job_id, delay, only_delayed=only_delayed, now=self.now))
         same(answer, self.model.reschedule(job_id, delay, self.now, only_delayed=only_delayed))
 
-    @rule(which=WHICH, by_hand=st.booleans(), mostly=st.sampled_from(("", "failed")))
-    def fail_or_retry(self, which: int, by_hand: bool, mostly: str) -> None:
-        if by_hand:
-            job_id = self.pick(which)
-            answer = self.call(commands.fail(job_id, "by hand", self.model.policy.keep, self.now))
-            same(answer, self.model.fail(job_id, "by hand", self.now))
-        else:
-            job_id = self.pick(which, mostly)
-            same(self.call(commands.retry(job_id, self.now)), self.model.retry(job_id))
+    @rule(which=WHICH)
+    def fail(self, which: int) -> None:
+        job_id = self.pick(which)
+        answer = self.call(commands.fail(job_id, "by hand", self.model.policy.keep, self.now))
+        same(answer, self.model.fail(job_id, "by hand", self.now))
 
+    @precondition(lambda self: self.model.in_state("failed"))
+    @rule(which=WHICH, mostly=st.sampled_from(("", "failed", "failed")))
+    def retry(self, which: int, mostly: str) -> None:
+        job_id = self.pick(which, mostly)
+        same(self.call(commands.retry(job_id, self.now)), self.model.retry(job_id))
+
+    @precondition(lambda self: self.model.jobs)
     @rule(which=WHICH, data=st.sampled_from((*draws.DATA, b"new")))
     def update_data(self, which: int, data: bytes) -> None:
         job_id = self.pick(which)
@@ -57,21 +60,21 @@ class QueueMachine(Work):
 
     # The queue and its groups
 
-    @rule(paused=st.sampled_from((True, False, False)), group=st.sampled_from((None, 0, 1, 2)))
-    def pause_or_resume(self, paused: bool, group: int | None) -> None:
-        if group is None:
-            same(self.call(commands.switch(paused=paused, now=self.now)), self.model.switch_queue(paused))
-        else:
-            name = self.groups[group]
-            answer = self.call(commands.switch(group_id=name, paused=paused, now=self.now))
-            same(answer, self.model.switch_group(name, paused, None))
+    @rule(paused=st.booleans())
+    def pause_or_resume_the_queue(self, paused: bool) -> None:
+        same(self.call(commands.switch(paused=paused, now=self.now)), self.model.switch_queue(paused))
 
-    @rule(group=st.integers(0, 2), limit=st.integers(0, 3))
-    def set_limit(self, group: int, limit: int) -> None:
+    @rule(
+        group=st.integers(0, 2),
+        paused=st.sampled_from((None, True, False)),
+        limit=st.sampled_from((None, 0, 1, 2, 3)),
+    )
+    def change_a_group(self, group: int, paused: bool | None, limit: int | None) -> None:
         name = self.groups[group]
-        answer = self.call(commands.switch(group_id=name, limit=limit, now=self.now))
-        same(answer, self.model.switch_group(name, None, limit))
+        answer = self.call(commands.switch(group_id=name, paused=paused, limit=limit, now=self.now))
+        same(answer, self.model.switch_group(name, paused, limit))
 
+    @precondition(lambda self: self.model.in_state("completed") or self.model.in_state("failed"))
     @rule(
         kind=st.sampled_from(("completed", "failed")), age=st.sampled_from((0, 0, 1, 1000)), limit=st.integers(1, 3)
     )

@@ -23,7 +23,7 @@ WHENS: list[tuple[int, int | None]] = [
 ]
 LANES = (("w1", "w1:0"), ("w1", "w1:1"), ("w\n2", "w\n2:0"))
 LEASES = (1000, 1000, 30_000)
-KEEPS = (0, 1, 3, -1)
+KEEPS = (-1, 3, 2, 1, 0)
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,12 @@ class Work(Pair):
     def time_passes_until_something_is_due(self, offset: int) -> None:
         self.go_to(min(self.model.schedule(self.now)) + offset)
 
+    @precondition(lambda self: self.model.schedule(self.now))
+    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
+    def something_is_due_and_somebody_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
+        self.go_to(min(self.model.schedule(self.now)))
+        self.advance(lane, [], take, lease_ms)
+
     @rule(expire=st.booleans(), promote=st.booleans(), unpark=st.booleans(), every=st.booleans())
     def due(self, expire: bool, promote: bool, unpark: bool, every: bool) -> None:
         expire, promote, unpark = expire or every, promote or every, unpark or every

@@ -81,7 +81,7 @@ class Display:
         print(f"\r{text:<90}" if self._live else text, flush=True)
 
 
-async def watch(queue: Queue, crew: Crew, producing: asyncio.Future[object], display: Display) -> None:
+async def watch(queue: Queue, crew: Crew, producing: asyncio.Future[list[None]], display: Display) -> None:
     """Show progress until everything has run, and kill a worker on the way."""
     killed, end = False, time.monotonic() + GIVE_UP
     while time.monotonic() < end:

@@ -5,6 +5,7 @@ Arguments  kind ('active', 'delayed', 'completed', 'failed'), offset, limit, new
 Reply      ids
 ]]
 --- @include "lib/meta"
+if A.limit == 0 then return {} end
 local stop = A.offset + A.limit - 1
 if A.newest then return redis.call('ZRANGE', K[A.kind], A.offset, stop, 'REV') end
 return redis.call('ZRANGE', K[A.kind], A.offset, stop)

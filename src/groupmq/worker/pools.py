@@ -8,9 +8,10 @@ import pickle
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import SpawnContext
+from queue import SimpleQueue
 from typing import Any
 
 from groupmq.errors import ConfigurationError, FailJob, GroupMQError, RetryJob, said
@@ -30,31 +31,59 @@ class ThreadRunner:
 
     def __init__(self, handler: Callable[[Job], Any], size: int, name: str) -> None:
         self._handler = handler
-        self._size = size
         self._name = name
-        self._pool = self._new_pool()
-
-    def _new_pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._size, thread_name_prefix=self._name)
+        self._idle: list[Hand] = []
 
     async def __call__(self, job: Job) -> Any:
+        hand = self._idle.pop() if self._idle else Hand(self._handler, self._name)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._guarded, job)
+            value = await asyncio.wrap_future(hand.ask(job))
         except asyncio.CancelledError:
-            # The thread goes on; a fresh pool keeps its place from being lost to later jobs.
-            self._pool.shutdown(wait=False)
-            self._pool = self._new_pool()
+            # Ours, or one that the handler raised: the thread may still be at it, so nobody waits for it.
+            hand.dismiss()
             raise
-
-    def _guarded(self, job: Job) -> Any:
-        try:
-            return self._handler(job)
-        except StopIteration as error:
-            # A future cannot carry StopIteration.
-            raise RuntimeError("handler raised StopIteration") from error
+        except BaseException:
+            self._idle.append(hand)
+            raise
+        self._idle.append(hand)
+        return value
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for hand in self._idle:
+            hand.dismiss()
+        self._idle.clear()
+
+
+class Hand(threading.Thread):
+    """One thread that runs jobs as it is asked to. A daemon: a handler that hangs must not keep the process alive."""
+
+    def __init__(self, handler: Callable[[Job], Any], name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._handler = handler
+        self._tasks: SimpleQueue[tuple[Job, Future[Any]] | None] = SimpleQueue()
+        self.start()
+
+    def ask(self, job: Job) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # from now on it cannot be cancelled: the thread will answer
+        self._tasks.put((job, future))
+        return future
+
+    def dismiss(self) -> None:
+        """Let it end after what it does now."""
+        self._tasks.put(None)
+
+    def run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            job, future = task
+            try:
+                future.set_result(self._handler(job))
+            except StopIteration as error:
+                # A future cannot carry StopIteration.
+                future.set_exception(RuntimeError(f"handler raised StopIteration: {said(error)}"))
+            except BaseException as error:
+                future.set_exception(error)
+            del task, job, future
 
 
 class ProcessRunner:

@@ -75,6 +75,7 @@ function due.expire(policy)
       stalled[n + 1], stalled[n + 2], stalled[n + 3] = id, l.gid, final and 1 or 0
     elseif l then
       finish.end_run(id, l)
+      retention.forget(id) -- deleted behind our back: nothing of it may stay
     else
       lease.revoke(id)
     end

@@ -43,6 +43,16 @@ local function adopt(g)
   group.reread(g)
 end
 
+-- A job that finished is not run again for having lost its entry.
+local function put_somewhere(g, job)
+  local s = state.load({ job.id })[1]
+  if s and s[FINISHED] > 0 then
+    W.zadd(K[s[REASON] == '' and 'completed' or 'failed'], W.whole(s[FINISHED] * 1000), job.id)
+  else
+    group.put(g, record.member(job.id, job.rec))
+  end
+end
+
 -- A job is in exactly one place, and the place knows it.
 function mend.jobs(ids)
   local found = find.jobs(ids)
@@ -82,7 +92,7 @@ function mend.jobs(ids)
         group.drop(g, member)
         report('job in two places', job.id)
       elseif not waits and not elsewhere then
-        group.put(g, member)
+        put_somewhere(g, job)
         report('job in no place', job.id)
       end
     end

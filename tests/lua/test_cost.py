@@ -1,0 +1,118 @@
+"""What a call costs the server, counted in commands: constant, however long the backlog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groupmq import commands
+from groupmq.drafts import draft
+from tests.lua.engine import LEASE, SECOND, T0, Engine
+
+
+def cost(engine: Engine, action: Callable[[], Any]) -> int:
+    """Commands the server ran for an action, the script call itself included."""
+    engine.client.config_resetstat()
+    action()
+    stats = engine.client.info("commandstats")
+    return sum(
+        stat["calls"] for name, stat in stats.items() if name not in ("cmdstat_config|resetstat", "cmdstat_info")
+    )
+
+
+def fill(engine: Engine, n: int, groups: int) -> None:
+    for at in range(0, n, 1000):
+        drafts = [
+            draft(engine.options, None, group_id=f"g{i % groups}", job_id=f"j{i}") for i in range(at, min(at + 1000, n))
+        ]
+        engine.call(commands.add(drafts, T0))
+
+
+def costs(engine: Engine) -> dict[str, int]:
+    """The cost of each common call, in a queue that is left as full as it was."""
+    _costs(engine)  # loads the scripts
+    return _costs(engine)
+
+
+def _costs(engine: Engine) -> dict[str, int]:
+    engine.remove("x", "z")
+    found: dict[str, int] = {}
+    jobs: list[commands.Taken] = []
+
+    def completed() -> commands.Outcome:
+        job = jobs.pop()
+        return commands.completed(job.id, job.token, b"1")
+
+    def beat() -> None:
+        engine.call(commands.beat("w", "info", LEASE, [(jobs[0].id, jobs[0].token)], engine.now))
+
+    found["add"] = cost(engine, lambda: engine.add("x", group="g0"))
+    found["add delayed"] = cost(engine, lambda: engine.add("z", group="g0", delay=60))
+    found["take"] = cost(engine, lambda: jobs.extend(engine.take(1)))
+    found["heartbeat"] = cost(engine, beat)
+    found["release"] = cost(engine, lambda: engine.release(jobs.pop()))
+    jobs += engine.take(1)
+    found["complete and take"] = cost(engine, lambda: jobs.extend(engine.advance(completed(), take=1).jobs))
+    found["retry"] = cost(engine, lambda: engine.retry_run(jobs.pop(), 0))
+    found["counts"] = cost(engine, lambda: engine.call(commands.counts()))
+    found["get"] = cost(engine, lambda: engine.view("x"))
+    found["remove"] = cost(engine, lambda: engine.remove("x"))
+    return found
+
+
+@pytest.mark.parametrize("groups", [1, 10])
+def test_a_call_costs_the_same_with_ten_and_with_ten_thousand_waiting_jobs(engine: Engine, groups: int) -> None:
+    fill(engine, 20, groups)
+    few = costs(engine)
+    fill(engine, 10_000, groups)
+    many = costs(engine)
+    assert many == few
+    assert max(many.values()) < 40
+
+
+def test_a_call_costs_the_same_with_ten_and_with_five_thousand_groups(engine: Engine) -> None:
+    fill(engine, 20, 10)
+    few = costs(engine)
+    fill(engine, 5000, 5000)
+    assert costs(engine) == few
+
+
+def test_a_batch_costs_a_few_commands_a_job_and_less_than_one_by_one(engine: Engine) -> None:
+    fill(engine, 1000, 1000)
+    engine.take(1)
+    one = cost(engine, lambda: engine.take(1))
+    hundred = cost(engine, lambda: engine.take(100))
+    assert hundred <= one + 2 * 100
+
+
+def test_adding_a_batch_to_one_group_costs_no_more_than_adding_one(engine: Engine) -> None:
+    engine.add("first")
+    one = cost(engine, lambda: engine.add("a"))
+    many = cost(engine, lambda: engine.add(*(f"j{i}" for i in range(500))))
+    assert many <= one + 2
+
+
+def test_completing_a_batch_of_ungrouped_jobs_costs_no_more_than_completing_one(engine: Engine) -> None:
+    engine.add(*(f"j{i}" for i in range(600)), group=None)
+    engine.complete(engine.take_one())
+    one = cost(engine, lambda: engine.complete(*engine.take(1)))
+    many = cost(engine, lambda: engine.complete(*engine.take(500)))
+    assert many <= one + 6
+
+
+def test_an_idle_reservation_is_cheap(engine: Engine) -> None:
+    fill(engine, 1000, 1)
+    engine.take_one()
+    engine.take()
+    assert cost(engine, lambda: engine.take(10)) < 15
+
+
+def test_what_is_not_due_costs_nothing(engine: Engine) -> None:
+    engine.take()
+    few = cost(engine, lambda: engine.take())
+    for at in range(0, 3000, 1000):
+        engine.call(commands.add([draft(engine.options, None, job_id=f"d{at + i}", delay=60) for i in range(1000)], T0))
+    engine.pass_time(SECOND)
+    assert cost(engine, lambda: engine.take()) <= few + 1

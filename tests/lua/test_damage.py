@@ -1,0 +1,186 @@
+"""What the scripts do when a record is missing or a key is of the wrong kind: go on, or leave everything as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groupmq import commands, record
+from groupmq.drafts import Draft, draft
+from groupmq.errors import ScriptError
+from tests.lua.conftest import MakeEngine
+from tests.lua.engine import LEASE, SECOND, Engine
+
+
+def lose(engine: Engine, *job_ids: str) -> None:
+    engine.client.hdel(engine.key("jobs"), *job_ids)
+
+
+def test_a_job_whose_record_is_missing_is_skipped_and_counted(engine: Engine) -> None:
+    engine.add("a", "b", "c")
+    lose(engine, "a")
+    assert engine.take(1) == []
+    assert engine.woken()
+    assert engine.run_all() == ["b", "c"]
+    assert engine.counter("lost") == 1
+    assert engine.counts()["waiting"] == 0
+
+
+def test_any_number_of_missing_records_does_not_stop_a_group(engine: Engine) -> None:
+    ids = [f"j{i}" for i in range(50)]
+    engine.add(*ids)
+    lose(engine, *ids[:25], *ids[30:40])
+    started = [job_id for _ in range(60) for job_id in engine.run_all(5)]
+    assert started == [*ids[25:30], *ids[40:]]
+    assert engine.counter("lost") == 35
+
+
+def test_a_missing_record_takes_nothing_from_other_groups(make_engine: MakeEngine) -> None:
+    engine = make_engine(group_concurrency=3)
+    engine.add("a1", "a2", "a3", group="a")
+    engine.add("b1", group="b")
+    engine.add("u1", "u2", group=None)
+    lose(engine, "a2", "u1")
+    assert [job.id for job in engine.take(10)] == ["a1", "a3", "b1", "u2"]
+    assert engine.counter("lost") == 2
+
+
+def test_a_missing_record_of_a_delayed_job_is_dropped_when_due(engine: Engine) -> None:
+    engine.add("a", "b", delay=1)
+    lose(engine, "a")
+    engine.pass_time(SECOND)
+    assert engine.run_all() == ["b"]
+    assert engine.client.zcard(engine.key("delayed")) == 0
+    engine.run(engine.operations.repair())  # whose group it was, nobody knows any more
+
+
+@pytest.mark.parametrize("outcome", ["retry", "release", "stall"])
+def test_a_running_job_whose_record_is_missing_frees_its_group(engine: Engine, outcome: str) -> None:
+    engine.add("a", "b")
+    taken = engine.take_one()
+    lose(engine, "a")
+    if outcome == "retry":
+        assert engine.retry_run(taken, SECOND) == [1]
+    elif outcome == "release":
+        assert engine.release(taken) == [1]
+    else:
+        engine.pass_time(LEASE)
+    assert engine.run_all() == ["b"]
+    assert engine.violations() == []
+
+
+def test_a_completion_of_a_missing_record_is_mended_by_a_repair(engine: Engine) -> None:
+    engine.add("a", "b")
+    taken = engine.take_one()
+    lose(engine, "a")
+    engine.complete(taken, result=b"1")  # reads no record: this is the common case, and must cost little
+    assert engine.run_all() == ["b"]
+    engine.run(engine.operations.repair())
+    assert engine.counts() == {"active": 0, "waiting": 0, "delayed": 0, "completed": 1, "failed": 0, "groups": 0}
+
+
+@pytest.mark.parametrize("outcome", ["fail", "stall"])
+@pytest.mark.parametrize("attempts", [0, 1])
+def test_the_end_of_a_run_of_a_missing_record_leaves_no_ghost(engine: Engine, outcome: str, attempts: int) -> None:
+    engine.add("a", "b")
+    for _ in range(attempts):
+        engine.retry_run(engine.take_one(), 0)
+    taken = engine.take_one()
+    lose(engine, "a")
+    if outcome == "fail":
+        engine.fail_run(taken)
+    else:
+        engine.stall()
+    assert engine.run_all() == ["b"]
+    assert engine.violations() == []
+    assert min(engine.counts().values()) == 0
+
+
+Action = Callable[[Engine], Any]
+
+
+def shared(engine: Engine) -> dict[str, Any]:
+    taken: dict[str, Any] = engine.__dict__.setdefault("taken", {})
+    return taken
+
+
+def build(engine: Engine) -> None:
+    """Groups first, bad and last; in each one job runs, one waits, one is delayed and one has failed."""
+    engine.limit("none", 2)
+    for group in ("first", "bad", "last"):
+        engine.add(f"{group}-failed", group=group)
+        engine.fail_run(engine.take_one())
+        engine.add(f"{group}-runs", f"{group}-waits", group=group)
+        shared(engine)[group] = engine.take_one()
+        engine.add(f"{group}-due", group=group, delay=1)
+        engine.add(f"{group}-later", group=group, delay=600)
+    engine.add("idle", group="idle")
+
+
+def spoil(engine: Engine) -> None:
+    engine.client.delete(engine.keys.group("bad"))
+    engine.client.set(engine.keys.group("bad"), "not a zset")
+
+
+def new_job(engine: Engine, group: str) -> Draft:
+    return draft(engine.options, 1, group_id=group, job_id=f"{group}-new")
+
+
+GROUPS = ("first", "bad", "last")
+ACTIONS: dict[str, Action] = {
+    "add to a busy group": lambda e: e.call(
+        commands.add([new_job(e, group) for group in (*GROUPS, "brand new")], e.now)
+    ),
+    "complete and take": lambda e: e.advance(
+        *(commands.completed(shared(e)[g].id, shared(e)[g].token, b"1") for g in GROUPS), take=5
+    ),
+    "retry": lambda e: e.advance(
+        *(commands.retried(shared(e)[g].id, shared(e)[g].token, 5000, False, "x", "") for g in GROUPS)
+    ),
+    "give back and take": lambda e: e.advance(
+        *(commands.released(shared(e)[g].id, shared(e)[g].token) for g in GROUPS), take=5
+    ),
+    "fail and take": lambda e: e.advance(
+        *(commands.failed(shared(e)[g].id, shared(e)[g].token, "x", "") for g in GROUPS), take=5
+    ),
+    "promote what is due": lambda e: e.stall(SECOND),
+    "take expired leases back": lambda e: e.stall(),
+    "remove waiting jobs": lambda e: e.remove(*(f"{g}-waits" for g in GROUPS)),
+    "retry a failed job": lambda e: e.retry("bad-failed"),
+    "promote a job": lambda e: e.promote("bad-later"),
+    "delay a waiting job": lambda e: e.change_delay("bad-waits", 5000),
+    "fail a waiting job": lambda e: e.fail("bad-waits"),
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_wrong_type_in_the_middle_of_a_call_leaves_everything_as_it_was(make_engine: MakeEngine, action: str) -> None:
+    engine = make_engine()
+    build(engine)
+    spoil(engine)
+    before = engine.digest()
+    with pytest.raises(ScriptError, match=r"WRONGTYPE.*\.lua:\d+"):
+        ACTIONS[action](engine)
+    assert engine.digest() == before
+    engine.client.flushall()  # what was spoiled is not checked
+
+
+def test_a_new_group_whose_key_is_of_a_wrong_type_is_refused_whole(engine: Engine) -> None:
+    engine.add("a", group="first")
+    engine.client.set(engine.keys.group("bad"), "not a zset")
+    before = engine.digest()
+    with pytest.raises(ScriptError, match="WRONGTYPE"):
+        engine.call(commands.add([new_job(engine, group) for group in GROUPS], engine.now))
+    assert engine.digest() == before
+    engine.client.delete(engine.keys.group("bad"))
+
+
+def test_an_error_of_a_script_names_the_lua_file_and_line(engine: Engine) -> None:
+    engine.add("a")
+    engine.client.set(engine.key("delayed"), "not a zset")
+    with pytest.raises(ScriptError, match=r"^add: WRONGTYPE .*(lib/\w+|add)\.lua:\d+"):
+        engine.add("b")
+    engine.client.delete(engine.key("delayed"))
+    assert record.unpack(engine.view("a").record).group_id == "g"

@@ -1,0 +1,43 @@
+"""The state machine has teeth: it catches every defect of the list, in far fewer steps than it runs in CI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from groupmq import scripts
+from tests.model.machine import QueueMachine
+from tests.model.mutants import MUTANTS, Mutant, loader
+from tests.support.servers import Server
+
+
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[redis.Redis]:
+    """One kind of server is enough: the defects are in the scripts."""
+    server = Server.start("valkey")
+    client = redis.Redis.from_url(server.unix_url)
+    yield client
+    client.close()
+    server.stop()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.defect.replace(" ", "-") for mutant in MUTANTS])
+def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts, "load", loader(mutant))
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(
+            lambda: QueueMachine(one_server),
+            settings=settings(
+                max_examples=150,
+                stateful_step_count=40,
+                derandomize=True,
+                deadline=None,
+                phases=[Phase.generate],
+                report_multiple_bugs=False,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
