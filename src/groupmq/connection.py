@@ -43,7 +43,7 @@ def resolve_url(url: str | None) -> str:
     chosen = url or os.environ.get("GROUPMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     scheme, found, rest = chosen.partition("://")
     if not found:
-        raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES})", chosen)
+        raise _no_address(chosen)
     if scheme in ("redis+cluster", "redis+sentinel"):
         raise ConfigurationError(f"redis: {scheme}:// is not supported by this release yet")
     if scheme == "embedded":
@@ -52,8 +52,15 @@ def resolve_url(url: str | None) -> str:
         return embedded.ensure(chosen)
     scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
     if scheme not in ("redis", "rediss", "unix"):
-        raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES})", chosen)
+        raise _no_address(chosen)
     return f"{scheme}://{rest}"
+
+
+def _no_address(url: str) -> ConfigurationError:
+    """What is wrong with a URL, in words that hold no password however it is spelled."""
+    scheme, found, rest = url.rpartition("://")
+    shown = f"{scheme}{found}{rest.rpartition('@')[2]}"
+    return ConfigurationError.expected("redis", f"a URL ({_SCHEMES}; odd characters percent-encoded)", shown)
 
 
 def masked(url: str) -> str:
@@ -72,7 +79,11 @@ class Endpoint:
         self._url: str | None = None
         if source is None or isinstance(source, str):
             self._url = resolve_url(source)
-            self.where = masked(self._url)
+            try:
+                self.where = masked(self._url)
+                redis.ConnectionPool.from_url(self._url)
+            except ValueError:
+                raise _no_address(self._url) from None
         elif hasattr(source, "execute_command") and hasattr(source, "connection_pool"):
             self.client = source
             self.where = _where(source)
@@ -88,20 +99,29 @@ class Endpoint:
             wanted = "redis.asyncio.Redis" if asynchronous else "redis.Redis"
             raise ConfigurationError.expected("redis", f"a URL or a {wanted} client", self.client)
 
-    def asynchronous(self, timeout: float = _CALL_TIMEOUT) -> Any:
-        """A new asynchronous client of our own, with redis-py's blind resending off."""
+    def asynchronous(self, timeout: float | None = None) -> Any:
+        """A new asynchronous client of our own, with redis-py's blind resending off.
+
+        Without a `timeout` reads end after the one in the URL, or ours; a given one stands, whatever the URL says.
+        """
         ours = self._ours(timeout) | {"retry": AsyncRetry(NoBackoff(), 0)}
         if self._url is not None:
-            return redis.asyncio.Redis.from_url(self._url, **ours)
+            client = redis.asyncio.Redis.from_url(self._url, **ours)
+            if timeout is not None:
+                client.connection_pool.connection_kwargs["socket_timeout"] = timeout
+            return client
         pool = self.client.connection_pool
         own = type(pool)(connection_class=pool.connection_class, **self._described(), **ours)
         return type(self.client)(connection_pool=own)
 
-    def blocking(self, timeout: float = _CALL_TIMEOUT) -> redis.Redis:
-        """A new blocking client of our own."""
+    def blocking(self, timeout: float | None = None) -> redis.Redis:
+        """A new blocking client of our own; `timeout` as above."""
         ours = self._ours(timeout) | {"retry": Retry(NoBackoff(), 0)}
         if self._url is not None:
-            return redis.Redis.from_url(self._url, **ours)
+            client = redis.Redis.from_url(self._url, **ours)
+            if timeout is not None:
+                client.connection_pool.connection_kwargs["socket_timeout"] = timeout
+            return client
         kinds: dict[str, Any] = {
             "SSLConnection": redis.SSLConnection,
             "UnixDomainSocketConnection": redis.UnixDomainSocketConnection,
@@ -110,8 +130,9 @@ class Endpoint:
         pool = redis.ConnectionPool(connection_class=kind, **self._described(), **ours)
         return redis.Redis(connection_pool=pool)
 
-    def _ours(self, timeout: float) -> dict[str, Any]:
+    def _ours(self, given: float | None) -> dict[str, Any]:
         """What every connection of ours gets, whoever described the server."""
+        timeout = _CALL_TIMEOUT if given is None else given
         ours: dict[str, Any] = {"socket_timeout": timeout, "health_check_interval": 0}
         if not self.where.startswith("unix://"):
             ours |= {"socket_connect_timeout": min(timeout, _CONNECT_TIMEOUT), "socket_keepalive": True}
@@ -213,13 +234,13 @@ class BlockingConnection:
     """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
 
     def __init__(
-        self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float = _CALL_TIMEOUT
+        self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float | None = None
     ) -> None:
         self.dialogue = Dialogue(options, endpoint.where)
         self._own = own or endpoint.client is None
         if not self._own:
             endpoint.require(asynchronous=False)
-        self._client: Any = endpoint.blocking(min(timeout, _CALL_TIMEOUT)) if self._own else endpoint.client
+        self._client: Any = endpoint.blocking(timeout) if self._own else endpoint.client
 
     def call(self, call: Call[T], patience: float = PATIENCE) -> T:
         return self.drive(self.dialogue.ask(call, patience))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+_PRIVATE = "--- @private"
 _INCLUDE = re.compile(r'^--- @include "([\w/]+)"\s*$')
 _SERVER_LINE = re.compile(r"user_script:(\d+)")
 
@@ -70,10 +71,15 @@ def _expand(
         return
     done.add(name)
     source = (resources.files("groupmq") / "lua" / f"{name}.lua").read_text("utf-8")
-    for number, line in enumerate(source.splitlines(), start=1):
+    written = source.splitlines()
+    for number, line in enumerate(written, start=1):
         include = _INCLUDE.match(line)
         if include:
             _expand(include[1], lines, origins, done, (*above, name))
-        else:
-            lines.append(line)
-            origins.append((f"{name}.lua", number))
+            continue
+        # What follows is a block of its own, to the end of the file: no other file sees its locals.
+        lines.append("do" if line == _PRIVATE else line)
+        origins.append((f"{name}.lua", number))
+    if _PRIVATE in written:
+        lines.append("end")
+        origins.append((f"{name}.lua", len(written)))

@@ -2,106 +2,122 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from groupmq import commands, record
 from groupmq.commands import FRESH
 from tests.model import strategies as draws
+from tests.model.model import State
 from tests.model.pair import at, same
 from tests.model.work import Work
 
-Finished = Literal["completed", "failed"]
-STATES = ("waiting", "delayed", "active", "completed", "failed")
-WHICH = st.integers(0, len(draws.JOB_IDS))
+CHANGES_OF_A_JOB = ("remove", "remove_some", "promote", "change_delay", "fail", "retry", "retry", "update_data")
+CHANGES_OF_THE_QUEUE = ("pause_queue", "pause_group", "limit_group", "clean")
+LOOKS = ("at_everything", "for_damage", "after_a_flush")
 
 
 class QueueMachine(Work):
-    def pick(self, which: int, state: str = "") -> str:
-        """One of the jobs, in that state if there are some; 0 = one that does not exist."""
-        jobs = sorted(job.id for job in self.model.jobs.values() if state in ("", job.state))
-        jobs = jobs or sorted(self.model.jobs)
-        return jobs[which % len(jobs)] if which and jobs else "never added"
+    """Operators share few rules with many words, so that most steps are work."""
 
     # One job
 
-    @rule(which=st.lists(WHICH, min_size=1, max_size=3), only=st.sampled_from((None, None, *STATES)))
-    def remove(self, which: list[int], only: str | None) -> None:
-        ids = [self.pick(one) for one in which]
-        states = None if only is None else [only]
+    @precondition(lambda self: self.model.jobs)
+    @rule(what=st.sampled_from(CHANGES_OF_A_JOB), which=st.integers(0, 12), detail=st.integers(0, 4))
+    def an_operator_changes_a_job(self, what: str, which: int, detail: int) -> None:
+        getattr(self, what)(which, detail)
+
+    def pick(self, which: int, *states: State) -> str:
+        """One of the jobs, in one of these states if there are some; 0 = one that does not exist."""
+        jobs = [job.id for state in states for job in self.model.in_state(state)] or list(self.model.jobs)
+        return sorted(jobs)[which % len(jobs)] if which else "never added"
+
+    def remove(self, which: int, detail: int) -> None:
+        states = None if detail else [draws.STATES[which % len(draws.STATES)]]
+        self.remove_all([self.pick(which, draws.STATES[detail])], states)
+
+    def remove_some(self, which: int, detail: int) -> None:
+        self.remove_all([self.pick(which), self.pick(detail), self.pick(which + 1)], None)
+
+    def remove_all(self, ids: list[str], states: list[State] | None) -> None:
         same(self.call(commands.remove(ids, states, self.now)), self.model.remove(ids, states))
 
-    @rule(which=WHICH, delay=st.sampled_from(draws.DELAYS), only_delayed=st.booleans())
-    def promote_or_change_delay(self, which: int, delay: int, only_delayed: bool) -> None:
-        delay = 0 if only_delayed else delay
-        job_id = self.pick(which)
+    def promote(self, which: int, detail: int) -> None:
+        self.reschedule(self.pick(which, "delayed", "waiting"), 0, only_delayed=True)
+
+    def change_delay(self, which: int, detail: int) -> None:
+        job_id = self.pick(which) if detail == 0 else self.pick(which, "delayed", "waiting")
+        self.reschedule(job_id, draws.DELAYS[detail], only_delayed=False)
+
+    def reschedule(self, job_id: str, delay: int, *, only_delayed: bool) -> None:
         answer = self.call(commands.reschedule(job_id, delay, only_delayed=only_delayed, now=self.now))
         same(answer, self.model.reschedule(job_id, delay, self.now, only_delayed=only_delayed))
 
-    @rule(which=WHICH)
-    def fail(self, which: int) -> None:
-        job_id = self.pick(which)
+    def fail(self, which: int, detail: int) -> None:
+        job_id = self.pick(which, draws.STATES[detail])
         answer = self.call(commands.fail(job_id, "by hand", self.model.policy.keep, self.now))
         same(answer, self.model.fail(job_id, "by hand", self.now))
 
-    @precondition(lambda self: self.model.in_state("failed"))
-    @rule(which=WHICH, mostly=st.sampled_from(("", "failed", "failed")))
-    def retry(self, which: int, mostly: str) -> None:
-        job_id = self.pick(which, mostly)
+    def retry(self, which: int, detail: int) -> None:
+        job_id = self.pick(which, "failed") if detail else self.pick(which)
         same(self.call(commands.retry(job_id, self.now)), self.model.retry(job_id))
 
-    @precondition(lambda self: self.model.jobs)
-    @rule(which=WHICH, data=st.sampled_from((*draws.DATA, b"new")))
-    def update_data(self, which: int, data: bytes) -> None:
-        job_id = self.pick(which)
+    def update_data(self, which: int, detail: int) -> None:
+        job_id, data = self.pick(which), (*draws.DATA, b"new", b"{}")[detail]
         same(self.call(commands.update(job_id, data)), self.model.update(job_id, data))
 
     # The queue and its groups
 
-    @rule(paused=st.booleans())
-    def pause_or_resume_the_queue(self, paused: bool) -> None:
+    @rule(what=st.sampled_from(CHANGES_OF_THE_QUEUE), which=st.integers(0, 4), detail=st.integers(0, 4))
+    def an_operator_changes_the_queue(self, what: str, which: int, detail: int) -> None:
+        getattr(self, what)(which, detail)
+
+    def pause_queue(self, which: int, detail: int) -> None:
+        """Not for long: a paused queue does little."""
+        paused = not self.model.paused
         same(self.call(commands.switch(paused=paused, now=self.now)), self.model.switch_queue(paused))
 
-    @rule(
-        group=st.integers(0, 2),
-        paused=st.sampled_from((None, True, False)),
-        limit=st.sampled_from((None, 0, 1, 2, 3)),
-    )
-    def change_a_group(self, group: int, paused: bool | None, limit: int | None) -> None:
-        name = self.groups[group]
-        answer = self.call(commands.switch(group_id=name, paused=paused, limit=limit, now=self.now))
-        same(answer, self.model.switch_group(name, paused, limit))
+    def pause_group(self, which: int, detail: int) -> None:
+        self.change_group(which, detail % 2 == 0, None)
+
+    def limit_group(self, which: int, detail: int) -> None:
+        self.change_group(which, None, detail)
+
+    def change_group(self, which: int, paused: bool | None, limit: int | None) -> None:
+        group = self.groups[which % len(self.groups)]
+        answer = self.call(commands.switch(group_id=group, paused=paused, limit=limit, now=self.now))
+        same(answer, self.model.switch_group(group, paused, limit))
+
+    def clean(self, which: int, detail: int) -> None:
+        age, limit = (0, 0, 0, 1, 1000)[which], 1 + detail // 2
+        for kind in draws.FINISHED:
+            answer = self.call(commands.clean(kind, age, limit, self.now))
+            same(answer, self.model.clean(kind, age, limit, self.now))
 
     @precondition(lambda self: self.model.in_state("completed") or self.model.in_state("failed"))
-    @rule(
-        kind=st.sampled_from(("completed", "failed")), age=st.sampled_from((0, 0, 1, 1000)), limit=st.integers(1, 3)
-    )
-    def clean(self, kind: Finished, age: int, limit: int) -> None:
-        answer = self.call(commands.clean(kind, age, limit, self.now))
-        same(answer, self.model.clean(kind, age, limit, self.now))
-
-    @rule(completed=st.sampled_from(draws.KEEPS), failed=st.sampled_from(draws.KEEPS))
-    def change_retention(self, completed: int, failed: int) -> None:
+    @rule(completed=st.sampled_from((0, *draws.KEEPS)), failed=st.sampled_from(draws.KEEPS))
+    def another_worker_keeps_other_numbers(self, completed: int, failed: int) -> None:
         self.model.policy = self.model.policy._replace(keep={"completed": completed, "failed": failed})
 
-    # The server, and looking at it
+    # Looking
 
-    @rule(flush=st.booleans())
-    def repair_finds_nothing(self, flush: bool) -> None:
-        """Also after the server has forgotten every script."""
-        if flush:
-            self.client.script_flush()
+    @rule(what=st.sampled_from(LOOKS))
+    def somebody_looks(self, what: str) -> None:
+        getattr(self, what)()
+
+    def for_damage(self) -> None:
         report = self.carry(self.operations.repair(), lambda call: at(call, self.latest))
         assert report.clean, report.mended
 
-    @rule()
-    def what_is_read_is_what_is_stored(self) -> None:
+    def after_a_flush(self) -> None:
+        self.client.script_flush()
+        self.at_everything()
+
+    def at_everything(self) -> None:
         model = self.model
-        counts = self.call(commands.counts())
         sizes = [len(model.in_state(state)) for state in ("active", "waiting", "delayed", "completed", "failed")]
-        same(counts[:7], [*sizes, len(model.live_groups() - {""}), int(model.paused)])
+        expected = [*sizes, len(model.live_groups() - {""}), int(model.paused)]
+        same(self.call(commands.counts())[:7], expected)
         ids = sorted(model.jobs)
         for job_id, view in zip(ids, self.call(commands.get(ids, self.now)), strict=True):
             job = model.jobs[job_id]

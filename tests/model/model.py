@@ -16,6 +16,7 @@ from groupmq.drafts import Draft
 from groupmq.record import Record
 
 State = Literal["waiting", "delayed", "active", "completed", "failed"]
+Finished = Literal["completed", "failed"]
 Taken = tuple[str, int, StoredState, Record]
 UNGROUPED = ""
 
@@ -118,7 +119,7 @@ class Model:
         """In start order."""
         return sorted(self.in_state("waiting", group), key=lambda job: job.place)
 
-    def finished(self, kind: Literal["completed", "failed"]) -> list[Job]:
+    def finished(self, kind: Finished) -> list[Job]:
         """The oldest first."""
         return sorted((j for j in self.in_state(kind) if j.stamp), key=lambda job: job.stamp)
 
@@ -327,7 +328,7 @@ class Model:
 
     def _retain(self, keep: dict[str, int], now: int) -> None:
         """What just ended joins the kept ones, and the oldest beyond the bound are forgotten."""
-        kinds: tuple[Literal["completed", "failed"], ...] = ("completed", "failed")
+        kinds: tuple[Finished, ...] = ("completed", "failed")
         for kind in kinds:
             new = self._ended[kind]
             every = [*self.finished(kind), *new]
@@ -400,7 +401,7 @@ class Model:
             self.conf[group] = after
         return before != after
 
-    def clean(self, kind: Literal["completed", "failed"], age: int, limit: int, now: int) -> int:
+    def clean(self, kind: Finished, age: int, limit: int, now: int) -> int:
         """Forget what finished at least `age` ago, on the clock that stamped it."""
         latest = max(now * 1000, self.stamp) - age * 1000
         old = [job for job in self.finished(kind) if job.stamp <= latest][:limit]

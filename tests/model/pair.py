@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import redis
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
+from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from groupmq.commands import Call, Policy
 from groupmq.connection import BlockingConnection, Endpoint
@@ -31,22 +30,13 @@ class Pair(RuleBasedStateMachine):
         self.client.flushall()
         self.now = self.latest = draws.START
 
-    @initialize(
-        groups=st.lists(st.sampled_from(draws.GROUPS), min_size=3, max_size=3, unique=True),
-        concurrency=st.sampled_from((1, 1, 2)),
-        keep=st.tuples(st.sampled_from(draws.KEEPS), st.sampled_from(draws.KEEPS)),
-        max_attempts=st.sampled_from((1, 2, 3)),
-        max_stalled=st.sampled_from((-1, 0, 1)),
-    )
-    def open(
-        self, groups: list[str], concurrency: int, keep: tuple[int, int], max_attempts: int, max_stalled: int
-    ) -> None:
-        self.groups = tuple(groups)
-        options = QueueOptions(QUEUE, group_concurrency=concurrency)
+    def open(self, setup: draws.Setup) -> None:
+        self.groups = setup.groups
+        options = QueueOptions(QUEUE, group_concurrency=setup.concurrency)
         self.connection = BlockingConnection(Endpoint(self.client), options)
         self.operations: Operations[Any] = Operations(options, lambda *_: None)
-        policy = Policy(max_attempts, max_stalled, {"completed": keep[0], "failed": keep[1]})
-        self.model = Model(concurrency, policy)
+        keep = {"completed": setup.keep_completed, "failed": setup.keep_failed}
+        self.model = Model(setup.concurrency, Policy(setup.max_attempts, setup.max_stalled, keep))
         self.connection.drive(self.connection.dialogue.open())
         self.look()
 

@@ -9,10 +9,12 @@ from hypothesis.strategies import SearchStrategy
 
 from groupmq import record
 from groupmq.drafts import Draft
+from tests.model.model import Finished, State
 
 START = 1_700_000_000_000
 GROUPS = ("x:active", "{}", "a|||b", "new\nline", "nul\0", "\U0001f984", " ", "g:", "*[a-z]?%d", "1", "delayed")
 JOB_IDS = ("1", "0:1", "{j}", "a b", "j\r\n$-1", "nul\0", "\u00fc\U0001f600", "wake", "h*", "1e3", "jobs", "x" * 300)
+IDS = (*JOB_IDS, *(f"job-{n}" for n in range(20)))
 ORDERS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**53, 2**53 + 1, 2**53 + 2, START, START + 1, 2**63 - 1)
 DATA = (b"{}", b"", b"\xff\x00\r\n")
 DELAYS = (0, 1, 50, 999, 5000)
@@ -23,7 +25,21 @@ WHENS: list[tuple[int, int | None]] = [
 ]
 LANES = (("w1", "w1:0"), ("w1", "w1:1"), ("w\n2", "w\n2:0"))
 LEASES = (1000, 1000, 30_000)
+STATES: tuple[State, ...] = ("waiting", "delayed", "active", "completed", "failed")
+FINISHED: tuple[Finished, ...] = ("completed", "failed")
 KEEPS = (-1, 3, 2, 1, 0)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How the queue of one example is set up."""
+
+    groups: tuple[str, ...]
+    concurrency: int
+    keep_completed: int
+    keep_failed: int
+    max_attempts: int
+    max_stalled: int
 
 
 @dataclass(frozen=True)
@@ -71,10 +87,22 @@ class Wish:
     """`own`, or one that must be refused: `old`, `next`, `unknown`."""
 
 
+def setups() -> SearchStrategy[Setup]:
+    return st.builds(
+        Setup,
+        st.lists(st.sampled_from(GROUPS), min_size=3, max_size=3, unique=True).map(tuple),
+        st.sampled_from((1, 1, 2)),
+        st.sampled_from(KEEPS),
+        st.sampled_from(KEEPS),
+        st.sampled_from((1, 2, 3)),
+        st.sampled_from((-1, 0, 1)),
+    )
+
+
 def items() -> SearchStrategy[Item]:
     return st.builds(
         Item,
-        st.sampled_from(JOB_IDS),
+        st.sampled_from(IDS),
         st.sampled_from((0, 0, 0, 1, 1, 2, -1)),
         st.sampled_from((0, 0, 0, 0, 1, 1023)),
         st.sampled_from((None,) * 8 + ORDERS),
@@ -92,13 +120,12 @@ def wishes(tokens: tuple[str, ...] = ("own", "own", "own", "old", "next", "unkno
     return st.builds(
         Wish,
         st.integers(0, 7),
-        st.sampled_from(("complete", "complete", "retry", "retry", "yield", "fail", "release")),
+        st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release")),
         st.sampled_from((None, b"", b"\x80result")),
-        st.sampled_from((0, 1, 500)),
+        st.sampled_from((500, 0, 1, 500)),
         st.sampled_from(tokens),
     )
 
 
 def moves() -> SearchStrategy[int]:
-    """Milliseconds the clock goes."""
-    return st.sampled_from((1, 1, 49, 500, 999, 1000, 1001, 30_000, -1, -30))
+    return st.sampled_from((1, 0, -1, 49, 500, 999, 1000, 1001, 30_000))

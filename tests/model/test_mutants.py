@@ -32,7 +32,7 @@ def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: 
         run_state_machine_as_test(
             lambda: QueueMachine(one_server),
             settings=settings(
-                max_examples=150,
+                max_examples=250,
                 stateful_step_count=40,
                 derandomize=True,
                 deadline=None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from groupmq import commands, record
 from groupmq.commands import Call
@@ -27,6 +27,11 @@ class Work(Pair):
         self.tokens: list[tuple[str, int]] = []
 
     # Adding
+
+    @initialize(setup=draws.setups(), items=st.lists(draws.items(), min_size=3, max_size=8))
+    def begin(self, setup: draws.Setup, items: list[draws.Item]) -> None:
+        self.open(setup)
+        self.add(items)
 
     @rule(item=draws.items())
     def add_one(self, item: draws.Item) -> None:
@@ -49,6 +54,7 @@ class Work(Pair):
 
     # Working
 
+    @precondition(lambda self: self.model.in_state("waiting"))
     @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
     def an_idle_worker_takes_the_marker_and_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
         self.client.zpopmin(self.connection.dialogue.keys.wake)
@@ -63,8 +69,18 @@ class Work(Pair):
         self.carry_out(request)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(lane=LANE, wishes=st.lists(draws.own_wishes(), min_size=1, max_size=3), take=st.integers(0, 4), lease_ms=LEASE)
+    @rule(
+        lane=LANE, wishes=st.lists(draws.own_wishes(), min_size=1, max_size=4), take=st.integers(0, 4), lease_ms=LEASE
+    )
     def runs_end(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
+        self.advance(lane, wishes, take, lease_ms)
+
+    @precondition(lambda self: self.model.in_state("active"))
+    @rule(lane=LANE, result=st.sampled_from((None, b"", b"result")), take=st.integers(1, 4), lease_ms=LEASE)
+    def every_run_completes(self, lane: tuple[str, str], result: bytes | None, take: int, lease_ms: int) -> None:
+        wishes = [
+            draws.Wish(which, "complete", result, 0, "own") for which in range(len(self.model.in_state("active")))
+        ]
         self.advance(lane, wishes, take, lease_ms)
 
     @precondition(lambda self: self.model.in_state("active"))
@@ -150,14 +166,15 @@ class Work(Pair):
 
     # Time
 
-    @rule(ms=draws.moves())
-    def time_passes(self, ms: int) -> None:
-        self.go_to(self.now + ms)
+    @rule(ms=draws.moves(), until_due=st.booleans())
+    def time_passes(self, ms: int, until_due: bool) -> None:
+        times = self.model.schedule(self.now) if until_due else set()
+        self.go_to(min(times) + max(-1, min(ms, 1)) if times else self.now + ms)
 
-    @precondition(lambda self: self.model.schedule(self.now))
-    @rule(offset=st.sampled_from((-1, 0, 0, 1)))
-    def time_passes_until_something_is_due(self, offset: int) -> None:
-        self.go_to(min(self.model.schedule(self.now)) + offset)
+    @rule(ms=st.sampled_from((1, 30, 600)))
+    def the_clock_steps_back(self, ms: int) -> None:
+        over = [job.hold for job in self.model.startable_heads() if 0 < job.hold <= self.now]
+        self.go_to(min(over) - 1 if over else self.now - ms)
 
     @precondition(lambda self: self.model.schedule(self.now))
     @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)

@@ -167,7 +167,7 @@ def _groups(k: Keyspace) -> list[str]:
 def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
     """A group is in exactly the one place that its contents give it."""
     members = k.waiting.get(name, [])
-    actual = ("ready", k.ready[name]) if name in k.ready else ("parked", k.parked.get(name))
+    actual: tuple[str, float | None] = ("ready", k.ready[name]) if name in k.ready else ("parked", k.parked.get(name))
     if name in k.ready and name in k.parked:
         return [f"group {name!r} is both ready and parked"]
     free = not members or k.conf.get(name, {}).get("paused") or g.running >= k.limit(name)

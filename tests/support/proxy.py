@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 
 class Proxy:
-    """Forwards to a port of this machine.
+    """Forwards to a port of this machine, in a thread of its own.
 
     `cut`: asked about each request; when it says True the request reaches the server, which carries it out, and the
     connection ends before the reply gets through.
@@ -19,44 +20,68 @@ class Proxy:
     def __init__(self, port: int, cut: Callable[[bytes], bool] = lambda request: False) -> None:
         self.cut = cut
         self.cuts = 0
-        self.connections = 0
+        self.port = 0
         self._target = port
-        self._server: asyncio.Server | None = None
-        self._links: set[asyncio.Task[None]] = set()
         self._era = 0
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._over: asyncio.Event | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._main()), name="proxy")
 
     @property
     def url(self) -> str:
-        assert self._server is not None
-        return f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/0"
+        return f"redis://127.0.0.1:{self.port}/0"
 
     def freeze(self) -> None:
         """From now on nothing passes over the connections there are; they stay open. New ones work."""
         self._era += 1
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+    def is_frozen(self, era: int) -> bool:
+        return era < self._era
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(10)
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for link in list(self._links):
-            link.cancel()
-        await asyncio.gather(*self._links, return_exceptions=True)
-        await self._server.wait_closed()
+        assert self._loop is not None
+        assert self._over is not None
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(10)
 
-    async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._links.add(task)
-        self.connections += 1
+    async def _main(self) -> None:
+        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        links: set[asyncio.Task[None]] = set()
+
+        async def serve(client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            links.add(task)
+            try:
+                await self._forward(client, to_client)
+            except asyncio.CancelledError:
+                pass
+            finally:
+                links.discard(task)
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._over.wait()
+        server.close()
+        for link in list(links):
+            link.cancel()
+        await asyncio.gather(*links, return_exceptions=True)
+
+    async def _forward(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         link = Link(self, self._era)
-        to_server: asyncio.StreamWriter | None = None
+        writers = [to_client]
         try:
             server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
+            writers.append(to_server)
             ways = [
                 asyncio.create_task(link.requests(client, to_server)),
                 asyncio.create_task(link.replies(server, to_client)),
@@ -67,18 +92,13 @@ class Proxy:
                 for way in ways:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
-        except (OSError, asyncio.CancelledError):
-            pass
+        except OSError:
+            pass  # the server is away: the client finds its connection closed
         finally:
-            self._links.discard(task)
-            for writer in (to_client, to_server):
-                if writer is not None:
-                    writer.transport.abort()
-                    with contextlib.suppress(OSError):
-                        await writer.wait_closed()
-
-    def is_frozen(self, era: int) -> bool:
-        return era < self._era
+            for writer in writers:
+                writer.transport.abort()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
 
 
 class Link:
@@ -90,15 +110,14 @@ class Link:
         self._doomed = False
 
     async def requests(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        while data := await source.read(65536):
+        while data := await source.read(1 << 20):
             await self._hold()
-            if self._proxy.cut(data):
-                self._doomed = True
+            self._doomed = self._doomed or self._proxy.cut(data)
             target.write(data)
             await target.drain()
 
     async def replies(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        while data := await source.read(65536):
+        while data := await source.read(1 << 20):
             await self._hold()
             if self._doomed:
                 self._proxy.cuts += 1

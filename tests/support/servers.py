@@ -39,6 +39,11 @@ def available_kinds() -> list[Kind]:
     return ["valkey"]
 
 
+def prefer(kind: Kind) -> Kind:
+    """The kind for a test that needs only one of them, whichever: spread over both, where both are there."""
+    return kind if kind in available_kinds() else "valkey"
+
+
 class Server:
     """One server process with a directory, a Unix socket and a loopback port of its own.
 

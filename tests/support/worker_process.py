@@ -86,8 +86,9 @@ async def main(settings: dict[str, Any]) -> None:
 
 
 def die_with_parent() -> None:
+    """Standard input ends with the parent. Read without a buffer, whose lock would trouble our own end."""
     with contextlib.suppress(OSError):
-        sys.stdin.buffer.read()
+        os.read(0, 1)
     os._exit(14)
 
 

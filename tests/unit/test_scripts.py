@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -41,15 +40,25 @@ def test_every_command_names_a_script_that_exists_and_every_script_has_a_command
     assert set(re.findall(r'Call\(\s*"(\w+)"', source)) == set(scripts.names())
 
 
+def expanded(file: str) -> list[tuple[int, str]]:
+    """The lines of a file as they must be sent, each with its number."""
+    source = list(enumerate((LUA / file).read_text("utf-8").splitlines(), start=1))
+    private = any(line == "--- @private" for _, line in source)
+    lines = [(n, "do" if line == "--- @private" else line) for n, line in source if not line.startswith("--- @include")]
+    return lines + [(len(source), "end")] * private
+
+
 @pytest.mark.parametrize("name", scripts.names())
 def test_each_line_of_each_file_is_included_once_and_in_order(name: str) -> None:
     script = scripts.load(name)
     lines = script.text.splitlines()
     assert len(lines) == len(script.origins)
-    assert all(times == 1 for times in Counter(script.origins).values())
+    by_file: dict[str, list[tuple[int, str]]] = {}
     for line, (file, number) in zip(lines, script.origins, strict=True):
-        assert (LUA / file).read_text("utf-8").splitlines()[number - 1] == line
-    assert not re.search(r"^--- @include", script.text, re.MULTILINE)
+        by_file.setdefault(file, []).append((number, line))
+    assert f"{name}.lua" in by_file
+    for file, found in by_file.items():
+        assert found == expanded(file), file
 
 
 @pytest.mark.parametrize("name", scripts.names())
@@ -65,6 +74,22 @@ def test_a_shared_include_comes_once_before_its_first_use(library: Path) -> None
     (library / "lib" / "b.lua").write_text('--- @include "lib/base"\nlocal b = base\n')
     (library / "lib" / "base.lua").write_text("local base = 1\n")
     assert scripts.expand("main") == "local base = 1\nlocal a = base\nlocal b = base\nreturn a + b\n"
+
+
+def test_what_is_private_to_a_file_is_a_block_of_its_own(library: Path) -> None:
+    (library / "main.lua").write_text('--- @include "lib/a"\nreturn a()\n')
+    (library / "lib" / "a.lua").write_text(
+        "local a\n--- @private\nlocal hidden = 1\na = function() return hidden end\n"
+    )
+    assert scripts.expand("main") == (
+        "local a\ndo\nlocal hidden = 1\na = function() return hidden end\nend\nreturn a()\n"
+    )
+    assert [scripts.locate("main", line) for line in (2, 3, 5, 6)] == [
+        ("lib/a.lua", 2),
+        ("lib/a.lua", 3),
+        ("lib/a.lua", 4),
+        ("main.lua", 2),
+    ]
 
 
 def test_a_cycle_of_includes_is_refused_and_shown(library: Path) -> None:

@@ -106,7 +106,10 @@ class Worker:
         self._heartbeat = Heartbeat(
             # A beat that hangs must be given up in time for the next one to save the leases.
             lambda: BlockingConnection(
-                queue.connection.endpoint, queue.options, own=True, timeout=max(self.options.heartbeat, 0.2)
+                queue.connection.endpoint,
+                queue.options,
+                own=True,
+                timeout=min(max(self.options.heartbeat, 0.2), 10.0),
             ),
             self.id,
             self.options.heartbeat,

@@ -4,6 +4,7 @@ Each kind at most BATCH per call; when more is due, the horizon is now and the c
 ]]
 --- @include "lib/finish"
 local due = {}
+--- @private
 local BATCH = 500
 
 -- The members of `key` that are due. Notes the time of the first that is not.

@@ -4,6 +4,7 @@ or else waits in its group; with no record it is gone.
 ]]
 --- @include "lib/finish"
 local find = {}
+--- @private
 
 -- One table per id: {id, rec, state = name or nil, lease, score}.
 function find.jobs(ids)

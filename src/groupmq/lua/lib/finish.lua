@@ -8,6 +8,7 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 --- @include "lib/state"
 --- @include "lib/retention"
 local finish = {}
+--- @private
 
 function finish.end_run(id, l)
   local g = group.get(l.gid)

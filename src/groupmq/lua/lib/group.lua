@@ -22,6 +22,7 @@ Jobs without a group share the group '' that has no limit and is not counted amo
 --- @include "lib/horizon"
 --- @include "lib/record"
 local group = {}
+--- @private
 local loaded, touched, NONE = {}, {}, {}
 
 local function configure(g, conf)
@@ -252,32 +253,20 @@ local function note_value(g)
   end
 end
 
--- Every key is looked at before the first write: one of a wrong type, or one that a resharding has moved away, must
--- stop the call while nothing is written. One command for all; `wake` has at most one member, which bounds its work.
-local function touch_keys()
-  local keys, n = { K.wake }, 1
-  for i = 1, #touched do
-    local g = touched[i]
-    if not g.stored and (g.added or g.removed) then
-      n = n + 1
-      keys[n] = group.key(g)
-    end
-  end
-  if n > 1 then redis.call('ZINTERCARD', n, unpack(keys)) end
-end
-
 -- Note what changed of all touched groups; true if one of them may start a job now. Once a call, at its end.
 function group.settle()
-  local any_ready = false
-  touch_keys()
+  local any_ready, unseen, n = false, { K.wake }, 1
   for i = 1, #touched do
     local g = touched[i]
-    if g.removed or g.added then
+    local removed, added = g.removed, g.added
+    if removed or added then
       local key = group.key(g)
-      -- Touched before the first write: a key that moved or is of a wrong type must fail here, not half-way.
-      if not g.stored then redis.call('ZCARD', key) end
-      if g.removed then W.give('ZREM', key, g.removed) end
-      if g.added then W.give('ZADD', key, g.added) end
+      if removed then W.give('ZREM', key, removed) end
+      if added then W.give('ZADD', key, added) end
+      if not g.stored then
+        n = n + 1
+        unseen[n] = key
+      end
     end
     if g.stale then group.refresh(g) end
     if g.place then
@@ -286,5 +275,8 @@ function group.settle()
     end
     if g.place == 'ready' or (not g.place and g.at == 'ready') then any_ready = true end
   end
+  -- Every key is looked at before the first write: one of a wrong type, or one that a resharding has moved away, must
+  -- stop the call while nothing is written. One command for all; `wake` has at most one member, so it costs little.
+  if n > 1 then redis.call('ZINTERCARD', n, unpack(unseen)) end
   return any_ready and not meta.paused
 end

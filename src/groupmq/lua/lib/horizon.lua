@@ -1,5 +1,6 @@
 --[[ The next instant at which something becomes due. Replies carry it, and idle workers sleep exactly until then. ]]
 local horizon = {}
+--- @private
 
 function horizon.note(time)
   if not horizon.at or time < horizon.at then horizon.at = time end

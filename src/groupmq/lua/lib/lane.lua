@@ -5,6 +5,7 @@ connection that was given up, and nobody waits for its answer: it must take noth
 ]]
 --- @include "lib/lease"
 local lane = {}
+--- @private
 
 function lane.last(name, request)
   local raw = redis.call('HGET', K.lanes, name)

@@ -6,6 +6,7 @@ The value holds all that ending a run needs, so a completion reads neither the j
 --- @include "lib/meta"
 --- @include "lib/state"
 local lease = {}
+--- @private
 local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
 local ended, revoked, over = W.list('ZREM', K.active), W.list('HDEL', K.leases), {}
 

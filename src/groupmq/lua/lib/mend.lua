@@ -5,6 +5,7 @@ any other change, and names what it found. In normal life it finds nothing.
 ]]
 --- @include "lib/find"
 local mend = { found = {} }
+--- @private
 local MOST_DELAYED = 20000
 
 local function report(kind, id)

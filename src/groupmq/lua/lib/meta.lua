@@ -10,7 +10,9 @@ The queue's own settings and its three sequences:
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/writes"
-local meta, stored_sequences = {}, {}
+local meta = {}
+--- @private
+local stored_sequences
 do
   local stored = redis.call('HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides')
   if stored[1] ~= SCHEMA then

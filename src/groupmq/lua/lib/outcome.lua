@@ -4,6 +4,7 @@ other it changes nothing, and the worker is told. One refused outcome never harm
 ]]
 --- @include "lib/finish"
 local outcome = {}
+--- @private
 local RETRY, FAIL = 1, 2
 local ACCEPTED, STALE = 1, 0
 

@@ -12,6 +12,7 @@ A job's record, one opaque value in `jobs`:
 Members of a group's zset are place .. id. record.py reads and writes the same layout.
 ]]
 local record = {}
+--- @private
 local ORDER_GIVEN = 1
 local PRIORITY_UNIT = 8796093022208 -- 2^43: priority * 2^43 + arrival stays exact below 2^53
 

@@ -8,6 +8,7 @@ per call: a bound that was lowered far is reached in steps.
 --- @include "lib/meta"
 --- @include "lib/state"
 local retention = { completed = {}, failed = {} }
+--- @private
 local over = {} -- kinds of which this call keeps nothing: older ones, of a higher bound, go too
 local forgotten = W.list('HDEL', K.jobs)
 local TRIM = 1000

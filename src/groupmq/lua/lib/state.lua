@@ -10,6 +10,7 @@ nothing, so both are noted here and handed over at commit.
 --- @include "lib/writes"
 local state = {}
 local ATTEMPTS, STALLS, STARTED, FINISHED, WORKER, REASON, STACK = 1, 2, 3, 4, 5, 6, 7
+--- @private
 local saved, results = {}, {}
 
 -- States as this call leaves them: a job that is put back and taken again in one call has its new attempts already.

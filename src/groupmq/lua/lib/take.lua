@@ -6,6 +6,7 @@ rejoins the candidates at its new place, so nobody drains one group while others
 --- @include "lib/lease"
 --- @include "lib/state"
 local take = {}
+--- @private
 
 -- The groups this call has changed are kept apart from the stored order, worst first: the best is popped off the end.
 local function insert(changed, g)

@@ -4,5 +4,6 @@ One member, so any number of wake-ups before somebody looks are one.
 ]]
 --- @include "lib/writes"
 local wake = {}
+--- @private
 
 function wake.up() W.zadd(K.wake, 0, '0') end

@@ -13,6 +13,7 @@ hence CHUNK.
 --- @include "lib/keys"
 local W = { before_commit = {} }
 local CHUNK = 4000
+--- @private
 local notes = { ZREM = {}, HDEL = {}, HSET = {}, ZADD = {}, LPUSH = {} }
 local counters = {}
 

@@ -1,0 +1,173 @@
+"""Servers that are there but refuse: each refusal is told apart, and outlasted where waiting helps.
+
+The words of a refusal are the server's, so these run on both kinds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import redis
+
+from groupmq import Queue, ServerRefused, Worker, commands
+from tests.faults.conftest import StartServer
+from tests.support.servers import Kind, Server, available_kinds
+from tests.support.waiting import eventually, wait_until
+from tests.support.workers import Listener, Recorder
+
+pytestmark = pytest.mark.parametrize("kind", available_kinds())
+
+
+async def refusal(queue: Queue) -> str:
+    """The kind of refusal that a call meets right now, with no patience."""
+    with pytest.raises(ServerRefused) as caught:
+        await queue.connection.call(commands.switch(paused=False), patience=0.0)
+    assert queue.connection.endpoint.where in str(caught.value)
+    return caught.value.kind
+
+
+async def test_a_server_without_memory_refuses_adds_clearly_and_workers_drain_it(
+    start_server: StartServer, kind: Kind
+) -> None:
+    server = start_server(kind)
+    handler = Recorder()
+    with redis.Redis.from_url(server.url) as client:
+        async with Queue("orders", server.url, keep_completed=0) as queue:
+            items = [{"data": "x" * 1000, "group_id": f"g{i % 50}"} for i in range(3000)]
+            await queue.add_many(items)
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", int(client.info("memory")["used_memory"]) - 500_000)  # type: ignore[index]
+            with pytest.raises(ServerRefused, match="out of memory") as caught:
+                await queue.add("x" * 1000)
+            assert caught.value.kind == "OOM"
+            with pytest.raises(ServerRefused):
+                await queue.add_many(items[:10])
+            assert (await queue.get_job_counts()).waiting == 3000
+            worker = Worker(queue, handler, concurrency=20)
+            heard = Listener(worker, "error", "failed")
+            async with worker:
+                assert await queue.wait_for_empty(20)
+                await queue.add("there is room again")
+                assert await queue.wait_for_empty(5)
+            assert len(handler.ended) == 3001
+            assert heard.heard == []
+
+
+async def test_a_worker_outlasts_a_server_that_became_a_replica_and_was_promoted_again(
+    start_server: StartServer, kind: Kind
+) -> None:
+    primary = start_server(kind, config={"repl-diskless-sync-delay": 0})
+    server = start_server(kind)
+    handler = Recorder()
+    with redis.Redis.from_url(server.url) as client:
+        async with Queue("orders", server.url) as queue:
+            worker = Worker(queue, handler, blocking_timeout=0.3)
+            heard = Listener(worker, "error")
+            async with worker:
+                client.execute_command("REPLICAOF", "127.0.0.1", primary.port)
+                await eventually(
+                    lambda: client.info("replication")["master_link_status"] == "up",  # type: ignore[index]
+                    "the replica follows",
+                )
+                assert await refusal(queue) == "READONLY"
+                await eventually(
+                    lambda: [e for (e,) in heard.args("error") if isinstance(e, ServerRefused) and e.kind == "READONLY"],
+                    "the worker is told",
+                )
+                # An add that waits meanwhile goes through once the server is a primary again.
+                adding = asyncio.create_task(queue.add("waits"))
+                await asyncio.sleep(0.3)
+                client.execute_command("REPLICAOF", "NO", "ONE")
+                await adding
+                await eventually(lambda: handler.ended == ["waits"], "the worker works again")
+
+
+async def test_a_worker_outlasts_a_server_that_is_busy_with_a_long_script(
+    start_server: StartServer, kind: Kind
+) -> None:
+    server = start_server(kind, config={"busy-reply-threshold": 50})
+    handler = Recorder()
+    async with Queue("orders", server.url) as queue:
+        worker = Worker(queue, handler, blocking_timeout=0.3)
+        heard = Listener(worker, "failed", "lease-lost")
+        async with worker:
+            with endless_script(server):
+                await eventually(lambda: busy(server), "the server is busy")
+                assert await refusal(queue) == "BUSY"
+                adding = asyncio.create_task(queue.add("waits"))
+                await asyncio.sleep(0.3)
+                assert not adding.done()
+            await adding
+            await eventually(lambda: handler.ended == ["waits"], "the worker works again")
+    assert heard.heard == []
+
+
+@contextmanager
+def endless_script(server: Server) -> Iterator[None]:
+    """A script of somebody else's that never ends until it is killed."""
+
+    def run() -> None:
+        with redis.Redis.from_url(server.url, socket_timeout=30) as client, pytest.raises(redis.ResponseError):
+            client.eval("while true do end", 0)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        with redis.Redis.from_url(server.url) as client:
+            wait_until(lambda: killed(client), "the script is killed")
+        thread.join(10)
+
+
+def killed(client: redis.Redis) -> bool:
+    try:
+        client.script_kill()
+    except redis.ResponseError as error:
+        return "NOTBUSY" in str(error)
+    return False
+
+
+def busy(server: Server) -> bool:
+    with redis.Redis.from_url(server.url, retry=None) as client:
+        try:
+            client.ping()
+        except redis.ResponseError as error:
+            return "BUSY" in str(error)
+        return False
+
+
+async def test_a_loading_server_is_waited_for(start_server: StartServer, kind: Kind) -> None:
+    # Each key takes half a millisecond to load, and clients are answered meanwhile.
+    slow = {"key-load-delay": 500, "loading-process-events-interval-bytes": 1024, "dbfilename": "dump.rdb"}
+    server = start_server(kind, config=slow)
+    handler = Recorder()
+    async with Queue("orders", server.url) as queue:
+        await queue.add("before", group_id="g")
+        with redis.Redis.from_url(server.url) as client:
+            client.mset({f"filler:{i}": "x" * 100 for i in range(3000)})
+            client.save()
+        server.kill()
+        restarting = asyncio.create_task(asyncio.to_thread(server.restart))
+        kinds: set[str] = set()
+
+        async def loading() -> bool:
+            try:
+                await queue.connection.call(commands.counts(), patience=0.0)
+            except ServerRefused as error:
+                kinds.add(error.kind)
+            except ConnectionError:
+                return False
+            return bool(kinds)
+
+        await eventually(loading, "the server says that it is loading")
+        assert kinds == {"LOADING"}
+        worker = Worker(queue, handler)
+        # It starts on a server that is loading still, and works once that is done.
+        async with worker:
+            await restarting
+            await eventually(lambda: handler.ended == ["before"], "the job from before ran")

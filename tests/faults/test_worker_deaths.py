@@ -1,0 +1,133 @@
+"""Worker processes that die or freeze. What they do then does not depend on the server's kind: one is enough."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+
+import pytest
+
+from groupmq import Queue
+from tests.faults.conftest import StartServer
+from tests.support.fleet import Fleet
+from tests.support.history import History
+from tests.support.producing import produce
+from tests.support.servers import prefer
+from tests.support.waiting import eventually
+
+LEASE = 1.0
+LATE = 1.0
+"""A dead holder's job restarts within its lease and this."""
+BUSY_MACHINE = 1.0
+
+
+async def test_killed_workers_lose_nothing_and_keep_the_order(start_server: StartServer) -> None:
+    server = start_server(prefer("valkey"))
+    dice = random.Random(20)
+    async with Queue("orders", server.url, job_timeout=LEASE) as queue:
+        with Fleet(server.url, "orders", job_timeout=LEASE) as fleet:
+            workers = fleet.start(3)
+            producing = asyncio.create_task(produce(queue, range(240), seconds=0.02, pause=0.002))
+            for round_ in range(1, 4):
+                await eventually(
+                    lambda n=40 * round_: len(fleet.lines("start")) > n,
+                    "the workers are in the middle of it",
+                )
+                victim = workers.pop(dice.randrange(len(workers)))
+                # In the middle of a handler: at least one of its runs has not ended.
+                await eventually(lambda victim=victim: open_runs(fleet, victim), "the victim runs a handler")
+                fleet.kill(victim)
+                workers += await asyncio.to_thread(fleet.start)
+            added = await producing
+            assert await queue.wait_for_empty(20)
+        assert (await queue.get_metrics()).failed == 0
+    history = fleet.history()
+    history.check(added)
+    assert not history.gaps()
+    check_restarts(history)
+
+
+def open_runs(fleet: Fleet, process: subprocess.Popen[bytes]) -> bool:
+    ended = {line["token"] for line in fleet.lines("end")}
+    mine = [line["token"] for line in fleet.lines("start") if line["pid"] == process.pid]
+    return any(token not in ended for token in mine)
+
+
+def check_restarts(history: History) -> None:
+    """Every run that was killed before its end was followed by another, within lease and a second."""
+    cut_short = [run for run in history.runs if run.killed and not run.how]
+    assert cut_short
+    for run in cut_short:
+        after = [other for other in history.by_job()[run.job] if other.token > run.token]
+        assert after, f"{run} was never repeated"
+        waited = after[0].start - history.kills[run.pid]
+        assert waited < LEASE + LATE + BUSY_MACHINE, f"{run} was repeated only after {waited:.2f} s"
+
+
+async def test_a_frozen_worker_is_replaced_and_its_outcome_refused_when_it_wakes(start_server: StartServer) -> None:
+    server = start_server(prefer("redis"))
+    async with Queue("orders", server.url, job_timeout=LEASE) as queue:
+        with Fleet(server.url, "orders", concurrency=2, job_timeout=LEASE) as fleet:
+            (sleeper,) = fleet.start()
+            added = await produce(queue, range(20), groups=4, seconds=0.3)
+            await eventually(lambda: open_runs(fleet, sleeper), "the first worker is in a handler")
+            fleet.freeze(sleeper)
+            await asyncio.to_thread(fleet.start)
+            assert await queue.wait_for_empty(20)
+            fleet.thaw(sleeper)
+            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke is told")
+            # And it works on as if nothing had been.
+            more = await produce(queue, range(20, 24), groups=4)
+            assert await queue.wait_for_empty(10)
+    history = fleet.history()
+    history.check([*added, *more])
+    lost = [run for run in history.runs if run.lost]
+    assert {run.pid for run in lost} == {sleeper.pid}
+    for run in lost:
+        assert not run.accepted
+        (winner,) = [other for other in history.by_job()[run.job] if other.accepted == "completed"]
+        assert winner.token > run.token
+        assert winner.attempt == 2
+
+
+async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_to_another_process(
+    start_server: StartServer,
+) -> None:
+    server = start_server(prefer("valkey"))
+    async with Queue("orders", server.url, job_timeout=LEASE) as queue:
+        with Fleet(server.url, "orders", concurrency=1, job_timeout=LEASE) as fleet:
+            fleet.start(2)
+            hangs = await queue.add({"do": "block-once", "seconds": 5.0}, group_id="g", timeout=0.3, backoff=0)
+            behind = await queue.add({}, group_id="g")
+            assert await queue.wait_for_empty(4.5), "the hanging handler holds its group"
+            await eventually(lambda: fleet.lines("lease-lost"), "the one that hung is told")
+    history = fleet.history()
+    history.check([hangs.id, behind.id])
+    first, second = history.by_job()[hangs.id]
+    assert (first.lost, second.accepted, second.attempt) == (True, "completed", 2)
+    assert first.pid != second.pid
+
+
+@pytest.mark.parametrize(("max_stalled", "max_attempts", "deaths"), [(None, 2, 2), (0, 9, 1)])
+async def test_a_poison_pill_kills_only_as_many_workers_as_it_may_and_its_group_goes_on(
+    start_server: StartServer, max_stalled: int | None, max_attempts: int, deaths: int
+) -> None:
+    server = start_server(prefer("redis"))
+    async with Queue("orders", server.url, job_timeout=0.6) as queue:
+        limits = {"max_stalled": max_stalled}
+        with Fleet(server.url, "orders", concurrency=1, worker=limits, job_timeout=0.6) as fleet:
+            pill = await queue.add({"do": "exit", "times": 99}, group_id="g", max_attempts=max_attempts)
+            behind = [(await queue.add({}, group_id="g")).id for _ in range(3)]
+            for _ in range(deaths):
+                (process,) = fleet.start()
+                assert await asyncio.to_thread(process.wait, 10) == 13
+                fleet.note_death(process)
+            fleet.start()
+            assert await queue.wait_for_empty(10)
+        await pill.refresh()
+        assert (pill.state, pill.attempts_made) == ("failed", deaths)
+        assert "stalled" in (pill.failed_reason or "")
+    history = fleet.history()
+    history.check([pill.id, *behind], unfinished=[pill.id])
+    assert len(history.by_job()[pill.id]) == deaths
