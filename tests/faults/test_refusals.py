@@ -40,7 +40,7 @@ async def test_a_server_without_memory_refuses_adds_clearly_and_workers_drain_it
             items = [{"data": "x" * 1000, "group_id": f"g{i % 50}"} for i in range(3000)]
             await queue.add_many(items)
             client.config_set("maxmemory-policy", "noeviction")
-            client.config_set("maxmemory", int(client.info("memory")["used_memory"]) - 500_000)  # type: ignore[index]
+            client.config_set("maxmemory", int(client.info("memory")["used_memory"]) - 500_000)
             with pytest.raises(ServerRefused, match="out of memory") as caught:
                 await queue.add("x" * 1000)
             assert caught.value.kind == "OOM"
@@ -70,12 +70,14 @@ async def test_a_worker_outlasts_a_server_that_became_a_replica_and_was_promoted
             async with worker:
                 client.execute_command("REPLICAOF", "127.0.0.1", primary.port)
                 await eventually(
-                    lambda: client.info("replication")["master_link_status"] == "up",  # type: ignore[index]
+                    lambda: client.info("replication")["master_link_status"] == "up",
                     "the replica follows",
                 )
                 assert await refusal(queue) == "READONLY"
                 await eventually(
-                    lambda: [e for (e,) in heard.args("error") if isinstance(e, ServerRefused) and e.kind == "READONLY"],
+                    lambda: [
+                        e for (e,) in heard.args("error") if isinstance(e, ServerRefused) and e.kind == "READONLY"
+                    ],
                     "the worker is told",
                 )
                 # An add that waits meanwhile goes through once the server is a primary again.

@@ -29,14 +29,9 @@ async def test_killed_workers_lose_nothing_and_keep_the_order(start_server: Star
         with Fleet(server.url, "orders", job_timeout=LEASE) as fleet:
             workers = fleet.start(3)
             producing = asyncio.create_task(produce(queue, range(240), seconds=0.02, pause=0.002))
-            for round_ in range(1, 4):
-                await eventually(
-                    lambda n=40 * round_: len(fleet.lines("start")) > n,
-                    "the workers are in the middle of it",
-                )
+            for _ in range(3):
                 victim = workers.pop(dice.randrange(len(workers)))
-                # In the middle of a handler: at least one of its runs has not ended.
-                await eventually(lambda victim=victim: open_runs(fleet, victim), "the victim runs a handler")
+                await in_the_middle(fleet, victim, more=20)
                 fleet.kill(victim)
                 workers += await asyncio.to_thread(fleet.start)
             added = await producing
@@ -46,6 +41,14 @@ async def test_killed_workers_lose_nothing_and_keep_the_order(start_server: Star
     history.check(added)
     assert not history.gaps()
     check_restarts(history)
+
+
+async def in_the_middle(fleet: Fleet, process: subprocess.Popen[bytes], more: int) -> None:
+    """Wait until a worker has started some more handlers, and is in one that has not ended."""
+    before = len(fleet.lines("start"))
+    await eventually(
+        lambda: len(fleet.lines("start")) >= before + more and open_runs(fleet, process), "it is in the middle of it"
+    )
 
 
 def open_runs(fleet: Fleet, process: subprocess.Popen[bytes]) -> bool:

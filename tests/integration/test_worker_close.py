@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from functools import partial
+from operator import contains
 
 import pytest
 
 from groupmq import GroupMQError, Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
-from tests.support.workers import Listener, Recorder, one_kind
+from tests.support.workers import Listener, Recorder, one_kind, settled
 
 SLACK = 1.0
 """close(t) returns within t + 1 s; the machine may be busy, so tests allow another second."""
@@ -225,9 +227,9 @@ async def test_a_closing_worker_does_not_keep_hints_from_the_others(queue: Queue
         for i in range(15):
             leaver = Worker(queue, handler, blocking_timeout=30)
             await leaver.start()
-            await eventually(lambda leaver=leaver: leaver.get_worker_metrics().advances, "the leaver is idle")
+            await settled(leaver)
             await asyncio.gather(leaver.close(), queue.add(i))
-            await eventually(lambda i=i: i in handler.ended, f"job {i} started", timeout=5)
+            await handler.has_run(i)
 
 
 async def test_a_draining_worker_passes_hints_on(queue: Queue) -> None:
@@ -247,10 +249,10 @@ async def test_a_draining_worker_passes_hints_on(queue: Queue) -> None:
     await eventually(lambda: draining.get_worker_metrics().advances >= 2, "the worker blocks again")
     closing = asyncio.create_task(draining.close())
     async with Worker(queue, handle, blocking_timeout=30) as other:
-        await eventually(lambda: other.get_worker_metrics().advances, "the other is idle")
+        await settled(other)
         for i in range(5):
             await queue.add(f"short {i}")
-            await eventually(lambda i=i: f"short {i}" in started, f"short job {i} started", timeout=5)
+            await eventually(partial(contains, started, f"short {i}"), "a short job started", timeout=5)
         gate.set()
         await closing
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
+from operator import contains
 
 import pytest
 
@@ -88,7 +90,7 @@ async def test_drained_is_told_each_time_the_work_runs_out_and_not_before(queue:
     async with worker:
         for total in (1, 6):
             await queue.add_many([{"data": i, "group_id": "g"} for i in range(total - len(handler.ended))])
-            await eventually(lambda total=total: total in drained_after, "the worker says it is drained", timeout=5)
+            await eventually(partial(contains, drained_after, total), "the worker says it is drained", timeout=5)
     assert drained_after == [1, 6]
 
 

@@ -137,7 +137,9 @@ async def test_whatever_a_handler_raises_the_attempt_fails_and_the_worker_goes_o
     assert worker.get_worker_metrics().failed == 1
 
 
-@pytest.mark.parametrize("value", [object(), float, {1: {2: object()}}, "x" * 2000], ids=["object", "type", "in", "big"])
+@pytest.mark.parametrize(
+    "value", [object(), float, {1: {2: object()}}, "x" * 2000], ids=["object", "type", "in", "big"]
+)
 async def test_a_value_that_cannot_be_stored_fails_the_job_and_the_worker_lives(
     make_queue: MakeQueue, value: object
 ) -> None:

@@ -13,7 +13,7 @@ from groupmq import Job, Queue, Worker, commands, scripts
 from groupmq.commands import Policy
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder
+from tests.support.workers import Recorder, settled
 
 WATCHED = 1.5
 BLOCK = 0.5
@@ -21,7 +21,7 @@ BLOCK = 0.5
 
 def calls(client: redis.Redis) -> dict[str, int]:
     """How often each command was called by clients since the server started."""
-    found: dict[str, Any] = client.info("commandstats")  # type: ignore[assignment]
+    found: dict[str, Any] = client.info("commandstats")
     return {name.removeprefix("cmdstat_"): entry["calls"] for name, entry in found.items()}
 
 
@@ -38,10 +38,6 @@ def check_idle(found: dict[str, int], workers: int = 1, beats: int = 1) -> None:
     periods = WATCHED / BLOCK
     assert found["bzpopmin"] <= workers * (periods + 1), found
     assert found["evalsha"] + found["eval"] <= workers * (periods + 2 + beats), found
-
-
-async def settled(worker: Worker) -> None:
-    await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
 
 
 async def test_an_idle_worker_costs_one_blocking_read_and_one_look_per_blocking_timeout(
@@ -136,7 +132,7 @@ async def test_one_of_many_idle_workers_starts_a_job_and_the_others_are_not_woke
     before = calls(client)["bzpopmin"]
     for i in range(10):
         await queue.add(i)
-        await eventually(lambda i=i: i in handler.ended, f"job {i} ran", timeout=5)
+        await handler.has_run(i)
     popped = calls(client)["bzpopmin"] - before
     await asyncio.gather(*(worker.close() for worker in workers))
     assert popped <= 25, "a herd of workers woke up for every job"
@@ -203,11 +199,9 @@ def take_in_secret(queue: Queue, client: redis.Redis) -> None:
     """Resume the group and take its job for a worker that then dies, without a hint that would wake the others."""
     keys = queue.connection.dialogue.keys
     policy = Policy(queue.options.max_attempts, -1, queue.options.keep)
-    take = commands.advance(
-        worker="dead", lane="dead:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=policy
-    )
+    take = commands.advance(worker="dead", lane="dead:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=policy)
     together = client.pipeline(transaction=True)
     for call in (commands.switch(group_id="g", paused=False), take):
-        together.eval(scripts.expand(call.script), 1, keys.meta, call.args, call.blob)  # type: ignore[arg-type]
+        together.eval(scripts.expand(call.script), 1, keys.meta, call.args, call.blob)
     together.delete(keys.wake)
     together.execute()

@@ -234,7 +234,9 @@ async def test_a_worker_cut_off_from_heartbeats_cannot_record_its_outcome(make_q
     assert (job.state, job.attempts_made, job.stalls) == ("waiting", 1, 1)
 
 
-@pytest.mark.parametrize(("max_stalled", "max_attempts", "state"), [(0, 9, "failed"), (None, 1, "failed"), (None, 2, "waiting")])
+@pytest.mark.parametrize(
+    ("max_stalled", "max_attempts", "state"), [(0, 9, "failed"), (None, 1, "failed"), (None, 2, "waiting")]
+)
 async def test_a_stall_uses_an_attempt_and_max_stalled_bounds_stalls(
     make_queue: MakeQueue, max_stalled: int | None, max_attempts: int, state: str
 ) -> None:

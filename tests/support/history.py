@@ -13,6 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ class History:
         """Second runs that nothing explains: the one before was recorded as completed, or nothing ended it."""
         found = []
         for runs in self.by_job().values():
-            for before, after in zip(runs, runs[1:], strict=False):
+            for before, after in pairwise(runs):
                 explained = before.accepted == "retrying" or before.lost or before.killed
                 if not explained or before.accepted == "completed":
                     found.append(f"{after} runs again after {before}")
@@ -123,7 +124,7 @@ class History:
         place = {job: number for number, job in enumerate(order)}
         found = []
         for runs in self.by_group().values():
-            for before, after in zip(runs, runs[1:], strict=False):
+            for before, after in pairwise(runs):
                 if place.get(after.job, math.inf) < place.get(before.job, -1):
                     found.append(f"{after} was granted after {before}")
         return found

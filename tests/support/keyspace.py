@@ -164,18 +164,23 @@ def _groups(k: Keyspace) -> list[str]:
     return found
 
 
+def _entry(k: Keyspace, name: str) -> tuple[str, float | None]:
+    """Where a group stands, and by what score; None if nowhere."""
+    return ("ready", k.ready[name]) if name in k.ready else ("parked", k.parked.get(name))
+
+
 def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
     """A group is in exactly the one place that its contents give it."""
     members = k.waiting.get(name, [])
-    actual: tuple[str, float | None] = ("ready", k.ready[name]) if name in k.ready else ("parked", k.parked.get(name))
+    actual = _entry(k, name)
     if name in k.ready and name in k.parked:
         return [f"group {name!r} is both ready and parked"]
     free = not members or k.conf.get(name, {}).get("paused") or g.running >= k.limit(name)
     if free:
         return [] if actual[1] is None else [f"group {name!r} is {actual} but has nothing it may start"]
     head = members[0]
-    score = int.from_bytes(head[:2], "big") * PRIORITY_UNIT + int.from_bytes(head[10:16], "big")
-    hold = g.holds.get(head[16:].decode(), 0)
+    score = float(int.from_bytes(head[:2], "big") * PRIORITY_UNIT + int.from_bytes(head[10:16], "big"))
+    hold = float(g.holds.get(head[16:].decode(), 0))
     if hold > k.now:
         return [] if actual == ("parked", hold) else [f"group {name!r} is {actual}, its head is held until {hold}"]
     due_but_parked = actual[0] == "parked" and actual[1] is not None and actual[1] <= k.now

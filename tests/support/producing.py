@@ -9,7 +9,9 @@ from typing import Any
 from groupmq import ConnectionLost, Queue, ServerRefused
 
 
-async def produce(queue: Queue, numbers: Iterable[int], *, groups: int = 10, pause: float = 0.0, **data: Any) -> list[str]:
+async def produce(
+    queue: Queue, numbers: Iterable[int], *, groups: int = 10, pause: float = 0.0, **data: Any
+) -> list[str]:
     """Add one job after the other, each again until it is acknowledged; its id makes that harmless."""
     added = []
     for n in numbers:

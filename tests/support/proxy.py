@@ -14,11 +14,12 @@ class Proxy:
     """Forwards to a port of this machine, in a thread of its own.
 
     `cut`: asked about each request; when it says True the request reaches the server, which carries it out, and the
-    connection ends before the reply gets through.
+    connection ends before the reply gets through. `drop`: the same, asked about each reply.
     """
 
     def __init__(self, port: int, cut: Callable[[bytes], bool] = lambda request: False) -> None:
         self.cut = cut
+        self.drop: Callable[[bytes], bool] = lambda reply: False
         self.cuts = 0
         self.port = 0
         self._target = port
@@ -119,7 +120,7 @@ class Link:
     async def replies(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         while data := await source.read(1 << 20):
             await self._hold()
-            if self._doomed:
+            if self._doomed or self._proxy.drop(data):
                 self._proxy.cuts += 1
                 return
             target.write(data)

@@ -68,9 +68,7 @@ class Server:
         atexit.register(self.stop)
 
     @classmethod
-    def start(
-        cls, kind: Kind = "valkey", *, aof: bool = False, config: Mapping[str, object] | None = None
-    ) -> Self:
+    def start(cls, kind: Kind = "valkey", *, aof: bool = False, config: Mapping[str, object] | None = None) -> Self:
         """Start a server and wait until it answers; config overrides any option by its name.
 
         With aof every write is on disk before its reply: `kill` and `restart` lose nothing acknowledged.

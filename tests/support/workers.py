@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import Job, Worker
+from tests.support.waiting import eventually
 
 one_kind = pytest.mark.parametrize("session_server", ["valkey"], indirect=True)
 """For slow tests of what happens in the worker's own process, where the kind of server changes nothing."""
@@ -42,6 +43,15 @@ class Recorder:
         finally:
             self.running[job.group_id] -= 1
         self.ended.append(job.data)
+
+    async def has_run(self, data: Any, times: int = 1, timeout: float = 5) -> None:
+        """Wait until a job with this data has come to its end."""
+        await eventually(lambda: self.ended.count(data) >= times, f"job {data!r} ran", timeout)
+
+
+async def settled(worker: Worker) -> None:
+    """Wait until a worker has asked for work, so that it sleeps if there was none."""
+    await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
 
 
 class Listener:

@@ -116,7 +116,9 @@ class ProcessRunner:
         if kind == "returned":
             return value
         text, trace, delay = value
-        error = RetryJob(text, delay=delay) if kind == "retry" else FailJob(text) if kind == "fail" else HandlerError(text)
+        error = (
+            RetryJob(text, delay=delay) if kind == "retry" else FailJob(text) if kind == "fail" else HandlerError(text)
+        )
         error.add_note(trace)
         raise error
 

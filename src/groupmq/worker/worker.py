@@ -168,8 +168,8 @@ class Worker:
             if self._state == "starting":
                 self._state = "new"
             raise
-        if self._state != "starting":
-            return self  # closed meanwhile
+        if self.is_closed():
+            return self
         self._state = "running"
         self._loop = asyncio.get_running_loop()
         self._started = time.monotonic()

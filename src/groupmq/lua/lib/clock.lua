@@ -3,7 +3,7 @@ The one clock: the server's TIME, in milliseconds, read once per call so that a 
 Tests pass `now` and walk hours in microseconds.
 ]]
 --- @include "lib/args"
-local now, now_us = A.now, nil
+local now, now_us = A.now
 if now then
   now_us = now * 1000
 else

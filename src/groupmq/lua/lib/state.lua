@@ -9,7 +9,7 @@ nothing, so both are noted here and handed over at commit.
 --- @include "lib/keys"
 --- @include "lib/writes"
 local state = {}
-local ATTEMPTS, STALLS, STARTED, FINISHED, WORKER, REASON, STACK = 1, 2, 3, 4, 5, 6, 7
+local ATTEMPTS, STALLS, FINISHED, WORKER, REASON, STACK = 1, 2, 4, 5, 6, 7 -- 3 is started
 --- @private
 local saved, results = {}, {}
 
