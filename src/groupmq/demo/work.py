@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 import sys
 import time
@@ -42,4 +43,5 @@ async def work(diary: Path, concurrency: int) -> None:
 
 
 if __name__ == "__main__":
+    logging.getLogger("groupmq").setLevel(logging.ERROR)  # the kill is no news: the demo says so itself
     asyncio.run(work(Path(sys.argv[1]), int(sys.argv[2])))
