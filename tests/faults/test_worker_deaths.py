@@ -28,10 +28,10 @@ async def test_killed_workers_lose_nothing_and_keep_the_order(start_server: Star
     async with Queue("orders", server.url, job_timeout=LEASE) as queue:
         with Fleet(server.url, "orders", job_timeout=LEASE) as fleet:
             workers = fleet.start(3)
-            producing = asyncio.create_task(produce(queue, range(240), seconds=0.02, pause=0.002))
+            producing = asyncio.create_task(produce(queue, range(300), seconds=0.03, pause=0.008))
             for _ in range(3):
                 victim = workers.pop(dice.randrange(len(workers)))
-                await in_the_middle(fleet, victim, more=20)
+                await in_the_middle(fleet, victim, more=10)
                 fleet.kill(victim)
                 workers += await asyncio.to_thread(fleet.start)
             added = await producing

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import QueueMachine
 
-EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "250"))
 STEPS = 50
 
 

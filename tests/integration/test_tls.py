@@ -1,0 +1,88 @@
+"""Encrypted connections: queue, worker, heartbeat and wake-ups over TLS, and a stranger's certificate refused."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis.asyncio
+
+from groupmq import ConnectionLost, Job, Queue, Worker
+from groupmq.sync import Queue as SyncQueue
+from tests.support.servers import Server, available_kinds
+
+pytestmark = pytest.mark.skipif(
+    "redis" not in available_kinds() or shutil.which("openssl") is None,
+    reason="needs Debian's redis-server (the embedded Valkey is built without TLS) and openssl",
+)
+
+
+def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    key, cert = folder / f"{name}.key", folder / f"{name}.crt"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run(command, check=True, capture_output=True)
+    return key, cert
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path, Path]]:
+    """A server that speaks TLS: its port, its certificate, and the certificate of somebody else."""
+    folder = tmp_path_factory.mktemp("tls")
+    key, cert = make_certificate(folder, "server")
+    _, stranger = make_certificate(folder, "stranger")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = {"tls-port": port, "tls-cert-file": cert, "tls-key-file": key, "tls-auth-clients": "no"}
+    server = Server.start("redis", config=config)
+    yield port, cert, stranger
+    server.stop()
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "valkeys"])
+async def test_a_worker_works_over_tls(tls: tuple[int, Path, Path], scheme: str) -> None:
+    port, cert, _ = tls
+    seen: list[int] = []
+
+    async def handle(job: Job) -> None:
+        seen.append(job.data)
+
+    async with Queue(f"over-{scheme}", f"{scheme}://127.0.0.1:{port}?ssl_ca_certs={cert}") as queue:
+        async with Worker(queue, handle, heartbeat=0.05) as worker:
+            await queue.add_many([{"data": n, "group_id": "g"} for n in range(20)])
+            assert await queue.wait_for_empty(timeout=20)
+        assert worker.get_worker_metrics().connection_errors == 0
+    assert seen == list(range(20))
+
+
+async def test_a_worker_works_with_a_users_tls_client(tls: tuple[int, Path, Path]) -> None:
+    port, cert, _ = tls
+    client = redis.asyncio.Redis(host="127.0.0.1", port=port, ssl=True, ssl_ca_certs=str(cert))
+    seen: list[int] = []
+
+    async def handle(job: Job) -> None:
+        seen.append(job.data)
+
+    async with Queue("users-client", client) as queue, Worker(queue, handle, heartbeat=0.05) as worker:
+        await queue.add(1)
+        assert await queue.wait_for_empty(timeout=20)
+    assert (seen, worker.get_worker_metrics().connection_errors) == ([1], 0)
+    await client.aclose()
+
+
+def test_the_blocking_client_speaks_tls(tls: tuple[int, Path, Path]) -> None:
+    port, cert, _ = tls
+    with SyncQueue("blocking", f"rediss://127.0.0.1:{port}?ssl_ca_certs={cert}") as queue:
+        assert queue.add(1).get_state() == "waiting"
+
+
+async def test_a_certificate_of_somebody_else_is_refused(tls: tuple[int, Path, Path]) -> None:
+    port, _, stranger = tls
+    async with Queue("refused", f"rediss://127.0.0.1:{port}?ssl_ca_certs={stranger}") as queue:
+        with pytest.raises(ConnectionLost, match=f"rediss://127.0.0.1:{port} cannot be reached"):
+            await queue.add(1)

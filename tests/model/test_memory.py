@@ -1,0 +1,77 @@
+"""A server without memory refuses new jobs and changes of data, and everything that drains it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import rule, run_state_machine_as_test
+
+from groupmq import commands
+from groupmq.errors import ServerRefused
+from tests.model import strategies as draws
+from tests.model.machine import QueueMachine
+from tests.support.servers import Kind, Server, available_kinds
+
+EXAMPLES = 40
+ENOUGH, NONE = 0, 1
+
+
+@pytest.fixture(params=available_kinds())
+def small_server(request: pytest.FixtureRequest) -> Iterator[redis.Redis]:
+    """A server of its own, whose memory can be taken away."""
+    kind: Kind = request.param
+    server = Server.start(kind, config={"maxmemory-policy": "noeviction"})
+    client = redis.Redis.from_url(server.unix_url)
+    yield client
+    client.close()
+    server.stop()
+
+
+class FullServerMachine(QueueMachine):
+    """The same rules while memory comes and goes. A refused call writes nothing: the model does not hear of it."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.full = False
+        client.config_set("maxmemory", ENOUGH)
+        super().__init__(client)
+
+    @rule()
+    def memory_runs_out_or_is_there_again(self) -> None:
+        self.full = not self.full
+        self.client.config_set("maxmemory", NONE if self.full else ENOUGH)
+
+    def add(self, items: list[draws.Item]) -> None:
+        if not self.full:
+            super().add(items)
+            return
+        self.refused(commands.add([item.draft(self.groups, self.now) for item in items], self.now))
+
+    def update_data(self, which: int, detail: int) -> None:
+        job_id = self.pick(which)
+        if not self.full or job_id not in self.model.jobs:
+            super().update_data(which, detail)
+        else:
+            self.refused(commands.update(job_id, b"new data"))
+
+    def refused(self, call: commands.Call[object]) -> None:
+        with pytest.raises(ServerRefused) as refusal:
+            self.call(call)
+        assert refusal.value.kind == "OOM"
+
+
+def test_full_server_refuses_additions_whole_and_goes_on_with_the_rest(small_server: redis.Redis) -> None:
+    run_state_machine_as_test(
+        lambda: FullServerMachine(small_server),
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=50,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate, Phase.shrink],
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
