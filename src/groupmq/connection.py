@@ -40,7 +40,7 @@ _DESCRIBES_SERVER = re.compile(
 
 def resolve_url(url: str | None) -> str:
     """The URL to use, in a form redis-py reads: `valkey` spelled `redis`, an embedded server started."""
-    chosen = url or os.environ.get("GROUPMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
+    chosen = os.environ.get("GROUPMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL if url is None else url
     scheme, found, rest = chosen.partition("://")
     if not found:
         raise _no_address(chosen)
@@ -185,6 +185,7 @@ class Connection:
             return result
 
     async def close(self) -> None:
+        self.dialogue.closed = True
         if self._own:
             await self._client.aclose()
 
@@ -264,5 +265,6 @@ class BlockingConnection:
             return result
 
     def close(self) -> None:
+        self.dialogue.closed = True
         if self._own:
             self._client.close()

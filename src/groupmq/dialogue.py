@@ -36,9 +36,12 @@ class Dialogue:
         self.keys = Keys(options.prefix, options.name)
         self.where = where
         self._opened = False
+        self.closed = False
 
     def ask(self, call: Call[T], patience: float) -> Steps[T]:
         """Make a call. While the server cannot be reached, try again for up to `patience` seconds."""
+        if self.closed:
+            raise GroupMQError(f"queue {self.options.name!r} is closed; make a new Queue")
         give_up = time.monotonic() + patience
         pause = _FIRST_PAUSE
         while True:

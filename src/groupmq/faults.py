@@ -45,6 +45,8 @@ def understood(error: BaseException, where: str) -> GroupMQError:
     names = _class_names(error)
     message = str(error)
     kind = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), message.split(" ", 1)[0])
+    if kind == "WRONGPASS" and "required" in message:
+        kind = "NOAUTH"
     if kind in _REFUSALS:
         return ServerRefused(kind, f"the server at {where} {_REFUSALS[kind]}: {message}")
     if "ResponseError" in names:

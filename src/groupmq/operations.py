@@ -151,14 +151,15 @@ class Operations(Generic[J]):
         return ids
 
     def _list_waiting(self, limit: int, offset: int) -> Steps[list[str]]:
-        ids: list[str] = []
+        # A dict: a hash that is resized while it is walked may show a group twice.
+        ids: dict[str, None] = {}
         cursor = "0"
         while len(ids) < limit + offset:
             cursor, page = yield commands.list_waiting(cursor, limit + offset - len(ids))
-            ids += page
+            ids.update(dict.fromkeys(page))
             if cursor == "0":
                 break
-        return ids[offset : offset + limit]
+        return list(ids)[offset : offset + limit]
 
     def list_jobs(self, state: str, limit: int, offset: int) -> Steps[list[J]]:
         ids = yield from self.list_ids(state, limit, offset, newest=True)
@@ -280,11 +281,18 @@ class Operations(Generic[J]):
         return removed
 
     def _clean_live(self, state: str, age_ms: int, limit: int) -> Steps[int]:
-        ids = yield from self.list_ids(state, limit)
+        """Waiting or delayed jobs are not indexed by age: go through them all, a page at a time."""
         now = (yield commands.stats()).now
-        jobs = yield from self.get_jobs_by_id(ids)
-        old = [job.id for job in jobs if job is not None and job._created_ms <= now - age_ms]
-        return (yield from self._remove_all(old, [state]))
+        removed = kept = 0
+        while removed < limit:
+            ids = yield from self.list_ids(state, CHUNK, kept)
+            jobs = yield from self.get_jobs_by_id(ids)
+            old = [job.id for job in jobs if job is not None and job._created_ms <= now - age_ms]
+            gone = yield from self._remove_all(old[: limit - removed], [state])
+            removed, kept = removed + gone, kept + len(ids) - gone
+            if not ids:
+                break
+        return removed
 
     def _remove_all(self, ids: list[str], states: list[str]) -> Steps[int]:
         removed = 0

@@ -114,7 +114,7 @@ class QueueOptions:
             keep_completed=retention(given["keep_completed"], "keep_completed"),
             keep_failed=retention(given["keep_failed"], "keep_failed"),
             group_concurrency=whole(given["group_concurrency"], "group_concurrency", 1, 65_535),
-            max_payload=whole(given["max_payload"], "max_payload", 1, 512 * 1024 * 1024),
+            max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
             serializer=serializer,
         )
 

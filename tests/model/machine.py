@@ -8,8 +8,8 @@ from hypothesis.stateful import precondition, rule
 from groupmq import commands, record
 from groupmq.commands import FRESH
 from tests.model import strategies as draws
-from tests.model.model import State
 from tests.model.pair import at, same
+from tests.model.parts import State
 from tests.model.work import Work
 
 CHANGES_OF_A_JOB = ("remove", "remove_some", "promote", "change_delay", "fail", "retry", "retry", "update_data")
@@ -119,7 +119,8 @@ class QueueMachine(Work):
         expected = [*sizes, len(model.live_groups() - {""}), int(model.paused)]
         same(self.call(commands.counts())[:7], expected)
         ids = sorted(model.jobs)
-        for job_id, view in zip(ids, self.call(commands.get(ids, self.now)), strict=True):
+        views = self.call(commands.get(ids, self.now))
+        for job_id, view in zip(ids, views, strict=True):
             job = model.jobs[job_id]
             assert view is not None, f"{job_id!r} is stored and not found"
             same((view.state, view.stored, view.result), (job.state, job.stored or FRESH, job.result))

@@ -9,89 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from groupmq.commands import FRESH, Policy, Stalled, StoredState
 from groupmq.drafts import Draft
 from groupmq.record import Record
-
-State = Literal["waiting", "delayed", "active", "completed", "failed"]
-Finished = Literal["completed", "failed"]
-Taken = tuple[str, int, StoredState, Record]
-UNGROUPED = ""
-
-
-@dataclass(frozen=True)
-class Lease:
-    token: int
-    deadline: int
-    started: int
-    worker: str
-
-
-@dataclass
-class Job:
-    id: str
-    record: Record
-    state: State = "waiting"
-    due: int = 0
-    hold: int = 0
-    """The end of its back-off while it waits in its place; 0 = none."""
-    lease: Lease | None = None
-    stored: StoredState | None = None
-    result: bytes | None = None
-    stamp: int = 0
-    """When it finished, in microseconds of a clock that only grows."""
-
-    @property
-    def group(self) -> str:
-        return self.record.group_id or UNGROUPED
-
-    @property
-    def place(self) -> tuple[int, int, int]:
-        return self.record.priority, self.record.order_ms, self.record.arrival
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a worker says of one run."""
-
-    kind: Literal["complete", "retry", "fail", "release"]
-    id: str
-    token: int
-    result: bytes | None = None
-    delay: int = 0
-    yields: bool = False
-    reason: str = ""
-    stack: str = ""
-
-
-@dataclass(frozen=True)
-class Request:
-    """One advance of a worker."""
-
-    worker: str
-    lane: str
-    number: int
-    reports: tuple[Report, ...]
-    take: int
-    lease_ms: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    wait_ms: int
-    statuses: list[int]
-    stalled: list[Stalled]
-    jobs: list[Taken]
-
-
-@dataclass
-class Conf:
-    """An operator's settings of one group."""
-
-    paused: bool = False
-    limit: int = 0
+from tests.model.parts import UNGROUPED, Answer, Conf, Finished, Job, Lease, Report, Request, State, Taken
 
 
 @dataclass
@@ -136,8 +59,7 @@ class Model:
         return [
             self.waiting(group)[0]
             for group in {j.group for j in self.in_state("waiting")}
-            if not self.conf.get(group, Conf()).paused
-            and len(self.in_state("active", group)) < self.limit_of(group)
+            if not self.conf.get(group, Conf()).paused and len(self.in_state("active", group)) < self.limit_of(group)
         ]
 
     def runnable(self, now: int) -> list[Job]:
@@ -192,14 +114,15 @@ class Model:
             return Answer(0, last[1], [], self._still_held(last[2]))
         before = self.schedule(now)
         statuses = self._report_all(request.reports, now)
-        back_offs = zip(statuses, request.reports, strict=True)
-        before |= {now + report.delay for accepted, report in back_offs if accepted and report.delay}
+        reported = zip(statuses, request.reports, strict=True)
+        back_offs = {now + report.delay for accepted, report in reported if accepted and report.delay}
         stalled = self._expire(now)
         self._promote(now)
         jobs = self._take(request, now)
         self._retain(self.policy.keep, now)
         self.lanes[request.lane] = request.number, statuses, [(job[0], job[1]) for job in jobs]
-        return Answer(wait(before | self.schedule(now), now), statuses, stalled, jobs)
+        wait_ms = wait(before | back_offs | self.schedule(now), now)
+        return Answer(wait_ms, statuses, stalled, jobs, sooner=now + wait_ms in back_offs)
 
     def due(self, now: int, *, promote: bool, expire: bool) -> tuple[int, list[Stalled], int]:
         """Jobs promoted, leases taken back, and the wait when all duties were asked for."""
@@ -209,7 +132,9 @@ class Model:
         self._retain(self.policy.keep, now)
         return promoted, stalled, wait(before | self.schedule(now), now)
 
-    def beat(self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int) -> list[str]:
+    def beat(
+        self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
+    ) -> list[str]:
         lost = []
         for job_id, token in held:
             job = self._holder(job_id, token)

@@ -14,7 +14,8 @@ from groupmq.connection import BlockingConnection, Endpoint
 from groupmq.operations import Operations
 from groupmq.options import QueueOptions
 from tests.model import strategies as draws
-from tests.model.model import Job, Model
+from tests.model.model import Model
+from tests.model.parts import Job
 from tests.model.stored import Dump, Stored, differences
 
 T = TypeVar("T")

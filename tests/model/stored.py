@@ -131,9 +131,7 @@ def expected(model: Model) -> dict[str, Any]:
         "conf": {g: (c.paused, c.limit) for g, c in model.conf.items()},
         "meta": meta | {"paused": "1"} if model.paused else meta,
         "failures": model.failures,
-        "lanes": {
-            name: (number, [i for i, _ in leases]) for name, (number, _, leases) in model.lanes.items()
-        },
+        "lanes": {name: (number, [i for i, _ in leases]) for name, (number, _, leases) in model.lanes.items()},
         "workers": model.workers,
     }
 

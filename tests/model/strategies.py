@@ -9,7 +9,7 @@ from hypothesis.strategies import SearchStrategy
 
 from groupmq import record
 from groupmq.drafts import Draft
-from tests.model.model import Finished, State
+from tests.model.parts import Finished, State
 
 START = 1_700_000_000_000
 GROUPS = ("x:active", "{}", "a|||b", "new\nline", "nul\0", "\U0001f984", " ", "g:", "*[a-z]?%d", "1", "delayed")
@@ -58,9 +58,7 @@ class Item:
     def draft(self, groups: tuple[str, ...], now: int) -> Draft:
         delay, run_at = self.when
         group = None if self.group < 0 else groups[self.group % len(groups)]
-        body = record.pack_body(
-            self.max_attempts, self.order_ms is not None, (group or "").encode(), None, self.data
-        )
+        body = record.pack_body(self.max_attempts, self.order_ms is not None, (group or "").encode(), None, self.data)
         return Draft(
             id=self.id,
             group_id=group,

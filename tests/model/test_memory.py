@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
 from groupmq import commands
 from groupmq.errors import ServerRefused
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
+from tests.model.running import run
 from tests.support.servers import Kind, Server, available_kinds
 
 EXAMPLES = 40
@@ -56,22 +57,11 @@ class FullServerMachine(QueueMachine):
         else:
             self.refused(commands.update(job_id, b"new data"))
 
-    def refused(self, call: commands.Call[object]) -> None:
+    def refused(self, call: commands.Call[Any]) -> None:
         with pytest.raises(ServerRefused) as refusal:
             self.call(call)
         assert refusal.value.kind == "OOM"
 
 
 def test_full_server_refuses_additions_whole_and_goes_on_with_the_rest(small_server: redis.Redis) -> None:
-    run_state_machine_as_test(
-        lambda: FullServerMachine(small_server),
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=50,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate, Phase.shrink],
-            report_multiple_bugs=False,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run(FullServerMachine, small_server, EXAMPLES)

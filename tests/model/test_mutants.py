@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from groupmq import scripts
 from tests.model.machine import QueueMachine
 from tests.model.mutants import MUTANTS, Mutant, loader
+from tests.model.running import run
 from tests.support.servers import Server
+
+EXAMPLES = 250
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +30,4 @@ def one_server() -> Iterator[redis.Redis]:
 def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripts, "load", loader(mutant))
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(
-            lambda: QueueMachine(one_server),
-            settings=settings(
-                max_examples=250,
-                stateful_step_count=40,
-                derandomize=True,
-                deadline=None,
-                phases=[Phase.generate],
-                report_multiple_bugs=False,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        run(QueueMachine, one_server, EXAMPLES, shrink=False, derandomize=True)

@@ -12,8 +12,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from groupmq import commands, record
 from groupmq.commands import Call
 from tests.model import strategies as draws
-from tests.model.model import Report, Request
 from tests.model.pair import Pair, same
+from tests.model.parts import Report, Request
 
 LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
 NOBODY = "never added", 1
@@ -113,6 +113,9 @@ class Work(Pair):
         same(answer.now, self.now)
         if not fallen_back:
             same(answer.wait_ms, expected.wait_ms)
+        if expected.sooner:
+            self.look()
+            assert self.stored.marker, "a back-off became the next thing due and no marker tells sleeping workers"
         self.tokens += [lease for lease in ((job.id, job.token) for job in answer.jobs) if lease not in self.tokens]
         same(self.tokens, sorted(self.tokens, key=lambda lease: lease[1]))
 
@@ -204,9 +207,7 @@ def outcome_of(report: Report) -> commands.Outcome:
     if report.kind == "complete":
         return commands.completed(report.id, report.token, report.result)
     if report.kind == "retry":
-        return commands.retried(
-            report.id, report.token, report.delay, report.yields, report.reason, report.stack
-        )
+        return commands.retried(report.id, report.token, report.delay, report.yields, report.reason, report.stack)
     if report.kind == "fail":
         return commands.failed(report.id, report.token, report.reason, report.stack)
     return commands.released(report.id, report.token)

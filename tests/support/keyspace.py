@@ -105,9 +105,9 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
 
 
 def _group(raw: bytes) -> StoredGroup:
-    running, delayed, size = struct.unpack_from(">HIH", raw)
-    holds = raw[8 + size :]
-    return StoredGroup(running, delayed, raw[8 : 8 + size], msgspec.msgpack.decode(holds) if holds else {})
+    running, delayed, size = struct.unpack_from(">IIH", raw)
+    holds = raw[10 + size :]
+    return StoredGroup(running, delayed, raw[10 : 10 + size], msgspec.msgpack.decode(holds) if holds else {})
 
 
 def _lease(raw: bytes) -> tuple[int, str]:

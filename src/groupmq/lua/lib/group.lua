@@ -12,7 +12,7 @@ A group is in exactly one place, and `group.refresh` alone decides which:
 Whoever changes a group calls `group.touch`; `group.settle` writes the places of all touched groups. There is no
 second list that also says "busy" and no lock with a life of its own, so no crash can make the two disagree.
 
-The value in `groups`: running (2 bytes), delayed (4), the first waiting member (2 bytes of length, then the member;
+The value in `groups`: running (4 bytes), delayed (4), the first waiting member (2 bytes of length, then the member;
 the same as the first of the zset, kept here so that neither an add nor the end of a run has to look there), then a
 msgpack map of holds, job id -> the time before which that job must not start. A hold binds the group only while its
 job is the head.
@@ -41,12 +41,12 @@ local function fresh(gid, raw, conf)
     place = false, score = 0, touched = false, stale = false, stored = false, added = false, removed = false,
   }
   if conf or gid == '' then configure(g, conf) end
-  if raw and #raw < 8 then
+  if raw and #raw < 10 then
     -- Not a value of ours: nothing of this group starts until repair has counted it anew, and no other group suffers.
     g.running = g.limit
   elseif raw then
     local after
-    g.running, g.delayed, g.head, after = struct.unpack('>I2I4I2c0', raw)
+    g.running, g.delayed, g.head, after = struct.unpack('>I4I4I2c0', raw)
     if g.head == '' then g.head = false end
     g.was_head = g.head
     if after <= #raw then
@@ -245,7 +245,7 @@ local function note_value(g)
     if g.raw then W.hdel(K.groups, g.id) end
     return
   end
-  local value = struct.pack('>I2I4I2', running, delayed, head and #head or 0) .. (head or '')
+  local value = struct.pack('>I4I4I2', running, delayed, head and #head or 0) .. (head or '')
   if g.holds then value = value .. cmsgpack.pack(g.holds) end
   if value ~= g.raw then
     local n = #values

@@ -1,0 +1,28 @@
+"""How the state machines are run: one place for their settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.machine import QueueMachine
+
+STEPS = 50
+
+
+def run(machine: type[QueueMachine], client: redis.Redis, examples: int, *, shrink: bool = True, **more: Any) -> None:
+    """Try `examples` random stories. Raises the AssertionError of the first that goes wrong, as short as it can be."""
+    factory: Any = lambda: machine(client)  # noqa: E731
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=STEPS,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(factory, settings=settings(chosen, **more))
