@@ -151,7 +151,7 @@ async def test_a_loading_server_is_waited_for(start_server: StartServer, kind: K
     async with Queue("orders", server.url) as queue:
         await queue.add("before", group_id="g")
         with redis.Redis.from_url(server.url) as client:
-            client.mset({f"filler:{i}": "x" * 100 for i in range(3000)})
+            client.mset({f"filler:{i}": "x" * 100 for i in range(2000)})
             client.save()
         server.kill()
         restarting = asyncio.create_task(asyncio.to_thread(server.restart))

@@ -112,6 +112,20 @@ async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_to
     assert first.pid != second.pid
 
 
+async def test_a_thread_that_hangs_does_not_keep_a_closed_worker_process_alive(start_server: StartServer) -> None:
+    server = start_server(prefer("valkey"))
+    async with Queue("orders", server.url) as queue:
+        with Fleet(server.url, "orders", concurrency=1, close_timeout=0.2) as fleet:
+            (process,) = fleet.start(threads=True)
+            job = await queue.add({"seconds": 60.0}, group_id="g", max_attempts=1)
+            await eventually(lambda: open_runs(fleet, process), "the handler hangs")
+            process.terminate()
+            assert await asyncio.to_thread(process.wait, 5) == 0
+        await job.refresh()
+        assert (job.state, job.attempts_made) == ("waiting", 0)
+        assert [line["job"] for line in fleet.history().of_kind("graceful-timeout")] == [job.id]
+
+
 @pytest.mark.parametrize(("max_stalled", "max_attempts", "deaths"), [(None, 2, 2), (0, 9, 1)])
 async def test_a_poison_pill_kills_only_as_many_workers_as_it_may_and_its_group_goes_on(
     start_server: StartServer, max_stalled: int | None, max_attempts: int, deaths: int

@@ -96,8 +96,10 @@ class QueueMachine(Work):
 
     @precondition(lambda self: self.model.in_state("completed") or self.model.in_state("failed"))
     @rule(completed=st.sampled_from((0, *draws.KEEPS)), failed=st.sampled_from(draws.KEEPS))
-    def another_worker_keeps_other_numbers(self, completed: int, failed: int) -> None:
+    def a_worker_that_keeps_other_numbers_reports(self, completed: int, failed: int) -> None:
         self.model.policy = self.model.policy._replace(keep={"completed": completed, "failed": failed})
+        if self.model.in_state("active"):
+            self.every_run_completes(draws.LANES[0], None, 1, draws.LEASES[0])
 
     # Looking
 

@@ -29,6 +29,7 @@ MUTANTS = [
     Mutant("a late report is stalled in the same call", "raw[i] and not over[ids[i]] and lease", "raw[i] and lease"),
     Mutant("tokens follow a clock that steps back", "last < now_us and now_us or last + 1", "now_us"),
     Mutant("a resent request takes again", "if last then return", "if false then return"),
+    Mutant("a request that was given up takes again", "last[1] >= request", "last[1] == request"),
     # Groups
     Mutant("group not re-armed after a run", "g.running - 1)\n  group.touch(g)", "g.running - 1)"),
     Mutant("limit ignored", "if g.running >= g.limit then", "if false then"),

@@ -110,11 +110,7 @@ def items() -> SearchStrategy[Item]:
     )
 
 
-def own_wishes() -> SearchStrategy[Wish]:
-    return wishes(("own",))
-
-
-def wishes(tokens: tuple[str, ...] = ("own", "own", "own", "old", "next", "unknown")) -> SearchStrategy[Wish]:
+def wishes(*tokens: str) -> SearchStrategy[Wish]:
     return st.builds(
         Wish,
         st.integers(0, 7),

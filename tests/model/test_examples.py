@@ -79,8 +79,8 @@ def test_bound_lowered_to_nothing_reaches_the_jobs_kept_before(machine: QueueMac
     machine.add([item("first"), item("second")])
     advance(machine, take=1)
     advance(machine, wish("complete"), take=1)
-    machine.another_worker_keeps_other_numbers(completed=0, failed=0)
-    advance(machine, wish("complete"))
+    machine.a_worker_that_keeps_other_numbers_reports(completed=0, failed=0)
+    machine.stored_as_the_model_says()
     assert states(machine) == {}
 
 

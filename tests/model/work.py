@@ -16,6 +16,9 @@ from tests.model.pair import Pair, same
 from tests.model.parts import Report, Request
 
 LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
+OWN = draws.wishes("own")
+MOSTLY_OWN = draws.wishes("own", "own", "own", "next", "old")
+ANY = draws.wishes("own", "own", "next", "old", "unknown")
 NOBODY = "never added", 1
 
 
@@ -60,7 +63,7 @@ class Work(Pair):
         self.client.zpopmin(self.connection.dialogue.keys.wake)
         self.advance(lane, [], take, lease_ms)
 
-    @rule(lane=LANE, wishes=st.lists(draws.wishes(), max_size=4), take=st.integers(0, 4), lease_ms=LEASE)
+    @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE)
     def advance(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
         self.requests += 1
         reports = tuple(self.report(wish) for wish in wishes)
@@ -69,9 +72,7 @@ class Work(Pair):
         self.carry_out(request)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(
-        lane=LANE, wishes=st.lists(draws.own_wishes(), min_size=1, max_size=4), take=st.integers(0, 4), lease_ms=LEASE
-    )
+    @rule(lane=LANE, wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=4), take=st.integers(0, 4), lease_ms=LEASE)
     def runs_end(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
         self.advance(lane, wishes, take, lease_ms)
 
@@ -84,7 +85,7 @@ class Work(Pair):
         self.advance(lane, wishes, take, lease_ms)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(lane=LANE, late=st.lists(draws.own_wishes(), max_size=2), take=st.integers(0, 4), lease_ms=LEASE)
+    @rule(lane=LANE, late=st.lists(OWN, max_size=2), take=st.integers(0, 4), lease_ms=LEASE)
     def a_lease_ends_and_somebody_asks(
         self, lane: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int
     ) -> None:
@@ -93,11 +94,13 @@ class Work(Pair):
         self.advance(lane, late, take, lease_ms)
 
     @precondition(lambda self: self.last)
-    @rule(which=st.integers(0, 2))
-    def the_last_request_of_a_lane_is_sent_again(self, which: int) -> None:
+    @rule(which=st.integers(0, 2), older=st.sampled_from((0, 0, 1)))
+    def a_request_is_sent_again(self, which: int, older: int) -> None:
+        """The last one of a lane, or one before it that was given up: neither does anything."""
         lane = sorted(self.last)[which % len(self.last)]
+        request = replace(self.last[lane], number=self.last[lane].number - older)
         before = self.stored.state()
-        self.carry_out(self.last[lane])
+        self.carry_out(request)
         self.look()
         same(self.stored.state(), before)
 

@@ -67,8 +67,13 @@ async def main(settings: dict[str, Any]) -> None:
         finally:
             diary.note("end", job, how=how)
 
+    def handle_in_thread(job: Job) -> None:
+        diary.note("start", job)
+        time.sleep(job.data["seconds"])
+        diary.note("end", job, how="returned")
+
     async with Queue(settings["queue"], settings["url"], **settings["queue_options"]) as queue:
-        worker = Worker(queue, handle, **settings["worker_options"])
+        worker = Worker(queue, handle_in_thread if settings.get("threads") else handle, **settings["worker_options"])
         for event in ("active", "completed", "retrying", "failed", "lease-lost", "graceful-timeout"):
             worker.on(event, lambda job, *_, event=event: diary.note(event, job, attempt=job.attempts_made))
         for event in ("ready", "closed"):

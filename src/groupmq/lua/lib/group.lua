@@ -25,37 +25,42 @@ local group = {}
 --- @private
 local loaded, touched, NONE = {}, {}, {}
 
+-- What the operator or the lack of a group changes about it.
 local function configure(g, conf)
-  if conf then
-    local c = cmsgpack.unpack(conf)
-    g.paused = c.paused
-    g.limit = c.limit or g.limit
+  local c = conf and cmsgpack.unpack(conf) or NONE
+  g.paused = c.paused
+  g.limit = g.id == '' and math.huge or c.limit or g.limit
+  if g.at == 'ready' and (g.paused or g.running >= g.limit) then
+    g.at = 'none'
+  elseif g.at == 'none' and g.head and not g.paused and g.running < g.limit then
+    g.at = 'ready'
   end
-  if g.id == '' then g.limit = math.huge end
 end
 
 local function fresh(gid, raw, conf)
-  -- The common fields at once, and no more than 16: a table that grows is rehashed, a larger one costs twice as much.
-  local g = {
-    id = gid, raw = raw, running = 0, delayed = 0, limit = meta.limit, head = false, was_head = false, at = 'none',
-    place = false, score = 0, touched = false, stale = false, stored = false, added = false, removed = false,
-  }
-  if conf or gid == '' then configure(g, conf) end
-  if raw and #raw < 10 then
+  local running, delayed, head, after, holds, at = 0, 0, '', 1, nil, 'none'
+  local limit = meta.limit
+  if not raw then
+    raw = false
+  elseif #raw < 10 then
     -- Not a value of ours: nothing of this group starts until repair has counted it anew, and no other group suffers.
-    g.running = g.limit
-  elseif raw then
-    local after
-    g.running, g.delayed, g.head, after = struct.unpack('>I4I4I2c0', raw)
-    if g.head == '' then g.head = false end
-    g.was_head = g.head
+    running = math.huge
+  else
+    running, delayed, head, after = struct.unpack('>I4I4I2c0', raw)
     if after <= #raw then
-      g.holds = cmsgpack.unpack(string.sub(raw, after))
-      g.at = 'unknown' -- parked, ready, or due and not yet moved
-    elseif g.head and not g.paused and g.running < g.limit then
-      g.at = 'ready'
+      holds, at = cmsgpack.unpack(string.sub(raw, after)), 'unknown' -- parked, ready, or due and not yet moved
+    elseif running < limit and head ~= '' then
+      at = 'ready'
     end
   end
+  head = head ~= '' and head
+  -- All fields at once, and no more than 16: a table that grows is rehashed, a larger one costs twice as much.
+  local g = {
+    id = gid, raw = raw, running = running, delayed = delayed, limit = limit, head = head, was_head = head, at = at,
+    holds = holds, place = false, score = 0, touched = false, stale = false, stored = false, added = false,
+    removed = false,
+  }
+  if conf or gid == '' then configure(g, conf) end
   return g
 end
 
@@ -175,6 +180,24 @@ function group.drop(g, member)
   group.touch(g)
 end
 
+-- Take the head out, to run it; `ahead` more may follow in this call. Returns the member.
+function group.pop(g, ahead)
+  local member = g.head
+  if g.stored or g.added or g.removed then
+    group.drop(g, member)
+    return member
+  end
+  group.look_ahead(g, ahead + 1)
+  if ahead > 1 or g.holds or g.stored[1] ~= member then
+    group.drop(g, member)
+  else
+    -- One job and no more: the common case, without the book-keeping of the general one.
+    g.removed, g.head, g.pos = { member }, g.stored[2] or false, 2
+    group.touch(g)
+  end
+  return member
+end
+
 -- Forget what the stored value says of the head; for groups that cannot be trusted.
 function group.reread(g)
   g.stored, g.pos, g.at = false, 1, 'unknown'
@@ -222,8 +245,7 @@ end
 local ready, unready = W.list('ZADD', K.ready), W.list('ZREM', K.ready)
 local values = W.list('HSET', K.groups)
 
-local function note_place(g)
-  local place, at = g.place, g.at
+local function note_place(g, place, at)
   if place == 'ready' then
     if at ~= 'ready' or g.head ~= g.was_head then
       local n = #ready
@@ -241,11 +263,15 @@ end
 
 local function note_value(g)
   local head, running, delayed = g.head, g.running, g.delayed
-  if not head and running == 0 and delayed == 0 then
+  local value
+  if head then
+    value = struct.pack('>I4I4I2', running, delayed, #head) .. head
+  elseif running > 0 or delayed > 0 then
+    value = struct.pack('>I4I4I2', running, delayed, 0)
+  else
     if g.raw then W.hdel(K.groups, g.id) end
     return
   end
-  local value = struct.pack('>I4I4I2', running, delayed, head and #head or 0) .. (head or '')
   if g.holds then value = value .. cmsgpack.pack(g.holds) end
   if value ~= g.raw then
     local n = #values
@@ -258,22 +284,22 @@ function group.settle()
   local any_ready, unseen, n = false, { K.wake }, 1
   for i = 1, #touched do
     local g = touched[i]
-    local removed, added = g.removed, g.added
-    if removed or added then
+    if g.removed or g.added then
       local key = group.key(g)
-      if removed then W.give('ZREM', key, removed) end
-      if added then W.give('ZADD', key, added) end
+      if g.removed then W.give('ZREM', key, g.removed) end
+      if g.added then W.give('ZADD', key, g.added) end
       if not g.stored then
         n = n + 1
         unseen[n] = key
       end
     end
     if g.stale then group.refresh(g) end
-    if g.place then
-      note_place(g)
+    local place, at = g.place, g.at
+    if place then
+      note_place(g, place, at)
       note_value(g)
     end
-    if g.place == 'ready' or (not g.place and g.at == 'ready') then any_ready = true end
+    if place == 'ready' or (not place and at == 'ready') then any_ready = true end
   end
   -- Every key is looked at before the first write: one of a wrong type, or one that a resharding has moved away, must
   -- stop the call while nothing is written. One command for all; `wake` has at most one member, so it costs little.

@@ -63,9 +63,8 @@ local function choose(n)
       break
     end
     if g.place == 'ready' then
-      local member = g.head
-      if not g.stored then group.look_ahead(g, math.min(g.limit - g.running, n - taken) + 1) end
-      group.drop(g, member)
+      local free = g.limit - g.running
+      local member = group.pop(g, free == 1 and 1 or math.min(free, n - taken))
       g.running = g.running + 1
       taken = taken + 1
       groups[taken], ids[taken] = g, record.id_of(member)
