@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean venv
+.PHONY: help demo test test-oldest check bench clean venv
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -10,15 +10,21 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Stamps: an install is repeated only when pyproject.toml changes.
 READY_DEMO := $(VENV)/.ready-demo
 READY_DEV := $(VENV)/.ready-dev
+OLDEST := .venv-oldest
+READY_OLDEST := $(OLDEST)/.ready
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(READY_DEMO) ## run the demo on an embedded server
 	@$(PYTHON) -m groupmq.demo
 
 test: $(READY_DEV) ## run the whole test suite
 	@$(PYTHON) -m pytest tests
+
+# The range of redis-py is wide on purpose; its oldest release has a virtual environment of its own.
+test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we accept
+	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit
 
 check: $(READY_DEV) ## lint, formatting, types, layers, Lua
 	$(VENV)/bin/ruff check $(CODE)
@@ -31,7 +37,7 @@ bench: $(READY_DEV) ## measure throughput and latency
 	@$(PYTHON) -m bench
 
 clean: ## remove .venv and all caches
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 venv: $(READY_DEV)
@@ -44,6 +50,13 @@ $(READY_DEV): pyproject.toml | $(PYTHON)
 $(READY_DEMO): pyproject.toml | $(PYTHON)
 	@echo "installing groupmq into $(VENV)"
 	@$(PYTHON) -m pip install -q -e '.[cli,embedded,uvloop]'
+	@touch $@
+
+$(READY_OLDEST): pyproject.toml | $(PYTHON)
+	@echo "installing groupmq with the oldest redis-py into $(OLDEST)"
+	@$(PYTHON) -m venv --clear $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install -q -e '.[embedded,uvloop]' 'redis==5.2.0' \
+	    hypothesis pytest pytest-asyncio pytest-timeout
 	@touch $@
 
 # Plain python3 wins if it is new enough; a newer one beside an old python3 is found too.

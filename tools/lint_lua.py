@@ -20,9 +20,7 @@ from typing import NamedTuple
 from groupmq import scripts
 
 ROOT = Path(__file__).resolve().parent.parent
-FINDING = re.compile(
-    r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+)(?:-\d+)?: \((?P<code>[EW]\d+)\) (?P<text>.*)$"
-)
+FINDING = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+)(?:-\d+)?: \((?P<code>[EW]\d+)\) (?P<text>.*)$")
 # "Defined but not used": true of a script that uses half of a library, a fault only if no script uses it.
 UNUSED = ("W21", "W22", "W23", "W24", "W31")
 

@@ -220,9 +220,7 @@ def advance(
         if mixed:
             n = len(completed) // 3
             statuses = [statuses[at if is_completed else n + at] for is_completed, at in mixed]
-        jobs = [
-            Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)
-        ]
+        jobs = [Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)]
         return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs)
 
     return Call("advance", args, parse, b"".join(blobs))

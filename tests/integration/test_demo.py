@@ -8,7 +8,9 @@ import sys
 from groupmq.demo.proof import Entry, prove
 
 
-def run(n: int, start: float, end: float | None, attempt: int = 1, group: str = "g", fails: bool = False) -> list[Entry]:
+def run(
+    n: int, start: float, end: float | None, attempt: int = 1, group: str = "g", fails: bool = False
+) -> list[Entry]:
     shared = {"n": n, "group": group, "attempt": attempt, "delayed": False}
     entries: list[Entry] = [{"kind": "start", "at": start} | shared]
     if end is not None:

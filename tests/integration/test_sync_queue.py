@@ -175,6 +175,6 @@ def test_a_client_of_the_users_is_used_and_never_closed(url: str, options: dict[
 
 async def test_an_asynchronous_client_is_refused(url: str) -> None:
     client = redis.asyncio.Redis.from_url(url)
-    with pytest.raises(ConfigurationError, match="redis: expected a URL or a redis.Redis client"):
+    with pytest.raises(ConfigurationError, match=r"redis: expected a URL or a redis\.Redis client"):
         Queue("q", client)
     await client.aclose()

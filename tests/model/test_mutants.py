@@ -13,7 +13,7 @@ from tests.model.mutants import MUTANTS, Mutant, loader
 from tests.model.running import run
 from tests.support.servers import Server
 
-EXAMPLES = 250
+EXAMPLES = 500
 
 
 @pytest.fixture(scope="module")

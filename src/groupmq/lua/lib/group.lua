@@ -38,7 +38,7 @@ local function configure(g, conf)
 end
 
 local function fresh(gid, raw, conf)
-  local running, delayed, head, after, holds, at = 0, 0, '', 1, nil, 'none'
+  local running, delayed, head, holds, at = 0, 0, '', nil, 'none'
   local limit = meta.limit
   if not raw then
     raw = false
@@ -46,6 +46,7 @@ local function fresh(gid, raw, conf)
     -- Not a value of ours: nothing of this group starts until repair has counted it anew, and no other group suffers.
     running = math.huge
   else
+    local after
     running, delayed, head, after = struct.unpack('>I4I4I2c0', raw)
     if after <= #raw then
       holds, at = cmsgpack.unpack(string.sub(raw, after)), 'unknown' -- parked, ready, or due and not yet moved
