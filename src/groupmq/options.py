@@ -180,6 +180,8 @@ class WorkerOptions:
             raise ConfigurationError.expected("logger", "an object with debug, info, warning and error", logger)
         if prefetch != "auto":
             whole(prefetch, "prefetch", 0, 10_000)
+        if given["batch_size"] is not None:
+            whole(given["batch_size"], "batch_size", 1, 10_000)
         lease = queue.job_timeout_ms / 1000
         beat = given["heartbeat"]
         heartbeat = lease / 3 if beat is None else seconds(beat, "heartbeat", minimum=0.01)

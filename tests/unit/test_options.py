@@ -167,6 +167,8 @@ def test_any_other_text_is_a_name(name: str) -> None:
         ({"atomic_completion": "yes"}, "atomic_completion"),
         ({"prefetch": -1}, "prefetch"),
         ({"prefetch": True}, "prefetch"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"batch_size": "all"}, "batch_size"),
         ({"executor": "fork"}, "executor"),
     ],
 )

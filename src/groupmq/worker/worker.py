@@ -70,6 +70,7 @@ class Worker:
         max_stalled: int | None = None,
         blocking_timeout: Duration = 5,
         atomic_completion: bool = True,
+        batch_size: int | None = None,
         prefetch: Literal["auto"] | int = "auto",
         executor: Literal["thread", "process"] = "thread",
     ) -> None:
@@ -94,6 +95,7 @@ class Worker:
             max_stalled=max_stalled,
             blocking_timeout=blocking_timeout,
             atomic_completion=atomic_completion,
+            batch_size=batch_size,
             prefetch=prefetch,
             executor=executor,
         )
