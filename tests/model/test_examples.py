@@ -100,6 +100,20 @@ def test_groups_behind_held_ones_are_found_after_the_clock_stepped_back(machine:
     assert states(machine) == {"a1": "waiting", "b1": "waiting", "c1": "active"}
 
 
+def test_group_behind_a_held_one_and_a_taken_one_is_not_forgotten(machine: QueueMachine) -> None:
+    """After the clock stepped back: one page held the held group and the one that was taken, and nothing of the third."""
+    machine.add([item("a1", 0)])
+    advance(machine, take=1)
+    advance(machine, wish("retry", delay=500))
+    machine.add([item("b1", 1), item("c1", 2)])
+    machine.go_to(machine.now + 500)
+    machine.due(expire=True, promote=True, unpark=True, every=True)
+    machine.go_to(machine.now - 1)
+    machine.an_idle_worker_takes_the_marker_and_asks(LANE, 1, LEASE)
+    machine.stored_as_the_model_says()
+    assert states(machine) == {"a1": "waiting", "b1": "active", "c1": "waiting"}
+
+
 def test_retry_that_yields_keeps_its_place_when_it_is_promoted(machine: QueueMachine) -> None:
     machine.add([item("first"), item("second")])
     advance(machine, take=1)

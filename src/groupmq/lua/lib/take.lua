@@ -76,7 +76,7 @@ local function choose(n)
     end
   end
   -- Stale entries (the clock stepped back under a hold) that used up the page say nothing of the groups behind them.
-  return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil or (taken < n and #gids > n)
+  return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
 end
 
 -- The jobs as the client reads them: id, token, state, record, flat.
