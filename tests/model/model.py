@@ -162,6 +162,8 @@ class Model:
         taken: list[Taken] = []
         while len(taken) < request.take and not self.paused:
             heads = self.runnable(now)
+            if request.chosen is not None:
+                heads = [job for job in heads if job.id in request.chosen[len(taken) : len(taken) + 1]]
             if not heads:
                 break
             job = heads[0]

@@ -69,6 +69,8 @@ class Request:
     reports: tuple[Report, ...]
     take: int
     lease_ms: int
+    chosen: tuple[str, ...] | None = None
+    """The jobs to take if they may start, when the order across groups is not promised."""
 
 
 @dataclass(frozen=True)

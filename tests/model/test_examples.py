@@ -101,7 +101,7 @@ def test_groups_behind_held_ones_are_found_after_the_clock_stepped_back(machine:
 
 
 def test_group_behind_a_held_one_and_a_taken_one_is_not_forgotten(machine: QueueMachine) -> None:
-    """After the clock stepped back: one page held the held group and the one that was taken, and nothing of the third."""
+    """After the clock stepped back, one page shows the held group and the one that is taken, and not the third."""
     machine.add([item("a1", 0)])
     advance(machine, take=1)
     advance(machine, wish("retry", delay=500))

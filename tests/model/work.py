@@ -108,9 +108,10 @@ class Work(Pair):
         answer = self.call(self.sent(request))
         jobs = [(job.id, job.token, job.stored, record.unpack(job.record)) for job in answer.jobs]
         fallen_back = self.fallen_back()
-        if len(fallen_back) > 1 and len(jobs) < request.take:
-            # Held groups that stood in `ready` used up the page; the marker brings somebody for the rest.
-            request = replace(request, take=len(jobs))
+        if fallen_back:
+            # Held groups that stand in `ready` take up places of the page that was looked at: fewer or other groups may
+            # be served, each in its own order, and the marker brings somebody for the rest.
+            request = replace(request, chosen=tuple(job.id for job in answer.jobs))
         expected = self.model.advance(request, self.now)
         same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
         same(answer.now, self.now)
