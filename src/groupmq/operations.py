@@ -376,8 +376,14 @@ class Operations(Generic[J]):
 
 
 def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:
-    seen, _, info = raw.decode().partition(" ")
-    return WorkerInfo(id=worker_id, last_seen=datetime.fromtimestamp(int(seen) / 1000, UTC), **json.loads(info))
+    seen, _, text_of_info = raw.decode().partition(" ")
+    info = json.loads(text_of_info)
+    return WorkerInfo(
+        id=worker_id,
+        last_seen=datetime.fromtimestamp(int(seen) / 1000, UTC),
+        # By name: a worker of a newer release may say more.
+        **{name: info[name] for name in ("name", "host", "pid", "concurrency", "current_jobs", "heartbeat", "version")},
+    )
 
 
 def clipped(value: str, longest: int = 16_000) -> str:

@@ -269,3 +269,23 @@ async def test_a_handler_that_blocks_the_loop_delays_close_only_as_long_as_it_bl
     await eventually(worker.is_processing, "the job runs")
     assert await closing_time(worker, 5) < 3
     assert await job.get_state() == "completed"
+
+
+async def test_a_second_close_shortens_the_first(queue: Queue) -> None:
+    started, release = asyncio.Event(), asyncio.Event()
+
+    async def handle(job: Job) -> None:
+        started.set()
+        await release.wait()
+
+    job = await queue.add(1, group_id="g")
+    worker = Worker(queue, handle)
+    await worker.start()
+    await started.wait()
+    patient = asyncio.create_task(worker.close(timeout=60))
+    await asyncio.sleep(0)
+    assert not patient.done()
+    await worker.close(timeout=0)
+    await patient
+    found = await queue.require_job(job.id)
+    assert (found.state, found.attempts_made) == ("waiting", 0)

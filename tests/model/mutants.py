@@ -31,7 +31,7 @@ MUTANTS = [
     Mutant("a resent request takes again", "if last then return", "if false then return"),
     Mutant("a request that was given up takes again", "last[1] >= request", "last[1] == request"),
     # Groups
-    Mutant("group not re-armed after a run", "g.running - 1)\n  group.touch(g)", "g.running - 1)"),
+    Mutant("group not re-armed after a run", "g.running - 1 end\n  group.touch(g)", "g.running - 1 end"),
     Mutant("limit ignored", "if g.running >= g.limit then", "if false then"),
     Mutant("limit raised and nobody told", "g.limit = conf.limit or meta.limit\ngroup.touch(g)", ""),
     Mutant("pause of a group ignored", "elseif g.paused then", "elseif false then"),

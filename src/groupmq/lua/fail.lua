@@ -8,7 +8,7 @@ Reply      the state the job was found in, '' if there is none, and 1 if it was 
 --- @include "lib/wake"
 local job = find.jobs({ A.id })[1]
 if not job.state or job.state == 'completed' or job.state == 'failed' then return { job.state or '', 0 } end
-local s = job.lease and state.after_run(job.lease) or state.load({ job.id })[1] or state.fresh()
+local s = job.lease and lease.state_after(job.lease) or state.load({ job.id })[1] or state.fresh()
 find.detach(job)
 finish.failed(job.id, s, A.reason, '')
 retention.settle(A.keep)

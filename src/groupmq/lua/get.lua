@@ -13,10 +13,10 @@ local results = #A.ids > 0 and redis.call('HMGET', K.results, unpack(A.ids)) or 
 for i = 1, #found do
   local job = found[i]
   if job.state then
-    local l = job.lease or { token = 0, started = 0, worker = '' }
+    local l = job.lease or { token = 0, started = 0 }
     local holds = job.state == 'waiting' and find.group(job).holds
     reply[i] = {
-      job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.token, l.started, l.worker,
+      job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.token, l.started, job.lease and lease.worker(l) or '',
       holds and holds[job.id] or 0,
     }
   else

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -90,6 +91,7 @@ class Desk:
             atomic=options.atomic_completion,
         )
         self._open = True
+        self._end = math.inf
         self._worked = False
 
     # Closing
@@ -106,12 +108,16 @@ class Desk:
             self.events.emit("graceful-timeout", run.job)
             self.executor.stop(run, "closing")
 
-    async def runs_ended(self, timeout: float) -> bool:
-        """Wait until nothing runs; False if that takes longer."""
+    def hurry(self, timeout: float) -> None:
+        """What runs has this long to end. A shorter time replaces a longer one, never the other way round."""
+        self._end = min(self._end, asyncio.get_running_loop().time() + timeout)
+        self.changed.set()
+
+    async def runs_ended(self, grace: float = 0.0) -> bool:
+        """Wait until nothing runs; False if that takes longer than `hurry` allows, and `grace` beyond."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + timeout
         while self.executor.runs:
-            left = end - loop.time()
+            left = self._end + grace - loop.time()
             if left <= 0:
                 return False
             self.changed.clear()

@@ -185,7 +185,7 @@ class Worker:
     async def close(self, timeout: Duration = 30) -> None:
         """Take nothing new from now on, wait for what runs, then cancel it and give it back unharmed.
 
-        A second call waits for the first, whatever its own timeout.
+        A second call with a shorter timeout shortens the first: `close(timeout=0)` gives everything back at once.
         """
         limit = seconds(timeout, "timeout")
         if self._state in ("new", "starting"):
@@ -195,15 +195,18 @@ class Worker:
         if self._closing is None:
             self._state = "closing"
             self._desk.shut()
-            self._closing = asyncio.get_running_loop().create_task(self._close(limit))
+            self._desk.hurry(limit)
+            self._closing = asyncio.get_running_loop().create_task(self._close())
+        else:
+            self._desk.hurry(limit)
         await asyncio.shield(self._closing)
 
-    async def _close(self, timeout: float) -> None:
-        await self._desk.runs_ended(timeout)
+    async def _close(self) -> None:
+        await self._desk.runs_ended()
         try:
             async with asyncio.timeout(_GOODBYE):
                 self._desk.give_back()
-                if not await self._desk.runs_ended(_GOODBYE / 2):
+                if not await self._desk.runs_ended(grace=_GOODBYE / 2):
                     # A handler that will not end: its job goes back without it, its lease must not outlive us.
                     self._desk.executor.abandon_all()
                 await self._desk.fetcher.flushed()

@@ -13,7 +13,7 @@ local finish = {}
 function finish.end_run(id, l)
   local g = group.get(l.gid)
   lease.revoke(id)
-  g.running = math.max(0, g.running - 1)
+  if g.running > 0 then g.running = g.running - 1 end
   group.touch(g)
   return g
 end
@@ -28,9 +28,9 @@ end
 function finish.completed(id, l, result, keep)
   finish.end_run(id, l)
   if keep == 0 then
-    retention.not_kept('completed', id, l.attempts == 0)
+    retention.forget(id, l.attempts == 0)
   else
-    local s = state.after_run(l)
+    local s = lease.state_after(l)
     s[FINISHED] = now
     state.save(id, s)
     if result then state.save_result(id, result) end
@@ -78,11 +78,11 @@ end
 function finish.stalled(id, l, rec, policy)
   finish.end_run(id, l)
   W.count('stalled', 1)
-  local s = state.after_run(l)
+  local s = lease.state_after(l)
   s[STALLS] = l.stalls + 1
   local max = record.max_of(rec)
   if max == 0 then max = policy.max_attempts end
-  local reason = 'stalled: the lease of worker ' .. l.worker .. ' expired'
+  local reason = 'stalled: the lease of worker ' .. lease.worker(l) .. ' expired'
   if s[ATTEMPTS] >= max then
     finish.failed(id, s, reason .. ' during the last attempt', '')
     return true

@@ -94,16 +94,14 @@ end
 function group.key(g) return K.group .. g.id end
 
 local function enlist(g)
-  if not g.touched then
-    g.touched = true
-    touched[#touched + 1] = g
-  end
+  g.touched = true
+  touched[#touched + 1] = g
 end
 
 -- Something about the group changed that may move it: its head, its counts, a hold, a switch.
 function group.touch(g)
   g.stale = true
-  enlist(g)
+  if not g.touched then enlist(g) end
 end
 
 function group.touched() return touched end
@@ -149,7 +147,7 @@ function group.put(g, member)
   if not g.head or member < g.head then
     g.head = member
     group.touch(g)
-  else
+  elseif not g.touched then
     enlist(g) -- behind the head: nothing but the zset changes
   end
 end
@@ -188,13 +186,21 @@ function group.pop(g, ahead)
     group.drop(g, member)
     return member
   end
-  group.look_ahead(g, ahead + 1)
-  if ahead > 1 or g.holds or g.stored[1] ~= member then
+  if ahead > 1 or g.holds then
+    group.look_ahead(g, ahead + 1)
     group.drop(g, member)
-  else
-    -- One job and no more: the common case, without the book-keeping of the general one.
-    g.removed, g.head, g.pos = { member }, g.stored[2] or false, 2
+    return member
+  end
+  -- One job and no more: the common case, without the book-keeping of the general one.
+  local key = K.group .. g.id
+  local stored = redis.call('ZRANGE', key, 0, 1)
+  g.stored, g.known_all, g.pos = stored, not stored[2], 1
+  if stored[1] == member then
+    W.zrem_one(key, member)
+    g.head, g.pos = stored[2] or false, 2
     group.touch(g)
+  else
+    group.drop(g, member)
   end
   return member
 end

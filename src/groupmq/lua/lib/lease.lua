@@ -22,12 +22,15 @@ function lease.grant(id, gid, worker, s, deadline)
   return token
 end
 
+-- The name of the worker is cut out only where it is asked for (lease.worker).
 function lease.decode(raw)
   local token, started, attempts, stalls, gid, after = struct.unpack('>I7I6I2I2I2c0', raw)
   return {
-    token = token, started = started, attempts = attempts, stalls = stalls, gid = gid, worker = string.sub(raw, after),
+    token = token, started = started, attempts = attempts, stalls = stalls, gid = gid, raw = raw, after = after,
   }
 end
+
+function lease.worker(l) return string.sub(l.raw, l.after) end
 
 -- The leases of `ids`, false where there is none, or none any more: a run that this very call has reported as ended
 -- must not end a second time because its deadline has passed.
@@ -46,3 +49,6 @@ end
 
 -- This call has ended the lease already.
 function lease.is_over(id) return over[id] end
+
+-- The state of a job whose run under `l` has just ended, however it ended.
+function lease.state_after(l) return { l.attempts + 1, l.stalls, l.started, 0, lease.worker(l), '', '' } end

@@ -45,7 +45,10 @@ function outcome.complete(completed, blob, keep)
       statuses[i] = STALE
     end
   end
-  if accepted > 0 then W.count('processed', accepted) end
+  if accepted > 0 then
+    W.count('processed', accepted)
+    if keep == 0 then retention.keeps_nothing('completed') end
+  end
   return statuses
 end
 
@@ -62,7 +65,7 @@ function outcome.apply(outcomes)
     if l and l.token == o[3] and not lease.is_over(id) then
       statuses[i] = ACCEPTED
       finish.end_run(id, l)
-      local s = state.after_run(l)
+      local s = lease.state_after(l)
       if not rec then
         retention.forget(id) -- deleted behind our back: nothing of it may stay
       elseif o[1] == FAIL then

@@ -24,11 +24,8 @@ function retention.finished(kind, id)
   list[#list + 1] = id
 end
 
--- The short way for a job that is not kept at all.
-function retention.not_kept(kind, id, untold)
-  over[kind] = true
-  retention.forget(id, untold)
-end
+-- Jobs of this kind are not kept at all any more: those that were go as well.
+function retention.keeps_nothing(kind) over[kind] = true end
 
 local function settle(kind, keep)
   local new = retention[kind]

@@ -36,11 +36,6 @@ end
 -- The state of a job that never ran.
 function state.fresh() return { 0, 0, 0, 0, '', '', '' } end
 
--- The state of a job whose run under `lease` has just ended, however it ended.
-function state.after_run(lease)
-  return { lease.attempts + 1, lease.stalls, lease.started, 0, lease.worker, '', '' }
-end
-
 W.before_commit[#W.before_commit + 1] = function()
   for id, s in pairs(saved) do W.hset(K.state, id, cmsgpack.pack(s)) end
   for id, result in pairs(results) do W.hset(K.results, id, result) end

@@ -16,6 +16,7 @@ local CHUNK = 4000
 --- @private
 local notes = { ZREM = {}, HDEL = {}, HSET = {}, ZADD = {}, LPUSH = {} }
 local counters = {}
+local single_keys, single_members, singles = {}, {}, 0
 
 -- The arguments that `command` will get for `key`; append to it.
 function W.list(command, key)
@@ -39,6 +40,12 @@ end
 function W.zrem(key, member)
   local list = W.list('ZREM', key)
   list[#list + 1] = member
+end
+
+-- One member of a key that loses no other: what taking a job does to its group.
+function W.zrem_one(key, member)
+  singles = singles + 1
+  single_keys[singles], single_members[singles] = key, member
 end
 
 function W.hset(key, field, value)
@@ -74,8 +81,9 @@ end
 function W.commit(allocates)
   for i = 1, #W.before_commit do W.before_commit[i]() end
   if allocates then redis.call('HSET', K.meta, 'schema', SCHEMA) end
+  for i = 1, singles do redis.call('ZREM', single_keys[i], single_members[i]) end
   local zrem, hdel = send('ZREM'), send('HDEL')
-  if not (allocates or zrem or hdel) then redis.call('HDEL', K.meta, '') end
+  if not (allocates or zrem or hdel or singles > 0) then redis.call('HDEL', K.meta, '') end
   send('HSET')
   send('ZADD')
   for counter, n in pairs(counters) do redis.call('HINCRBY', K.meta, counter, n) end
