@@ -137,11 +137,12 @@ class QueueMachine(Work):
         same(listed, sorted(job.id for job in model.in_state("waiting")))
 
     def place(self, group: str) -> str:
-        """Where a group is said to be. A full group is busy, whether or not more of its jobs wait."""
+        """Where a group is said to be, in the words and the order of the design."""
         conf, waiting = self.model.conf.get(group), self.model.waiting(group)
-        paused = conf is not None and conf.paused
-        if len(self.model.in_state("active", group)) >= self.model.limit_of(group):
-            return "paused" if paused else "busy"
         if not waiting:
             return "idle"
-        return "paused" if paused else "parked" if waiting[0].hold > self.now else "ready"
+        if conf is not None and conf.paused:
+            return "paused"
+        if len(self.model.in_state("active", group)) >= self.model.limit_of(group):
+            return "busy"
+        return "parked" if waiting[0].hold > self.now else "ready"

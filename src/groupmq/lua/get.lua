@@ -16,8 +16,8 @@ for i = 1, #found do
     local l = job.lease or { token = 0, started = 0 }
     local holds = job.state == 'waiting' and find.group(job).holds
     reply[i] = {
-      job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.token, l.started, job.lease and lease.worker(l) or '',
-      holds and holds[job.id] or 0,
+      job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.token, l.started,
+      job.lease and lease.worker(l) or '', holds and holds[job.id] or 0,
     }
   else
     reply[i] = false
