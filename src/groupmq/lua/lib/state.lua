@@ -15,7 +15,9 @@ local saved, results = {}, {}
 
 -- States as this call leaves them: a job that is put back and taken again in one call has its new attempts already.
 function state.load(ids)
-  local raw = #ids > 0 and redis.call('HMGET', K.state, unpack(ids)) or {}
+  local any = #ids > 0 and (next(saved) or redis.call('HLEN', K.state) > 0)
+  if not any then return {}, {} end
+  local raw = redis.call('HMGET', K.state, unpack(ids))
   local all = {}
   for i = 1, #ids do
     if saved[ids[i]] then raw[i] = cmsgpack.pack(saved[ids[i]]) end

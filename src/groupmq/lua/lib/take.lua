@@ -19,8 +19,12 @@ local function insert(changed, g)
 end
 
 -- The stored order: groups that this call has not changed, best first, and one more than needed to know of work left.
-local function untouched(n, changes)
-  local stored = redis.call('ZRANGE', K.ready, 0, n + changes, 'WITHSCORES')
+local function untouched(n, mine)
+  local changed = 0
+  for i = 1, #mine do
+    if mine[i].at ~= 'none' then changed = changed + 1 end -- it may be in `ready`, and is to be passed over there
+  end
+  local stored = redis.call('ZRANGE', K.ready, 0, n + changed, 'WITHSCORES')
   local gids, scores, count = {}, {}, 0
   for i = 1, #stored, 2 do
     if count > n then break end
@@ -34,9 +38,9 @@ local function untouched(n, changes)
 end
 
 -- Of the groups this call has changed, those that can be among the first `n`, worst first.
-local function changed_groups(changes, worst)
-  local mine, changed = group.touched(), {}
-  for i = 1, changes do
+local function changed_groups(mine, worst)
+  local changed = {}
+  for i = 1, #mine do
     local g = mine[i]
     if g.stale or not g.place then group.refresh(g) end
     if g.place == 'ready' and g.score < worst then insert(changed, g) end
@@ -46,9 +50,8 @@ end
 
 -- Choose up to `n` jobs. Returns parallel lists of groups and ids, and whether ready groups may be left over.
 local function choose(n)
-  local changes = #group.touched()
-  local gids, scores = untouched(n, changes)
-  local changed = changed_groups(changes, scores[n] or math.huge)
+  local gids, scores = untouched(n, group.touched())
+  local changed = changed_groups(group.touched(), scores[n] or math.huge)
   local groups, ids, taken, next_up = {}, {}, 0, 1
   while taken < n do
     local g = changed[#changed]
