@@ -156,7 +156,8 @@ def add(drafts: Sequence[Draft], now: int | None = None) -> Call[Added]:
     def parse(reply: list[Any]) -> Added:
         return Added(reply[0], reply[1], [position - 1 for position in reply[2]])
 
-    return Call("add", _args(items=items, now=now), parse, b"".join(blob))
+    repeats = len({d.id for d in drafts}) < len(drafts) or None
+    return Call("add", _args(items=items, repeats=repeats, now=now), parse, b"".join(blob))
 
 
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.

@@ -26,7 +26,9 @@ MUTANTS = [
     Mutant("retry and failure without a look at the token", "l.token == o[3] and ", ""),
     Mutant("heartbeat without a look at the token", " and leases[i].token == A.held[2 * i]", ""),
     Mutant("two reports of one run count", " and not lease.is_over(id)", ""),
-    Mutant("a late report is stalled in the same call", "raw[i] and not over[ids[i]] and lease", "raw[i] and lease"),
+    Mutant(
+        "a late report is stalled in the same call", "not over[ids[i]] and lease.decode(value)", "lease.decode(value)"
+    ),
     Mutant("tokens follow a clock that steps back", "last < now_us and now_us or last + 1", "now_us"),
     Mutant("a resent request takes again", "if last then return", "if false then return"),
     Mutant("a request that was given up takes again", "last[1] >= request", "last[1] == request"),

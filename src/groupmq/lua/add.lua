@@ -2,7 +2,8 @@
 Add N jobs. A job whose id exists adds nothing: the first data wins, and resending a call is harmless.
 
 Arguments  items, flat, 7 fields each: id, group ('' = none), priority, delay (ms, 0 = none), run_at (epoch ms,
-           0 = none), bytes of order in the blob (0 or 8), bytes of body in the blob
+           0 = none), bytes of order in the blob (0 or 8), bytes of body in the blob;
+           repeats (true if an id occurs more than once among them)
 Blob       per item its order, if any, and its body (lib/record.lua after `created`)
 Reply      {now, order given to jobs that brought none, positions (from 1) of the duplicates}
 Cost       O(N): 2 commands a group, about 10 a call
@@ -21,7 +22,7 @@ group.load(gids)
 
 local at, duplicates, default_order = 1, {}, meta.next_order()
 local order_now = record.order(default_order)
-local seen, stored = {}, W.list('HSET', K.jobs)
+local seen, stored = A.repeats and {}, W.list('HSET', K.jobs)
 for i = 1, #ids do
   local f = (i - 1) * FIELDS
   local id, priority, delay, run_at = ids[i], items[f + 3], items[f + 4], items[f + 5]
@@ -29,10 +30,10 @@ for i = 1, #ids do
   local given = order_size > 0 and string.sub(blob, at, at + order_size - 1)
   local body = string.sub(blob, at + order_size, at + order_size + body_size - 1)
   at = at + order_size + body_size
-  if existing[i] or seen[id] then
+  if existing[i] or (seen and seen[id]) then
     duplicates[#duplicates + 1] = i
   else
-    seen[id] = true
+    if seen then seen[id] = true end
     local due_at = delay > 0 and now + delay or run_at
     local later = due_at > now
     local order = given or (later and record.order(due_at)) or order_now

@@ -294,7 +294,12 @@ function group.settle()
     if g.removed or g.added then
       local key = group.key(g)
       if g.removed then W.give('ZREM', key, g.removed) end
-      if g.added then W.give('ZADD', key, g.added) end
+      local added = g.added
+      if added and #added == 2 then
+        W.zadd_one(key, added[2])
+      elseif added then
+        W.give('ZADD', key, added)
+      end
       if not g.stored then
         n = n + 1
         unseen[n] = key

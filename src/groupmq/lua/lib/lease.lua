@@ -37,7 +37,10 @@ function lease.worker(l) return string.sub(l.raw, l.after) end
 function lease.load(ids)
   if #ids == 0 then return {} end
   local raw = redis.call('HMGET', K.leases, unpack(ids))
-  for i = 1, #ids do raw[i] = raw[i] and not over[ids[i]] and lease.decode(raw[i]) end
+  for i = 1, #ids do
+    local value = raw[i]
+    if value then raw[i] = not over[ids[i]] and lease.decode(value) end
+  end
   return raw
 end
 

@@ -16,7 +16,8 @@ local CHUNK = 4000
 --- @private
 local notes = { ZREM = {}, HDEL = {}, HSET = {}, ZADD = {}, LPUSH = {} }
 local counters = {}
-local single_keys, single_members, singles = {}, {}, 0
+local lost_keys, lost, n_lost = {}, {}, 0
+local gained_keys, gained, n_gained = {}, {}, 0
 
 -- The arguments that `command` will get for `key`; append to it.
 function W.list(command, key)
@@ -44,8 +45,14 @@ end
 
 -- One member of a key that loses no other: what taking a job does to its group.
 function W.zrem_one(key, member)
-  singles = singles + 1
-  single_keys[singles], single_members[singles] = key, member
+  n_lost = n_lost + 1
+  lost_keys[n_lost], lost[n_lost] = key, member
+end
+
+-- One member, of score 0, of a key that gains no other: what most adds do to a group.
+function W.zadd_one(key, member)
+  n_gained = n_gained + 1
+  gained_keys[n_gained], gained[n_gained] = key, member
 end
 
 function W.hset(key, field, value)
@@ -81,11 +88,12 @@ end
 function W.commit(allocates)
   for i = 1, #W.before_commit do W.before_commit[i]() end
   if allocates then redis.call('HSET', K.meta, 'schema', SCHEMA) end
-  for i = 1, singles do redis.call('ZREM', single_keys[i], single_members[i]) end
+  for i = 1, n_lost do redis.call('ZREM', lost_keys[i], lost[i]) end
   local zrem, hdel = send('ZREM'), send('HDEL')
-  if not (allocates or zrem or hdel or singles > 0) then redis.call('HDEL', K.meta, '') end
+  if not (allocates or zrem or hdel or n_lost > 0) then redis.call('HDEL', K.meta, '') end
   send('HSET')
   send('ZADD')
+  for i = 1, n_gained do redis.call('ZADD', gained_keys[i], 0, gained[i]) end
   for counter, n in pairs(counters) do redis.call('HINCRBY', K.meta, counter, n) end
   if send('LPUSH') then redis.call('LTRIM', K.failures, 0, FAILURES_KEPT - 1) end
 end
