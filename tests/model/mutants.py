@@ -92,7 +92,7 @@ MUTANTS = [
     Mutant("a bound lowered to 0 keeps the old ones", "if #new == 0 and not over[kind] then", "if #new == 0 then"),
     Mutant("clean spares what finished this millisecond", "math.max(now_us, meta.stamp) - A.age", "now_us - A.age"),
     Mutant("result outlives its job", "  W.hdel(K.results, id)\n", ""),
-    Mutant("same id twice in one batch", "if existing[i] or seen[id] then", "if existing[i] then"),
+    Mutant("same id twice in one batch", "if existing[i] or (seen and seen[id]) then", "if existing[i] then"),
     Mutant("delayed job removed and still counted", "g.delayed = math.max(0, g.delayed - 1)\n      group.touch(g)", ""),
 ]
 
