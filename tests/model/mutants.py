@@ -70,7 +70,7 @@ MUTANTS = [
     # Time
     Mutant("delay truncated to seconds", "K.delayed, W.whole(time)", "K.delayed, W.whole(time - time % 1000)"),
     Mutant("due job left in delayed", "    W.zrem(K.delayed, ids[i])\n", ""),
-    Mutant("due one millisecond late", "if time > now or #members == BATCH", "if time >= now or #members == BATCH"),
+    Mutant("due one millisecond late", "if time > now or #ripe == BATCH", "if time >= now or #ripe == BATCH"),
     Mutant("next due time not told", "horizon.note(tonumber(first[2]))", ""),
     # Attempts
     Mutant("stall uses no attempt", "s[STALLS] = l.stalls + 1", "s[STALLS], s[ATTEMPTS] = l.stalls + 1, l.attempts"),

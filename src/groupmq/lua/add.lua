@@ -9,6 +9,7 @@ Reply      {now, order given to jobs that brought none, positions (from 1) of th
 Cost       O(N): 2 commands a group, about 10 a call
 ]]
 --- @include "lib/finish"
+--- @include "lib/settle"
 --- @include "lib/wake"
 local FIELDS = 7
 local items, blob = A.items, ARGV[2]
@@ -43,12 +44,12 @@ for i = 1, #ids do
     if later then
       finish.delay(id, rec, due_at)
     else
-      group.put(group.get(gids[i]), record.member(id, rec))
+      members.put(group.get(gids[i]), record.member(id, rec))
     end
   end
 end
 
 local sooner = horizon.at and (not earliest or horizon.at < tonumber(earliest))
-if group.settle() or (sooner and not meta.paused) then wake.up() end
+if settle.groups() or (sooner and not meta.paused) then wake.up() end
 W.commit(true)
 return { now, default_order, duplicates }

@@ -13,6 +13,7 @@ Cost       O(outcomes + take) reads and writes; about 3 commands a job and 25 a 
 --- @include "lib/due"
 --- @include "lib/take"
 --- @include "lib/lane"
+--- @include "lib/settle"
 --- @include "lib/wake"
 local last = lane.last(A.lane, A.request)
 if last then return { now, 0, last[2], {}, lane.jobs(last) } end
@@ -24,7 +25,7 @@ due.promote()
 due.unpark()
 local jobs, ids, tokens, left = take.jobs(A.take, A.worker, A.lease)
 retention.settle(A.policy.keep)
-if group.settle() or left or horizon.moved() then wake.up() end
+if settle.groups() or left or horizon.moved() then wake.up() end
 lane.remember(A.lane, A.request, statuses, ids, tokens)
 W.commit()
 return { now, horizon.wait(), statuses, stalled, jobs }

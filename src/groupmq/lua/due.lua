@@ -5,11 +5,12 @@ Arguments  promote, unpark, expire (which duties), policy as in advance
 Reply      {jobs promoted, groups woken, stalled (id, group, final ...), ms until the next or -1}
 ]]
 --- @include "lib/due"
+--- @include "lib/settle"
 --- @include "lib/wake"
 local stalled = A.expire and due.expire(A.policy) or {}
 local promoted = A.promote and due.promote() or 0
 local woken = A.unpark and due.unpark() or 0
 retention.settle(A.policy.keep)
-if group.settle() then wake.up() end
+if settle.groups() then wake.up() end
 W.commit()
 return { promoted, woken, stalled, horizon.wait() }

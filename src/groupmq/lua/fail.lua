@@ -5,6 +5,7 @@ Arguments  id, reason, keep = {completed, failed}
 Reply      the state the job was found in, '' if there is none, and 1 if it was changed
 ]]
 --- @include "lib/find"
+--- @include "lib/settle"
 --- @include "lib/wake"
 local job = find.jobs({ A.id })[1]
 if not job.state or job.state == 'completed' or job.state == 'failed' then return { job.state or '', 0 } end
@@ -12,6 +13,6 @@ local s = job.lease and lease.state_after(job.lease) or state.load({ job.id })[1
 find.detach(job)
 finish.failed(job.id, s, A.reason, '')
 retention.settle(A.keep)
-if group.settle() then wake.up() end
+if settle.groups() then wake.up() end
 W.commit()
 return { job.state, 1 }

@@ -5,6 +5,7 @@ Arguments  ids, states (names; only jobs in one of these go, absent = any)
 Reply      per id: 1 removed, 0 not there or in another state
 ]]
 --- @include "lib/find"
+--- @include "lib/settle"
 --- @include "lib/wake"
 local found = find.jobs(A.ids)
 local wanted
@@ -23,6 +24,6 @@ for i = 1, #found do
   end
   reply[i] = removed and 1 or 0
 end
-if group.settle() then wake.up() end
+if settle.groups() then wake.up() end
 W.commit()
 return reply

@@ -8,6 +8,7 @@ Reply      {next cursor ('0' = end), how many entries were looked at, damage (ki
 Cost       about 100 entries a call; 'groups' also counts all leases and up to 20,000 delayed jobs
 ]]
 --- @include "lib/mend"
+--- @include "lib/settle"
 --- @include "lib/wake"
 local HASHES = { state = true, results = true, leases = true }
 local PAGE = 100
@@ -55,7 +56,7 @@ else
   mend.index(K[A.structure], names, true)
 end
 if #mend.found > 0 then
-  if group.settle() then wake.up() end
+  if settle.groups() then wake.up() end
   W.commit()
 end
 return { cursor, #names, mend.found, {} }

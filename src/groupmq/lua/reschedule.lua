@@ -5,6 +5,7 @@ Arguments  id, delay (ms; 0 = now), only_delayed (true: refuse a job that does n
 Reply      the state the job was found in, '' if there is none, and 1 if it was changed
 ]]
 --- @include "lib/find"
+--- @include "lib/settle"
 --- @include "lib/wake"
 local job = find.jobs({ A.id })[1]
 if not job.state then return { '', 0 } end
@@ -29,7 +30,7 @@ elseif job.state == 'delayed' or A.delay > 0 then
     finish.put_back(job.id, rec)
   end
 end
-group.settle()
+settle.groups()
 wake.up() -- a sleeping worker may have to wake earlier than it knows
 W.commit()
 return { job.state, 1 }

@@ -4,7 +4,7 @@ The operator's switches: pause and resume the queue or one group, and set one gr
 Arguments  paused (true / false, absent = leave), group (absent = the whole queue), limit (0 = the queue's own)
 Reply      1 if anything changed
 ]]
---- @include "lib/group"
+--- @include "lib/settle"
 --- @include "lib/wake"
 if not A.group then
   W.hset(K.meta, 'paused', A.paused and '1' or '0')
@@ -26,6 +26,6 @@ local g = group.get(A.group)
 g.paused, g.at = conf.paused, 'unknown'
 g.limit = conf.limit or meta.limit
 group.touch(g)
-if group.settle() then wake.up() end
+if settle.groups() then wake.up() end
 W.commit()
 return (before_paused ~= (conf.paused or false) or before_limit ~= conf.limit) and 1 or 0

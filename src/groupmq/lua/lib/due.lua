@@ -16,16 +16,16 @@ local function take_due(key)
     return {}
   end
   local entries = redis.call('ZRANGE', key, 0, BATCH, 'WITHSCORES')
-  local members = {}
+  local ripe = {}
   for i = 1, #entries, 2 do
     local time = tonumber(entries[i + 1])
-    if time > now or #members == BATCH then
+    if time > now or #ripe == BATCH then
       horizon.note(time)
       break
     end
-    members[#members + 1] = entries[i]
+    ripe[#ripe + 1] = entries[i]
   end
-  return members
+  return ripe
 end
 
 local function records(ids) return #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {} end

@@ -36,7 +36,7 @@ function find.detach(job)
   if job.state == 'active' then
     finish.end_run(job.id, job.lease)
   elseif job.state == 'waiting' then
-    group.drop(find.group(job), record.member(job.id, job.rec))
+    members.drop(find.group(job), record.member(job.id, job.rec))
   else
     W.zrem(K[job.state], job.id)
     if job.state == 'delayed' then

@@ -3,7 +3,7 @@ The ends of a run and of a job. Each transition exists here once; scripts, stall
 A run ends in exactly one of: completed, failed, back to its place (retry with a hold, stall, hand-back), or delayed
 (retry that yields). All of them free the group's slot through `finish.end_run`.
 ]]
---- @include "lib/group"
+--- @include "lib/members"
 --- @include "lib/lease"
 --- @include "lib/state"
 --- @include "lib/retention"
@@ -48,7 +48,7 @@ function finish.failed(id, s, reason, stack)
 end
 
 -- Back to the very place the job was taken from.
-function finish.put_back(id, rec) group.put(group.get(record.group_of(rec)), record.member(id, rec)) end
+function finish.put_back(id, rec) members.put(group.get(record.group_of(rec)), record.member(id, rec)) end
 
 function finish.delay(id, rec, time)
   local g = group.get(record.group_of(rec))

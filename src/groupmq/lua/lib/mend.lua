@@ -41,7 +41,7 @@ local function adopt(g)
   g.running = running[g.id] or 0
   g.delayed = delayed and delayed[g.id] or 0
   report('group that was not listed', g.id)
-  group.reread(g)
+  members.reread(g)
 end
 
 -- A job that finished is not run again for having lost its entry.
@@ -50,7 +50,7 @@ local function put_somewhere(g, job)
   if s and s[FINISHED] > 0 then
     W.zadd(K[s[REASON] == '' and 'completed' or 'failed'], W.whole(s[FINISHED] * 1000), job.id)
   else
-    group.put(g, record.member(job.id, job.rec))
+    members.put(g, record.member(job.id, job.rec))
   end
 end
 
@@ -90,7 +90,7 @@ function mend.jobs(ids)
       end
       local elsewhere = job.lease or #places > 0
       if waits and elsewhere then
-        group.drop(g, member)
+        members.drop(g, member)
         report('job in two places', job.id)
       elseif not waits and not elsewhere then
         put_somewhere(g, job)
@@ -112,13 +112,13 @@ function mend.index(key, ids, is_zset)
 end
 
 -- The waiting members of a group are jobs of that group, at their own place.
-function mend.members(g, members)
+function mend.members(g, found)
   local ids = {}
-  for i = 1, #members do ids[i] = record.id_of(members[i]) end
+  for i = 1, #found do ids[i] = record.id_of(found[i]) end
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   for i = 1, #ids do
-    if not recs[i] or record.member(ids[i], recs[i]) ~= members[i] or record.group_of(recs[i]) ~= g.id then
-      group.drop(g, members[i])
+    if not recs[i] or record.member(ids[i], recs[i]) ~= found[i] or record.group_of(recs[i]) ~= g.id then
+      members.drop(g, found[i])
       report('member that is no job of its group', ids[i])
     end
   end
@@ -148,7 +148,7 @@ function mend.group(g, running, delayed)
   local first = redis.call('ZRANGE', group.key(g), 0, 0)[1] or false
   if not g.touched and g.head ~= first then
     report('group with a wrong head', g.id)
-    group.reread(g)
+    members.reread(g)
   end
   if g.touched then
     g.at = 'unknown'

@@ -2,7 +2,7 @@
 Taking jobs: from the ready groups, in their order, the head of each. A group that may run more of its jobs at once
 rejoins the candidates at its new place, so nobody drains one group while others wait.
 ]]
---- @include "lib/group"
+--- @include "lib/members"
 --- @include "lib/lease"
 --- @include "lib/state"
 local take = {}
@@ -67,7 +67,7 @@ local function choose(n)
     end
     if g.place == 'ready' then
       local free = g.limit - g.running
-      local member = group.pop(g, free == 1 and 1 or math.min(free, n - taken))
+      local member = members.pop(g, free == 1 and 1 or math.min(free, n - taken))
       g.running = g.running + 1
       taken = taken + 1
       groups[taken], ids[taken] = g, record.id_of(member)
