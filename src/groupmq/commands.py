@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from groupmq import record
 from groupmq.drafts import Draft
 
 T = TypeVar("T")
@@ -148,7 +149,7 @@ def add(drafts: Sequence[Draft], now: int | None = None) -> Call[Added]:
     for d in drafts:
         order = b""
         if d.order_ms is not None:
-            order = (d.order_ms + (1 << 63)).to_bytes(8, "big")
+            order = record.pack_order(d.order_ms)
             blob.append(order)
         blob.append(d.body)
         items += (d.id, d.group_id or "", d.priority, d.delay_ms, d.run_at_ms, len(order), len(d.body))

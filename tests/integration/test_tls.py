@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 import redis.asyncio
 
 from groupmq import ConnectionLost, Job, Queue, Worker
 from groupmq.sync import Queue as SyncQueue
+from tests.support import keyspace
 from tests.support.servers import Server, available_kinds
 
 pytestmark = pytest.mark.skipif(
@@ -41,6 +43,8 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path, P
     config = {"tls-port": port, "tls-cert-file": cert, "tls-key-file": key, "tls-auth-clients": "no"}
     server = Server.start("redis", config=config)
     yield port, cert, stranger
+    with redis.Redis.from_url(server.unix_url) as plain:
+        keyspace.check(plain)
     server.stop()
 
 

@@ -211,7 +211,12 @@ def check(client: redis.Redis) -> None:
     """Check every queue on a server; fail with all that is wrong."""
     c: Any = client
     found = []
-    for key in list(c.scan_iter(match="*:meta", count=1000)):
+    ours = [key for key in c.scan_iter(count=1000) if b":{" in key and b"}:" in key]
+    metas = [key for key in ours if key.endswith(b"}:meta")]
+    for key in ours:
+        if not any(key.startswith(meta[: -len("meta")]) for meta in metas):
+            found.append(f"key {key!r} belongs to no queue: a leak")
+    for key in metas:
         prefix, _, rest = key.decode().partition(":{")
         queue = rest[: -len("}:meta")]
         found += [f"{queue}: {line}" for line in violations(read(client, prefix, queue))]

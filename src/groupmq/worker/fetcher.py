@@ -88,7 +88,6 @@ class Fetcher:
         self._hungry = asyncio.Event()
         self._waker: asyncio.Task[None] | None = None
         self.advances = 0
-        self.last_advance = 0.0
 
     # Driving
 
@@ -200,7 +199,6 @@ class Fetcher:
         finally:
             asked, lane.asked, lane.task = lane.asked, 0, None
         self.advances += 1
-        self.last_advance = asyncio.get_running_loop().time()
         for report, status in zip(reports, answer.accepted, strict=True):
             self._unreported.pop(report.job.fence, None)
             (self._host.accepted if status == 1 else self._host.refused)(report)
