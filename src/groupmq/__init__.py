@@ -5,6 +5,7 @@ from groupmq.errors import (
     ConfigurationError,
     ConnectionLost,
     FailJob,
+    GroupFull,
     GroupMQError,
     HandlerTimeout,
     JobFailed,
@@ -12,14 +13,18 @@ from groupmq.errors import (
     JobRemoved,
     LeaseLost,
     PayloadTooLarge,
+    RateLimited,
     RetryJob,
     ScriptError,
     ServerRefused,
     WrongState,
 )
 from groupmq.job import Job
+from groupmq.limits import Debounce, RateLimit, Throttle
 from groupmq.options import Retention
+from groupmq.ordering import Ordering
 from groupmq.queue import Queue
+from groupmq.repeat import Cron, Every
 from groupmq.version import __version__
 from groupmq.worker import Worker
 
@@ -27,7 +32,11 @@ __all__ = [
     "Backoff",
     "ConfigurationError",
     "ConnectionLost",
+    "Cron",
+    "Debounce",
+    "Every",
     "FailJob",
+    "GroupFull",
     "GroupMQError",
     "HandlerTimeout",
     "Job",
@@ -35,12 +44,16 @@ __all__ = [
     "JobNotFound",
     "JobRemoved",
     "LeaseLost",
+    "Ordering",
     "PayloadTooLarge",
     "Queue",
+    "RateLimit",
+    "RateLimited",
     "Retention",
     "RetryJob",
     "ScriptError",
     "ServerRefused",
+    "Throttle",
     "Worker",
     "WrongState",
     "__version__",

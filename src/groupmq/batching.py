@@ -9,7 +9,7 @@ from groupmq.commands import chunked
 from groupmq.drafts import Draft
 from groupmq.job import Job
 
-Send = Callable[[Sequence[Draft]], Awaitable[list[Job]]]
+Send = Callable[[Sequence[Draft]], Awaitable[Sequence[Job | Exception]]]
 
 
 class AddBatcher:
@@ -48,7 +48,12 @@ class AddBatcher:
                 raise
             return
         for (_, future), job in zip(batch, jobs, strict=True):
-            if not future.done():
+            if future.done():
+                continue
+            # One refused add never harms its neighbours.
+            if isinstance(job, Exception):
+                future.set_exception(job)
+            else:
                 future.set_result(job)
 
     async def drain(self) -> None:

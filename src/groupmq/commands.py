@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -47,6 +47,10 @@ class Added(NamedTuple):
     order_ms: int
     duplicates: list[int]
     """Positions, from 0, of the drafts whose id existed."""
+    stood_for: Mapping[int, str] = {}
+    """Position of a draft -> id of the job that stands for it (throttle, debounce)."""
+    full: Sequence[int] = ()
+    """Positions of the drafts whose group is full; they were not added."""
 
 
 class StoredState(NamedTuple):
@@ -96,6 +100,10 @@ class Advanced(NamedTuple):
     accepted: list[int]
     stalled: list[Stalled]
     jobs: list[Taken]
+    tick_ms: int = -1
+    """Until the next tick of a repeating job; -1 = there is none."""
+    epoch: int = 0
+    """Of this worker's turn in an exclusive queue; 0 = it has none."""
 
 
 class Due(NamedTuple):
@@ -136,33 +144,46 @@ def chunked(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T
         yield items[start:]
 
 
-def open_queue(config: str, limit: int, *, replace: bool = False) -> Call[tuple[str, str]]:
+def open_queue(config: str, limit: int, rules: dict[str, Any], *, replace: bool = False) -> Call[tuple[str, str]]:
     def parse(reply: list[bytes]) -> tuple[str, str]:
         return reply[0].decode(), (reply[1] or b"{}").decode()
 
-    return Call("open", _args(schema=SCHEMA, config=config, limit=limit, replace=replace), parse)
+    return Call("open", _args(schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace), parse)
 
 
-def add(drafts: Sequence[Draft], now: int | None = None) -> Call[Added]:
+def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
+    """Add jobs. `whole`: if one of them finds its group full, none is added; else only that one is not."""
     items: list[Any] = []
     blob: list[bytes] = []
-    for d in drafts:
+    extras: list[Any] | None = None
+    for at, d in enumerate(drafts):
         order = b""
         if d.order_ms is not None:
             order = record.pack_order(d.order_ms)
             blob.append(order)
         blob.append(d.body)
         items += (d.id, d.group_id or "", d.priority, d.delay_ms, d.run_at_ms, len(order), len(d.body))
+        if d.ttl_ms or d.dedupe:
+            extras = extras or [False] * len(drafts)
+            extras[at] = [d.ttl_ms or False, d.dedupe.packed() if d.dedupe else False]
 
     def parse(reply: list[Any]) -> Added:
-        return Added(reply[0], reply[1], [position - 1 for position in reply[2]])
+        now, order_ms, duplicates, stood_for, full = reply
+        return Added(
+            now,
+            order_ms,
+            [position - 1 for position in duplicates],
+            {stood_for[i] - 1: stood_for[i + 1].decode() for i in range(0, len(stood_for), 2)},
+            [position - 1 for position in full],
+        )
 
     repeats = len({d.id for d in drafts}) < len(drafts) or None
-    return Call("add", _args(items=items, repeats=repeats, now=now), parse, b"".join(blob))
+    args = _args(items=items, repeats=repeats, extras=extras, whole=whole or None, now=now)
+    return Call("add", args, parse, b"".join(blob))
 
 
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
-COMPLETE, RETRY, FAIL, RELEASE = 0, 1, 2, 3
+COMPLETE, RETRY, FAIL, RELEASE, LIMITED = 0, 1, 2, 3, 4
 Outcome = tuple[list[Any], bytes]
 
 
@@ -182,6 +203,10 @@ def released(job_id: str, token: int) -> Outcome:
     return [RELEASE, job_id, token], b""
 
 
+def limited(job_id: str, token: int, delay_ms: int) -> Outcome:
+    return [LIMITED, job_id, token, delay_ms], b""
+
+
 def advance(
     *,
     worker: str,
@@ -191,8 +216,11 @@ def advance(
     take: int,
     lease_ms: int,
     policy: Policy,
+    batch: int | None = None,
+    epoch: int | None = None,
     now: int | None = None,
 ) -> Call[Advanced]:
+    """`batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have."""
     completed: list[Any] = []
     others: list[list[Any]] = []
     blobs: list[bytes] = []
@@ -214,16 +242,18 @@ def advance(
         take=take,
         lease=lease_ms,
         policy=policy.packed(),
+        batch=batch,
+        epoch=epoch,
         now=now,
     )
 
     def parse(reply: list[Any]) -> Advanced:
-        now, wait_ms, statuses, stalled, flat = reply
+        now, wait_ms, statuses, stalled, flat, tick_ms, epoch = reply
         if mixed:
             n = len(completed) // 3
             statuses = [statuses[at if is_completed else n + at] for is_completed, at in mixed]
         jobs = [Taken(flat[i].decode(), flat[i + 1], _stored(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)]
-        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs)
+        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs, tick_ms, epoch)
 
     return Call("advance", args, parse, b"".join(blobs))
 
@@ -315,9 +345,11 @@ def switch(
     paused: bool | None = None,
     group_id: str | None = None,
     limit: int | None = None,
+    rate: Sequence[int] | None = None,
     now: int | None = None,
 ) -> Call[bool]:
-    args = _args(paused=paused, group=group_id, limit=limit, now=now)
+    """`rate`: starts and milliseconds; empty = the queue's own."""
+    args = _args(paused=paused, group=group_id, limit=limit, rate=rate, now=now)
     return Call("switch", args, lambda reply: reply == 1)
 
 
@@ -383,3 +415,59 @@ def repair(structure: str, cursor: str, group_id: str | None = None, now: int | 
         return Mended(reply[0].decode(), reply[1], damage, _texts(reply[3]))
 
     return Call("repair", _args(structure=structure, cursor=cursor, group=group_id, now=now), parse)
+
+
+# Repeating jobs
+
+
+class Repeats(NamedTuple):
+    """Definitions as stored, by repeat id; `repeating.py` reads them."""
+
+    now: int
+    found: dict[str, bytes]
+    wait_ms: int
+    cursor: str
+
+
+def _parse_repeats(reply: list[Any]) -> Repeats:
+    now, flat, wait_ms, cursor = reply
+    return Repeats(now, {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}, wait_ms, cursor.decode())
+
+
+def repeats_due(limit: int = 100, now: int | None = None) -> Call[Repeats]:
+    return Call("repeats", _args(limit=limit, now=now), _parse_repeats)
+
+
+def repeats_of(ids: Sequence[str], now: int | None = None) -> Call[Repeats]:
+    return Call("repeats", _args(ids=list(ids), now=now), _parse_repeats)
+
+
+def repeats_page(cursor: str, limit: int = 100, now: int | None = None) -> Call[Repeats]:
+    return Call("repeats", _args(all=True, cursor=cursor, limit=limit, now=now), _parse_repeats)
+
+
+def define(
+    repeat_id: str,
+    expected: bytes,
+    definition: dict[str, Any] | None,
+    body: bytes = b"",
+    tick_ms: int | None = None,
+    now: int | None = None,
+) -> Call[bool]:
+    """Store or remove a definition, if the stored one is still `expected`; perhaps with an occurrence at once."""
+    args = _args(id=repeat_id, size=len(expected), definition=definition, tick=tick_ms, now=now)
+    return Call("define", args, lambda reply: reply == 1, expected + body)
+
+
+class Ticked(NamedTuple):
+    added: int
+    wait_ms: int
+
+
+def tick(ticks: Sequence[Sequence[Any]], now: int | None = None) -> Call[Ticked]:
+    """Per repeat: id, expected tick, next tick (0 = none), ticks to add."""
+    return Call("tick", _args(ticks=[list(one) for one in ticks], now=now), lambda reply: Ticked(*reply))
+
+
+def look_turn(now: int | None = None) -> Call[list[Any]]:
+    return Call("look_turn", _args(now=now), lambda reply: [_text(reply[0]), *reply[1:]] if reply else [])

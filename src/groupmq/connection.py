@@ -8,6 +8,7 @@ import inspect
 import os
 import re
 import time
+from collections.abc import Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -193,9 +194,11 @@ class Connection:
 class WakeConnection:
     """The one connection of a worker that blocks. It pops only a hint, so losing a reply loses nothing."""
 
-    def __init__(self, endpoint: Endpoint, key: str, timeout: float) -> None:
+    def __init__(self, endpoint: Endpoint, keys: Sequence[str], timeout: float) -> None:
+        """`keys`: the marker of all workers, then that of this one, if it has one of its own."""
         self._endpoint = endpoint
-        self._key = key
+        self._keys = keys
+        self._popped = keys[0]
         self._timeout = timeout
         # redis-py 8 would give up after 5 s by itself; ours must outlast the block.
         self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
@@ -207,16 +210,20 @@ class WakeConnection:
         """
         try:
             async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
-                reply = await self._client.execute_command("BZPOPMIN", self._key, self._timeout, NEVER_DECODE=True)
+                reply = await self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
         except Exception as error:
             await self.drop()
             raise understood(error, self._endpoint.where) from error
+        if reply is not None:
+            self._popped = reply[0].decode()
         return reply is not None
 
     async def pass_on(self) -> None:
-        """Put the marker back for somebody else."""
+        """Put the marker back for somebody else, if it was meant for all."""
+        if self._popped != self._keys[0]:
+            return
         try:
-            await self._client.execute_command("ZADD", self._key, 0, "0", NEVER_DECODE=True)
+            await self._client.execute_command("ZADD", self._keys[0], 0, "0", NEVER_DECODE=True)
         except Exception as error:
             await self.drop()
             raise understood(error, self._endpoint.where) from error

@@ -18,7 +18,7 @@ from groupmq.commands import Call
 from groupmq.errors import ConfigurationError, GroupMQError, ScriptError
 from groupmq.faults import is_no_script, is_passing, understood
 from groupmq.keys import Keys
-from groupmq.options import QueueOptions
+from groupmq.options import SHARED_DEFAULTS, QueueOptions
 
 T = TypeVar("T")
 Command = tuple[Any, ...]
@@ -58,7 +58,9 @@ class Dialogue:
 
     def open(self, *, replace: bool = False) -> Steps[None]:
         """Create the queue, or check that this process agrees with how it was created."""
-        call = commands.open_queue(self.options.shared, self.options.group_concurrency, replace=replace)
+        call = commands.open_queue(
+            self.options.shared, self.options.group_concurrency, self.options.rules, replace=replace
+        )
         schema, config = yield from self._evaluate(call)
         if schema != commands.SCHEMA:
             raise ConfigurationError(
@@ -69,8 +71,9 @@ class Dialogue:
         self._opened = True
 
     def _compare(self, stored: dict[str, Any], mine: dict[str, Any]) -> None:
+        default = SHARED_DEFAULTS.get
         differences = [
-            f"{name} is {stored.get(name)!r} there and {mine.get(name)!r} here"
+            f"{name} is {stored.get(name, default(name))!r} there and {mine.get(name, default(name))!r} here"
             for name in sorted(stored.keys() | mine.keys())
             if stored.get(name) != mine.get(name)
         ]

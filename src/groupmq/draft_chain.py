@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
+from groupmq.checks import whole
 from groupmq.drafts import draft
-from groupmq.options import MAX_ATTEMPTS, QueueOptions, whole
+from groupmq.options import MAX_ATTEMPTS, QueueOptions
 
 R = TypeVar("R")
 
@@ -50,6 +51,14 @@ class JobDraft(Generic[R]):
 
     def set_id(self, job_id: str) -> Self:
         return self._set(job_id=job_id)
+
+    def ttl(self, duration: Any) -> Self:
+        """Fail the job if it has not started within this long."""
+        return self._set(ttl=duration)
+
+    def dedupe(self, once: Any) -> Self:
+        """A Throttle or a Debounce."""
+        return self._set(dedupe=once)
 
     def save(self) -> R:
         """Add the job: `await` it on an asynchronous queue."""

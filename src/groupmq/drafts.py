@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from groupmq import backoff as backoffs
-from groupmq import codec, record
+from groupmq import codec, limits, record
 from groupmq.backoff import Backoff
+from groupmq.checks import text, whole
 from groupmq.durations import epoch_millis, millis
 from groupmq.errors import ConfigurationError
 from groupmq.ids import new_id
-from groupmq.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry, text, whole
+from groupmq.limits import Debounce, Dedupe
+from groupmq.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry
 
-FIELDS = frozenset("data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id".split())
+FIELDS = frozenset(
+    "data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id ttl dedupe".split()
+)
 
 
 class Draft(NamedTuple):
@@ -29,6 +33,8 @@ class Draft(NamedTuple):
     options: dict[str, Any] | None
     data: bytes
     body: bytes
+    ttl_ms: int = 0
+    dedupe: Dedupe | None = None
 
     @property
     def nonce(self) -> str | None:
@@ -50,10 +56,19 @@ def draft(
     backoff: object = None,
     on_retry: object = None,
     job_id: object = None,
+    ttl: object = None,
+    dedupe: object = None,
 ) -> Draft:
     """Check and encode one job. Every mistake raises a ConfigurationError that names the argument."""
     if delay is not None and run_at is not None:
         raise ConfigurationError("delay, run_at: give one of them, not both")
+    once = limits.dedupe(dedupe)
+    if isinstance(once, Debounce) and (delay is not None or run_at is not None):
+        raise ConfigurationError("dedupe: a Debounce brings its own delay; give neither delay nor run_at")
+    delay_ms = 0 if delay is None else millis(delay, "delay")
+    if isinstance(once, Debounce):
+        delay_ms = once.delay_ms
+    ttl_ms = 0 if ttl is None else millis(ttl, "ttl", minimum=0.001)
     group = None if group_id is None else text(group_id, "group_id")
     order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
     attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
@@ -64,12 +79,14 @@ def draft(
         group_id=group,
         priority=whole(priority, "priority", 0, MAX_PRIORITY),
         order_ms=order,
-        delay_ms=0 if delay is None else millis(delay, "delay"),
+        delay_ms=delay_ms,
         run_at_ms=0 if run_at is None else max(0, epoch_millis(run_at, "run_at")),
         max_attempts=attempts,
         options=options,
         data=raw,
-        body=record.pack_body(attempts, order is not None, (group or "").encode(), options, raw),
+        body=record.pack_body(attempts, order is not None, (group or "").encode(), options, raw, has_ttl=ttl_ms > 0),
+        ttl_ms=ttl_ms,
+        dedupe=once,
     )
 
 
@@ -78,6 +95,9 @@ def draft_from(queue: QueueOptions, item: object, position: int) -> Draft:
     fields = getattr(item, "fields", item)
     if not isinstance(fields, Mapping):
         raise ConfigurationError.expected(f"items[{position}]", "a mapping or a JobDraft", item)
+    if fields.get("repeat") is not None:
+        raise ConfigurationError(f"items[{position}].repeat: repeating jobs are added one by one, with add()")
+    fields = {name: value for name, value in fields.items() if name != "repeat"} if "repeat" in fields else fields
     if not fields.keys() <= FIELDS:
         unknown = sorted(str(key) for key in fields if key not in FIELDS)
         raise ConfigurationError(f"items[{position}]: unknown {', '.join(unknown)}; known: {', '.join(sorted(FIELDS))}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 
 class GroupMQError(Exception):
     """Root of every error raised by groupmq."""
@@ -24,6 +26,17 @@ class ConfigurationError(GroupMQError, ValueError):
 
 class PayloadTooLarge(ConfigurationError):
     """Data or a return value is larger than the queue's `max_payload`."""
+
+
+class GroupFull(GroupMQError):
+    """The group has as many live jobs as the queue's `max_group_size` allows; nothing was added."""
+
+    def __init__(self, group_id: str, size: int) -> None:
+        super().__init__(
+            f"group {group_id!r} is full: it has {size} live jobs, the most it may have; nothing was added"
+        )
+        self.group_id = group_id
+        self.size = size
 
 
 class JobNotFound(GroupMQError, LookupError):
@@ -105,6 +118,17 @@ class RetryJob(Exception):
     def __init__(self, reason: str = "retry requested", *, delay: float = 0.0) -> None:
         super().__init__(reason)
         self.delay = delay
+
+
+class RateLimited(Exception):
+    """Raised by a handler that was told to slow down (HTTP 429): the job's group rests for `retry_after`.
+
+    No attempt is used, the job keeps its place, other groups go on.
+    """
+
+    def __init__(self, reason: str = "rate limited", *, retry_after: float | timedelta = 1.0) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
 
 
 def said(error: BaseException) -> str:

@@ -14,6 +14,7 @@ FIXED = (
     "ready",
     "parked",
     "delayed",
+    "expiring",
     "active",
     "leases",
     "completed",
@@ -22,6 +23,12 @@ FIXED = (
     "lanes",
     "workers",
     "wake",
+    "starts",
+    "rated",
+    "dedupe",
+    "deduped",
+    "repeats",
+    "ticks",
 )
 
 
@@ -47,6 +54,14 @@ class Keys:
     def fixed(self, name: str) -> str:
         """The key called `name`, one of `FIXED`."""
         return self.base + name
+
+    def hail(self, worker: str) -> str:
+        """The marker of the worker whose turn it is, in an exclusive queue."""
+        return f"{self.base}hail:{worker}"
+
+    def rate(self, group_id: str) -> str:
+        """The last starts of a group with a rate limit."""
+        return f"{self.base}r:{group_id}"
 
     def group(self, group_id: str) -> str:
         """The waiting jobs of a group; of jobs without a group for an empty id."""

@@ -10,15 +10,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
-from groupmq import codec, commands, record
+from groupmq import codec, commands, limits, record
+from groupmq.checks import one_of, text, whole
 from groupmq.commands import CHUNK, Call, Policy, Taken, View
 from groupmq.drafts import Draft, draft_from
 from groupmq.durations import millis
-from groupmq.errors import ConfigurationError, JobNotFound, WrongState
+from groupmq.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
 from groupmq.job import Snapshot
-from groupmq.options import QueueOptions, one_of, text, whole
+from groupmq.options import QueueOptions
 from groupmq.record import Record
-from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, WorkerInfo
+from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, Turn, WorkerInfo
 
 T = TypeVar("T")
 J = TypeVar("J", bound=Snapshot)
@@ -48,7 +49,7 @@ class Operations(Generic[J]):
             raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
         drafts = [draft_from(self.options, item, i) for i, item in enumerate(items)]
         for chunk in commands.chunked(drafts, lambda d: len(d.body)):
-            yield chunk, commands.add(chunk)
+            yield chunk, commands.add(chunk, whole=True)
 
     def add_many(self, items: Iterable[Any]) -> Steps[list[J]]:
         jobs: list[J] = []
@@ -56,13 +57,38 @@ class Operations(Generic[J]):
             jobs += yield from self.added(chunk, (yield call))
         return jobs
 
-    def add(self, drafts: Sequence[Draft]) -> Steps[list[J]]:
-        """At most CHUNK drafts in one call."""
-        return (yield from self.added(drafts, (yield commands.add(drafts))))
+    def add_one(self, d: Draft) -> Steps[J]:
+        return (yield from self.added([d], (yield commands.add([d], whole=True))))[0]
+
+    def add(self, drafts: Sequence[Draft]) -> Steps[list[J | GroupFull]]:
+        """At most CHUNK drafts, of callers that know nothing of each other, in one call."""
+        answer: commands.Added = yield commands.add(drafts)
+        jobs: list[J | GroupFull] = []
+        jobs += yield from self._added(drafts, answer)
+        for i in answer.full:
+            jobs[i] = self._full(drafts[i])
+        return jobs
 
     def added(self, drafts: Sequence[Draft], added: commands.Added) -> Steps[list[J]]:
-        """The jobs of an add; those whose id existed come back as they are stored."""
+        """The jobs of an add of one caller: all or none."""
+        if added.full:
+            raise self._full(drafts[added.full[0]])
+        return (yield from self._added(drafts, added))
+
+    def _full(self, d: Draft) -> GroupFull:
+        return GroupFull(d.group_id or "", self.options.max_group_size or 0)
+
+    def _added(self, drafts: Sequence[Draft], added: commands.Added) -> Steps[list[J]]:
+        """The jobs of an add; those whose id existed, or that another stands for, come back as they are stored."""
         jobs = [self._job_of(d, added) for d in drafts]
+        if added.stood_for:
+            views = yield commands.get(list(added.stood_for.values()))
+            for (i, job_id), view in zip(added.stood_for.items(), views, strict=True):
+                # Gone already: all that is known of it is its id.
+                jobs[i] = (
+                    self._job_of(drafts[i]._replace(id=job_id), added) if view is None else self.job_from(job_id, view)
+                )
+                jobs[i].duplicate = True
         if added.duplicates:
             views = yield commands.get([drafts[i].id for i in added.duplicates])
             for i, view in zip(added.duplicates, views, strict=True):
@@ -260,6 +286,15 @@ class Operations(Generic[J]):
     def set_group_concurrency(self, group_id: str, limit: int | None) -> Steps[bool]:
         n = 0 if limit is None else whole(limit, "n", 1, 65_535)
         return (yield from one(commands.switch(group_id=text(group_id, "group_id"), limit=n)))
+
+    def set_group_rate_limit(self, group_id: str, rate: object) -> Steps[bool]:
+        limit = limits.rate_limit(rate, "rate_limit")
+        packed = limit.packed() if limit else []
+        return (yield from one(commands.switch(group_id=text(group_id, "group_id"), rate=packed)))
+
+    def get_turn(self) -> Steps[Turn | None]:
+        answer = yield commands.look_turn()
+        return Turn(answer[0], answer[1], answer[2] / 1000, answer[3]) if answer else None
 
     def switch_group(self, group_id: str, *, paused: bool) -> Steps[bool]:
         return (yield from one(commands.switch(group_id=text(group_id, "group_id"), paused=paused)))

@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from groupmq import backoff as backoffs
+from groupmq import limits, ordering
 from groupmq.backoff import BackoffPolicy
+from groupmq.checks import flag, one_of, text, whole
 from groupmq.codec import JSON, Serializer
 from groupmq.durations import Duration, millis, seconds
 from groupmq.errors import ConfigurationError
+from groupmq.limits import RateLimit
+from groupmq.ordering import Ordering
 
 OnRetry = Literal["hold", "yield"]
+Fairness = Literal["oldest", "round-robin"]
 UNBOUNDED = -1
 MAX_PRIORITY = 1023
 MAX_ATTEMPTS = 65_535
-MAX_ID_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,43 +47,15 @@ class Retention:
         return None if self.age is None else millis(self.age, "Retention.age")
 
 
-def whole(value: object, argument: str, lowest: int, highest: int) -> int:
-    """An integer in a range; a bool or a float is a mistake, not a number."""
-    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
-        raise ConfigurationError.expected(argument, f"an integer from {lowest} to {highest}", value)
-    return value
-
-
-def text(value: object, argument: str) -> str:
-    """A non-empty string that fits in a key or field."""
-    if not isinstance(value, str) or not value:
-        raise ConfigurationError.expected(argument, "a non-empty string", value)
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        raise ConfigurationError.expected(argument, "text without lone surrogates", value) from None
-    if size > MAX_ID_BYTES:
-        raise ConfigurationError.expected(argument, f"at most {MAX_ID_BYTES} bytes of UTF-8", value)
-    return value
-
-
-def one_of(value: object, argument: str, *allowed: str) -> str:
-    if value not in allowed:
-        raise ConfigurationError.expected(argument, " or ".join(map(repr, allowed)), value)
-    return str(value)
-
-
-def flag(value: object, argument: str) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigurationError.expected(argument, "True or False", value)
-    return value
-
-
 def retention(value: object, argument: str) -> Retention:
     """A number of jobs, or a Retention."""
     if isinstance(value, Retention):
         return value
     return Retention(count=whole(value, argument, 0, 2**31))
+
+
+SHARED_DEFAULTS = {"fairness": "oldest", "exclusive": False}
+"""What an absent shared setting means; None for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +70,14 @@ class QueueOptions:
     on_retry: OnRetry = "hold"
     keep_completed: Retention = Retention(count=100)
     keep_failed: Retention = Retention(count=100)
+    ordering: Ordering | None = None
+    fairness: Fairness = "oldest"
     group_concurrency: int = 1
+    exclusive: bool = False
+    rate_limit: RateLimit | None = None
+    group_rate_limit: RateLimit | None = None
+    max_group_size: int | None = None
+    priority_ageing_ms: int | None = None
     max_payload: int = 1024 * 1024
     serializer: Serializer = JSON
 
@@ -104,7 +87,8 @@ class QueueOptions:
         serializer = given["serializer"]
         if not isinstance(serializer, Serializer):
             raise ConfigurationError.expected("serializer", "an object with encode and decode", serializer)
-        return cls(
+        size, ageing = given["max_group_size"], given["priority_ageing"]
+        options = cls(
             name=queue_name(name),
             prefix=queue_name(given["prefix"], "prefix"),
             job_timeout_ms=millis(given["job_timeout"], "job_timeout", minimum=0.05),
@@ -113,15 +97,60 @@ class QueueOptions:
             on_retry=on_retry(given["on_retry"]),
             keep_completed=retention(given["keep_completed"], "keep_completed"),
             keep_failed=retention(given["keep_failed"], "keep_failed"),
+            ordering=ordering.checked(given["ordering"]),
+            fairness=fairness(given["fairness"]),
             group_concurrency=whole(given["group_concurrency"], "group_concurrency", 1, 65_535),
+            exclusive=flag(given["exclusive"], "exclusive"),
+            rate_limit=limits.rate_limit(given["rate_limit"], "rate_limit"),
+            group_rate_limit=limits.rate_limit(given["group_rate_limit"], "group_rate_limit"),
+            max_group_size=None if size is None else whole(size, "max_group_size", 1, 2**31),
+            priority_ageing_ms=None if ageing is None else priority_ageing(ageing),
             max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
             serializer=serializer,
         )
+        if options.priority_ageing_ms is not None:
+            if options.fairness == "round-robin":
+                raise ConfigurationError("priority_ageing: needs fairness='oldest'; groups that take turns do not age")
+            if options.ordering is not None and options.ordering.kind == "event_time":
+                raise ConfigurationError("priority_ageing: cannot be combined with Ordering.event_time")
+        return options
 
     @property
     def shared(self) -> str:
-        """The settings that every process of this queue must agree on, as stored with the queue."""
-        return json.dumps({"group_concurrency": self.group_concurrency}, sort_keys=True)
+        """The settings that every process of this queue must agree on, as stored with the queue.
+
+        Those at their default are left out, so a setting that a later release brings changes nothing for old queues.
+        """
+        ageing = self.priority_ageing_ms
+        settings = {
+            "group_concurrency": self.group_concurrency,
+            "ordering": self.ordering and self.ordering.described(),
+            "fairness": self.fairness,
+            "exclusive": self.exclusive,
+            "rate_limit": self.rate_limit and self.rate_limit.described(),
+            "group_rate_limit": self.group_rate_limit and self.group_rate_limit.described(),
+            "max_group_size": self.max_group_size,
+            "priority_ageing": None if ageing is None else ageing / 1000,
+        }
+        told = {name: value for name, value in settings.items() if value != SHARED_DEFAULTS.get(name)}
+        return json.dumps(told, sort_keys=True)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What the scripts act on, `lua/lib/meta.lua`; only what differs from the defaults."""
+        window = self.ordering
+        rules = {
+            "event_window": window.window_ms if window and window.kind == "event_time" else None,
+            "arrival_window": window.window_ms if window and window.kind == "arrival" else None,
+            "max_wait": window.max_wait_ms if window and window.kind == "arrival" else None,
+            "round_robin": self.fairness == "round-robin" or None,
+            "rate": self.rate_limit and self.rate_limit.packed(),
+            "group_rate": self.group_rate_limit and self.group_rate_limit.packed(),
+            "exclusive": self.exclusive or None,
+            "max_group": self.max_group_size,
+            "ageing": self.priority_ageing_ms,
+        }
+        return {name: value for name, value in rules.items() if value is not None}
 
     @property
     def keep(self) -> dict[str, int]:
@@ -138,6 +167,18 @@ def queue_name(value: object, argument: str = "name") -> str:
 
 def on_retry(value: object, argument: str = "on_retry") -> OnRetry:
     return "hold" if one_of(value, argument, "hold", "yield") == "hold" else "yield"
+
+
+def fairness(value: object) -> Fairness:
+    return "oldest" if one_of(value, "fairness", "oldest", "round-robin") == "oldest" else "round-robin"
+
+
+def priority_ageing(value: object) -> int:
+    """Milliseconds of waiting that count as one level of priority; at most a day, so that the order stays exact."""
+    ms = millis(value, "priority_ageing", minimum=0.001)
+    if ms > 86_400_000:
+        raise ConfigurationError.expected("priority_ageing", "at most a day per level", value)
+    return ms
 
 
 class Logger(Protocol):
@@ -167,6 +208,7 @@ class WorkerOptions:
     blocking_timeout: float
     atomic_completion: bool
     executor: Literal["thread", "process"]
+    batch_size: int
 
     @classmethod
     def checked(cls, queue: QueueOptions, default_name: str, **given: Any) -> WorkerOptions:
@@ -180,8 +222,8 @@ class WorkerOptions:
             raise ConfigurationError.expected("logger", "an object with debug, info, warning and error", logger)
         if prefetch != "auto":
             whole(prefetch, "prefetch", 0, 10_000)
-        if given["batch_size"] is not None:
-            whole(given["batch_size"], "batch_size", 1, 10_000)
+        concurrency = whole(given["concurrency"], "concurrency", 1, 10_000)
+        batch = given["batch_size"]
         lease = queue.job_timeout_ms / 1000
         beat = given["heartbeat"]
         heartbeat = lease / 3 if beat is None else seconds(beat, "heartbeat", minimum=0.01)
@@ -189,7 +231,7 @@ class WorkerOptions:
             raise ConfigurationError.expected("heartbeat", f"less than job_timeout ({lease:g} s)", beat)
         attempts, policy, name, stalls = (given[key] for key in ("max_attempts", "backoff", "name", "max_stalled"))
         return cls(
-            concurrency=whole(given["concurrency"], "concurrency", 1, 10_000),
+            concurrency=concurrency,
             name=default_name if name is None else text(name, "name"),
             logger=logging.getLogger("groupmq.worker") if logger is None else logger,
             heartbeat=heartbeat,
@@ -203,4 +245,5 @@ class WorkerOptions:
             blocking_timeout=seconds(given["blocking_timeout"], "blocking_timeout", minimum=0.05),
             atomic_completion=flag(given["atomic_completion"], "atomic_completion"),
             executor="process" if one_of(given["executor"], "executor", "thread", "process") == "process" else "thread",
+            batch_size=concurrency if batch is None else whole(batch, "batch_size", 1, 10_000),
         )

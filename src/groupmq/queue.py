@@ -16,11 +16,16 @@ from groupmq.connection import Connection, Endpoint
 from groupmq.draft_chain import JobDraft
 from groupmq.drafts import Draft, draft
 from groupmq.durations import Duration, Instant, seconds
+from groupmq.errors import GroupFull
 from groupmq.job import Job
+from groupmq.limits import Dedupe, RateLimit
 from groupmq.operations import Operations
-from groupmq.options import OnRetry, QueueOptions, Retention
+from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
+from groupmq.ordering import Ordering
 from groupmq.record import Record
-from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, WorkerInfo
+from groupmq.repeat import Repeat
+from groupmq.repeating import Repeating
+from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, RepeatingJob, Turn, WorkerInfo
 
 if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
@@ -46,7 +51,14 @@ class Queue:
         on_retry: OnRetry = "hold",
         keep_completed: int | Retention = 100,
         keep_failed: int | Retention = 100,
+        ordering: Ordering | None = None,
+        fairness: Fairness = "oldest",
         group_concurrency: int = 1,
+        exclusive: bool = False,
+        rate_limit: RateLimit | None = None,
+        group_rate_limit: RateLimit | None = None,
+        max_group_size: int | None = None,
+        priority_ageing: Duration | None = None,
         max_payload: int = 1024 * 1024,
         serializer: Serializer = JSON,
         prefix: str = "groupmq",
@@ -59,7 +71,14 @@ class Queue:
             on_retry=on_retry,
             keep_completed=keep_completed,
             keep_failed=keep_failed,
+            ordering=ordering,
+            fairness=fairness,
             group_concurrency=group_concurrency,
+            exclusive=exclusive,
+            rate_limit=rate_limit,
+            group_rate_limit=group_rate_limit,
+            max_group_size=max_group_size,
+            priority_ageing=priority_ageing,
             max_payload=max_payload,
             serializer=serializer,
             prefix=prefix,
@@ -67,6 +86,8 @@ class Queue:
         self.name = self.options.name
         self.connection = Connection(Endpoint(redis), self.options)
         self.operations: Operations[Job] = Operations(self.options, self._make_job)
+        self._repeating = Repeating(self.operations)
+        self._looked_at_repeats: int | None = None
         self._adds = AddBatcher(self._send_adds)
         self._workers: list[Worker] = []
         self._closed = False
@@ -105,29 +126,35 @@ class Queue:
         backoff: BackoffPolicy | Duration | None = None,
         on_retry: OnRetry | None = None,
         job_id: str | None = None,
+        ttl: Duration | None = None,
+        dedupe: Dedupe | None = None,
+        repeat: Repeat | None = None,
     ) -> Job:
         """Add a job. Once this returns, the job runs to completion or is recorded as failed, whatever dies.
 
-        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set.
+        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set. With `repeat` a job
+        is defined that is added anew at each tick; what is returned is its next occurrence, which exists from its
+        tick on.
         """
-        return await self._adds.add(
-            draft(
-                self.options,
-                data,
-                group_id=group_id,
-                order_ms=order_ms,
-                priority=priority,
-                delay=delay,
-                run_at=run_at,
-                max_attempts=max_attempts,
-                timeout=timeout,
-                backoff=backoff,
-                on_retry=on_retry,
-                job_id=job_id,
-            )
-        )
+        given: dict[str, Any] = {
+            "group_id": group_id,
+            "order_ms": order_ms,
+            "priority": priority,
+            "delay": delay,
+            "run_at": run_at,
+            "max_attempts": max_attempts,
+            "timeout": timeout,
+            "backoff": backoff,
+            "on_retry": on_retry,
+            "job_id": job_id,
+            "ttl": ttl,
+            "dedupe": dedupe,
+        }
+        if repeat is not None:
+            return await self.run(self._repeating.add(data, repeat, **given))
+        return await self._adds.add(draft(self.options, data, **given))
 
-    async def _send_adds(self, drafts: Sequence[Any]) -> list[Job]:
+    async def _send_adds(self, drafts: Sequence[Any]) -> list[Job | GroupFull]:
         return await self.run(self.operations.add(drafts))
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
@@ -155,6 +182,10 @@ class Queue:
     def create_job(self, data: Any) -> JobDraft[Coroutine[Any, Any, Job]]:
         """A job to be described step by step, then saved: `await queue.create_job(d).group("g").delay(5).save()`."""
         return JobDraft(self.options, self.add, data)
+
+    async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
+        """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
+        return await self.run(self._repeating.remove(group_id, repeat_or_key))
 
     # Looking
 
@@ -227,6 +258,14 @@ class Queue:
     async def get_workers(self) -> list[WorkerInfo]:
         return await self.run(self.operations.get_workers())
 
+    async def get_repeating_jobs(self) -> list[RepeatingJob]:
+        """What repeats: when next, when last, how often so far; the next one to run in front."""
+        return await self.run(self._repeating.get_all())
+
+    async def get_turn(self) -> Turn | None:
+        """Whose turn it is in an exclusive queue; None if nobody works."""
+        return await self.run(self.operations.get_turn())
+
     async def get_failures(self, limit: int = 100) -> list[Failure]:
         """One record per failed attempt, newest first; the newest 1,000 are kept."""
         return await self.run(self.operations.get_failures(limit))
@@ -278,6 +317,10 @@ class Queue:
         """Let `n` jobs of one group run at once; None = the queue's own setting again."""
         return await self.run(self.operations.set_group_concurrency(group_id, n))
 
+    async def set_group_rate_limit(self, group_id: str, rate_limit: RateLimit | None) -> bool:
+        """Let one group start jobs at a rate of its own; None = the queue's own setting again."""
+        return await self.run(self.operations.set_group_rate_limit(group_id, rate_limit))
+
     async def clean(self, state: str, *, grace: Duration = 0, limit: int = 1000) -> int:
         """Remove jobs of a state that are older than `grace` (finished before, or created before); how many."""
         return await self.run(self.operations.clean(state, grace, limit))
@@ -295,16 +338,18 @@ class Queue:
         return await self.run(self.operations.repair())
 
     async def reconfigure(self) -> None:
-        """Store this object's shared settings (group_concurrency) with the queue, whatever was stored before."""
+        """Store the shared settings of this object (ordering, limits ...) with the queue, whatever was there before."""
         await self.connection.drive(self.connection.dialogue.open(replace=True))
         await self.repair()
 
     # Time
 
     async def run_scheduler_once(self) -> int:
-        """Do everything that is due now: delayed jobs, back-offs, expired leases. How many things were done."""
+        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
+        ran = await self.run(self._repeating.run_due(self._looked_at_repeats))
+        self._looked_at_repeats = ran.now
         due = await self.run(self.operations.run_due())
-        return due.promoted + due.woken + len(due.stalled)
+        return ran.added + due.promoted + due.woken + len(due.stalled)
 
     async def promote_delayed_jobs(self) -> int:
         """Move delayed jobs that are due into their groups; how many."""

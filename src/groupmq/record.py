@@ -14,7 +14,7 @@ _SIZE = struct.Struct(">H")
 _ORDER = struct.Struct(">Q")
 _OFFSET = 1 << 63
 
-ORDER_GIVEN = 1
+ORDER_GIVEN, HAS_TTL = 1, 2
 
 
 class Record(NamedTuple):
@@ -36,11 +36,27 @@ def pack_order(order_ms: int) -> bytes:
     return _ORDER.pack(order_ms + _OFFSET)
 
 
-def pack_body(max_attempts: int, order_given: bool, group: bytes, options: dict[str, Any] | None, data: bytes) -> bytes:
+def pack_body(
+    max_attempts: int,
+    order_given: bool,
+    group: bytes,
+    options: dict[str, Any] | None,
+    data: bytes,
+    *,
+    has_ttl: bool = False,
+) -> bytes:
     """What follows `created`; the server puts place and time of creation before it."""
     packed = msgspec.msgpack.encode(options) if options else b""
-    head = _BODY.pack(max_attempts, ORDER_GIVEN if order_given else 0, len(group))
+    flags = (ORDER_GIVEN if order_given else 0) | (HAS_TTL if has_ttl else 0)
+    head = _BODY.pack(max_attempts, flags, len(group))
     return b"".join((head, group, _SIZE.pack(len(packed)), packed, data))
+
+
+def data_of(body: bytes) -> bytes:
+    """The data in what `pack_body` made."""
+    (size,) = _SIZE.unpack_from(body, 3)
+    (options,) = _SIZE.unpack_from(body, 5 + size)
+    return body[7 + size + options :]
 
 
 _NO_OPTIONS: dict[str, Any] = {}

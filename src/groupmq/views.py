@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,36 @@ class WorkerInfo:
     heartbeat: float
     last_seen: datetime
     version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Whose turn it is in an exclusive queue."""
+
+    worker: str
+    epoch: int
+    """Grows with every turn."""
+    expires_in: float
+    """Seconds until the turn is lost, unless it is renewed."""
+    taken: int
+    """Jobs taken in this turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatingJob:
+    """The definition of a repeating job."""
+
+    key: str
+    group_id: str | None
+    schedule: str
+    """In words: `every 5 s`, `cron 0 9 * * 1-5 (Europe/Stockholm)`."""
+    next_run: datetime
+    last_run: datetime | None
+    count: int
+    """Occurrences so far."""
+    limit: int | None
+    end: datetime | None
+    data: Any
 
 
 @dataclass(frozen=True, slots=True)

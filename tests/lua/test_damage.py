@@ -181,6 +181,6 @@ def test_an_error_of_a_script_names_the_lua_file_and_line(engine: Engine) -> Non
     engine.add("a")
     engine.client.set(engine.key("delayed"), "not a zset")
     with pytest.raises(ScriptError, match=r"^add: WRONGTYPE .*(lib/\w+|add)\.lua:\d+"):
-        engine.add("b")
+        engine.add("b", delay=1)
     engine.client.delete(engine.key("delayed"))
     assert record.unpack(engine.view("a").record).group_id == "g"

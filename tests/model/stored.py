@@ -53,7 +53,7 @@ class Dump:
         flat = self._at(key)
         return list(zip(flat[::2], map(float, flat[1::2]), strict=True)) if withscores else flat[::2]
 
-    def lrange(self, key: str) -> list[bytes]:
+    def lrange(self, key: str | bytes, start: int = 0, stop: int = -1) -> list[bytes]:
         return self._at(key)
 
 

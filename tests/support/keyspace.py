@@ -26,6 +26,9 @@ class StoredGroup:
     delayed: int
     head: bytes
     holds: dict[str, int]
+    rest: int = 0
+    since: int = 0
+    till: int = 0
 
 
 @dataclass
@@ -48,12 +51,29 @@ class Keyspace:
     leases: dict[str, tuple[int, str]]
     completed: dict[str, float]
     failed: dict[str, float]
+    expiring: dict[str, float]
+    rules: dict[str, Any]
+    turn: list[Any] | None
+    lease_workers: dict[str, str]
+    starts: list[int]
+    group_starts: dict[str, list[int]]
+    rated: dict[str, float]
+    dedupe: dict[bytes, bytes]
+    deduped: dict[bytes, float]
+    repeats: dict[str, dict[str, Any]]
+    ticks: dict[str, float]
+    hails: list[str]
     strangers: list[str] = field(default_factory=list)
 
     def limit(self, group_id: str) -> float:
         if group_id == "":
             return float("inf")
         return float(self.conf.get(group_id, {}).get("limit") or int(self.meta.get("limit", "1")))
+
+    def rate(self, group_id: str) -> list[int] | None:
+        """Starts and milliseconds, if the group has a rate limit."""
+        own = self.conf.get(group_id, {}).get("rate") or self.rules.get("group_rate")
+        return own if group_id else None
 
     def waiting_ids(self, group_id: str) -> list[str]:
         return [member[16:].decode() for member in self.waiting.get(group_id, [])]
@@ -72,8 +92,12 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
     def zset_of(name: str) -> dict[str, float]:
         return {m.decode(): s for m, s in c.zrange(keys.fixed(name), 0, -1, withscores=True)}
 
-    raw_jobs = hash_of("jobs")
+    raw_jobs, raw_leases, meta = hash_of("jobs"), hash_of("leases"), hash_of("meta")
+    rules: dict[str, Any] = msgspec.msgpack.decode(meta.pop("rules", b"\x80"))
+    turn: list[Any] | None = msgspec.msgpack.decode(meta.pop("turn")) if "turn" in meta else None
     waiting: dict[str, list[bytes]] = {}
+    group_starts: dict[str, list[int]] = {}
+    hails: list[str] = []
     strangers: list[str] = []
     for key in c.scan_iter(count=1000):
         if not key.startswith(base):
@@ -81,13 +105,17 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         name = key[len(base) :].decode()
         if name.startswith("g:"):
             waiting[name[2:]] = c.zrange(key, 0, -1)
+        elif name.startswith("r:"):
+            group_starts[name[2:]] = [int(at) for at in c.lrange(key, 0, -1)]
+        elif name.startswith("hail:"):
+            hails.append(name[5:])
         elif name not in FIXED:
             strangers.append(name)
     return Keyspace(
         now=now if now is not None else seconds * 1000 + micros // 1000,
-        meta={f: v.decode() for f, v in hash_of("meta").items()},
+        meta={f: v.decode() for f, v in meta.items()},
         jobs={i: record.unpack(raw) for i, raw in raw_jobs.items()},
-        places={i: raw[:16] + i.encode() for i, raw in raw_jobs.items()},
+        places={i: _member(i, raw, rules.get("ageing", 0)) for i, raw in raw_jobs.items()},
         state={i: msgspec.msgpack.decode(raw) for i, raw in hash_of("state").items()},
         results=hash_of("results"),
         waiting=waiting,
@@ -97,17 +125,49 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         parked=zset_of("parked"),
         delayed=zset_of("delayed"),
         active=zset_of("active"),
-        leases={i: _lease(raw) for i, raw in hash_of("leases").items()},
+        leases={i: _lease(raw) for i, raw in raw_leases.items()},
         completed=zset_of("completed"),
         failed=zset_of("failed"),
+        expiring=zset_of("expiring"),
+        rules=rules,
+        turn=turn,
+        lease_workers={i: raw[19 + struct.unpack_from(">H", raw, 17)[0] :].decode() for i, raw in raw_leases.items()},
+        starts=[int(at) for at in c.lrange(keys.fixed("starts"), 0, -1)],
+        group_starts=group_starts,
+        rated=zset_of("rated"),
+        dedupe=dict(c.hgetall(keys.fixed("dedupe"))),
+        deduped=dict(c.zrange(keys.fixed("deduped"), 0, -1, withscores=True)),
+        repeats={i: _repeat(raw) for i, raw in hash_of("repeats").items()},
+        ticks=zset_of("ticks"),
+        hails=hails,
         strangers=strangers,
     )
 
 
+def _repeat(raw: bytes) -> dict[str, Any]:
+    definition: dict[str, Any] = msgspec.msgpack.decode(raw[4 : 4 + int.from_bytes(raw[:4], "big")])
+    return definition
+
+
+def _member(job_id: str, raw: bytes, ageing: int) -> bytes:
+    """What stands for a job in its group's zset."""
+    if ageing:
+        order = int.from_bytes(raw[2:10], "big") + int.from_bytes(raw[:2], "big") * ageing
+        return b"\0\0" + min(order, 2**64 - 1).to_bytes(8, "big") + raw[10:16] + job_id.encode()
+    return raw[:16] + job_id.encode()
+
+
 def _group(raw: bytes) -> StoredGroup:
     running, delayed, size = struct.unpack_from(">IIH", raw)
-    holds = raw[10 + size :]
-    return StoredGroup(running, delayed, raw[10 : 10 + size], msgspec.msgpack.decode(holds) if holds else {})
+    packed = raw[10 + size :]
+    waits: dict[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
+    return StoredGroup(
+        running,
+        delayed,
+        raw[10 : 10 + size],
+        waits.get("h", {}),
+        *(waits.get(name, 0) for name in "rsu"),
+    )
 
 
 def _lease(raw: bytes) -> tuple[int, str]:
@@ -119,7 +179,7 @@ def _lease(raw: bytes) -> tuple[int, str]:
 
 def violations(k: Keyspace) -> list[str]:
     """Every broken invariant, in words. Empty for a healthy queue."""
-    return [*_jobs(k), *_groups(k), *_indexes(k)]
+    return [*_jobs(k), *_groups(k), *_indexes(k), *_limits(k), *_repeats(k), *_turn(k)]
 
 
 def _jobs(k: Keyspace) -> list[str]:
@@ -178,15 +238,39 @@ def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
     free = not members or k.conf.get(name, {}).get("paused") or g.running >= k.limit(name)
     if free:
         return [] if actual[1] is None else [f"group {name!r} is {actual} but has nothing it may start"]
-    head = members[0]
-    score = float(int.from_bytes(head[:2], "big") * PRIORITY_UNIT + int.from_bytes(head[10:16], "big"))
-    hold = float(g.holds.get(head[16:].decode(), 0))
-    if hold > k.now:
-        return [] if actual == ("parked", hold) else [f"group {name!r} is {actual}, its head is held until {hold}"]
+    opens = _opens(k, name, g, members[0])
+    if opens > k.now:
+        return [] if actual == ("parked", opens) else [f"group {name!r} is {actual}, its head must wait until {opens}"]
     due_but_parked = actual[0] == "parked" and actual[1] is not None and actual[1] <= k.now
-    if actual == ("ready", score) or due_but_parked:
+    if due_but_parked or (
+        actual[0] == "ready" and actual[1] is not None and _right_score(k, name, members[0], actual[1])
+    ):
         return []
-    return [f"group {name!r} is {actual}, though its head may start (score {score})"]
+    return [f"group {name!r} is {actual}, though its head may start"]
+
+
+def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
+    """When the head of a group may start."""
+    times = [g.holds.get(head[16:].decode(), 0), g.rest, g.till]
+    if name and "event_window" in k.rules:
+        times.append(min(int.from_bytes(head[2:10], "big") - 2**63 + k.rules["event_window"], 2**53))
+    rate, starts = k.rate(name), k.group_starts.get(name, [])
+    if max(times) <= k.now and rate and len(starts) >= rate[0]:
+        times.append(min(starts[rate[0] - 1], k.now) + rate[1] + 1)
+    return float(max(times))
+
+
+def _right_score(k: Keyspace, name: str, head: bytes, score: float) -> bool:
+    """Whether a ready group stands where its head, and the queue's fairness, put it."""
+    priority, arrival = int.from_bytes(head[:2], "big"), int.from_bytes(head[10:16], "big")
+    if "ageing" in k.rules:
+        job = k.jobs[head[16:].decode()]
+        since = job.created_ms if job.order_given else job.order_ms
+        aged = since - 1_577_836_800_000 + job.priority * k.rules["ageing"]
+        return score == aged * 4096 + arrival % 4096
+    if "round_robin" in k.rules and name:
+        return score // PRIORITY_UNIT == priority and 0 < score % PRIORITY_UNIT <= int(k.meta["seq"])
+    return score == priority * PRIORITY_UNIT + arrival
 
 
 def _indexes(k: Keyspace) -> list[str]:
@@ -204,6 +288,49 @@ def _indexes(k: Keyspace) -> list[str]:
     tokens = [token for token, _ in k.leases.values()]
     if len(set(tokens)) != len(tokens) or any(t > int(k.meta.get("stamp", "0")) for t in tokens):
         found.append("tokens are not unique, or beyond the last one given")
+    return found
+
+
+def _limits(k: Keyspace) -> list[str]:
+    found = []
+    waiting = {member[16:].decode() for members in k.waiting.values() for member in members}
+    for job_id in k.expiring:
+        if job_id not in waiting and job_id not in k.delayed:
+            found.append(f"job {job_id!r} has a ttl to run out, though it is not waiting to start")
+    if k.expiring and k.meta.get("ttls") != "1":
+        found.append("jobs have a ttl, and nothing says that any has")
+    if set(k.group_starts) != set(k.rated):
+        found.append(f"starts of groups {sorted(k.group_starts)} are kept, {sorted(k.rated)} are listed")
+    if set(k.dedupe) != set(k.deduped):
+        found.append("keys of dedupe and their times are not the same")
+    size = k.rules.get("rate", [0])[0]
+    if len(k.starts) > size:
+        found.append(f"{len(k.starts)} starts are kept, {size} are enough")
+    return found
+
+
+def _repeats(k: Keyspace) -> list[str]:
+    found = []
+    if {name: float(d["next"]) for name, d in k.repeats.items()} != k.ticks:
+        found.append(f"repeats {sorted(k.repeats)} do not tick as listed: {k.ticks}")
+    first = min(k.ticks.values(), default=None)
+    if (None if first is None else str(int(first))) != k.meta.get("repeat_at"):
+        found.append(f"the next tick is {first}, the queue says {k.meta.get('repeat_at')}")
+    return found
+
+
+def _turn(k: Keyspace) -> list[str]:
+    """In an exclusive queue whoever has a lease has the turn, and nobody else has either."""
+    found = []
+    holders = set(k.lease_workers.values())
+    if "exclusive" in k.rules and holders != ({k.turn[0]} if k.turn else set()):
+        found.append(f"leases of {sorted(holders)} in a turn of {k.turn}")
+    if "exclusive" not in k.rules and k.turn:
+        found.append(f"a turn of {k.turn} in a queue that is not exclusive")
+    if k.turn and any(deadline > k.turn[2] for deadline in k.active.values()):
+        found.append("a lease outlives the turn it was given in")
+    if set(k.hails) - ({k.turn[0]} if k.turn else set()):
+        found.append(f"markers of {k.hails}, whose turn it is not")
     return found
 
 

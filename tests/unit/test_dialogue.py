@@ -106,7 +106,7 @@ def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
     with pytest.raises(ConfigurationError) as caught:
         server.answer([b"1", b'{"group_concurrency": 5, "exclusive": true}'])
     assert str(caught.value) == (
-        "queue 'orders' exists with other settings: exclusive is True there and None here; "
+        "queue 'orders' exists with other settings: exclusive is True there and False here; "
         "group_concurrency is 5 there and 2 here. "
         "Every process must use the same; call reconfigure() once to change what is stored"
     )
@@ -183,9 +183,9 @@ def test_a_connection_lost_while_opening_is_tried_again_from_the_opening() -> No
 
 
 def test_replacing_settings_is_said_to_the_server() -> None:
-    plain, replacing = commands.open_queue("{}", 1), commands.open_queue("{}", 1, replace=True)
+    plain, replacing = commands.open_queue("{}", 1, {}), commands.open_queue("{}", 1, {}, replace=True)
     assert plain.args != replacing.args
     assert (
         Server(Dialogue(OPTIONS, "x").open(replace=True)).last[4]
-        == commands.open_queue(OPTIONS.shared, 2, replace=True).args
+        == commands.open_queue(OPTIONS.shared, 2, {}, replace=True).args
     )

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from groupmq import Queue, Retention, Worker
+from groupmq.checks import text
 from groupmq.errors import ConfigurationError, GroupMQError
-from groupmq.options import QueueOptions, text
+from groupmq.options import QueueOptions
 from tests.unit.hostile import Opaque
 
 NOWHERE = "redis://127.0.0.1:1"

@@ -3,53 +3,77 @@ Add N jobs. A job whose id exists adds nothing: the first data wins, and resendi
 
 Arguments  items, flat, 7 fields each: id, group ('' = none), priority, delay (ms, 0 = none), run_at (epoch ms,
            0 = none), bytes of order in the blob (0 or 8), bytes of body in the blob;
-           repeats (true if an id occurs more than once among them)
+           repeats (true if an id occurs more than once among them);
+           extras, absent if no item has any: per item false or {ttl (ms or false), dedupe (lib/dedupe.lua) or false};
+           whole (true: if a group is full, nothing of the call is written)
 Blob       per item its order, if any, and its body (lib/record.lua after `created`)
-Reply      {now, order given to jobs that brought none, positions (from 1) of the duplicates}
+Reply      {now, order given to jobs that brought none, positions (from 1) of the duplicates,
+            positions and ids of those another job stands for, flat, positions of those whose group is full}
 Cost       O(N): 2 commands a group, about 10 a call
 ]]
---- @include "lib/finish"
+--- @include "lib/arrival"
+--- @include "lib/dedupe"
 --- @include "lib/settle"
 --- @include "lib/wake"
-local FIELDS = 7
-local items, blob = A.items, ARGV[2]
+local FIELDS, NONE = 7, {}
+local items, blob, extras = A.items, ARGV[2], A.extras or {}
 local ids, gids = {}, {}
 for i = 1, #items, FIELDS do
   ids[#ids + 1], gids[#gids + 1] = items[i], items[i + 1]
 end
 local existing = redis.call('HMGET', K.jobs, unpack(ids))
-local earliest = redis.call('ZRANGE', K.delayed, 0, 0, 'WITHSCORES')[2]
 group.load(gids)
 
-local at, duplicates, default_order = 1, {}, meta.next_order()
-local order_now = record.order(default_order)
-local seen, stored = A.repeats and {}, W.list('HSET', K.jobs)
+local at, duplicates, deduped, full = 1, {}, {}, {}
+local seen = A.repeats and {}
+
+-- True if the job of an earlier add stands for this one. While it waits for its debounce, it becomes this one.
+local function stands_in(i, d, priority, due, order, ttl, body)
+  local id, replaceable = dedupe.find(gids[i], d)
+  if not id then return false end
+  if replaceable then
+    arrival.replace(id, priority, due, order, ttl, body)
+    dedupe.note(gids[i], d, id)
+  end
+  deduped[#deduped + 1] = i
+  deduped[#deduped + 1] = id
+  return true
+end
+
 for i = 1, #ids do
   local f = (i - 1) * FIELDS
-  local id, priority, delay, run_at = ids[i], items[f + 3], items[f + 4], items[f + 5]
+  local id, priority, delay, due = ids[i], items[f + 3], items[f + 4], items[f + 5]
   local order_size, body_size = items[f + 6], items[f + 7]
-  local given = order_size > 0 and string.sub(blob, at, at + order_size - 1)
+  local order = order_size > 0 and string.sub(blob, at, at + order_size - 1)
   local body = string.sub(blob, at + order_size, at + order_size + body_size - 1)
   at = at + order_size + body_size
+  if delay > 0 then due = now + delay end
+  local extra = extras[i] or NONE
+  local ttl, d = extra[1], extra[2]
   if existing[i] or (seen and seen[id]) then
     duplicates[#duplicates + 1] = i
-  else
-    if seen then seen[id] = true end
-    local due_at = delay > 0 and now + delay or run_at
-    local later = due_at > now
-    local order = given or (later and record.order(due_at)) or order_now
-    local rec = record.build(priority, order, meta.next_seq(), now, body)
-    stored[#stored + 1] = id
-    stored[#stored + 1] = rec
-    if later then
-      finish.delay(id, rec, due_at)
+  elseif not (d and stands_in(i, d, priority, due, order, ttl, body)) then
+    local g = group.get(gids[i])
+    if arrival.fits(g) then
+      if seen then seen[id] = true end
+      arrival.enter(g, id, priority, due, order, ttl, body)
+      if d then dedupe.note(gids[i], d, id) end
     else
-      members.put(group.get(gids[i]), record.member(id, rec))
+      full[#full + 1] = i
     end
   end
 end
+if A.whole and #full > 0 then return { now, meta.order, {}, {}, full } end
 
-local sooner = horizon.at and (not earliest or horizon.at < tonumber(earliest))
-if settle.groups() or (sooner and not meta.paused) then wake.up() end
+-- Workers sleep until the next due time they know of: one that this call made, before all others, they must hear of.
+local function is_news(time)
+  for _, key in ipairs({ K.delayed, K.parked, K.expiring }) do
+    local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    if first and tonumber(first) <= time then return false end
+  end
+  return not meta.paused
+end
+
+if settle.groups() or (horizon.at and is_news(horizon.at)) then wake.up() end
 W.commit(true)
-return { now, default_order, duplicates }
+return { now, meta.order, duplicates, deduped, full }

@@ -3,10 +3,12 @@ Report the outcomes of a batch AND take up to `take` new jobs, in one trip. Also
 delays, back-offs and lease expiries need nobody else.
 
 Arguments  worker, lane, request (its number in that lane), completed and others (lib/outcome.lua), take, lease (ms),
-           policy = {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
+           policy = {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}},
+           batch and epoch (lib/turn.lua; only of exclusive queues)
 Blob       the return values of the completed jobs, joined
 Reply      {now, ms until something is due or -1, statuses of the completed, then of the others,
-            stalled (id, group, final ...), jobs (id, token, state, record ...)}
+            stalled (id, group, final ...), jobs (id, token, state, record ...),
+            ms until the next tick of a repeat or -1, epoch of the worker's turn or 0}
 Cost       O(outcomes + take) reads and writes; about 3 commands a job and 25 a call
 ]]
 --- @include "lib/outcome"
@@ -15,17 +17,20 @@ Cost       O(outcomes + take) reads and writes; about 3 commands a job and 25 a 
 --- @include "lib/lane"
 --- @include "lib/settle"
 --- @include "lib/wake"
+local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
 local last = lane.last(A.lane, A.request)
-if last then return { now, 0, last[2], {}, lane.jobs(last) } end
+if last then return { now, 0, last[2], {}, lane.jobs(last), tick, turn.epoch(A.worker) } end
 
 local statuses = outcome.complete(A.completed, ARGV[2] or '', A.policy.keep.completed)
 for _, status in ipairs(outcome.apply(A.others)) do statuses[#statuses + 1] = status end
 local stalled = due.expire(A.policy)
 due.promote()
 due.unpark()
-local jobs, ids, tokens, left = take.jobs(A.take, A.worker, A.lease)
+-- What may have expired must not start: when there is more of it than one call fails, the taking waits for the next.
+local take_now = due.overdue() and A.take or 0
+local jobs, ids, tokens, left, epoch = take.jobs(take_now, A)
 retention.settle(A.policy.keep)
 if settle.groups() or left or horizon.moved() then wake.up() end
 lane.remember(A.lane, A.request, statuses, ids, tokens)
 W.commit()
-return { now, horizon.wait(), statuses, stalled, jobs }
+return { now, horizon.wait(), statuses, stalled, jobs, tick, epoch }

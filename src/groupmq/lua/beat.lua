@@ -1,10 +1,11 @@
 --[[
-One heartbeat of a worker: renew its leases in bulk and say that it lives.
+One heartbeat of a worker: renew its leases, and its turn, in bulk and say that it lives.
 
 Arguments  worker, info (text, absent = leave presence alone), lease (ms), held, flat: id, token, ...
 Reply      ids whose lease is no longer this worker's
 ]]
 --- @include "lib/lease"
+--- @include "lib/turn"
 local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
 local leases = lease.load(ids)
@@ -15,6 +16,7 @@ for i = 1, #ids do
     lost[#lost + 1] = ids[i]
   end
 end
+turn.renew(A.worker, A.lease)
 if A.info then W.hset(K.workers, A.worker, string.format('%.0f', now) .. ' ' .. A.info) end
 W.commit()
 return lost

@@ -1,7 +1,8 @@
 --[[
 Open a queue: store its settings if it is new, and tell what is stored.
 
-Arguments  schema, config (text), limit (group_concurrency), replace (true: store these settings whatever was there)
+Arguments  schema, config (text), limit (group_concurrency), rules (lib/meta.lua),
+           replace (true: store these settings whatever was there)
 Reply      {schema, config} as stored now
 ]]
 --- @include "lib/keys"
@@ -9,4 +10,9 @@ Reply      {schema, config} as stored now
 local stored = redis.call('HMGET', K.meta, 'schema', 'config')
 if stored[1] and not A.replace then return stored end
 redis.call('HSET', K.meta, 'schema', A.schema, 'config', A.config, 'limit', A.limit)
+if next(A.rules) then
+  redis.call('HSET', K.meta, 'rules', cmsgpack.pack(A.rules))
+else
+  redis.call('HDEL', K.meta, 'rules')
+end
 return { A.schema, A.config }

@@ -21,7 +21,10 @@ if held then
   group.release(g, job.id)
   if A.delay > 0 then group.hold(g, job.id, time) end
 elseif job.state == 'delayed' or A.delay > 0 then
+  local ends = record.has_ttl(job.rec) and redis.call('ZSCORE', K.expiring, job.id)
   find.detach(job)
+  -- Its ttl counts from when it may start.
+  if ends then W.zadd(K.expiring, W.whole(ends + time - (job.score or now)), job.id) end
   local rec = has_run and job.rec or record.moved_to(job.rec, time)
   W.hset(K.jobs, job.id, rec)
   if A.delay > 0 then

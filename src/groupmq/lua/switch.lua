@@ -1,7 +1,8 @@
 --[[
-The operator's switches: pause and resume the queue or one group, and set one group's limit.
+The operator's switches: pause and resume the queue or one group, and set one group's limits.
 
-Arguments  paused (true / false, absent = leave), group (absent = the whole queue), limit (0 = the queue's own)
+Arguments  paused (true / false, absent = leave), group (absent = the whole queue), limit (0 = the queue's own),
+           rate ({n, per}, {} = the queue's own)
 Reply      1 if anything changed
 ]]
 --- @include "lib/settle"
@@ -15,17 +16,21 @@ end
 local raw = redis.call('HGET', K.conf, A.group)
 local conf = raw and cmsgpack.unpack(raw) or {}
 local others = redis.call('HLEN', K.conf) - (raw and 1 or 0)
-local before_paused, before_limit = conf.paused or false, conf.limit
+local before = raw or ''
 if A.paused ~= nil then conf.paused = A.paused or nil end
 if A.limit then conf.limit = A.limit > 0 and A.limit or nil end
+if A.rate then conf.rate = A.rate[1] and A.rate or nil end
 local any = next(conf) ~= nil
-if any then W.hset(K.conf, A.group, cmsgpack.pack(conf)) else W.hdel(K.conf, A.group) end
+local after = any and cmsgpack.pack(conf) or ''
+if any then W.hset(K.conf, A.group, after) else W.hdel(K.conf, A.group) end
 W.hset(K.meta, 'overrides', (any or others > 0) and '1' or '0')
 
 local g = group.get(A.group)
 g.paused, g.at = conf.paused, 'unknown'
 g.limit = conf.limit or meta.limit
+g.rate = conf.rate or rules.group_rate
+if g.rate then g.gated = true end
 group.touch(g)
 if settle.groups() then wake.up() end
 W.commit()
-return (before_paused ~= (conf.paused or false) or before_limit ~= conf.limit) and 1 or 0
+return before ~= after and 1 or 0

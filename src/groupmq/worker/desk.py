@@ -46,6 +46,7 @@ class WorkerMetrics:
     retried: int = 0
     failed: int = 0
     released: int = 0
+    limited: int = 0
     lease_lost: int = 0
     stalled_seen: int = 0
     connection_errors: int = 0
@@ -79,17 +80,21 @@ class Desk:
         self.changed = asyncio.Event()
         self._judge = Judge(operations.options, options.backoff)
         self.executor = Executor(invoke, self._judge, self._run_ended)
+        keys, exclusive = connection.dialogue.keys, operations.options.exclusive
+        markers = [keys.wake, keys.hail(worker_id)] if exclusive else [keys.wake]
         self.fetcher = Fetcher(
             self,
             connection,
-            lambda: WakeConnection(connection.endpoint, connection.dialogue.keys.wake, options.blocking_timeout),
+            lambda: WakeConnection(connection.endpoint, markers, options.blocking_timeout),
             worker=worker_id,
             concurrency=options.concurrency,
             lease_ms=operations.options.job_timeout_ms,
             policy=self.policy,
             longest_sleep=options.stalled_interval,
             atomic=options.atomic_completion,
+            batch=options.batch_size if exclusive else None,
         )
+        self.heard_of_tick: Callable[[int], None] = lambda _: None
         self._open = True
         self._end = math.inf
         self._worked = False
@@ -160,6 +165,10 @@ class Desk:
             self.metrics.released += 1
             job.state = "waiting"
             return
+        if event == "limited":
+            self.metrics.limited += 1
+            job.state = "delayed" if report.yields else "waiting"
+            return
         job.attempts_made += 1
         if event == "completed":
             self.metrics.completed += 1
@@ -194,6 +203,10 @@ class Desk:
         self.events.emit("error", error)
         self._on_error(error, None)
 
+    def tick(self, wait_ms: int) -> None:
+        """A repeating job ticks that soon."""
+        self.heard_of_tick(wait_ms)
+
     def dry(self) -> None:
         """Nothing is ready."""
         if self._worked and not self.executor.runs:
@@ -207,7 +220,7 @@ class Desk:
         if report is None:
             self._lost(run.job)
         else:
-            if report.error is not None:
+            if report.error is not None and report.event != "limited":
                 self._on_error(report.error, run.job)
             self.fetcher.report(report)
         self.changed.set()

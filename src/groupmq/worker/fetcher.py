@@ -32,6 +32,7 @@ class Host(Protocol):
     def refused(self, report: Report) -> None: ...
     def stalled(self, stalled: Stalled) -> None: ...
     def trouble(self, error: BaseException) -> None: ...
+    def tick(self, wait_ms: int) -> None: ...
     def dry(self) -> None: ...
 
 
@@ -63,7 +64,9 @@ class Fetcher:
         policy: Policy,
         longest_sleep: float,
         atomic: bool,
+        batch: int | None = None,
     ) -> None:
+        """`batch`: jobs per turn, of an exclusive queue."""
         self._host = host
         self._connection = connection
         self._make_wake = wake
@@ -73,7 +76,10 @@ class Fetcher:
         # Not longer than a lease: then whatever is granted while we sleep is seen before it can expire.
         self._longest_sleep = min(longest_sleep, lease_ms / 1000)
         self._atomic = atomic
-        self.lanes = [Lane(f"{worker}:{n}") for n in range(LANES if concurrency > 1 else 1)]
+        self._batch = batch
+        self._epoch = 0
+        # One lane for an exclusive queue: the order of answers tells whether our turn has ended.
+        self.lanes = [Lane(f"{worker}:{n}") for n in range(LANES if concurrency > 1 and batch is None else 1)]
         self._share = -(-concurrency // len(self.lanes))
         self._reports: list[Report] = []
         self._unreported: dict[int, str] = {}
@@ -193,6 +199,8 @@ class Fetcher:
             take=lane.asked,
             lease_ms=self._lease_ms,
             policy=self._policy,
+            batch=self._batch,
+            epoch=None if self._batch is None else self._epoch,
         )
         try:
             answer = await self._persist(call)
@@ -206,7 +214,12 @@ class Fetcher:
             self._host.stalled(stalled)
         if answer.jobs:
             self._host.take_on(answer.jobs, answer.now)
-        self._learn(asked, answer, hinted=self._hints != lane.hints)
+        # A turn that has ended: queue up again, whatever hint came meanwhile; others wait.
+        handed_over = answer.epoch == 0 and self._epoch > 0
+        self._epoch = answer.epoch
+        self._learn(asked, answer, hinted=self._hints != lane.hints and not handed_over)
+        if answer.tick_ms >= 0:
+            self._host.tick(answer.tick_ms)
         self._pump()
 
     def _learn(self, asked: int, answer: Advanced, *, hinted: bool) -> None:

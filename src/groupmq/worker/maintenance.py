@@ -1,23 +1,32 @@
-"""The periodic duties of a worker. Any number of copies is safe; each is one bounded, idempotent operation."""
+"""The duties of a worker beside its jobs. Any number of copies is safe; each is one bounded, idempotent operation."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
 
 from groupmq import commands
 from groupmq.errors import GroupMQError
 from groupmq.job import Job
 from groupmq.operations import Operations, Steps
 from groupmq.options import WorkerOptions
+from groupmq.repeating import Repeating
 from groupmq.worker.desk import Desk
+from groupmq.worker.scheduler import Scheduler
 
+T = TypeVar("T")
 Duty = Callable[[], Steps[None]]
-Carry = Callable[[Steps[None]], Awaitable[None]]
+
+
+class Carry(Protocol):
+    """How an operation is carried out."""
+
+    def __call__(self, steps: Steps[T], /) -> Awaitable[T]: ...
 
 
 class Maintenance:
-    """Retention by age, presence of dead workers, and the upper bound between two looks at expired leases."""
+    """Repeats, retention by age, presence of dead workers, and the upper bound between two looks at what is due."""
 
     def __init__(self, options: WorkerOptions, desk: Desk, operations: Operations[Job], carry_out: Carry) -> None:
         self._duties = ((self._clean_up, options.cleanup_interval), (self._recover, options.stalled_interval))
@@ -25,9 +34,13 @@ class Maintenance:
         self._operations = operations
         self._carry_out = carry_out
         self._tasks: list[asyncio.Task[None]] = []
+        look = Repeating(operations).run_due
+        self._scheduler = Scheduler(look, carry_out, options.stalled_interval, desk.trouble)
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
+        self._desk.heard_of_tick = self._scheduler.hear
+        self._scheduler.start()
         self._tasks = [loop.create_task(self._every(interval, duty)) for duty, interval in self._duties]
 
     async def _every(self, interval: float, duty: Duty) -> None:
@@ -50,6 +63,7 @@ class Maintenance:
             self._desk.stalled(stalled)
 
     async def close(self) -> None:
+        await self._scheduler.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

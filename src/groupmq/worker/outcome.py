@@ -11,13 +11,15 @@ from groupmq import codec, commands
 from groupmq.backoff import BackoffPolicy
 from groupmq.commands import Outcome
 from groupmq.durations import millis
-from groupmq.errors import ConfigurationError, FailJob, RetryJob, said
+from groupmq.errors import ConfigurationError, FailJob, RateLimited, RetryJob, said
 from groupmq.job import Job
 from groupmq.operations import clipped
 from groupmq.options import QueueOptions
 from groupmq.worker.pools import HandlerError
 
-Event = Literal["completed", "retrying", "failed", "released"]
+Event = Literal["completed", "retrying", "failed", "released", "limited"]
+_REST_MS = 1000
+"""For a `retry_after` that makes no sense: the job must not suffer for it, nor the service it calls."""
 
 
 @dataclass(slots=True)
@@ -52,6 +54,8 @@ class Judge:
 
     def raised(self, job: Job, error: BaseException) -> Report:
         """The handler raised: another attempt if one is left, else the end."""
+        if isinstance(error, RateLimited):
+            return self.limited(job, error)
         if isinstance(error, FailJob) or job.attempt >= job.max_attempts:
             return self.final(job, error)
         yields = (job.on_retry or self.queue.on_retry) == "yield"
@@ -63,6 +67,15 @@ class Judge:
 
     def final(self, job: Job, error: BaseException) -> Report:
         return Report(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
+
+    def limited(self, job: Job, error: RateLimited) -> Report:
+        """Told to slow down: back to its place, its group rests, no attempt used."""
+        try:
+            delay_ms = millis(error.retry_after, "RateLimited.retry_after")
+        except ConfigurationError:
+            delay_ms = _REST_MS
+        outside = delay_ms > 0 and job.group_id is None
+        return Report(job, commands.limited(job.id, job.fence, delay_ms), "limited", error, yields=outside)
 
     def released(self, job: Job) -> Report:
         """Unfinished: back to its place, no attempt used."""

@@ -1,8 +1,10 @@
 --[[
-What time brings: delayed jobs join their group, parked groups become ready, expired leases are taken back.
+What time brings: delayed jobs join their group, parked groups become ready, expired leases are taken back, jobs that
+were not started in time fail.
 Each kind at most BATCH per call; when more is due, the horizon is now and the caller comes straight back.
 ]]
 --- @include "lib/finish"
+--- @include "lib/find"
 local due = {}
 --- @private
 local BATCH = 500
@@ -49,7 +51,7 @@ function due.promote()
       local g = group.get(record.group_of(recs[i]))
       g.delayed = math.max(0, g.delayed - 1)
       group.touch(g)
-      finish.put_back(ids[i], recs[i])
+      finish.join(ids[i], recs[i])
     end
   end
   return #ids
@@ -82,4 +84,21 @@ function due.expire(policy)
     end
   end
   return stalled
+end
+
+-- Jobs that were not started in time fail. Only queues that have a ttl somewhere look. False = there are more.
+function due.overdue()
+  if not meta.ttls then return true end
+  local ids = take_due(K.expiring)
+  local found = find.jobs(ids)
+  for i = 1, #found do
+    local job = found[i]
+    if job.state == 'waiting' or job.state == 'delayed' then
+      find.detach(job)
+      finish.failed(job.id, state.load({ job.id })[1] or state.fresh(), 'expired: not started within its ttl', '')
+    else
+      W.zrem(K.expiring, job.id)
+    end
+  end
+  return #ids < BATCH
 end

@@ -33,6 +33,7 @@ function find.group(job) return group.get(record.group_of(job.rec)) end
 
 -- Take the job out of whatever place it is in, leaving its record. Its group is refreshed by the settling.
 function find.detach(job)
+  if meta.ttls then W.zrem(K.expiring, job.id) end
   if job.state == 'active' then
     finish.end_run(job.id, job.lease)
   elseif job.state == 'waiting' then

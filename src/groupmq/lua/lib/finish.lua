@@ -21,8 +21,7 @@ end
 -- One line of the failure log; `s` already counts the attempt.
 local function log_failure(id, s, final)
   local entry = { id, s[ATTEMPTS], s[REASON], s[STACK], now, final, s[WORKER] }
-  local log = W.list('LPUSH', K.failures)
-  log[#log + 1] = cmsgpack.pack(entry)
+  W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
 end
 
 function finish.completed(id, l, result, keep)
@@ -48,7 +47,16 @@ function finish.failed(id, s, reason, stack)
 end
 
 -- Back to the very place the job was taken from.
-function finish.put_back(id, rec) members.put(group.get(record.group_of(rec)), record.member(id, rec)) end
+function finish.put_back(id, rec)
+  record.remember(id, rec)
+  members.put(group.get(record.group_of(rec)), record.member(id, rec))
+end
+
+-- The job joins its group from outside, at the place its order gives it.
+function finish.join(id, rec)
+  gate.arrive(group.get(record.group_of(rec)))
+  finish.put_back(id, rec)
+end
 
 function finish.delay(id, rec, time)
   local g = group.get(record.group_of(rec))
@@ -71,6 +79,19 @@ function finish.retry(id, rec, s, how)
   else
     finish.put_back(id, rec)
     if how.delay > 0 then group.hold(group.get(gid), id, now + how.delay) end
+  end
+end
+
+-- The handler came too often: its group rests, and the job waits at its place, no attempt used.
+function finish.limited(id, rec, delay)
+  local gid = record.group_of(rec)
+  W.count('limited', 1)
+  if delay > 0 then horizon.add(now + delay) end
+  if delay > 0 and gid == '' then
+    finish.delay(id, rec, now + delay)
+  else
+    finish.put_back(id, rec)
+    if delay > 0 then group.rest(group.get(gid), now + delay) end
   end
 end
 

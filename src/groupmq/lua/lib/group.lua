@@ -13,14 +13,15 @@ Whoever changes a group calls `group.touch`; `settle.groups` writes the places o
 second list that also says "busy" and no lock with a life of its own, so no crash can make the two disagree.
 
 The value in `groups`: running (4 bytes), delayed (4), the first waiting member (2 bytes of length, then the member;
-the same as the first of the zset, kept here so that neither an add nor the end of a run has to look there), then a
-msgpack map of holds, job id -> the time before which that job must not start. A hold binds the group only while its
-job is the head.
+the same as the first of the zset, kept here so that neither an add nor the end of a run has to look there), then, if
+the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time before which that job must not
+start, binding while it is the head; r = rest of the group; s, u = since and until when it waits for arrivals.
 Jobs without a group share the group '' that has no limit and is not counted among the groups.
 ]]
 --- @include "lib/meta"
 --- @include "lib/horizon"
 --- @include "lib/record"
+--- @include "lib/gate"
 local group = {}
 --- @private
 local loaded, touched, NONE = {}, {}, {}
@@ -30,15 +31,26 @@ local function configure(g, conf)
   local c = conf and cmsgpack.unpack(conf) or NONE
   g.paused = c.paused
   g.limit = g.id == '' and math.huge or c.limit or g.limit
-  if g.at == 'ready' and (g.paused or g.running >= g.limit) then
-    g.at = 'none'
-  elseif g.at == 'none' and g.head and not g.paused and g.running < g.limit then
-    g.at = 'ready'
+  if c.rate then g.rate, g.gated = c.rate, true end
+  if g.at ~= 'unknown' then
+    local may = g.head and not g.paused and g.running < g.limit
+    g.at = may and (g.rate and 'unknown' or 'ready') or 'none'
   end
 end
 
+-- What makes the group wait, as stored behind its head.
+local function unpack_waits(g, raw)
+  local waits = cmsgpack.unpack(raw)
+  g.holds, g.rest, g.since, g.till, g.gated = waits.h, waits.r, waits.s, waits.u, true
+end
+
+function group.pack_waits(g)
+  if not (g.holds or g.rest or g.till) then return '' end
+  return cmsgpack.pack({ h = g.holds, r = g.rest, s = g.since, u = g.till })
+end
+
 local function fresh(gid, raw, conf)
-  local running, delayed, head, holds, at = 0, 0, '', nil, 'none'
+  local running, delayed, head, waits, at = 0, 0, '', nil, 'none'
   local limit = meta.limit
   if not raw then
     raw = false
@@ -49,18 +61,20 @@ local function fresh(gid, raw, conf)
     local after
     running, delayed, head, after = struct.unpack('>I4I4I2c0', raw)
     if after <= #raw then
-      holds, at = cmsgpack.unpack(string.sub(raw, after)), 'unknown' -- parked, ready, or due and not yet moved
+      waits, at = string.sub(raw, after), 'unknown' -- parked, ready, or due and not yet moved
     elseif running < limit and head ~= '' then
-      at = 'ready'
+      at = gate.always and gid ~= '' and 'unknown' or 'ready'
     end
   end
   head = head ~= '' and head
   -- All fields at once, and no more than 16: a table that grows is rehashed, a larger one costs twice as much.
   local g = {
     id = gid, raw = raw, running = running, delayed = delayed, limit = limit, head = head, was_head = head, at = at,
-    holds = holds, place = false, score = 0, touched = false, stale = false, stored = false, added = false,
+    holds = nil, place = false, score = 0, touched = false, stale = false, stored = false, added = false,
     removed = false,
   }
+  if waits then unpack_waits(g, waits) end
+  if gate.always and gid ~= '' then g.gated, g.rate = true, rules.group_rate end
   if conf or gid == '' then configure(g, conf) end
   return g
 end
@@ -115,7 +129,7 @@ end
 -- `id` must not start before `time`; while it is the head, neither does anything behind it.
 function group.hold(g, id, time)
   g.holds = g.holds or {}
-  g.holds[id] = time
+  g.holds[id], g.gated = time, true
   group.touch(g)
 end
 
@@ -129,9 +143,38 @@ function group.release(g, id)
   return false
 end
 
+-- Nothing of the group starts before `time`, whichever job is its head.
+function group.rest(g, time)
+  g.rest, g.gated = math.max(g.rest or 0, time), true
+  group.touch(g)
+end
+
+-- Where a ready group stands among the others, smallest first.
+local function score(g) return record.score(g.head) end
+
+-- Groups take turns: whoever becomes ready, or has just been served, goes to the end of the line of its priority.
+-- Jobs without a group are a line of their own and stand where they arrived.
+if rules.round_robin then
+  function score(g)
+    if g.id == '' then return record.score(g.head) end
+    if not g.turn then
+      local stored = not g.started and g.at ~= 'none' and redis.call('ZSCORE', K.ready, g.id)
+      g.turn = stored and record.turn_of(tonumber(stored)) or meta.next_seq()
+    end
+    return record.score(g.head, g.turn)
+  end
+end
+
+-- One of its jobs has been taken, to run.
+function group.start(g)
+  g.running = g.running + 1
+  if g.gated or rules.round_robin then g.turn, g.started = nil, (g.started or 0) + 1 end
+end
+
 -- The one decision.
 function group.refresh(g)
   g.stale = false
+  if g.till and not g.head then g.since, g.till = nil, nil end
   if g.running >= g.limit then
     g.place = 'busy'
   elseif not g.head then
@@ -139,12 +182,12 @@ function group.refresh(g)
   elseif g.paused then
     g.place = 'paused'
   else
-    local hold = g.holds and g.holds[record.id_of(g.head)]
-    if hold and hold > now then
-      g.place, g.due = 'parked', hold
-      horizon.note(hold)
+    local time = g.gated and gate.opens(g) or 0
+    if time > now then
+      g.place, g.due = 'parked', time
+      horizon.add(time)
     else
-      g.place, g.score = 'ready', record.score(g.head)
+      g.place, g.score = 'ready', score(g)
     end
   end
 end

@@ -3,17 +3,19 @@ The keys of one queue. KEYS[1] is always `<prefix>:{<queue>}:meta`; every other 
 of them share one hash tag and live in one cluster slot. keys.py spells the same names; a test compares the two.
 
   meta       hash  schema, config, seq (arrivals), stamp (last token), order (last default order), paused,
-                   limit (group_concurrency), overrides (1 while `conf` has fields), counters
+                   limit (group_concurrency), rules (lib/meta.lua), overrides (1 while `conf` has fields),
+                   repeat_at (the next tick), ttls (1 once a job had a ttl), throttled (until when), turn, counters
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
   state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran"
   results    hash  job id -> return value, opaque bytes, only of kept completed jobs
   g:<group>  zset  waiting jobs of a group, score 0, member = place .. id, so bytes order is start order
                    (`g:` with no group id holds the jobs that belong to no group)
   groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
-  conf       hash  group id -> operator's overrides: paused, limit
+  conf       hash  group id -> operator's overrides: paused, limit, rate
   ready      zset  groups that may start a job now, by priority, then arrival of their head
   parked     zset  groups whose head must wait, by the time it may start
   delayed    zset  jobs that wait outside their group, by due time
+  expiring   zset  jobs that have not started and have a ttl, by the time it ends
   active     zset  jobs with a lease, by its deadline
   leases     hash  job id -> lease (lib/lease.lua)
   completed  zset  finished jobs that are kept, by stamp
@@ -22,6 +24,14 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
   lanes      hash  worker lane -> its last request and reply, so that a resent request answers the same
   workers    hash  worker id -> presence
   wake       zset  the marker idle workers block on; a hint, never data
+  hail:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
+  starts     list  times of the last starts, newest first, as many as the queue's rate limit counts
+  r:<group>  list  the same for a group with a rate limit
+  rated      zset  groups that have an `r:` list, by the time it says nothing any more
+  dedupe     hash  group and key -> the job that stands for it (lib/dedupe.lua)
+  deduped    zset  the same, by the time it ends
+  repeats    hash  repeat id -> definition (lib/repeats.lua)
+  ticks      zset  repeat id, by its next tick
 ]]
 local SCHEMA = '1'
 local FAILURES_KEPT = 1000
@@ -36,6 +46,7 @@ local K = {
   ready = base .. 'ready',
   parked = base .. 'parked',
   delayed = base .. 'delayed',
+  expiring = base .. 'expiring',
   active = base .. 'active',
   leases = base .. 'leases',
   completed = base .. 'completed',
@@ -44,5 +55,13 @@ local K = {
   lanes = base .. 'lanes',
   workers = base .. 'workers',
   wake = base .. 'wake',
+  starts = base .. 'starts',
+  rated = base .. 'rated',
+  dedupe = base .. 'dedupe',
+  deduped = base .. 'deduped',
+  repeats = base .. 'repeats',
+  ticks = base .. 'ticks',
   group = base .. 'g:',
+  rate = base .. 'r:',
+  hail = base .. 'hail:',
 }

@@ -6,15 +6,29 @@ The queue's own settings and its three sequences:
          Taken from max(last + 1, TIME), so a failover that rolls `stamp` back can not hand out a token twice
   order  the default order of jobs that bring none: the server's time, but never smaller than the last one given,
          so a clock that steps back does not reorder arrivals
+
+`rules` are the shared settings the scripts act on, absent while they are the defaults:
+
+  event_window             ms; a job waits until its order + this
+  arrival_window, max_wait ms; a group waits for late arrivals
+  round_robin              groups take turns, instead of the oldest head first
+  rate, group_rate         {n, per (ms)}: at most n starts in any window of that length
+  exclusive                one worker at a time
+  max_group                live jobs a group may have
+  ageing                   ms of waiting that count as one level of priority
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/writes"
 local meta = {}
+local rules
 --- @private
 local stored_sequences
 do
-  local stored = redis.call('HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides')
+  local stored = redis.call(
+    'HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides', 'rules', 'repeat_at', 'ttls',
+    'throttled'
+  )
   if stored[1] ~= SCHEMA then
     return redis.error_reply('GROUPMQ_SCHEMA ' .. (stored[1] or 'none') .. ' stored, this script needs ' .. SCHEMA)
   end
@@ -25,6 +39,10 @@ do
   meta.paused = stored[5] == '1'
   meta.limit = tonumber(stored[6]) or 1
   meta.overrides = stored[7] == '1'
+  rules = stored[8] and cmsgpack.unpack(stored[8]) or {}
+  meta.repeat_at = tonumber(stored[9])
+  meta.ttls = stored[10] == '1'
+  meta.throttled = tonumber(stored[11]) or 0
 end
 
 function meta.next_seq()

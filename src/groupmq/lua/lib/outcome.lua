@@ -5,7 +5,7 @@ other it changes nothing, and the worker is told. One refused outcome never harm
 --- @include "lib/finish"
 local outcome = {}
 --- @private
-local RETRY, FAIL = 1, 2
+local RETRY, FAIL, LIMITED = 1, 2, 4
 local ACCEPTED, STALE = 1, 0
 
 -- Load the leases of `ids` and the groups they belong to.
@@ -53,7 +53,7 @@ function outcome.complete(completed, blob, keep)
 end
 
 -- All other ends of a run: {RETRY, id, token, delay, yield, reason, stack}, {FAIL, id, token, reason, stack},
--- {RELEASE, id, token}. Returns one status each.
+-- {RELEASE, id, token}, {LIMITED, id, token, delay}. Returns one status each.
 function outcome.apply(outcomes)
   local ids, statuses = {}, {}
   for i = 1, #outcomes do ids[i] = outcomes[i][2] end
@@ -72,6 +72,8 @@ function outcome.apply(outcomes)
         finish.failed(id, s, o[4], o[5])
       elseif o[1] == RETRY then
         finish.retry(id, rec, s, { delay = o[4], yield = o[5], reason = o[6], stack = o[7] })
+      elseif o[1] == LIMITED then
+        finish.limited(id, rec, o[4])
       else
         finish.put_back(id, rec)
       end

@@ -4,17 +4,22 @@ A job's record, one opaque value in `jobs`:
   place    16 bytes  priority (2), order (8, as order + 2^63), arrival (6), all big-endian: bytes order = start order
   created   6 bytes  milliseconds
   max       2 bytes  max_attempts, 0 = the worker's or queue's
-  flags     1 byte   1 = the order was given by the caller
+  flags     1 byte   1 = the order was given by the caller, 2 = the job has a ttl
   group     2 bytes of length, then the id; length 0 = no group
   options   2 bytes of length, then what only the client reads
   data      the rest, never looked at here
 
 Members of a group's zset are place .. id. record.py reads and writes the same layout.
+
+Where waiting counts (`rules.ageing`, ms per level), the place in a member has no priority and an order later by
+priority * ageing: whoever waited that much longer goes first, and nothing has to be moved as time goes by.
 ]]
+--- @include "lib/meta"
 local record = {}
 --- @private
-local ORDER_GIVEN = 1
+local TTL = 2
 local PRIORITY_UNIT = 8796093022208 -- 2^43: priority * 2^43 + arrival stays exact below 2^53
+local AGEING_EPOCH = 1577836800000 -- 2020: leaves 12 bits below a time
 
 -- Epoch milliseconds as the 8 bytes of order; negative or huge orders only ever come from the client, ready-made.
 function record.order(ms) return struct.pack('>BI7', 128, ms) end
@@ -23,21 +28,31 @@ function record.build(priority, order, seq, created, body)
   return struct.pack('>I2', priority) .. order .. struct.pack('>I6I6', seq, created) .. body
 end
 
+local function order_given(rec) return string.byte(rec, 25) % 2 == 1 end
+function record.has_ttl(rec) return string.byte(rec, 25) >= TTL end
+
 function record.member(id, rec) return string.sub(rec, 1, 16) .. id end
 function record.id_of(member) return string.sub(member, 17) end
 function record.seq_of(member) return (struct.unpack('>I6', member, 11)) end
 function record.group_of(rec) return (struct.unpack('>I2c0', rec, 26)) end
+-- The order as a number: exact up to 2^53, near enough beyond to say that it is far away.
+function record.order_of(member)
+  local high, low = struct.unpack('>I4I4', member, 3)
+  return (high - 2147483648) * 4294967296 + low
+end
 function record.max_of(rec) return (struct.unpack('>I2', rec, 23)) end
 
 -- Where a group stands among the ready ones, by its head: most urgent first, then the one that arrived first.
-function record.score(member)
+function record.score(member, turn)
   local priority, seq = struct.unpack('>I2xxxxxxxxI6', member)
-  return priority * PRIORITY_UNIT + seq
+  return priority * PRIORITY_UNIT + (turn or seq)
 end
+
+function record.turn_of(score) return score % PRIORITY_UNIT end
 
 -- A job that brought no order of its own is ordered by its due time, so a new due time is a new place.
 function record.moved_to(rec, ms)
-  if struct.unpack('>B', rec, 25) == ORDER_GIVEN then return rec end
+  if order_given(rec) then return rec end
   return string.sub(rec, 1, 2) .. record.order(ms) .. string.sub(rec, 11)
 end
 
@@ -45,4 +60,31 @@ function record.with_data(rec, data)
   local _, after_group = struct.unpack('>I2c0', rec, 26)
   local _, after_options = struct.unpack('>I2c0', rec, after_group)
   return string.sub(rec, 1, after_options - 1) .. data
+end
+
+if rules.ageing then
+  local records = {}
+
+  -- Records that this call has made and not stored yet; the score of a group needs that of its head.
+  function record.remember(id, rec) records[id] = rec end
+
+  function record.member(id, rec)
+    local priority, high, low = struct.unpack('>I2I4I4', rec)
+    low = low + priority * rules.ageing
+    high = high + math.floor(low / 4294967296)
+    if high > 4294967295 then high, low = 4294967295, 4294967295 end
+    return struct.pack('>I2I4I4', 0, high, low % 4294967296) .. string.sub(rec, 11, 16) .. id
+  end
+
+  -- Since when the head waits, plus its priority; 12 bits of its arrival part what came in one millisecond.
+  function record.score(member)
+    local id = record.id_of(member)
+    local rec = records[id] or redis.call('HGET', K.jobs, id)
+    if not rec then return 0 end
+    local since = order_given(rec) and struct.unpack('>I6', rec, 17) or record.order_of(rec)
+    local priority, seq = struct.unpack('>I2xxxxxxxxI6', rec)
+    return (since - AGEING_EPOCH + priority * rules.ageing) * 4096 + seq % 4096
+  end
+else
+  function record.remember() end
 end

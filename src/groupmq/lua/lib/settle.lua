@@ -34,7 +34,7 @@ local function note_value(g)
     if g.raw then W.hdel(K.groups, g.id) end
     return
   end
-  if g.holds then value = value .. cmsgpack.pack(g.holds) end
+  if g.gated then value = value .. group.pack_waits(g) end
   if value ~= g.raw then
     local n = #values
     values[n + 1], values[n + 2] = g.id, value
@@ -62,6 +62,7 @@ function settle.groups()
       end
     end
     if g.stale then group.refresh(g) end
+    if g.rate and g.started then rate.note(g) end
     local place, at = g.place, g.at
     if place then
       note_place(g, place, at)
@@ -72,5 +73,5 @@ function settle.groups()
   -- Every key is looked at before the first write: one of a wrong type, or one that a resharding has moved away, must
   -- stop the call while nothing is written. One command for all; `wake` has at most one member, so it costs little.
   if n > 1 then redis.call('ZINTERCARD', n, unpack(unseen)) end
-  return any_ready and not meta.paused
+  return any_ready and not meta.paused and meta.throttled <= now
 end

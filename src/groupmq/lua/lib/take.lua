@@ -5,6 +5,8 @@ rejoins the candidates at its new place, so nobody drains one group while others
 --- @include "lib/members"
 --- @include "lib/lease"
 --- @include "lib/state"
+--- @include "lib/rate"
+--- @include "lib/turn"
 local take = {}
 --- @private
 
@@ -68,7 +70,7 @@ local function choose(n)
     if g.place == 'ready' then
       local free = g.limit - g.running
       local member = members.pop(g, free == 1 and 1 or math.min(free, n - taken))
-      g.running = g.running + 1
+      group.start(g)
       taken = taken + 1
       groups[taken], ids[taken] = g, record.id_of(member)
       group.refresh(g)
@@ -82,9 +84,8 @@ local function choose(n)
   return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
 end
 
--- The jobs as the client reads them: id, token, state, record, flat.
-function take.jobs(n, worker, lease_ms)
-  if n <= 0 or meta.paused then return {}, {}, {}, false end
+-- Take up to `n` jobs under leases.
+local function grant(n, worker, lease_ms)
   local groups, ids, left = choose(n)
   if #ids == 0 then return {}, {}, {}, left end
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
@@ -100,6 +101,7 @@ function take.jobs(n, worker, lease_ms)
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', recs[i]
       n_taken = n_taken + 1
       taken[n_taken], tokens[n_taken] = id, token
+      if meta.ttls and record.has_ttl(recs[i]) then W.zrem(K.expiring, id) end -- it has started
     else
       -- Its record was deleted behind our back; the group goes on with the next one.
       g.running = g.running - 1
@@ -109,4 +111,24 @@ function take.jobs(n, worker, lease_ms)
     end
   end
   return reply, taken, tokens, left
+end
+
+-- The jobs as the client reads them: id, token, state, record, flat; their ids and tokens; whether a worker that asks
+-- now would get more; and the epoch of the worker's turn. `who`: worker, lease, batch and epoch, as in advance.
+function take.jobs(n, who)
+  if meta.paused then n = 0 end
+  local allowed, throttled = n, nil
+  if n > 0 then allowed = turn.allowance(n, who.worker, who.batch, who.epoch) end
+  local mine = allowed == n
+  if allowed > 0 and rules.rate then allowed, throttled = rate.allowance(allowed) end
+  local reply, ids, tokens, left = {}, {}, {}, false
+  if allowed > 0 then reply, ids, tokens, left = grant(allowed, who.worker, who.lease) end
+  if rules.rate then
+    rate.started(#ids)
+    if throttled and #ids == allowed then
+      rate.throttle(throttled)
+      left = false
+    end
+  end
+  return reply, ids, tokens, left and mine, turn.took(who.worker, #ids, who.lease)
 end

@@ -16,6 +16,8 @@ local CHUNK = 4000
 --- @private
 local notes = { ZREM = {}, HDEL = {}, HSET = {}, ZADD = {}, LPUSH = {} }
 local counters = {}
+local kept = {} -- of a list that gets LPUSH: how many of its newest stay
+local unlinked = {}
 local lost_keys, lost, n_lost = {}, {}, 0
 local gained_keys, gained, n_gained = {}, {}, 0
 
@@ -66,6 +68,16 @@ function W.hdel(key, field)
   list[#list + 1] = field
 end
 
+-- A whole key, of which nothing else is noted.
+function W.unlink(key) unlinked[#unlinked + 1] = key end
+
+-- A new first entry of a list that keeps its newest `keep`.
+function W.push(key, value, keep)
+  local list = W.list('LPUSH', key)
+  list[#list + 1] = value
+  kept[key] = keep
+end
+
 function W.count(counter, n) counters[counter] = (counters[counter] or 0) + n end
 
 -- A whole number as text, exact, without the detour through scientific notation.
@@ -90,10 +102,12 @@ function W.commit(allocates)
   if allocates then redis.call('HSET', K.meta, 'schema', SCHEMA) end
   for i = 1, n_lost do redis.call('ZREM', lost_keys[i], lost[i]) end
   local zrem, hdel = send('ZREM'), send('HDEL')
+  if unlinked[1] then redis.call('UNLINK', unpack(unlinked)) end
   if not (allocates or zrem or hdel or n_lost > 0) then redis.call('HDEL', K.meta, '') end
   send('HSET')
   send('ZADD')
   for i = 1, n_gained do redis.call('ZADD', gained_keys[i], 0, gained[i]) end
   for counter, n in pairs(counters) do redis.call('HINCRBY', K.meta, counter, n) end
-  if send('LPUSH') then redis.call('LTRIM', K.failures, 0, FAILURES_KEPT - 1) end
+  send('LPUSH')
+  for key, keep in pairs(kept) do redis.call('LTRIM', key, 0, keep - 1) end
 end

@@ -1,0 +1,39 @@
+"""Arguments as they come from users: each check returns the value, or raises naming the argument."""
+
+from __future__ import annotations
+
+from groupmq.errors import ConfigurationError
+
+MAX_ID_BYTES = 4096
+
+
+def whole(value: object, argument: str, lowest: int, highest: int) -> int:
+    """An integer in a range; a bool or a float is a mistake, not a number."""
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+        raise ConfigurationError.expected(argument, f"an integer from {lowest} to {highest}", value)
+    return value
+
+
+def text(value: object, argument: str) -> str:
+    """A non-empty string that fits in a key or field."""
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError.expected(argument, "a non-empty string", value)
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise ConfigurationError.expected(argument, "text without lone surrogates", value) from None
+    if size > MAX_ID_BYTES:
+        raise ConfigurationError.expected(argument, f"at most {MAX_ID_BYTES} bytes of UTF-8", value)
+    return value
+
+
+def one_of(value: object, argument: str, *allowed: str) -> str:
+    if value not in allowed:
+        raise ConfigurationError.expected(argument, " or ".join(map(repr, allowed)), value)
+    return str(value)
+
+
+def flag(value: object, argument: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigurationError.expected(argument, "True or False", value)
+    return value

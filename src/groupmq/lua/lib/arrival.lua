@@ -1,0 +1,56 @@
+--[[
+Jobs come into being here, whoever makes them: a producer's add, or a tick of a repeat.
+
+What describes a new job, in this order: id, priority, due (epoch ms, 0 = now), order (8 bytes, false = by time),
+ttl (ms or false), body.
+]]
+--- @include "lib/finish"
+local arrival = {}
+--- @private
+local stored = W.list('HSET', K.jobs)
+local order_now = record.order(meta.next_order())
+
+local function store(id, priority, due, order, ttl, body)
+  local later = due > now
+  order = order or (later and record.order(due)) or order_now
+  local rec = record.build(priority, order, meta.next_seq(), now, body)
+  local n = #stored
+  stored[n + 1], stored[n + 2] = id, rec
+  if ttl then
+    -- Its time to start counts from when it may.
+    local ends = (later and due or now) + ttl
+    W.zadd(K.expiring, W.whole(ends), id)
+    horizon.note(ends)
+    if not meta.ttls then W.hset(K.meta, 'ttls', '1') end
+  end
+  return rec, later
+end
+
+-- A new job goes where its time says: to the waiting of its group `g`, or outside until it is due.
+function arrival.enter(g, id, priority, due, order, ttl, body)
+  local rec, later = store(id, priority, due, order, ttl, body)
+  if later then
+    finish.delay(id, rec, due)
+  else
+    gate.arrive(g)
+    record.remember(id, rec)
+    members.put(g, record.member(id, rec))
+  end
+end
+
+-- A job that is still delayed becomes another in all but its id.
+function arrival.replace(id, priority, due, order, ttl, body)
+  if meta.ttls and not ttl then W.zrem(K.expiring, id) end
+  store(id, priority, due, order, ttl, body)
+  W.zadd(K.delayed, W.whole(due), id)
+  horizon.note(due)
+end
+
+-- Whether the group takes one more live job, and count it; only where groups have a bound.
+function arrival.fits(g)
+  if not rules.max_group or g.id == '' then return true end
+  if not g.size then g.size = redis.call('ZCARD', group.key(g)) + g.running + g.delayed end
+  if g.size >= rules.max_group then return false end
+  g.size = g.size + 1
+  return true
+end

@@ -1,0 +1,66 @@
+--[[
+Rate limits, {n, per}: at most n starts in any window of `per` ms. Exact, so the times of the last n starts are kept,
+newest first; the next start may come when the n-th last one is more than `per` ago (more: times are whole ms, and a
+start late in its millisecond is nearer than it looks).
+]]
+--- @include "lib/meta"
+--- @include "lib/horizon"
+local rate = {}
+--- @private
+
+-- When a group may start its next job, 0 = now. `g.started` starts of this very call count already.
+function rate.next(g)
+  local n, per, started = g.rate[1], g.rate[2], g.started or 0
+  local last = started >= n and now or tonumber(redis.call('LINDEX', K.rate .. g.id, n - started - 1) or nil)
+  if not last then return 0 end
+  last = math.min(last, now) -- a clock that stepped back makes no one wait longer than `per`
+  return now - last > per and 0 or last + per + 1
+end
+
+-- Note the starts of this call; the list is worth keeping until the last of them is old.
+function rate.note(g)
+  for _ = 1, math.min(g.started, g.rate[1]) do W.push(K.rate .. g.id, now, g.rate[1]) end
+  W.zadd(K.rated, W.whole(now + g.rate[2]), g.id)
+end
+
+if rules.rate then
+  local n, per = rules.rate[1], rules.rate[2]
+
+  -- How many of `wanted` jobs the queue may start now, and when the next one after those, if they are fewer.
+  function rate.allowance(wanted)
+    local free = n - redis.call('LLEN', K.starts)
+    if free >= wanted then return wanted end
+    local oldest = redis.call('LRANGE', K.starts, free - wanted, -1)
+    local allowed = math.max(0, free)
+    for i = #oldest, 1, -1 do
+      local last = math.min(tonumber(oldest[i]), now)
+      if now - last <= per then return allowed, last + per + 1 end
+      allowed = math.min(wanted, allowed + 1)
+    end
+    return allowed
+  end
+
+  function rate.started(count)
+    for _ = 1, math.min(count, n) do W.push(K.starts, now, n) end
+  end
+
+  -- Nothing may start before `time`: whoever makes work ready until then need not wake anybody.
+  function rate.throttle(time)
+    if time == meta.throttled then
+      horizon.note(time) -- told before: telling again would wake the worker that asks, for ever
+    else
+      horizon.add(time)
+      W.hset(K.meta, 'throttled', W.whole(time))
+    end
+  end
+end
+
+-- Forget the lists that say nothing any more.
+function rate.sweep(limit)
+  local old = redis.call('ZRANGE', K.rated, '-inf', W.whole(now - 1), 'BYSCORE', 'LIMIT', 0, limit)
+  for i = 1, #old do
+    W.zrem(K.rated, old[i])
+    W.unlink(K.rate .. old[i])
+  end
+  return #old
+end
