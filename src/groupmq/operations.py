@@ -356,7 +356,7 @@ class Operations(Generic[J]):
     def repair(self) -> Steps[RepairReport]:
         """Go through every structure, page by page."""
         report = RepairReport()
-        indexes = ("leases", "active", "delayed", "completed", "failed", "state", "results")
+        indexes = ("leases", "active", "delayed", "completed", "failed", "expiring", "state", "results")
         for structure in (*indexes, "jobs"):
             looked_at = yield from self._repair(report, structure)
             report.jobs = looked_at if structure == "jobs" else 0
@@ -364,7 +364,7 @@ class Operations(Generic[J]):
         yield from self._repair(report, "keys", found=groups)
         for group_id in groups:
             yield from self._repair(report, "group", group_id)
-        for structure in ("ready", "parked", "groups"):
+        for structure in ("repeats", "ticks", "ready", "parked", "groups"):
             report.groups = yield from self._repair(report, structure)
         return report
 

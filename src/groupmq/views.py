@@ -45,6 +45,8 @@ class Metrics:
     stalled: int
     lost: int
     """Jobs whose record was deleted behind the queue's back."""
+    rate_limited: int
+    """Runs that ended with RateLimited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def test_every_script_file_can_be_called_by_its_name() -> None:
 
 
 def test_every_command_names_a_script_that_exists_and_every_script_has_a_command() -> None:
-    source = Path(commands.__file__).read_text("utf-8")
+    source = "".join(path.read_text("utf-8") for path in Path(commands.__file__).parent.glob("*.py"))
     assert set(re.findall(r'Call\(\s*"(\w+)"', source)) == set(scripts.names())
 
 

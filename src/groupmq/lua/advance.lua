@@ -24,11 +24,11 @@ if last then return { now, 0, last[2], {}, lane.jobs(last), tick, turn.epoch(A.w
 local statuses = outcome.complete(A.completed, ARGV[2] or '', A.policy.keep.completed)
 for _, status in ipairs(outcome.apply(A.others)) do statuses[#statuses + 1] = status end
 local stalled = due.expire(A.policy)
+-- What may have expired must not start: when there is more of it than one call fails, the taking waits for the next.
+local n = due.overdue() and A.take or 0
 due.promote()
 due.unpark()
--- What may have expired must not start: when there is more of it than one call fails, the taking waits for the next.
-local take_now = due.overdue() and A.take or 0
-local jobs, ids, tokens, left, epoch = take.jobs(take_now, A)
+local jobs, ids, tokens, left, epoch = take.jobs(n, A)
 retention.settle(A.policy.keep)
 if settle.groups() or left or horizon.moved() then wake.up() end
 lane.remember(A.lane, A.request, statuses, ids, tokens)

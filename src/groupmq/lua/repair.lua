@@ -2,7 +2,8 @@
 Check and mend one page of one structure. The client goes through all of them.
 
 Arguments  structure ('jobs', 'groups', 'group', or an index: 'state', 'results', 'leases', 'active', 'delayed',
-           'completed', 'failed', 'ready', 'parked', or 'keys': look for groups nobody lists),
+           'completed', 'failed', 'expiring', 'ready', 'parked', 'repeats', 'ticks', or 'keys': look for groups nobody
+           lists),
            cursor ('0' = start), group (its id, for 'group')
 Reply      {next cursor ('0' = end), how many entries were looked at, damage (kind, id ...), groups found in 'keys'}
 Cost       about 100 entries a call; 'groups' also counts all leases and up to 20,000 delayed jobs
@@ -48,6 +49,9 @@ elseif A.structure == 'groups' or A.structure == 'ready' or A.structure == 'park
   group.load(names)
   local running, delayed = mend.census()
   for i = 1, #names do mend.group(group.get(names[i]), running, delayed) end
+elseif A.structure == 'repeats' or A.structure == 'ticks' then
+  cursor, names = page(A.structure == 'repeats' and 'HSCAN' or 'ZSCAN', K[A.structure])
+  mend.repeats(names)
 elseif HASHES[A.structure] then
   cursor, names = page('HSCAN', K[A.structure])
   mend.index(K[A.structure], names, false)

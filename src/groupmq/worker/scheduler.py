@@ -30,6 +30,7 @@ class Scheduler:
         self._trouble = trouble
         self._looked: int | None = None
         self._wakes_at = 0.0
+        self._failed = False
         self._sooner = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -39,7 +40,8 @@ class Scheduler:
     def hear(self, wait_ms: int) -> None:
         """A repeat ticks in `wait_ms`."""
         at = asyncio.get_running_loop().time() + wait_ms / 1000
-        if at < self._wakes_at:
+        # Not after a failed look: each answer about jobs would bring the next one forward, without a pause.
+        if at < self._wakes_at and not self._failed:
             self._wakes_at = at
             self._sooner.set()
 
@@ -61,6 +63,7 @@ class Scheduler:
 
     async def _run(self) -> float:
         """One look; seconds until the next."""
+        self._failed = True
         try:
             ran = await self._carry_out(self._look(self._looked))
         except GroupMQError as error:
@@ -71,6 +74,7 @@ class Scheduler:
             self._trouble(GroupMQError(text))
         if ran.errors:
             return _PAUSE
+        self._failed = False
         return self._longest_sleep if ran.wait_ms < 0 else min(ran.wait_ms / 1000, self._longest_sleep)
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ Each kind at most BATCH per call; when more is due, the horizon is now and the c
 local due = {}
 --- @private
 local BATCH = 500
+local failed = {} -- delayed jobs that this call has failed, which must not be promoted as well
 
 -- The members of `key` that are due. Notes the time of the first that is not.
 local function take_due(key)
@@ -47,7 +48,7 @@ function due.promote()
   group.load(groups_of(recs))
   for i = 1, #ids do
     W.zrem(K.delayed, ids[i])
-    if recs[i] then
+    if recs[i] and not failed[ids[i]] then
       local g = group.get(record.group_of(recs[i]))
       g.delayed = math.max(0, g.delayed - 1)
       group.touch(g)
@@ -60,7 +61,11 @@ end
 function due.unpark()
   local gids = take_due(K.parked)
   group.load(gids)
-  for i = 1, #gids do group.touch(group.get(gids[i])) end
+  for i = 1, #gids do
+    local g = group.get(gids[i])
+    g.at = 'unknown' -- it stands in `parked`, whatever its value says
+    group.touch(g)
+  end
   return #gids
 end
 
@@ -86,7 +91,8 @@ function due.expire(policy)
   return stalled
 end
 
--- Jobs that were not started in time fail. Only queues that have a ttl somewhere look. False = there are more.
+-- Jobs that were not started in time fail; before promotion, so that none of them joins its group first. Only queues
+-- that ever had a ttl look. False = there are more.
 function due.overdue()
   if not meta.ttls then return true end
   local ids = take_due(K.expiring)
@@ -95,6 +101,7 @@ function due.overdue()
     local job = found[i]
     if job.state == 'waiting' or job.state == 'delayed' then
       find.detach(job)
+      failed[job.id] = true
       finish.failed(job.id, state.load({ job.id })[1] or state.fresh(), 'expired: not started within its ttl', '')
     else
       W.zrem(K.expiring, job.id)

@@ -4,6 +4,7 @@ backup. Each function checks a page of one structure against the others inside o
 any other change, and names what it found. In normal life it finds nothing.
 ]]
 --- @include "lib/find"
+--- @include "lib/repeats"
 local mend = { found = {} }
 --- @private
 local MOST_DELAYED = 20000
@@ -169,4 +170,22 @@ function mend.group(g, running, delayed)
     g.at = 'unknown'
     group.touch(g)
   end
+end
+
+-- A repeat that is defined ticks, one that is not does not.
+function mend.repeats(rids)
+  local values = #rids > 0 and redis.call('HMGET', K.repeats, unpack(rids)) or {}
+  local ticks = #rids > 0 and redis.call('ZMSCORE', K.ticks, unpack(rids)) or {}
+  for i = 1, #rids do
+    local definition, body
+    if values[i] then definition, body = repeats.unpack(values[i]) end
+    if definition and tonumber(ticks[i] or nil) ~= definition.next then
+      report('repeat that does not tick', rids[i])
+      repeats.save(rids[i], definition, body)
+    elseif ticks[i] and not definition then
+      report('tick of no repeat', rids[i])
+      repeats.remove(rids[i])
+    end
+  end
+  if #mend.found > 0 then repeats.settle() end
 end

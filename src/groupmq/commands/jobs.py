@@ -1,0 +1,112 @@
+"""Calls about jobs: adding, looking, changing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from groupmq import record
+from groupmq.commands.call import Call, StoredState, arguments, state_of, text
+from groupmq.drafts import Draft
+
+
+class Added(NamedTuple):
+    now: int
+    order_ms: int
+    duplicates: list[int]
+    """Positions, from 0, of the drafts whose id existed."""
+    stood_for: Mapping[int, str] = {}
+    """Position of a draft -> id of the job that stands for it (throttle, debounce)."""
+    full: Sequence[int] = ()
+    """Positions of the drafts whose group is full; they were not added."""
+
+
+class View(NamedTuple):
+    """All that is stored about a job."""
+
+    state: str
+    record: bytes
+    stored: StoredState
+    result: bytes | None
+    score: float
+    token: int
+    started: int
+    worker: str
+    hold: int
+
+
+def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
+    """Add jobs. `whole`: if one of them finds its group full, none is added; else only that one is not."""
+    items: list[Any] = []
+    blob: list[bytes] = []
+    extras: list[Any] | None = None
+    for at, d in enumerate(drafts):
+        order = b""
+        if d.order_ms is not None:
+            order = record.pack_order(d.order_ms)
+            blob.append(order)
+        blob.append(d.body)
+        items += (d.id, d.group_id or "", d.priority, d.delay_ms, d.run_at_ms, len(order), len(d.body))
+        if d.ttl_ms or d.dedupe:
+            extras = extras or [False] * len(drafts)
+            extras[at] = [d.ttl_ms or False, d.dedupe.packed() if d.dedupe else False]
+
+    def parse(reply: list[Any]) -> Added:
+        now, order_ms, duplicates, stood_for, full = reply
+        return Added(
+            now,
+            order_ms,
+            [position - 1 for position in duplicates],
+            {stood_for[i] - 1: stood_for[i + 1].decode() for i in range(0, len(stood_for), 2)},
+            [position - 1 for position in full],
+        )
+
+    repeats = len({d.id for d in drafts}) < len(drafts) or None
+    args = arguments(items=items, repeats=repeats, extras=extras, whole=whole or None, now=now)
+    return Call("add", args, parse, b"".join(blob))
+
+
+def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:
+    return Call("get", arguments(ids=list(ids), now=now), lambda reply: [_parse_view(raw) for raw in reply])
+
+
+def _parse_view(raw: list[Any] | None) -> View | None:
+    if raw is None:
+        return None
+    state, stored_record, stored, result, score, token, started, worker, hold = raw
+    return View(
+        state.decode(),
+        stored_record,
+        state_of(stored),
+        result,
+        float(score),
+        token,
+        started,
+        text(worker),
+        hold,
+    )
+
+
+def remove(ids: Sequence[str], states: Sequence[str] | None = None, now: int | None = None) -> Call[list[bool]]:
+    args = arguments(ids=list(ids), states=list(states) if states is not None else None, now=now)
+    return Call("remove", args, lambda reply: [one == 1 for one in reply])
+
+
+def _parse_change(reply: list[Any]) -> tuple[str, bool]:
+    return reply[0].decode(), reply[1] == 1
+
+
+def reschedule(job_id: str, delay_ms: int, *, only_delayed: bool, now: int | None = None) -> Call[tuple[str, bool]]:
+    return Call("reschedule", arguments(id=job_id, delay=delay_ms, only_delayed=only_delayed, now=now), _parse_change)
+
+
+def retry(job_id: str, now: int | None = None) -> Call[tuple[str, bool]]:
+    return Call("retry", arguments(id=job_id, now=now), _parse_change)
+
+
+def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[tuple[str, bool]]:
+    return Call("fail", arguments(id=job_id, reason=reason, keep=keep, now=now), _parse_change)
+
+
+def update(job_id: str, data: bytes) -> Call[str]:
+    return Call("update", arguments(id=job_id), text, data)

@@ -1,0 +1,96 @@
+"""Calls about the queue as a whole: opening, switches, counts, lists, repair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from groupmq.commands.call import SCHEMA, Call, arguments, decode, text, texts
+
+
+def open_queue(config: str, limit: int, rules: dict[str, Any], *, replace: bool = False) -> Call[tuple[str, str]]:
+    def parse(reply: list[bytes]) -> tuple[str, str]:
+        return reply[0].decode(), (reply[1] or b"{}").decode()
+
+    return Call("open", arguments(schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace), parse)
+
+
+def switch(
+    *,
+    paused: bool | None = None,
+    group_id: str | None = None,
+    limit: int | None = None,
+    rate: Sequence[int] | None = None,
+    now: int | None = None,
+) -> Call[bool]:
+    """`rate`: starts and milliseconds; empty = the queue's own."""
+    args = arguments(paused=paused, group=group_id, limit=limit, rate=rate, now=now)
+    return Call("switch", args, lambda reply: reply == 1)
+
+
+def counts() -> Call[list[int]]:
+    return Call("counts", arguments(), list)
+
+
+def look_group(group_id: str, now: int | None = None) -> Call[list[Any]]:
+    return Call("look_group", arguments(group=group_id, now=now), lambda reply: [text(reply[0]), *reply[1:]])
+
+
+def list_jobs(kind: str, offset: int, limit: int, *, newest: bool = False) -> Call[list[str]]:
+    return Call("list", arguments(kind=kind, offset=offset, limit=limit, newest=newest), texts)
+
+
+def _parse_page(reply: list[Any]) -> tuple[str, list[str]]:
+    return reply[0].decode(), texts(reply[1])
+
+
+def list_waiting(cursor: str, limit: int) -> Call[tuple[str, list[str]]]:
+    return Call("list_waiting", arguments(cursor=cursor, limit=limit), _parse_page)
+
+
+def list_groups(cursor: str) -> Call[tuple[str, list[str]]]:
+    return Call("list_groups", arguments(cursor=cursor), _parse_page)
+
+
+class Stats(NamedTuple):
+    now: int
+    counters: list[int]
+    workers: dict[str, bytes]
+    failures: list[list[Any]]
+
+
+def stats(failures: int = 0) -> Call[Stats]:
+    def parse(reply: list[Any]) -> Stats:
+        pairs = reply[2]
+        workers = {pairs[i].decode(): pairs[i + 1] for i in range(0, len(pairs), 2)}
+        return Stats(reply[0], reply[1], workers, [decode(raw) for raw in reply[3]])
+
+    return Call("stats", arguments(failures=failures), parse)
+
+
+def clean(kind: str, age_ms: int, limit: int, now: int | None = None) -> Call[int]:
+    return Call("clean", arguments(kind=kind, age=age_ms, limit=limit, now=now), int)
+
+
+def obliterate() -> Call[int]:
+    return Call("obliterate", arguments(), int)
+
+
+class Mended(NamedTuple):
+    cursor: str
+    looked_at: int
+    damage: list[tuple[str, str]]
+    groups: list[str]
+
+
+def repair(structure: str, cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Mended]:
+    def parse(reply: list[Any]) -> Mended:
+        flat = reply[2]
+        damage = [(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)]
+        return Mended(reply[0].decode(), reply[1], damage, texts(reply[3]))
+
+    return Call("repair", arguments(structure=structure, cursor=cursor, group=group_id, now=now), parse)
+
+
+def look_turn(now: int | None = None) -> Call[list[Any]]:
+    return Call("look_turn", arguments(now=now), lambda reply: [text(reply[0]), *reply[1:]] if reply else [])

@@ -1,0 +1,156 @@
+"""Calls of a worker: report and take, what is due, heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from groupmq.commands.call import Call, Policy, StoredState, arguments, state_of, texts
+
+
+class Taken(NamedTuple):
+    """A job this worker now holds a lease of."""
+
+    id: str
+    token: int
+    stored: StoredState
+    record: bytes
+
+
+class Stalled(NamedTuple):
+    id: str
+    group_id: str | None
+    final: bool
+
+
+class Advanced(NamedTuple):
+    now: int
+    wait_ms: int
+    accepted: list[int]
+    stalled: list[Stalled]
+    jobs: list[Taken]
+    tick_ms: int = -1
+    """Until the next tick of a repeating job; -1 = there is none."""
+    epoch: int = 0
+    """Of this worker's turn in an exclusive queue; 0 = it has none."""
+
+
+class Due(NamedTuple):
+    promoted: int
+    woken: int
+    stalled: list[Stalled]
+    wait_ms: int
+
+
+# Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
+COMPLETE, RETRY, FAIL, RELEASE, LIMITED = 0, 1, 2, 3, 4
+Outcome = tuple[list[Any], bytes]
+
+
+def completed(job_id: str, token: int, result: bytes | None) -> Outcome:
+    return [COMPLETE, job_id, token, -1 if result is None else len(result)], result or b""
+
+
+def retried(job_id: str, token: int, delay_ms: int, yields: bool, reason: str, stack: str) -> Outcome:
+    return [RETRY, job_id, token, delay_ms, yields, reason, stack], b""
+
+
+def failed(job_id: str, token: int, reason: str, stack: str) -> Outcome:
+    return [FAIL, job_id, token, reason, stack], b""
+
+
+def released(job_id: str, token: int) -> Outcome:
+    return [RELEASE, job_id, token], b""
+
+
+def limited(job_id: str, token: int, delay_ms: int) -> Outcome:
+    return [LIMITED, job_id, token, delay_ms], b""
+
+
+def advance(
+    *,
+    worker: str,
+    lane: str,
+    request: int,
+    outcomes: Sequence[Outcome],
+    take: int,
+    lease_ms: int,
+    policy: Policy,
+    batch: int | None = None,
+    epoch: int | None = None,
+    now: int | None = None,
+) -> Call[Advanced]:
+    """`batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have."""
+    completed: list[Any] = []
+    others: list[list[Any]] = []
+    blobs: list[bytes] = []
+    mixed: list[tuple[bool, int]] = []
+    for fields, blob in outcomes:
+        if fields[0] == COMPLETE:
+            completed += fields[1:]
+            blobs.append(blob)
+        else:
+            others.append(fields)
+    if others and completed:
+        mixed = _positions(outcomes)
+    args = arguments(
+        worker=worker,
+        lane=lane,
+        request=request,
+        completed=completed,
+        others=others,
+        take=take,
+        lease=lease_ms,
+        policy=policy.packed(),
+        batch=batch,
+        epoch=epoch,
+        now=now,
+    )
+
+    def parse(reply: list[Any]) -> Advanced:
+        now, wait_ms, statuses, stalled, flat, tick_ms, epoch = reply
+        if mixed:
+            n = len(completed) // 3
+            statuses = [statuses[at if is_completed else n + at] for is_completed, at in mixed]
+        jobs = [
+            Taken(flat[i].decode(), flat[i + 1], state_of(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)
+        ]
+        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs, tick_ms, epoch)
+
+    return Call("advance", args, parse, b"".join(blobs))
+
+
+def _positions(outcomes: Sequence[Outcome]) -> list[tuple[bool, int]]:
+    """Where each outcome's status is: the server answers the completed ones first, then the others."""
+    counts = {True: 0, False: 0}
+    found = []
+    for fields, _ in outcomes:
+        is_completed = fields[0] == COMPLETE
+        found.append((is_completed, counts[is_completed]))
+        counts[is_completed] += 1
+    return found
+
+
+def _parse_stalled(flat: list[Any]) -> list[Stalled]:
+    return [Stalled(flat[i].decode(), flat[i + 1].decode() or None, flat[i + 2] == 1) for i in range(0, len(flat), 3)]
+
+
+def due(
+    policy: Policy, *, promote: bool = True, unpark: bool = True, expire: bool = True, now: int | None = None
+) -> Call[Due]:
+    def parse(reply: list[Any]) -> Due:
+        return Due(reply[0], reply[1], _parse_stalled(reply[2]), reply[3])
+
+    args = arguments(policy=policy.packed(), promote=promote, unpark=unpark, expire=expire, now=now)
+    return Call("due", args, parse)
+
+
+def beat(
+    worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int | None = None
+) -> Call[list[str]]:
+    flat: list[Any] = [value for pair in held for value in pair]
+    return Call("beat", arguments(worker=worker, info=info, lease=lease_ms, held=flat, now=now), texts)
+
+
+def leave(workers: Sequence[str], lanes: Sequence[str]) -> Call[int]:
+    return Call("leave", arguments(workers=list(workers), lanes=list(lanes)), int)
