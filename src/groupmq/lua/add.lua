@@ -66,14 +66,18 @@ end
 if A.whole and #full > 0 then return { now, meta.order, {}, {}, full } end
 
 -- Workers sleep until the next due time they know of: one that this call made, before all others, they must hear of.
+-- All are looked at, whatever the first says: a key of a wrong type must stop the call before it writes.
 local function is_news(time)
+  local news = not meta.paused
   for _, key in ipairs({ K.delayed, K.parked, K.expiring }) do
     local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-    if first and tonumber(first) <= time then return false end
+    if first and tonumber(first) <= time then news = false end
   end
-  return not meta.paused
+  return news
 end
 
-if settle.groups() or (horizon.at and is_news(horizon.at)) then wake.up() end
+local any_ready = settle.groups()
+local news = horizon.at and is_news(horizon.at)
+if any_ready or news then wake.up() end
 W.commit(true)
 return { now, meta.order, duplicates, deduped, full }
