@@ -249,9 +249,24 @@ class BlockingConnection:
         if not self._own:
             endpoint.require(asynchronous=False)
         self._client: Any = endpoint.blocking(timeout) if self._own else endpoint.client
+        self._longest_block = (_CALL_TIMEOUT if timeout is None else timeout) / 2
 
     def call(self, call: Call[T], patience: float = PATIENCE) -> T:
         return self.drive(self.dialogue.ask(call, patience))
+
+    def wait_for_mail(self, worker: str, timeout: float) -> bool:
+        """Block until there is mail for a worker (True), or for some time, at most `timeout` (False)."""
+        key = self.dialogue.keys.mail(worker)
+        try:
+            block = min(timeout, self._longest_block)
+            return self._client.execute_command("BZPOPMIN", key, block, NEVER_DECODE=True) is not None
+        except Exception as error:
+            raise understood(error, self.dialogue.where) from error
+
+    def interrupt(self) -> None:
+        """End a blocking read of another thread."""
+        with contextlib.suppress(Exception):
+            self._client.connection_pool.disconnect(inuse_connections=True)
 
     def drive(self, steps: Steps[T]) -> T:
         try:

@@ -59,6 +59,10 @@ class Keys:
         """The marker of the worker whose turn it is, in an exclusive queue."""
         return f"{self.base}hail:{worker}"
 
+    def mail(self, worker: str) -> str:
+        """The marker that makes a worker's heartbeat come at once."""
+        return f"{self.base}mail:{worker}"
+
     def rate(self, group_id: str) -> str:
         """The last starts of a group with a rate limit."""
         return f"{self.base}r:{group_id}"

@@ -21,6 +21,7 @@ GRACE_MS = 2000
 """A tick that a living scheduler sees this late is late, not missed."""
 MOST_TICKS = 1000
 """Occurrences of one repeat that a single call adds."""
+_LONGEST_CHANGE = timedelta(hours=3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +65,21 @@ class _Repeat:
 
     def plan(self, now: int, before: dict[str, Any] | None) -> dict[str, Any]:
         """As stored: the timing, on the grid it had before if it had one."""
-        timing = self.timing() | {"start": self._millis("start")}
+        timing = self._timing()
         rest = {"end": self._millis("end"), "limit": self.limit, "catch_up": self.catch_up, "says": self.says()}
-        if before is not None and all(before.get(name) == value for name, value in timing.items()):
+        if before is not None and self.keeps_grid(before):
             anchor = before["anchor"]
         else:
             anchor = now if timing["start"] is None else timing["start"]
         return timing | rest | {"anchor": anchor}
+
+    def keeps_grid(self, before: dict[str, Any]) -> bool:
+        """Whether it ticks at the same times as a plan that was stored before."""
+        timing = self._timing()
+        return all(before.get(name) == value for name, value in timing.items())
+
+    def _timing(self) -> dict[str, Any]:
+        return self.timing() | {"start": self._millis("start")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +178,7 @@ def last_tick(plan: dict[str, Any], instant: int) -> int:
     if "every" in plan:
         k = math.ceil((instant + 1 - plan["anchor"]) * 1000 / plan["every"]) + 1
         return _grid(plan, k, -1, lambda tick: tick <= instant)
-    # Cron patterns are sparse or regular: walk up from a little before, further back each time.
-    back = 1000
-    while True:
-        ticks = list(_between(plan, instant - back, instant))
-        if ticks:
-            return ticks[-1]
-        back *= 4
+    return next(_cron_ticks(plan["cron"], plan["tz"], instant, back=True))
 
 
 def _grid(plan: dict[str, Any], k: int, step: int, fits: Any) -> int:
@@ -193,24 +196,28 @@ def _between(plan: dict[str, Any], after: int, until: int) -> Iterator[int]:
         tick = tick_after(plan, tick)
 
 
-def _cron_ticks(pattern: str, tz: str, after: int) -> Iterator[int]:
+def _cron_ticks(pattern: str, tz: str, instant: int, *, back: bool = False) -> Iterator[int]:
+    """Ticks after `instant`; with `back` those at or before it, the last one first."""
     place = zone(tz)
-    # Floor division, so that an instant before 1970 rounds down as well.
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=after // 1000)
     fields = pattern.split()
     at_times = len(fields) in (5, 6) and not any(one.startswith("*") for one in fields[-5:-3])
+    # Floor division, so that an instant before 1970 rounds down as well.
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant // 1000)
+    if back:
+        # On a wall clock that was put back, a tick that has passed may lie ahead.
+        moment += _LONGEST_CHANGE if at_times else timedelta(seconds=1)
     local = moment.astimezone(place)
     try:
         # Fixed times are counted on the wall clock, and placed in the zone after that; others in real time.
-        walk = CronSim(pattern, local.replace(tzinfo=None) if at_times else local)
+        walk = CronSim(pattern, local.replace(tzinfo=None) if at_times else local, reverse=back)
     except CronSimError as error:
         raise ConfigurationError.expected("Cron.pattern", f"a cron pattern ({error})", pattern) from None
+    last = instant
     for found in walk:
-        tick = _placed(found, place) if at_times else found
-        instant = int(tick.timestamp()) * 1000
-        if instant > after:
-            yield instant
-            after = instant
+        tick = int((_placed(found, place) if at_times else found).timestamp()) * 1000
+        if tick <= instant if back else tick > last:
+            yield tick
+            last = tick
 
 
 def _placed(wall: datetime, place: tzinfo) -> datetime:

@@ -51,7 +51,8 @@ class Ran(NamedTuple):
 
 def repeat_id(group_id: str | None, name: str) -> str:
     """The same for the same group and name, in whatever process."""
-    digest = blake2b(f"{group_id or ''}\0{name}".encode(), digest_size=9)
+    group = (group_id or "").encode()
+    digest = blake2b(len(group).to_bytes(2, "big") + group + name.encode(), digest_size=9)
     return f"repeat-{digest.hexdigest()}"
 
 
@@ -104,9 +105,9 @@ class Repeating(Generic[J]):
         plan = schedule.plan(now, before.plan if before else None)
         first = now if before is None and schedule.immediately else None
         count = before.fields["count"] if before else 0
-        same_grid = before is not None and before.plan["anchor"] == plan["anchor"]
         # On the same grid a tick that is due and not yet run stays due.
-        following = tick_after(plan, before.fields["next"] - 1 if before and same_grid else now) or 0
+        kept = before is not None and schedule.keeps_grid(before.plan)
+        following = tick_after(plan, before.fields["next"] - 1 if before and kept else now) or 0
         if plan["limit"] is not None and count + (first is not None) >= plan["limit"]:
             following = 0
         if not following and first is None:

@@ -63,6 +63,8 @@ class Keyspace:
     repeats: dict[str, dict[str, Any]]
     ticks: dict[str, float]
     hails: list[str]
+    mails: list[str]
+    workers: list[str]
     strangers: list[str] = field(default_factory=list)
 
     def limit(self, group_id: str) -> float:
@@ -98,6 +100,7 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
     waiting: dict[str, list[bytes]] = {}
     group_starts: dict[str, list[int]] = {}
     hails: list[str] = []
+    mails: list[str] = []
     strangers: list[str] = []
     for key in c.scan_iter(count=1000):
         if not key.startswith(base):
@@ -107,6 +110,8 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
             waiting[name[2:]] = c.zrange(key, 0, -1)
         elif name.startswith("r:"):
             group_starts[name[2:]] = [int(at) for at in c.lrange(key, 0, -1)]
+        elif name.startswith("mail:"):
+            mails.append(name[5:])
         elif name.startswith("hail:"):
             hails.append(name[5:])
         elif name not in FIXED:
@@ -140,6 +145,8 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         repeats={i: _repeat(raw) for i, raw in hash_of("repeats").items()},
         ticks=zset_of("ticks"),
         hails=hails,
+        mails=mails,
+        workers=list(hash_of("workers")),
         strangers=strangers,
     )
 
@@ -255,7 +262,7 @@ def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
     if name and "event_window" in k.rules:
         times.append(min(int.from_bytes(head[2:10], "big") - 2**63 + k.rules["event_window"], 2**53))
     rate, starts = k.rate(name), k.group_starts.get(name, [])
-    if max(times) <= k.now and rate and len(starts) >= rate[0]:
+    if rate and len(starts) >= rate[0] and k.now - min(starts[rate[0] - 1], k.now) <= rate[1]:
         times.append(min(starts[rate[0] - 1], k.now) + rate[1] + 1)
     return float(max(times))
 
@@ -331,6 +338,8 @@ def _turn(k: Keyspace) -> list[str]:
         found.append("a lease outlives the turn it was given in")
     if set(k.hails) - ({k.turn[0]} if k.turn else set()):
         found.append(f"markers of {k.hails}, whose turn it is not")
+    if set(k.mails) - set(k.workers):
+        found.append(f"mail for {k.mails}, of whom only {k.workers} are there")
     return found
 
 

@@ -20,10 +20,11 @@ def spelled_in_lua() -> dict[str, str]:
 
 def test_lua_and_python_spell_the_same_names() -> None:
     names = spelled_in_lua()
-    assert {name: names.pop(name) for name in ("group", "rate", "hail")} == {
+    assert {name: names.pop(name) for name in ("group", "rate", "hail", "mail")} == {
         "group": "g:",
         "rate": "r:",
         "hail": "hail:",
+        "mail": "mail:",
     }
     assert names == {name: name for name in FIXED}
 
@@ -38,7 +39,7 @@ def test_lua_takes_the_base_from_the_meta_key() -> None:
 def test_the_legend_describes_every_key() -> None:
     legend = KEYS_LUA[: KEYS_LUA.index("local base")]
     described = re.findall(r"^  ([\w:]+(?:<\w+>)?) +(?:hash|zset|list|stream)  ", legend, re.MULTILINE)
-    assert sorted(described) == sorted([*FIXED, "g:<group>", "r:<group>", "hail:<w>"])
+    assert sorted(described) == sorted([*FIXED, "g:<group>", "r:<group>", "hail:<w>", "mail:<w>"])
 
 
 def test_nobody_else_spells_a_key() -> None:

@@ -35,6 +35,13 @@ class Advanced(NamedTuple):
     """Of this worker's turn in an exclusive queue; 0 = it has none."""
 
 
+class Beat(NamedTuple):
+    lost: list[str]
+    """Jobs whose lease is another's by now."""
+    tick_ms: int
+    """Until the next tick of a repeating job; -1 = there is none."""
+
+
 class Due(NamedTuple):
     promoted: int
     woken: int
@@ -145,11 +152,15 @@ def due(
     return Call("due", args, parse)
 
 
+def _parse_beat(reply: list[Any]) -> Beat:
+    return Beat(texts(reply[0]), reply[1])
+
+
 def beat(
     worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int | None = None
-) -> Call[list[str]]:
+) -> Call[Beat]:
     flat: list[Any] = [value for pair in held for value in pair]
-    return Call("beat", arguments(worker=worker, info=info, lease=lease_ms, held=flat, now=now), texts)
+    return Call("beat", arguments(worker=worker, info=info, lease=lease_ms, held=flat, now=now), _parse_beat)
 
 
 def leave(workers: Sequence[str], lanes: Sequence[str]) -> Call[int]:

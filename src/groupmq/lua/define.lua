@@ -10,6 +10,7 @@ Reply      1 done, 0 somebody changed it meanwhile: read again
 --- @include "lib/repeats"
 --- @include "lib/settle"
 --- @include "lib/wake"
+--- @include "lib/mail"
 local blob, definition = ARGV[2] or '', A.definition
 local body = string.sub(blob, A.size + 1)
 if (redis.call('HGET', K.repeats, A.id) or '') ~= string.sub(blob, 1, A.size) then return 0 end
@@ -22,6 +23,7 @@ else
 end
 local first = repeats.settle()
 local sooner = first and (not meta.repeat_at or first < meta.repeat_at)
-if settle.groups() or sooner or horizon.moved() then wake.up() end
+if sooner then mail.send_all() end -- workers that are busy do not look at the marker
+if settle.groups() or horizon.moved() then wake.up() end
 W.commit(definition ~= nil)
 return 1

@@ -29,7 +29,11 @@ local g = group.get(A.group)
 g.paused, g.at = conf.paused, 'unknown'
 g.limit = conf.limit or meta.limit
 g.rate = conf.rate or rules.group_rate
-if g.rate then g.gated = true end
+if g.rate then
+  g.gated = true
+  -- A longer window needs the starts it knows of for longer.
+  if redis.call('EXISTS', K.rate .. A.group) == 1 then W.zadd(K.rated, W.whole(now + g.rate[2]), A.group) end
+end
 group.touch(g)
 if settle.groups() then wake.up() end
 W.commit()

@@ -214,6 +214,10 @@ class Desk:
             self.events.emit("drained")
         self.changed.set()
 
+    def at_rest(self) -> None:
+        """Nothing to report, nothing under way."""
+        self.changed.set()
+
     # What the executor tells
 
     def _run_ended(self, run: Run, report: Report | None) -> None:

@@ -34,6 +34,7 @@ class Host(Protocol):
     def trouble(self, error: BaseException) -> None: ...
     def tick(self, wait_ms: int) -> None: ...
     def dry(self) -> None: ...
+    def at_rest(self) -> None: ...
 
 
 class Lane:
@@ -221,6 +222,9 @@ class Fetcher:
         if answer.tick_ms >= 0:
             self._host.tick(answer.tick_ms)
         self._pump()
+        if self.idle:
+            # Said once the last call is back: one that only reported teaches nothing about what is ready.
+            self._host.at_rest()
 
     def _learn(self, asked: int, answer: Advanced, *, hinted: bool) -> None:
         """What an answer says about whether to ask again, and when."""

@@ -1,11 +1,13 @@
 """The heartbeat: one thread with its own connection renews all leases of a worker.
 
-In a thread, so that a handler that blocks the event loop does not lose its lease.
+In a thread, so that a handler that blocks the event loop does not lose its lease. Between two beats it waits for mail,
+so that what concerns a busy worker reaches it at once.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from groupmq import commands
@@ -14,6 +16,7 @@ from groupmq.errors import GroupMQError
 from groupmq.options import Logger
 
 _RETRY = 1.0
+_WORTH_BLOCKING = 1.0
 
 
 class Heartbeat:
@@ -28,6 +31,7 @@ class Heartbeat:
         held: Callable[[], list[tuple[str, int]]],
         info: Callable[[], str],
         lost: Callable[[Sequence[tuple[str, int]]], None],
+        tick: Callable[[int], None],
         logger: Logger,
     ) -> None:
         self._connect = connect
@@ -37,6 +41,8 @@ class Heartbeat:
         self._held = held
         self._info = info
         self._lost = lost
+        self._tick = tick
+        self._connection: BlockingConnection | None = None
         self._logger = logger
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name=f"{worker}-heartbeat", daemon=True)
@@ -47,25 +53,40 @@ class Heartbeat:
     def stop(self) -> None:
         """End the thread; does not wait for a beat that is under way."""
         self._stop.set()
+        if self._connection is not None:
+            self._connection.interrupt()
 
     def join(self, timeout: float) -> None:
         self._thread.join(timeout)
 
     def _loop(self) -> None:
-        connection = self._connect()
-        wait = 0.0
-        while not self._stop.wait(wait):
-            wait = self._interval if self._beat(connection) else min(_RETRY, self._interval)
+        connection = self._connection = self._connect()
+        while not self._stop.is_set():
+            self._wait(connection, self._interval if self._beat(connection) else min(_RETRY, self._interval))
         connection.close()
+
+    def _wait(self, connection: BlockingConnection, duration: float) -> None:
+        """Until the next beat, or until there is mail."""
+        end = time.monotonic() + duration
+        # Servers end a blocking read up to 100 ms late: a short interval is slept, it is soon over anyway.
+        while duration >= _WORTH_BLOCKING and (left := end - time.monotonic()) > 0 and not self._stop.is_set():
+            try:
+                if connection.wait_for_mail(self._worker, left):
+                    return
+            except GroupMQError:
+                break  # the next beat tells
+        self._stop.wait(max(0.0, end - time.monotonic()))
 
     def _beat(self, connection: BlockingConnection) -> bool:
         held = self._held()
         try:
             for at in range(0, max(len(held), 1), commands.CHUNK):
                 part = held[at : at + commands.CHUNK]
-                lost = connection.call(commands.beat(self._worker, self._info(), self._lease_ms, part), 0.0)
-                if lost:
-                    self._lost([(job_id, token) for job_id, token in part if job_id in lost])
+                beat = connection.call(commands.beat(self._worker, self._info(), self._lease_ms, part), 0.0)
+                if beat.lost:
+                    self._lost([(job_id, token) for job_id, token in part if job_id in beat.lost])
+                if beat.tick_ms >= 0:
+                    self._tick(beat.tick_ms)
         except GroupMQError as error:
             # Leases run on for a while: try again soon, say so, and leave the rest to the fetcher's reconnecting.
             self._logger.warning("heartbeat of worker %s failed: %s", self._worker, error)

@@ -14,7 +14,7 @@ from multiprocessing.context import SpawnContext
 from queue import SimpleQueue
 from typing import Any
 
-from groupmq.errors import ConfigurationError, FailJob, GroupMQError, RetryJob, said
+from groupmq.errors import ConfigurationError, FailJob, GroupMQError, RateLimited, RetryJob, said
 from groupmq.job import Job
 
 
@@ -116,9 +116,7 @@ class ProcessRunner:
         if kind == "returned":
             return value
         text, trace, delay = value
-        error = (
-            RetryJob(text, delay=delay) if kind == "retry" else FailJob(text) if kind == "fail" else HandlerError(text)
-        )
+        error = _again(kind, text, delay)
         error.add_note(trace)
         raise error
 
@@ -197,11 +195,22 @@ def _serve(pipe: Pipe, pickled: bytes) -> None:
             pipe.send(("fail", (f"return value: cannot be sent to the worker: {said(error)}", "", 0.0)))
 
 
+def _again(kind: str, text: str, delay: Any) -> Exception:
+    """What the child has put into words."""
+    if kind == "retry":
+        return RetryJob(text, delay=delay)
+    if kind == "limited":
+        return RateLimited(text, retry_after=delay)
+    return FailJob(text) if kind == "fail" else HandlerError(text)
+
+
 def _raised(error: BaseException) -> tuple[str, Any]:
     """What a handler raised, as words: a class of the user's need not exist in, or travel to, the worker's process."""
     trace = traceback.format_exc()
     if isinstance(error, RetryJob):
         return "retry", (said(error), trace, error.delay)
+    if isinstance(error, RateLimited):
+        return "limited", (said(error), trace, error.retry_after)
     if isinstance(error, FailJob):
         return "fail", (said(error), trace, 0.0)
     return "raised", (f"{type(error).__name__}: {said(error)}".removesuffix(": "), trace, 0.0)

@@ -119,6 +119,7 @@ class Worker:
             self._desk.held,
             self._presence,
             self._leases_lost,
+            self._tick_heard,
             self.logger,
         )
         self._maintenance = Maintenance(self.options, self._desk, operations, queue.run)
@@ -256,6 +257,10 @@ class Worker:
         for _, token in lost:
             if loop is not None and not loop.is_closed():
                 loop.call_soon_threadsafe(self._desk.executor.lease_lost, token)
+
+    def _tick_heard(self, wait_ms: int) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._desk.tick, wait_ms)
 
     # Looking
 

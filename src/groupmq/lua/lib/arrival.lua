@@ -8,6 +8,7 @@ ttl (ms or false), body.
 local arrival = {}
 --- @private
 local stored = W.list('HSET', K.jobs)
+local ttls = {} -- job id -> when its ttl ends, false = it has none any more; a job may be replaced within a call
 local order_now = record.order(meta.next_order())
 
 local function store(id, priority, due, order, ttl, body)
@@ -18,10 +19,8 @@ local function store(id, priority, due, order, ttl, body)
   stored[n + 1], stored[n + 2] = id, rec
   if ttl then
     -- Its time to start counts from when it may.
-    local ends = (later and due or now) + ttl
-    W.zadd(K.expiring, W.whole(ends), id)
-    horizon.note(ends)
-    if not meta.ttls then W.hset(K.meta, 'ttls', '1') end
+    ttls[id] = (later and due or now) + ttl
+    horizon.note(ttls[id])
   end
   return rec, later
 end
@@ -40,7 +39,7 @@ end
 
 -- A job that is still delayed becomes another in all but its id.
 function arrival.replace(id, priority, due, order, ttl, body)
-  if meta.ttls and not ttl then W.zrem(K.expiring, id) end
+  ttls[id] = false
   store(id, priority, due, order, ttl, body)
   W.zadd(K.delayed, W.whole(due), id)
   horizon.note(due)
@@ -53,4 +52,15 @@ function arrival.fits(g)
   if g.size >= rules.max_group then return false end
   g.size = g.size + 1
   return true
+end
+
+W.before_commit[#W.before_commit + 1] = function()
+  for id, ends in pairs(ttls) do
+    if ends then
+      W.zadd(K.expiring, W.whole(ends), id)
+      if not meta.ttls then W.hset(K.meta, 'ttls', '1') end
+    else
+      W.zrem(K.expiring, id)
+    end
+  end
 end

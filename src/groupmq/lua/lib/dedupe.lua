@@ -1,5 +1,6 @@
 --[[
-Adds that stand for one job: {kind, key, ms}. Per group and key one entry, the time it ends (6 bytes, ms) .. job id:
+Adds that stand for one job: {kind, key, ms}. Per group, kind and key one entry, the time it ends
+(6 bytes, ms) .. arrival of the job (6) .. its id:
 
   throttle  within the ttl of the first add, further ones add nothing and are told the id of the first
   debounce  while the job is still delayed, a further add replaces what it brings and starts the delay anew
@@ -7,35 +8,49 @@ Adds that stand for one job: {kind, key, ms}. Per group and key one entry, the t
 An entry outlives its job (a throttle goes on when the job is done), and ends by time alone.
 ]]
 --- @include "lib/meta"
+--- @include "lib/record"
 local dedupe = {}
 --- @private
 local THROTTLE = 1
 local KIND, KEY, MS = 1, 2, 3
 local entries = {} -- as this call leaves them
 
-local function field(gid, key) return struct.pack('>I2', #gid) .. gid .. key end
+local function field(gid, d) return d[KIND] .. struct.pack('>I2', #gid) .. gid .. d[KEY] end
 
 local function entry(name)
   if entries[name] == nil then
     local raw = redis.call('HGET', K.dedupe, name)
-    entries[name] = raw and { id = string.sub(raw, 7), ends = (struct.unpack('>I6', raw)) } or false
+    if raw then
+      local ends, seq = struct.unpack('>I6I6', raw)
+      entries[name] = { ends = ends, seq = seq, id = string.sub(raw, 13) }
+    else
+      entries[name] = false
+    end
   end
   return entries[name]
 end
 
--- The id of the job that stands for this add already, or nil. Whether it may be replaced is the second answer.
-function dedupe.find(gid, d)
-  local e = entry(field(gid, d[KEY]))
-  if not e or e.ends <= now then return nil end
-  if d[KIND] == THROTTLE then return e.id, false end
-  if e.fresh or redis.call('ZSCORE', K.delayed, e.id) then return e.id, true end
+-- The very job of the entry, not another one that got its id since, still waits for its time.
+local function is_delayed(e)
+  if e.fresh then return true end
+  local rec = redis.call('HGET', K.jobs, e.id)
+  return rec and record.seq_of(rec) == e.seq and redis.call('ZSCORE', K.delayed, e.id)
 end
 
+-- The id of the job that stands for this add already, or nil. Whether it may be replaced is the second answer.
+function dedupe.find(gid, d)
+  local e = entry(field(gid, d))
+  if not e or e.ends <= now then return nil end
+  if d[KIND] == THROTTLE then return e.id, false end
+  if is_delayed(e) then return e.id, true end
+end
+
+-- From now on `id`, the job that arrived last, stands for the key.
 function dedupe.note(gid, d, id)
-  local name = field(gid, d[KEY])
-  entries[name] = { id = id, ends = now + d[MS], fresh = true }
-  W.hset(K.dedupe, name, struct.pack('>I6', now + d[MS]) .. id)
-  W.zadd(K.deduped, W.whole(now + d[MS]), name)
+  local name, ends = field(gid, d), now + d[MS]
+  entries[name] = { id = id, ends = ends, seq = meta.seq, fresh = true }
+  W.hset(K.dedupe, name, struct.pack('>I6I6', ends, meta.seq) .. id)
+  W.zadd(K.deduped, W.whole(ends), name)
 end
 
 function dedupe.sweep(limit)

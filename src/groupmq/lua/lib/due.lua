@@ -10,13 +10,14 @@ local due = {}
 local BATCH = 500
 local failed = {} -- delayed jobs that this call has failed, which must not be promoted as well
 
--- The members of `key` that are due. Notes the time of the first that is not.
+-- The members of `key` that are due, and whether there are more than one call handles. Notes the time of the first that
+-- is left.
 local function take_due(key)
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  if not first[1] then return {} end
+  if not first[1] then return {}, false end
   if tonumber(first[2]) > now then
     horizon.note(tonumber(first[2]))
-    return {}
+    return {}, false
   end
   local entries = redis.call('ZRANGE', key, 0, BATCH, 'WITHSCORES')
   local ripe = {}
@@ -24,11 +25,11 @@ local function take_due(key)
     local time = tonumber(entries[i + 1])
     if time > now or #ripe == BATCH then
       horizon.note(time)
-      break
+      return ripe, time <= now
     end
     ripe[#ripe + 1] = entries[i]
   end
-  return ripe
+  return ripe, false
 end
 
 local function records(ids) return #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {} end
@@ -46,6 +47,7 @@ function due.promote()
   local ids = take_due(K.delayed)
   local recs = records(ids)
   group.load(groups_of(recs))
+  local promoted = 0
   for i = 1, #ids do
     W.zrem(K.delayed, ids[i])
     if recs[i] and not failed[ids[i]] then
@@ -53,9 +55,10 @@ function due.promote()
       g.delayed = math.max(0, g.delayed - 1)
       group.touch(g)
       finish.join(ids[i], recs[i])
+      promoted = promoted + 1
     end
   end
-  return #ids
+  return promoted
 end
 
 function due.unpark()
@@ -84,7 +87,7 @@ function due.expire(policy)
     elseif l then
       finish.end_run(id, l)
       retention.forget(id) -- deleted behind our back: nothing of it may stay
-    else
+    elseif not lease.is_over(id) then
       lease.revoke(id)
     end
   end
@@ -95,7 +98,7 @@ end
 -- that ever had a ttl look. False = there are more.
 function due.overdue()
   if not meta.ttls then return true end
-  local ids = take_due(K.expiring)
+  local ids, more = take_due(K.expiring)
   local found = find.jobs(ids)
   for i = 1, #found do
     local job = found[i]
@@ -107,5 +110,5 @@ function due.overdue()
       W.zrem(K.expiring, job.id)
     end
   end
-  return #ids < BATCH
+  return not more
 end

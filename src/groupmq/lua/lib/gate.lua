@@ -45,6 +45,5 @@ function gate.opens(g)
     local passed = math.min(record.order_of(g.head) + event_window, FAR)
     if passed > time then time = passed end
   end
-  if g.rate and time <= now then time = rate.next(g) end
-  return time
+  return g.rate and math.max(time, rate.next(g)) or time
 end

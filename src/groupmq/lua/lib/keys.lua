@@ -25,6 +25,7 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
   workers    hash  worker id -> presence
   wake       zset  the marker idle workers block on; a hint, never data
   hail:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
+  mail:<w>   zset  the marker that makes a worker's heartbeat come at once
   starts     list  times of the last starts, newest first, as many as the queue's rate limit counts
   r:<group>  list  the same for a group with a rate limit
   rated      zset  groups that have an `r:` list, by the time it says nothing any more
@@ -64,4 +65,5 @@ local K = {
   group = base .. 'g:',
   rate = base .. 'r:',
   hail = base .. 'hail:',
+  mail = base .. 'mail:',
 }

@@ -46,7 +46,7 @@ function turn.allowance(wanted, worker, batch, epoch)
   if not rules.exclusive then return wanted end
   local live = live_leases()
   if current and live == 0 and (current[HOLDER] ~= worker or current[TAKEN] >= batch) then end_if_idle() end
-  if not current then return live == 0 and (epoch or 0) == 0 and wanted or 0 end
+  if not current then return live == 0 and (epoch or 0) == 0 and math.min(wanted, batch) or 0 end
   if current[HOLDER] == worker then return math.max(0, math.min(wanted, batch - current[TAKEN])) end
   horizon.note(math.max(current[DEADLINE], now))
   return 0

@@ -9,7 +9,13 @@ In an exclusive queue the worker whose turn it is has a marker of its own: wakin
 local wake = {}
 --- @private
 
-function wake.up()
+local wanted = false
+
+function wake.up() wanted = true end
+
+-- At the commit: only then is it sure whether the turn of this call's start is still one.
+W.before_commit[#W.before_commit + 1] = function()
+  if not wanted then return end
   local holder = turn.holder()
   W.zadd(holder and K.hail .. holder or K.wake, 0, '0')
 end
