@@ -47,6 +47,7 @@ end
 
 -- From now on `id`, the job that arrived last, stands for the key.
 function dedupe.note(gid, d, id)
+  redis.call('ZCARD', K.deduped) -- a key of a wrong type must stop the call before it writes
   local name, ends = field(gid, d), now + d[MS]
   entries[name] = { id = id, ends = ends, seq = meta.seq, fresh = true }
   W.hset(K.dedupe, name, struct.pack('>I6I6', ends, meta.seq) .. id)

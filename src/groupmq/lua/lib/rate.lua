@@ -19,6 +19,7 @@ end
 
 -- Note the starts of this call; the list is worth keeping until the last of them is old.
 function rate.note(g)
+  redis.call('ZCARD', K.rated) -- a key of a wrong type must stop the call before it writes
   for _ = 1, math.min(g.started, g.rate[1]) do W.push(K.rate .. g.id, now, g.rate[1]) end
   W.zadd(K.rated, W.whole(now + g.rate[2]), g.id)
 end
@@ -37,7 +38,10 @@ if rules.rate then
       if now - last <= per then return allowed, last + per + 1 end
       allowed = math.min(wanted, allowed + 1)
     end
-    return allowed
+    if allowed == wanted then return allowed end
+    -- The list was not full: the next one waits for the oldest that will be, perhaps one of these.
+    local last = allowed < n and tonumber(redis.call('LINDEX', K.starts, n - allowed - 1) or nil) or now
+    return allowed, math.min(last, now) + per + 1
   end
 
   function rate.started(count)

@@ -9,7 +9,7 @@ local values = W.list('HSET', K.groups)
 
 local function note_place(g, place, at)
   if place == 'ready' then
-    if at ~= 'ready' or g.head ~= g.was_head then
+    if at ~= 'ready' or g.head ~= g.was_head or g.started then -- served, it may have a new turn and the same head
       local n = #ready
       ready[n + 1], ready[n + 2] = W.whole(g.score), g.id
     end

@@ -17,5 +17,7 @@ function wake.up() wanted = true end
 W.before_commit[#W.before_commit + 1] = function()
   if not wanted then return end
   local holder = turn.holder()
-  W.zadd(holder and K.hail .. holder or K.wake, 0, '0')
+  local marker = holder and K.hail .. holder or K.wake
+  redis.call('ZCARD', marker) -- of a wrong type, it must stop the call before it writes
+  W.zadd(marker, 0, '0')
 end
