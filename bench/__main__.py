@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.metrics import OURS, Samples, judge
 from bench.peers import npm
 from bench.peers.library import Library, ours
-from bench.report import document, svg, text
+from bench.report import document, panels, svg, text
 from bench.run import SCENARIOS, measure
 from bench.server import ServerUnavailable, private_server
 from bench.settings import QUICK, Settings
@@ -89,12 +89,13 @@ def report(
     verdicts = judge(samples)
     headline = describe(settings, environment)
     print(headline, end="\n\n")
-    print(text.results(samples, libraries), end="\n\n")
+    for table in text.tables(samples, libraries, settings):
+        print(table, end="\n\n")
     if verdicts:
         print(text.verdicts(verdicts), end="\n\n")
     args.output.mkdir(parents=True, exist_ok=True)
     built = document.build(samples, verdicts, libraries, settings, environment)
-    chart = svg.render(samples, verdicts, libraries, headline, (settings.shallow, settings.deep))
+    chart = svg.render(panels.all_of(samples, libraries, settings), verdicts, headline)
     for name, content in (("latest.json", json.dumps(built, indent=2) + "\n"), ("latest.svg", chart)):
         (args.output / name).write_text(content)
         say(f"wrote {args.output / name}")

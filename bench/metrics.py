@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bench.grids import GRIDS
+
 OURS = "groupmq"
 
 
@@ -20,26 +22,30 @@ class Metric:
     more_is_better: bool
 
 
-METRICS = {
-    metric.key: metric
-    for metric in (
-        Metric("enqueue", "add in bulk", "jobs/s", True),
-        Metric("process_1", "process, concurrency 1", "jobs/s", True),
-        Metric("process_10", "process, concurrency 10", "jobs/s", True),
-        Metric("process_100", "process, concurrency 100", "jobs/s", True),
-        Metric("process_short", "process, concurrency 100, short groups", "jobs/s", True),
-        Metric("memory", "memory per waiting job", "bytes", False),
-        Metric("server_time", "server time per job, add + process", "us", False),
-        Metric("server_add", "- of it, add", "us", False),
-        Metric("server_process", "- of it, process", "us", False),
-        Metric("server_rows", "- with nested calls counted twice", "us", False),
-        Metric("server_cpu", "server CPU per job, add + process", "us", False),
-        Metric("depth_server_shallow", "server time per job, short backlog", "us", False),
-        Metric("depth_server_deep", "server time per job, long backlog", "us", False),
-        Metric("depth_wall_shallow", "elapsed time per job, short backlog", "us", False),
-        Metric("depth_wall_deep", "elapsed time per job, long backlog", "us", False),
-    )
-}
+COMPARED = (
+    Metric("enqueue", "add in bulk", "jobs/s", True),
+    Metric("process_1", "process, concurrency 1", "jobs/s", True),
+    Metric("process_10", "process, concurrency 10", "jobs/s", True),
+    Metric("process_100", "process, concurrency 100", "jobs/s", True),
+    Metric("process_short", "process, concurrency 100, short groups", "jobs/s", True),
+    Metric("memory", "memory per waiting job", "bytes", False),
+    Metric("server_time", "server time per job, add + process", "us", False),
+    Metric("server_add", "- of it, add", "us", False),
+    Metric("server_process", "- of it, process", "us", False),
+    Metric("server_rows", "- with nested calls counted twice", "us", False),
+    Metric("server_cpu", "server CPU per job, add + process", "us", False),
+)
+"""What every library is measured for."""
+
+OWN = tuple(
+    Metric(key, f"{grid.title}: {row.label}, {column}", row.unit, row.more_is_better)
+    for grid in GRIDS
+    for row in grid.rows
+    for column, key in zip(grid.columns, row.keys, strict=True)
+)
+"""What only groupmq is measured for; titles are templates over the settings."""
+
+METRICS = {metric.key: metric for metric in (*COMPARED, *OWN)}
 
 
 @dataclass(slots=True)
@@ -60,10 +66,10 @@ class Samples:
         found = self.get(metric, library)
         return statistics.median(found) if found else None
 
-    def metrics(self) -> list[Metric]:
+    def metrics(self, among: Iterable[Metric] = METRICS.values()) -> list[Metric]:
         """The metrics that have at least one sample, in the order of the table."""
         seen = {key for key, _ in self.values}
-        return [metric for key, metric in METRICS.items() if key in seen]
+        return [metric for metric in among if metric.key in seen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,10 @@ def _against(title: str, metric: str, peer: str, **bound: float) -> Target:
     return Target(title, (metric, OURS), (metric, peer), **bound)
 
 
+def _own(top: str, bottom: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (top, OURS), (bottom, OURS)
+
+
 TARGETS = (
     _against("process at 100 vs BullMQ", "process_100", "bullmq", at_least=2.5),
     _against("process at 100 vs GroupMQ (Node)", "process_100", "groupmq_node", at_least=4.0),
@@ -111,17 +121,11 @@ TARGETS = (
     _against("bytes per waiting job vs BullMQ", "memory", "bullmq", below=1.0),
     _against("server time per job vs BullMQ", "server_time", "bullmq", at_most=0.35),
     Target(
-        "server time per job, long vs short backlog",
-        ("depth_server_deep", OURS),
-        ("depth_server_shallow", OURS),
-        at_most=1.3,
+        "server time per job, long vs short backlog", *_own("depth_server_deep", "depth_server_shallow"), at_most=1.3
     ),
-    Target(
-        "elapsed time per job, long vs short backlog",
-        ("depth_wall_deep", OURS),
-        ("depth_wall_shallow", OURS),
-        at_most=1.3,
-    ),
+    Target("elapsed time per job, long vs short backlog", *_own("depth_wall_deep", "depth_wall_shallow"), at_most=1.3),
+    Target("20 ticks/s of one repeat, run vs expected", *_own("repeats_one_run", "repeats_one_expected"), at_least=1.0),
+    Target("process with a rate limit of the queue vs without", *_own("rate_rate", "rate_none"), at_least=0.9),
 )
 
 

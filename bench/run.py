@@ -6,12 +6,38 @@ from collections.abc import Callable, Sequence
 
 from bench.metrics import OURS, Samples
 from bench.peers.library import Library, PeerFailed
-from bench.scenarios import concurrency, depth, lifecycle, short_groups
+from bench.rounds import rotated
+from bench.scenarios import (
+    concurrency,
+    depth,
+    exclusive,
+    fairness,
+    lifecycle,
+    rate,
+    repeats,
+    short_groups,
+    timing,
+    windows,
+)
 from bench.scenarios.context import Context, Scenario, calibrate
 from bench.server import Server
 from bench.settings import Settings
 
-SCENARIOS = (lifecycle.SCENARIO, concurrency.SCENARIO, short_groups.SCENARIO, depth.SCENARIO)
+SCENARIOS = tuple(
+    module.SCENARIO
+    for module in (
+        lifecycle,
+        concurrency,
+        short_groups,
+        depth,
+        timing,
+        repeats,
+        windows,
+        rate,
+        exclusive,
+        fairness,
+    )
+)
 
 Say = Callable[[str], None]
 
@@ -37,19 +63,12 @@ def measure(
         for scenario in scenarios:
             if scenario.peers:
                 say(f"round {number + 1} of {settings.rounds}: {scenario.title}")
-                _run_all(scenario, _rotated(contexts, number), contexts, samples, say)
+                _run_all(scenario, rotated(list(contexts), number), contexts, samples, say)
     for scenario in scenarios:
         if not scenario.peers and OURS in contexts:
             say(scenario.title)
             _run_all(scenario, [OURS], contexts, samples, say)
     return samples
-
-
-def _rotated(contexts: dict[str, Context], by: int) -> list[str]:
-    """Nobody always goes first: each round begins with another library."""
-    keys = list(contexts)
-    shift = by % len(keys) if keys else 0
-    return keys[shift:] + keys[:shift]
 
 
 def _run_all(scenario: Scenario, keys: Sequence[str], contexts: dict[str, Context], samples: Samples, say: Say) -> None:

@@ -11,6 +11,7 @@ class Settings:
 
     `jobs` is large on purpose: Node needs some ten thousand jobs until its compiler has settled, and a small
     count would flatter us. `chunk` and `inflight` are what BullMQ likes best; every library gets the same.
+    Variants of our own queue differ by a few per cent, so they take turns in many small slices.
     """
 
     rounds: int = 3
@@ -25,6 +26,17 @@ class Settings:
     deep: int = 1_000_000
     depth_step: int = 10_000
     depth_takes: int = 5
+    slices: int = 21
+    slice_jobs: int = 5_000
+    slice_groups: int = 200
+    delays: int = 10_000
+    delays_seconds: int = 10
+    repeats_seconds: int = 5
+    repeats_ms: int = 500
+    repeats_many: int = 200
+    repeats_most: int = 2_000
+    turns: int = 2_000
+    turn_batch: int = 10
     calibration_jobs: int = 2_000
     timeout: float = 120.0
 
@@ -33,6 +45,18 @@ class Settings:
             raise ValueError(f"rounds: expected at least 1, got {self.rounds}")
         if self.jobs < self.groups:
             raise ValueError(f"jobs: expected at least one per group ({self.groups}), got {self.jobs}")
+
+    @property
+    def ticks_many(self) -> int:
+        return self.repeats_many * 1000 // self.repeats_ms
+
+    @property
+    def ticks_most(self) -> int:
+        return self.repeats_most * 1000 // self.repeats_ms
+
+    def fill(self, template: str) -> str:
+        """A text that names counts of this run: `{0.jobs:,} jobs`."""
+        return template.format(self)
 
     def process_jobs(self, concurrency: int) -> int:
         """Fewer jobs where each costs a round trip, so that a run stays bounded in time."""
@@ -49,6 +73,13 @@ QUICK = Settings(
     deep=20_000,
     depth_step=2_000,
     depth_takes=2,
+    slices=3,
+    slice_jobs=2_000,
+    delays=2_000,
+    delays_seconds=2,
+    repeats_seconds=2,
+    repeats_most=500,
+    turns=200,
     calibration_jobs=500,
     timeout=60.0,
 )

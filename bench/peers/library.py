@@ -47,7 +47,18 @@ class Library:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, action: str, *, port: int, timeout: float, **options: int | str) -> Outcome:
-        """Run one action to its end. The process is killed if it exceeds `timeout`."""
+        """Add or process, which every library can."""
+        found = self.ask(action, "jobs", "seconds", port=port, timeout=timeout, **options)
+        jobs = found["jobs"]
+        return Outcome(int(jobs[0]), found["seconds"][0], int(found.get("handled", jobs)[0]))
+
+    def ask(
+        self, action: str, *expected: str, port: int, timeout: float, **options: int | str
+    ) -> dict[str, list[float]]:
+        """Run one action to its end and return its figures, the expected ones among them, each with its samples.
+
+        The process is killed if it exceeds `timeout`.
+        """
         line = [*self.command, action, "--port", str(port)]
         for name, value in options.items():
             line += [f"--{name}", str(value)]
@@ -66,11 +77,18 @@ class Library:
         if done.returncode != 0:
             raise PeerFailed(f"{self.title}: {action} failed\n{done.stderr.strip()[-2000:]}")
         try:
-            result = json.loads(done.stdout.strip().splitlines()[-1])
-            jobs = int(result["jobs"])
-            return Outcome(jobs, float(result["seconds"]), int(result.get("handled", jobs)))
-        except (IndexError, KeyError, ValueError) as error:
+            said = json.loads(done.stdout.strip().splitlines()[-1])
+            figures = {name: _samples(value) for name, value in said.items()}
+            missing = set(expected) - set(figures)
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise PeerFailed(f"{self.title}: {action} gave no result, only {done.stdout[-500:]!r}") from error
+        if missing:
+            raise PeerFailed(f"{self.title}: {action} did not say {', '.join(sorted(missing))}")
+        return figures
+
+
+def _samples(value: float | list[float]) -> list[float]:
+    return [float(one) for one in value] if isinstance(value, list) else [float(value)]
 
 
 def ours() -> Library:

@@ -40,7 +40,7 @@ def build(
         "metrics": [
             {
                 "key": metric.key,
-                "title": metric.title,
+                "title": settings.fill(metric.title),
                 "unit": metric.unit,
                 "more_is_better": metric.more_is_better,
                 "medians": {library.key: _rounded(samples.median(metric.key, library.key)) for library in libraries},

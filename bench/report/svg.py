@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
-from bench.metrics import OURS, Metric, Samples, Verdict
-from bench.peers.library import Library
+from bench.metrics import Verdict
+from bench.report.panels import Panel
 from bench.report.text import number
 
 WIDTH = 1080
@@ -17,45 +16,20 @@ HEADER = 108
 COLUMNS = 2
 PANEL_HEAD = 62
 BAR, BAR_GAP, PANEL_FOOT = 18, 9, 14
-LABEL_WIDTH, VALUE_WIDTH = 118, 74
+LABEL_WIDTH, VALUE_WIDTH = 124, 112
 ROW = 26
 
-COLOURS = {OURS: "#0f766e", "bullmq": "#94a3b8", "groupmq_node": "#94a3b8", "bee_queue": "#cbd5e1"}
 INK, QUIET, LINE, PASS, MISS = "#0f172a", "#64748b", "#e2e8f0", "#15803d", "#b91c1c"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
-NOT_DRAWN = frozenset({"server_add", "server_process", "server_rows"})
-DEPTHS = {
-    "depth_server": "Server time per job, by backlog (µs)",
-    "depth_wall": "Elapsed time per job, by backlog (µs)",
-}
-FOOTNOTE = "Ratios are groupmq's figure divided by the peer's. Open-source BullMQ and bee-queue have no groups."
+FOOTNOTE = (
+    "Ratios are groupmq's figure divided by the peer's, or by that of the first bar. "
+    "Open-source BullMQ and bee-queue have no groups."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    label: str
-    value: float
-    colour: str
-    ours: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    title: str
-    note: str
-    bars: tuple[Bar, ...]
-
-
-def render(
-    samples: Samples,
-    verdicts: Sequence[Verdict],
-    libraries: Sequence[Library],
-    subtitle: str,
-    backlogs: tuple[int, int],
-) -> str:
-    """The whole chart. `backlogs` are the numbers of waiting jobs that the depth scenario compared."""
-    panels = [*_library_panels(samples, libraries), *_depth_panels(samples, backlogs)]
+def render(panels: Sequence[Panel], verdicts: Sequence[Verdict], subtitle: str) -> str:
+    """The whole chart."""
     width = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GUTTER) // COLUMNS
     body: list[str] = []
     top = HEADER
@@ -84,53 +58,6 @@ def render(
     )
 
 
-def _library_panels(samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
-    for metric in samples.metrics():
-        if metric.key in NOT_DRAWN or metric.key.startswith("depth_"):
-            continue
-        bars = []
-        for library in libraries:
-            value = samples.median(metric.key, library.key)
-            if value is not None:
-                mine = library.key == OURS
-                bars.append(Bar(library.title, value, COLOURS.get(library.key, "#94a3b8"), mine))
-        yield Panel(_heading(metric), _comparison(metric, samples, libraries), tuple(bars))
-
-
-def _heading(metric: Metric) -> str:
-    title = metric.title[0].upper() + metric.title[1:]
-    return f"{title} ({metric.unit.replace('us', 'µs')})"
-
-
-def _comparison(metric: Metric, samples: Samples, libraries: Sequence[Library]) -> str:
-    """E.g. `more is better: 2.9x BullMQ, 3.1x GroupMQ (Node)`."""
-    direction = "more is better" if metric.more_is_better else "less is better"
-    ours = samples.median(metric.key, OURS)
-    parts = []
-    for library in libraries:
-        peer = samples.median(metric.key, library.key)
-        if library.key != OURS and ours is not None and peer:
-            parts.append(f"{_times(ours / peer)} {library.title}")
-    return f"{direction}: {', '.join(parts)}" if parts else direction
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2f}x"
-
-
-def _depth_panels(samples: Samples, backlogs: tuple[int, int]) -> Iterator[Panel]:
-    for what, title in DEPTHS.items():
-        values = [samples.median(f"{what}_{depth}", OURS) for depth in ("shallow", "deep")]
-        bars = [
-            Bar(f"{waiting:,} jobs", value, COLOURS[OURS], True)
-            for waiting, value in zip(backlogs, values, strict=True)
-            if value is not None
-        ]
-        if len(bars) == 2:
-            note = f"flat is better: {bars[1].value / bars[0].value:.2f}x with the long backlog"
-            yield Panel(title, note, tuple(bars))
-
-
 def _panel_height(panel: Panel) -> int:
     return PANEL_HEAD + len(panel.bars) * (BAR + BAR_GAP) - BAR_GAP + PANEL_FOOT
 
@@ -148,7 +75,7 @@ def _draw_panel(panel: Panel, left: int, top: int, width: int, height: int) -> I
         weight = 600 if bar.ours else 400
         yield _text(x - 10, y + BAR - 5, bar.label, size=12.5, weight=weight, anchor="end")
         yield f'<rect x="{x}" y="{y}" width="{length:.1f}" height="{BAR}" rx="3" fill="{bar.colour}"/>'
-        yield _text(x + length + 8, y + BAR - 5, number(bar.value), size=12.5, weight=weight)
+        yield _text(x + length + 8, y + BAR - 5, number(bar.value) + bar.compared, size=12.5, weight=weight)
 
 
 def _draw_targets(verdicts: Sequence[Verdict], top: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.peers.library import Library, Outcome
@@ -27,37 +27,51 @@ class Context:
         return Meter(self.server, self.share)
 
     def enqueue(self, jobs: int, *, queue: str = "bench") -> Outcome:
-        return self.library.run(
+        return self._run(
             "enqueue",
-            port=self.server.port,
-            timeout=self.settings.timeout,
-            queue=queue,
             jobs=jobs,
             groups=self.settings.groups,
             chunk=self.settings.chunk,
             inflight=self.settings.inflight,
+            queue=queue,
         )
 
     def process(self, jobs: int, concurrency: int) -> Outcome:
         """Work until the queue is drained."""
-        return self.library.run(
-            "process",
-            port=self.server.port,
-            timeout=self.settings.timeout,
-            jobs=jobs,
-            concurrency=concurrency,
-        )
+        return self._run("process", jobs=jobs, concurrency=concurrency)
 
     def take(self, jobs: int, concurrency: int, *, queue: str) -> Outcome:
         """Work off some jobs of a longer backlog; only groupmq's process knows how."""
-        return self.library.run(
-            "process",
-            port=self.server.port,
-            timeout=self.settings.timeout,
-            queue=queue,
-            take=jobs,
-            concurrency=concurrency,
+        return self._run("process", take=jobs, concurrency=concurrency, queue=queue)
+
+    def ask(self, action: str, what: str, figures: Sequence[str], **options: int | str) -> Iterator[Sample]:
+        """Samples `<what>_<figure>` of an action that only groupmq's process knows, on a clean server."""
+        self.server.reset()
+        port, timeout = self.server.port, self.settings.timeout
+        found = self.library.ask(action, *figures, port=port, timeout=timeout, **options)
+        for figure in figures:
+            for value in found[figure]:
+                yield f"{what}_{figure}", value
+
+    def compare(self, what: str, variants: Sequence[str], **options: int) -> Iterator[Sample]:
+        """What settings of the queue cost: samples `<what>_<variant>` and `<what>_server_<variant>`."""
+        settings = self.settings
+        return self.ask(
+            "variants",
+            what,
+            [*variants, *(f"server_{variant}" for variant in variants)],
+            variants=",".join(variants),
+            slices=settings.slices,
+            jobs=settings.slice_jobs,
+            groups=settings.slice_groups,
+            chunk=settings.chunk,
+            inflight=settings.inflight,
+            concurrency=100,
+            **options,
         )
+
+    def _run(self, action: str, **options: int | str) -> Outcome:
+        return self.library.run(action, port=self.server.port, timeout=self.settings.timeout, **options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,123 @@
+"""What groupmq is measured for on its own: small tables in which the same figure stands beside itself.
+
+Titles, labels and columns are templates over the settings, so that they say which counts were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DISTRIBUTION = ("mean", "p50", "p99", "max")
+"""What is told of many values of one kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure, once per column of its grid; `keys` are its metrics. What is drawn becomes a panel of the chart."""
+
+    label: str
+    unit: str
+    keys: tuple[str, ...]
+    more_is_better: bool = False
+    drawn: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows under common columns. With `ratios` the first column is what the others are compared with."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    ratios: bool = False
+
+
+def _keys(before: str, cases: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{before}_{case}" for case in cases)
+
+
+def _each(what: str, figure: str, cases: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{what}_{case}_{figure}" for case in cases)
+
+
+def _cost(what: str, title: str, columns: dict[str, str]) -> Grid:
+    """A scenario that compares variants of the queue; `columns` are what the variants are called."""
+    rows = (
+        Row("process, concurrency 100", "jobs/s", _keys(what, list(columns)), more_is_better=True),
+        Row("server time per job, add + process", "us", _keys(f"{what}_server", list(columns))),
+    )
+    return Grid(title, tuple(columns.values()), rows, ratios=True)
+
+
+_BACKLOGS = ("shallow", "deep")
+_TURNS = ("single", "batch")
+_FAIRNESS = ("oldest", "turns")
+_REPEATS = {
+    "one": "1 repeat, 20 ticks/s",
+    "many": "{0.repeats_many:,} repeats, {0.ticks_many:,} ticks/s",
+    "most": "{0.repeats_most:,} repeats, {0.ticks_most:,} ticks/s",
+}
+
+GRIDS = (
+    Grid(
+        "backlog",
+        ("{0.shallow:,} waiting", "{0.deep:,} waiting"),
+        (
+            Row("server time per job", "us", _keys("depth_server", _BACKLOGS)),
+            Row("elapsed time per job", "us", _keys("depth_wall", _BACKLOGS)),
+        ),
+        ratios=True,
+    ),
+    Grid(
+        "start after the due time",
+        DISTRIBUTION,
+        (
+            Row("{0.delays:,} delays in {0.delays_seconds} s", "ms", _keys("timing", DISTRIBUTION)),
+            *(Row(label, "ms", _keys(f"repeats_{case}", DISTRIBUTION)) for case, label in _REPEATS.items()),
+        ),
+    ),
+    Grid(
+        "repeats in {0.repeats_seconds} s",
+        ("expected", "run"),
+        tuple(
+            Row(label, "ticks", _keys(f"repeats_{case}", ("expected", "run")), more_is_better=True, drawn=False)
+            for case, label in _REPEATS.items()
+        ),
+        ratios=True,
+    ),
+    _cost("windows", "ordering window", {"none": "none", "arrival": "arrival", "event_time": "event time"}),
+    _cost(
+        "rate",
+        "rate limit above the load",
+        {"none": "none", "rate": "of the queue", "rate_full": "same, list full", "group_rate": "of each group"},
+    ),
+    Grid(
+        "exclusive queue, two workers",
+        ("turns of 1 job", "turns of {0.turn_batch} jobs"),
+        (
+            Row("process", "jobs/s", _each("exclusive", "rate", _TURNS), more_is_better=True),
+            Row("hand-overs", "turns", _each("exclusive", "hand_overs", _TURNS), more_is_better=True, drawn=False),
+            *(
+                Row(
+                    f"hand-over to the other worker, {name}",
+                    "ms",
+                    _each("exclusive", name, _TURNS),
+                    drawn=name == "mean",
+                )
+                for name in DISTRIBUTION
+            ),
+        ),
+    ),
+    Grid(
+        "{0.groups:,} large groups, a small one last",
+        ("oldest", "round-robin"),
+        (
+            Row("started before the first of the small group", "jobs", _each("fairness", "before", _FAIRNESS)),
+            *(
+                Row(f"jobs of a large group so far, {name}", "jobs", _each("fairness", name, _FAIRNESS), drawn=False)
+                for name in ("min", "median", "max")
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,66 @@
+"""`python -m bench.peers.groupmq_py ACTION --port ...`: do it and print the figures as a line of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from bench.peers.groupmq_py import bulk, delays, repeats, shares, turns, variants
+from bench.peers.groupmq_py.common import VARIANTS
+
+T = TypeVar("T")
+ACTIONS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, Any]]] = {
+    "enqueue": bulk.enqueue,
+    "process": bulk.process,
+    "delays": delays.run,
+    "repeats": repeats.run,
+    "shares": shares.run,
+    "turns": turns.run,
+    "variants": variants.run,
+}
+NUMBERS = {
+    "port": 6379,
+    "jobs": 1000,
+    "groups": 1000,
+    "chunk": 1000,
+    "inflight": 1,
+    "concurrency": 1,
+    "take": 0,
+    "ordered": 0,
+    "seconds": 1,
+    "interval_ms": 1000,
+    "batch": 1,
+    "starts": 0,
+    "slices": 1,
+}
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run with uvloop where it is installed, as a deployment would."""
+    factory = None
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(main)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("action", choices=ACTIONS)
+    parser.add_argument("--queue", default="bench")
+    parser.add_argument("--variant", choices=VARIANTS, default="none")
+    parser.add_argument("--variants", default="none", help="names with commas between them")
+    for name, default in NUMBERS.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    arguments = parse()
+    print(json.dumps(run(ACTIONS[arguments.action](arguments))))

@@ -1,0 +1,84 @@
+"""What the actions share: the queue and its variants, the payload, and handlers that take notes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from groupmq import Job, Ordering, Queue, RateLimit
+
+POLL_S = 0.001
+Figures = dict[str, float]
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "arrival": {"ordering": Ordering.arrival(0.02)},
+    "event_time": {"ordering": Ordering.event_time(0.02)},
+    "rate": {"rate_limit": RateLimit(1_000_000, per=1)},
+    # Above the load as well, but so short that the list of remembered starts is full: then its end is read too.
+    "rate_full": {"rate_limit": RateLimit(1_000, per=0.01)},
+    "group_rate": {"group_rate_limit": RateLimit(1_000_000, per=1)},
+    "exclusive": {"exclusive": True},
+    "round_robin": {"fairness": "round-robin"},
+}
+"""Settings of the queue that scenarios compare, by name."""
+
+
+def payload(index: int) -> dict[str, str]:
+    """20 bytes as JSON, different for every job."""
+    return {"id": f"{index:011d}"}
+
+
+def open_queue(args: argparse.Namespace, *, keep_completed: int = 0) -> Queue:
+    url = f"redis://127.0.0.1:{args.port}"
+    return Queue(args.queue, url, keep_completed=keep_completed, keep_failed=0, **VARIANTS[args.variant])
+
+
+async def drained(queue: Queue, pause: float = POLL_S) -> None:
+    """Wait until the queue itself says that nothing waits or runs."""
+    while (await queue.get_job_counts()).total:  # noqa: ASYNC110 - the truth is on the server
+        await asyncio.sleep(pause)
+
+
+def millis(moment: datetime | None) -> int:
+    """Epoch milliseconds, which is what the server's clock counts in."""
+    if moment is None:
+        raise ValueError("a time that was expected to be set is not")
+    return round(moment.timestamp() * 1000)
+
+
+def spread(values: Collection[float]) -> Figures:
+    """How values are distributed."""
+    if not values:
+        raise ValueError("nothing was measured")
+    ranked = sorted(values)
+    return {
+        "p50": percentile(ranked, 50),
+        "p99": percentile(ranked, 99),
+        "max": ranked[-1],
+        "mean": statistics.fmean(ranked),
+    }
+
+
+def percentile(ranked: Sequence[float], percent: int) -> float:
+    """The smallest value that at least `percent` of the values do not exceed."""
+    return ranked[-(-len(ranked) * percent // 100) - 1]
+
+
+class Lateness:
+    """A handler that notes how long after its time each job was started, both by the server's clock."""
+
+    def __init__(self, expected: int) -> None:
+        self.late_ms: dict[str, int] = {}
+        self.complete = asyncio.Event()
+        self._expected = expected
+
+    async def __call__(self, job: Job) -> None:
+        # The order of a delayed job is the time it is due at, that of a repeat its tick.
+        self.late_ms[job.id] = millis(job.started_at) - job.order_ms
+        if len(self.late_ms) == self._expected:
+            self.complete.set()

@@ -1,0 +1,86 @@
+"""What the chart shows: a panel of bars per figure, first beside the peers, then on our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.grids import GRIDS, Grid, Row
+from bench.metrics import COMPARED, OURS, Metric, Samples
+from bench.peers.library import Library
+from bench.report.text import times
+from bench.settings import Settings
+
+COLOURS = {OURS: "#0f766e", "bullmq": "#94a3b8", "groupmq_node": "#94a3b8", "bee_queue": "#cbd5e1"}
+NOT_DRAWN = frozenset({"server_add", "server_process", "server_rows"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    label: str
+    value: float
+    colour: str
+    ours: bool
+    compared: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    title: str
+    note: str
+    bars: tuple[Bar, ...]
+
+
+def all_of(samples: Samples, libraries: Sequence[Library], settings: Settings) -> list[Panel]:
+    """A panel for every figure that is drawn and was measured."""
+    ours = (_own_panel(grid, row, samples, settings) for grid in GRIDS for row in grid.rows if row.drawn)
+    return [*_beside_peers(samples, libraries), *(panel for panel in ours if panel.bars)]
+
+
+def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
+    for metric in samples.metrics(COMPARED):
+        if metric.key in NOT_DRAWN:
+            continue
+        bars = []
+        for library in libraries:
+            value = samples.median(metric.key, library.key)
+            if value is not None:
+                mine = library.key == OURS
+                bars.append(Bar(library.title, value, COLOURS.get(library.key, "#94a3b8"), mine))
+        yield Panel(_heading(metric.title, metric.unit), _comparison(metric, samples, libraries), tuple(bars))
+
+
+def _own_panel(grid: Grid, row: Row, samples: Samples, settings: Settings) -> Panel:
+    """The columns of a row as bars; where they are compared, each says how with the first."""
+    bars: list[Bar] = []
+    for column, key in zip(grid.columns, row.keys, strict=True):
+        value = samples.median(key, OURS)
+        if value is not None:
+            compared = times(value, bars[0].value) if grid.ratios and bars else ""
+            bars.append(Bar(settings.fill(column), value, COLOURS[OURS], True, compared))
+    note = f"{settings.fill(grid.title)}; {_note(row.more_is_better)}"
+    return Panel(_heading(settings.fill(row.label), row.unit), note, tuple(bars))
+
+
+def _heading(title: str, unit: str) -> str:
+    return f"{title[0].upper()}{title[1:]} ({unit.replace('us', 'µs')})"
+
+
+def _comparison(metric: Metric, samples: Samples, libraries: Sequence[Library]) -> str:
+    ours = samples.median(metric.key, OURS)
+    ratios = []
+    for library in libraries:
+        peer = samples.median(metric.key, library.key)
+        if library.key != OURS and ours is not None and peer:
+            ratios.append(f"{_times(ours / peer)} {library.title}")
+    return _note(metric.more_is_better, ratios)
+
+
+def _note(more_is_better: bool, ratios: Sequence[str] = ()) -> str:
+    """E.g. `more is better: 2.9x BullMQ, 3.1x GroupMQ (Node)`."""
+    direction = "more is better" if more_is_better else "less is better"
+    return f"{direction}: {', '.join(ratios)}" if ratios else direction
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2f}x"
