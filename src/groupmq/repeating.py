@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -150,7 +151,11 @@ class Repeating(Generic[J]):
             cursor = page.cursor
             if cursor == "0":
                 break
-        jobs = [self._view(Definition.read(raw)) for raw in found.values()]
+        jobs = []
+        for raw in found.values():
+            # One that was damaged by hand is repair's business; the others can still be told.
+            with contextlib.suppress(Exception):
+                jobs.append(self._view(Definition.read(raw)))
         return sorted(jobs, key=lambda job: (job.next_run, job.group_id or "", job.key))
 
     def _view(self, definition: Definition) -> RepeatingJob:

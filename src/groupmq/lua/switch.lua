@@ -16,13 +16,12 @@ end
 local raw = redis.call('HGET', K.conf, A.group)
 local conf = raw and cmsgpack.unpack(raw) or {}
 local others = redis.call('HLEN', K.conf) - (raw and 1 or 0)
-local before = raw or ''
+local before = { conf.paused or false, conf.limit, conf.rate }
 if A.paused ~= nil then conf.paused = A.paused or nil end
 if A.limit then conf.limit = A.limit > 0 and A.limit or nil end
 if A.rate then conf.rate = A.rate[1] and A.rate or nil end
 local any = next(conf) ~= nil
-local after = any and cmsgpack.pack(conf) or ''
-if any then W.hset(K.conf, A.group, after) else W.hdel(K.conf, A.group) end
+if any then W.hset(K.conf, A.group, cmsgpack.pack(conf)) else W.hdel(K.conf, A.group) end
 W.hset(K.meta, 'overrides', (any or others > 0) and '1' or '0')
 
 local g = group.get(A.group)
@@ -37,4 +36,6 @@ end
 group.touch(g)
 if settle.groups() then wake.up() end
 W.commit()
-return before ~= after and 1 or 0
+local was, is = before[3] or {}, conf.rate or {}
+local changed = before[1] ~= (conf.paused or false) or before[2] ~= conf.limit or was[1] ~= is[1] or was[2] ~= is[2]
+return changed and 1 or 0

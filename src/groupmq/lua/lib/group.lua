@@ -159,7 +159,9 @@ if rules.round_robin then
     if g.id == '' then return record.score(g.head) end
     if not g.turn then
       local stored = not g.started and g.at ~= 'none' and redis.call('ZSCORE', K.ready, g.id)
-      g.turn = stored and record.turn_of(tonumber(stored)) or meta.next_seq()
+      local turn = stored and record.turn_of(tonumber(stored))
+      -- A number that was never given is of another order, which the queue had before.
+      g.turn = turn and turn > 0 and turn <= meta.seq and turn or meta.next_seq()
     end
     return record.score(g.head, g.turn)
   end

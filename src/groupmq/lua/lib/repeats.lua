@@ -15,6 +15,14 @@ function repeats.unpack(raw)
   return cmsgpack.unpack(string.sub(raw, 5, 4 + size)), string.sub(raw, 5 + size)
 end
 
+-- A value of ours, whole and with all that a tick needs.
+function repeats.is_sound(raw)
+  if #raw < 4 or #raw < 4 + struct.unpack('>I4', raw) then return false end
+  local read, definition = pcall(repeats.unpack, raw)
+  return read and type(definition) == 'table' and type(definition.next) == 'number' and definition.next > 0
+    and type(definition.group) == 'string' and type(definition.count) == 'number'
+end
+
 function repeats.save(rid, definition, body)
   local packed = cmsgpack.pack(definition)
   W.hset(K.repeats, rid, struct.pack('>I4', #packed) .. packed .. body)

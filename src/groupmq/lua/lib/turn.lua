@@ -44,9 +44,15 @@ end
 -- How many of `wanted` jobs `worker` may take, in turns of `batch`. `epoch`: of the turn it believes to have, 0 = none.
 function turn.allowance(wanted, worker, batch, epoch)
   if not rules.exclusive then return wanted end
+  batch = batch or wanted -- a worker from before the queue became exclusive knows of no turns
   local live = live_leases()
   if current and live == 0 and (current[HOLDER] ~= worker or current[TAKEN] >= batch) then end_if_idle() end
-  if not current then return live == 0 and (epoch or 0) == 0 and math.min(wanted, batch) or 0 end
+  if not current then
+    if live > 0 then return 0 end
+    if (epoch or 0) == 0 then return math.min(wanted, batch) end
+    W.zadd(K.wake, 0, '0') -- it may have come because of the marker, and must not take that away from the others
+    return 0
+  end
   if current[HOLDER] == worker then return math.max(0, math.min(wanted, batch - current[TAKEN])) end
   horizon.note(math.max(current[DEADLINE], now))
   return 0
