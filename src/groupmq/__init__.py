@@ -8,6 +8,7 @@ from groupmq.errors import (
     GroupFull,
     GroupMQError,
     HandlerTimeout,
+    JobCancelled,
     JobFailed,
     JobNotFound,
     JobRemoved,
@@ -19,8 +20,10 @@ from groupmq.errors import (
     ServerRefused,
     WrongState,
 )
-from groupmq.job import Job
+from groupmq.events import Event
+from groupmq.job import Job, LogLine
 from groupmq.limits import Debounce, RateLimit, Throttle
+from groupmq.middleware import Middleware
 from groupmq.options import Retention
 from groupmq.ordering import Ordering
 from groupmq.queue import Queue
@@ -34,16 +37,20 @@ __all__ = [
     "ConnectionLost",
     "Cron",
     "Debounce",
+    "Event",
     "Every",
     "FailJob",
     "GroupFull",
     "GroupMQError",
     "HandlerTimeout",
     "Job",
+    "JobCancelled",
     "JobFailed",
     "JobNotFound",
     "JobRemoved",
     "LeaseLost",
+    "LogLine",
+    "Middleware",
     "Ordering",
     "PayloadTooLarge",
     "Queue",

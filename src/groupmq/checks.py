@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 from groupmq.errors import ConfigurationError
 
 MAX_ID_BYTES = 4096
@@ -37,3 +39,12 @@ def flag(value: object, argument: str) -> bool:
     if not isinstance(value, bool):
         raise ConfigurationError.expected(argument, "True or False", value)
     return value
+
+
+class Logger(Protocol):
+    """What groupmq needs of a logger; `logging.Logger` and most others fit."""
+
+    def debug(self, msg: str, *args: Any) -> Any: ...
+    def info(self, msg: str, *args: Any) -> Any: ...
+    def warning(self, msg: str, *args: Any) -> Any: ...
+    def error(self, msg: str, *args: Any) -> Any: ...

@@ -91,6 +91,11 @@ class Endpoint:
         else:
             raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES}) or a redis client", source)
 
+    @property
+    def identity(self) -> object:
+        """The same for two endpoints that one connection can serve."""
+        return self._url if self._url is not None else id(self.client.connection_pool)
+
     def require(self, *, asynchronous: bool) -> None:
         """Refuse a client of the other kind; it would fail later, and less clearly."""
         if self.client is None:
@@ -185,6 +190,10 @@ class Connection:
             result: T = stop.value
             return result
 
+    async def command(self, *parts: Any) -> Any:
+        """A plain command, as it is."""
+        return await self._client.execute_command(*parts, NEVER_DECODE=True)
+
     async def close(self) -> None:
         self.dialogue.closed = True
         if self._own:
@@ -238,6 +247,64 @@ class WakeConnection:
             await self._client.aclose()
 
 
+class StreamConnection:
+    """The connection that reads the logs of events, whatever number of queues they are of."""
+
+    def __init__(self, via: Connection, block: float = 5.0) -> None:
+        """`via` reaches the same server; what must be said while this one blocks goes over it."""
+        self._via = via
+        self._endpoint = endpoint = via.endpoint
+        self._block_ms = int(block * 1000)
+        self._timeout = block + 2 * _BLOCK_MARGIN
+        self._client = endpoint.asynchronous(block + _BLOCK_MARGIN)
+        # Replies as they come: the library's own reading of streams differs between its releases and protocols.
+        self._client.response_callbacks.clear()
+        self._id: int | None = None
+        self._nudges: set[asyncio.Task[None]] = set()
+
+    async def read(self, positions: dict[str, str]) -> dict[str, list[Any]]:
+        """New entries by key, after each key's position; empty if none came for a while, or if `unblock` was called."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                if self._id is None:
+                    self._id = int(await self._command("CLIENT", "ID"))
+                reply = await self._command(
+                    "XREAD", "COUNT", 500, "BLOCK", self._block_ms, "STREAMS", *positions.keys(), *positions.values()
+                )
+        except Exception as error:
+            await self._drop()
+            raise understood(error, self._endpoint.where) from error
+        pairs = reply.items() if isinstance(reply, dict) else reply or ()
+        return {key.decode(): entries for key, entries in pairs}
+
+    async def _command(self, *parts: Any) -> Any:
+        return await self._client.execute_command(*parts, NEVER_DECODE=True)
+
+    def unblock(self) -> None:
+        """Let the read under way return: there is another log to read."""
+        task = asyncio.get_running_loop().create_task(self._unblock())
+        self._nudges.add(task)
+        task.add_done_callback(self._nudges.discard)
+
+    async def _unblock(self) -> None:
+        # Without the permission, or in a bad moment, the read ends by itself after a while.
+        with contextlib.suppress(Exception):
+            if self._id is not None:
+                await self._via.command("CLIENT", "UNBLOCK", self._id)
+
+    async def _drop(self) -> None:
+        self._id = None
+        with contextlib.suppress(Exception):
+            await self._client.connection_pool.disconnect(inuse_connections=True)
+
+    async def close(self) -> None:
+        for task in tuple(self._nudges):
+            task.cancel()
+        await self._drop()
+        with contextlib.suppress(Exception):
+            await self._client.aclose()
+
+
 class BlockingConnection:
     """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
 
@@ -262,6 +329,26 @@ class BlockingConnection:
             return self._client.execute_command("BZPOPMIN", key, block, NEVER_DECODE=True) is not None
         except Exception as error:
             raise understood(error, self.dialogue.where) from error
+
+    def read_log(self, since: str, timeout: float) -> list[Any]:
+        """New entries of the log of events after `since`; waits for them up to `timeout` seconds, or somewhat less."""
+        block = max(1, int(min(timeout, self._longest_block) * 1000))
+        key = self.dialogue.keys.fixed("events")
+        try:
+            # Over a connection of its own: the library's reading of streams differs between releases and protocols.
+            connection = self._client.connection_pool.get_connection()
+            try:
+                connection.send_command("XREAD", "COUNT", 500, "BLOCK", block, "STREAMS", key, since)
+                reply = connection.read_response(disable_decoding=True)
+            except BaseException:
+                connection.disconnect()
+                raise
+            finally:
+                self._client.connection_pool.release(connection)
+        except Exception as error:
+            raise understood(error, self.dialogue.where) from error
+        pairs = list(reply.items()) if isinstance(reply, dict) else reply or []
+        return list(pairs[0][1]) if pairs else []
 
     def interrupt(self) -> None:
         """End a blocking read of another thread."""

@@ -58,6 +58,7 @@ def draft(
     job_id: object = None,
     ttl: object = None,
     dedupe: object = None,
+    headers: dict[str, str] | None = None,
 ) -> Draft:
     """Check and encode one job. Every mistake raises a ConfigurationError that names the argument."""
     if delay is not None and run_at is not None:
@@ -73,6 +74,8 @@ def draft(
     order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
     attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
     options = _options(timeout, backoff, on_retry, named=job_id is not None)
+    if headers:
+        options = (options or {}) | {"h": headers}
     raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
     return Draft(
         id=new_id() if job_id is None else text(job_id, "job_id"),

@@ -108,6 +108,16 @@ class HandlerTimeout(GroupMQError):
         self.seconds = seconds
 
 
+class JobCancelled(GroupMQError):
+    """A running handler was stopped because its job was cancelled."""
+
+    REASON = "cancelled"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id!r} was cancelled")
+        self.job_id = job_id
+
+
 class FailJob(Exception):
     """Raised by a handler: fail the job now, whatever attempts remain."""
 

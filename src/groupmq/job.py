@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Generator
 from datetime import datetime
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from groupmq.backoff import Backoff
 from groupmq.codec import Serializer
-from groupmq.durations import moment
+from groupmq.durations import Duration, moment
+from groupmq.emitter import Listener
+from groupmq.errors import ConfigurationError
 from groupmq.record import Record
 
+_STOPPED, _LOOKED = 1, 2
+
+
+class LogLine(NamedTuple):
+    """A line that a handler has logged."""
+
+    at: datetime
+    text: str
+
+
 _UNREAD: Any = object()
+_NO_LOGS: list[LogLine] = []
+_NO_HEADERS: dict[str, str] = {}
+_PATIENCE = 30.0
+"""Seconds a handler in a thread waits for what it says to be stored."""
 
 
 class Snapshot:
@@ -34,7 +52,9 @@ class Snapshot:
         "failed_reason",
         "fence",
         "group_id",
+        "headers",
         "id",
+        "logs",
         "max_attempts",
         "on_retry",
         "order_ms",
@@ -60,6 +80,8 @@ class Snapshot:
     failed_reason: str | None
     stacktrace: str | None
     progress: Any
+    logs: list[LogLine]
+    headers: dict[str, str]
     worker: str | None
     fence: int
     stalls: int
@@ -82,6 +104,7 @@ class Snapshot:
         self.attempts_made = self.stalls = self.fence = 0
         self.failed_reason = self.stacktrace = self.worker = self.progress = None
         self.duplicate = False
+        self.logs, self.headers = _NO_LOGS, _NO_HEADERS
         self.timeout = self.backoff = self.on_retry = None
         if options:
             self._read_options(options)
@@ -93,6 +116,8 @@ class Snapshot:
             self.backoff = Backoff.unpacked(options["b"])
         if "y" in options:
             self.on_retry = "yield" if options["y"] else "hold"
+        if "h" in options:
+            self.headers = options["h"]
 
     @property
     def data(self) -> Any:
@@ -136,12 +161,13 @@ class Snapshot:
         times = ("created_at", "run_at", "started_at", "finished_at")
         plain = (
             "id group_id data state priority order_ms attempts_made attempt max_attempts return_value "
-            "failed_reason stacktrace progress worker fence duplicate timeout"
+            "failed_reason stacktrace progress worker fence duplicate timeout headers"
         ).split()
         found = {name: getattr(self, name) for name in plain}
         for name in times:
             value = getattr(self, name)
             found[name] = None if value is None else value.isoformat()
+        found["logs"] = [{"at": line.at.isoformat(), "text": line.text} for line in self.logs]
         return found
 
     def copy_from(self, other: Snapshot) -> None:
@@ -163,7 +189,25 @@ class JobActions(Protocol):
     def change_delay(self, job_id: str, delay: Any) -> Awaitable[bool]: ...
     def update_data(self, job_id: str, data: Any) -> Awaitable[None]: ...
     def fail(self, job_id: str, reason: str = ...) -> Awaitable[bool]: ...
+    def cancel(self, job_id: str) -> Awaitable[bool]: ...
     def require_job(self, job_id: str) -> Awaitable[Job]: ...
+    def result_of(self, job: Job, timeout: Any) -> Awaitable[Any]: ...
+    def listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners: ...
+    def say(self, job: Job, *, progress: Any = ..., line: str | None = ...) -> Awaitable[None]: ...
+
+
+class JobListeners(Protocol):
+    """Who listens to one job; lives as long as the job object does."""
+
+    def off(self, event: str, listener: Listener) -> bool: ...
+
+
+class _Said:
+    """What a thread gets that has waited already: awaiting it, out of habit, does nothing."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return
+        yield
 
 
 class Job(Snapshot):
@@ -174,9 +218,92 @@ class Job(Snapshot):
     'waiting'
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__", "_heard", "_home", "_listeners", "_stop", "_stop_event", "_tell")
 
     _queue: JobActions
+    _heard: Callable[[Job, Any], None] | None
+    _home: asyncio.AbstractEventLoop | None
+    _listeners: JobListeners | None
+    _stop: int
+    _stop_event: threading.Event | None
+    _tell: Callable[[Job, str, Any], None] | None
+
+    # Waiting and listening
+
+    async def result(self, timeout: Duration | None = None) -> Any:
+        """Wait for the job's end, wherever it runs, and return what its handler returned.
+
+        Raises JobFailed (with reason and stack), JobRemoved, or TimeoutError after `timeout` seconds.
+        """
+        return await self._queue.result_of(self, timeout)
+
+    def on(self, event: str, listener: Listener) -> Listener:
+        """Call `listener(event)` for what happens to this job, as long as this object lives."""
+        self._listeners = self._queue.listen_to(self, event, listener)
+        return listener
+
+    def off(self, event: str, listener: Listener) -> bool:
+        listeners = getattr(self, "_listeners", None)
+        return listeners is not None and listeners.off(event, listener)
+
+    # What a handler says
+
+    def report_progress(self, value: Any) -> Awaitable[None]:
+        """Store how far the job is, any JSON, and tell whoever listens. Raises LeaseLost if the run is over.
+
+        In a `def` handler it waits by itself; there is nothing to await.
+        """
+        return self._say({"progress": value})
+
+    def log(self, text: str) -> Awaitable[None]:
+        """Add a line to the job's log; the newest 100 are kept."""
+        if not isinstance(text, str):
+            raise ConfigurationError.expected("text", "a string", text)
+        return self._say({"line": text})
+
+    def _say(self, what: dict[str, Any]) -> Awaitable[None]:
+        tell = getattr(self, "_tell", None)
+        if tell is not None:
+            # In a child process: the parent says it, in this job's name.
+            for kind, value in what.items():
+                tell(self, kind, value)
+            return _Said()
+        home = getattr(self, "_home", None)
+        if home is None or _running() is not None:
+            return self._queue.say(self, **what)
+        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue.say(self, **what)), home)
+        future.result(_PATIENCE)
+        return _Said()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run is to end: cancelled, out of time, closing, its lease lost. For `def` handlers to look at."""
+        stop = getattr(self, "_stop", 0)
+        self._stop = stop | _LOOKED
+        return stop & _STOPPED != 0
+
+    @property
+    def cancel_event(self) -> threading.Event:
+        """Set when the run is to end; for `def` handlers to wait on."""
+        event = getattr(self, "_stop_event", None)
+        if event is None:
+            event = self._stop_event = threading.Event()
+        if self.cancelled:
+            event.set()
+        return event
+
+    def _end_run(self) -> None:
+        self._stop = getattr(self, "_stop", 0) | _STOPPED
+        event = getattr(self, "_stop_event", None)
+        if event is not None:
+            event.set()
+
+    @property
+    def _looks(self) -> bool:
+        """Whether the handler looks at `cancelled`, and so may be expected to end by itself."""
+        return getattr(self, "_stop", 0) & _LOOKED != 0
+
+    # Acting
 
     async def get_state(self) -> str:
         """The state right now. Raises JobNotFound if the job is gone."""
@@ -208,3 +335,18 @@ class Job(Snapshot):
 
     async def fail(self, reason: str = "failed by operator") -> bool:
         return await self._queue.fail(self.id, reason)
+
+    async def cancel(self) -> bool:
+        """Remove the job if it waits; stop its handler, wherever it runs, if it runs."""
+        return await self._queue.cancel(self.id)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _awaited(what: Awaitable[None]) -> None:
+    await what

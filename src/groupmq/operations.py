@@ -15,7 +15,7 @@ from groupmq.checks import one_of, text, whole
 from groupmq.commands import CHUNK, Call, Policy, Taken, View
 from groupmq.drafts import Draft, draft_from
 from groupmq.durations import millis
-from groupmq.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
+from groupmq.errors import ConfigurationError, GroupFull, JobNotFound, LeaseLost, WrongState
 from groupmq.job import Snapshot
 from groupmq.options import QueueOptions
 from groupmq.record import Record
@@ -24,6 +24,8 @@ from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, 
 T = TypeVar("T")
 J = TypeVar("J", bound=Snapshot)
 Steps = Generator[Call[Any], Any, T]
+NOTHING: Any = object()
+"""Progress may be any JSON, None too."""
 STATES = ("active", "waiting", "delayed", "completed", "failed")
 
 
@@ -140,6 +142,10 @@ class Operations(Generic[J]):
         job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
         job.fence = view.token
         job._raw_result = view.result
+        if view.progress is not None:
+            job.progress = json.loads(view.progress)
+        if view.log is not None:
+            job.logs = commands.log_lines(view.log)
         if view.state == "delayed":
             job._run_at_ms = int(view.score)
         elif view.hold:
@@ -234,7 +240,8 @@ class Operations(Generic[J]):
 
     def get_workers(self) -> Steps[list[WorkerInfo]]:
         stats = yield commands.stats()
-        return [worker_info(worker_id, raw) for worker_id, raw in sorted(stats.workers.items())]
+        workers = [worker_info(worker_id, raw) for worker_id, raw in sorted(stats.workers.items())]
+        return [worker for worker in workers if stats.now / 1000 - worker.last_seen.timestamp() <= 2 * worker.heartbeat]
 
     def gone_workers(self) -> Steps[list[str]]:
         """Workers that missed three heartbeats and then some."""
@@ -267,6 +274,47 @@ class Operations(Generic[J]):
             raise ConfigurationError.expected("reason", "a string", reason)
         answer = yield commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
         return self._changed(job_id, answer, "waiting", "delayed", "active")
+
+    def cancel(self, job_id: str) -> Steps[bool]:
+        answer = yield commands.cancel([text(job_id, "job_id")])
+        ((_, state),) = answer.found
+        return self._changed(job_id, (state, state in ("waiting", "delayed", "active")), "waiting", "delayed", "active")
+
+    def cancel_group(self, group_id: str) -> Steps[int]:
+        """Cancel everything of a group, in bounded steps; how many jobs."""
+        text(group_id, "group_id")
+        cancelled = 0
+        delayed = yield from self._delayed_of(group_id)
+        for at in range(0, len(delayed), CHUNK):
+            removed: commands.Cancelled = yield commands.cancel(delayed[at : at + CHUNK])
+            cancelled += sum(state != "" for _, state in removed.found)
+        stopping: set[str] = set()
+        while True:
+            answer: commands.Cancelled = yield commands.cancel_group(group_id, CHUNK)
+            cancelled += sum(state == "waiting" for _, state in answer.found)
+            stopping |= {job_id for job_id, state in answer.found if state == "active"}
+            if answer.left == 0:
+                return cancelled + len(stopping)
+
+    def _delayed_of(self, group_id: str) -> Steps[list[str]]:
+        """Delayed jobs are not indexed by group: look at all of them, a page at a time."""
+        found: list[str] = []
+        offset = 0
+        while True:
+            ids = yield from self.list_ids("delayed", CHUNK, offset)
+            jobs = yield from self.get_jobs_by_id(ids)
+            found += [job.id for job in jobs if job is not None and job.group_id == group_id]
+            offset += len(ids)
+            if len(ids) < CHUNK:
+                return found
+
+    def say(self, job_id: str, token: int, progress: Any, line: str | None) -> Steps[None]:
+        """What a running handler says about its job."""
+        told = None
+        if progress is not NOTHING:
+            told = codec.encode(codec.JSON, progress, self.options.max_payload, "progress").decode()
+        if not (yield commands.note(job_id, token, told, None if line is None else clipped(line, 2000))):
+            raise LeaseLost(job_id)
 
     @staticmethod
     def _changed(job_id: str, answer: tuple[str, bool], *expected: str) -> bool:
@@ -418,6 +466,7 @@ def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:
         last_seen=datetime.fromtimestamp(int(seen) / 1000, UTC),
         # By name: a worker of a newer release may say more.
         **{name: info[name] for name in ("name", "host", "pid", "concurrency", "current_jobs", "heartbeat", "version")},
+        jobs=info.get("jobs", []),
     )
 
 

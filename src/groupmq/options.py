@@ -6,12 +6,12 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from groupmq import backoff as backoffs
 from groupmq import limits, ordering
 from groupmq.backoff import BackoffPolicy
-from groupmq.checks import flag, one_of, text, whole
+from groupmq.checks import Logger, flag, one_of, text, whole
 from groupmq.codec import JSON, Serializer
 from groupmq.durations import Duration, millis, seconds
 from groupmq.errors import ConfigurationError
@@ -54,7 +54,7 @@ def retention(value: object, argument: str) -> Retention:
     return Retention(count=whole(value, argument, 0, 2**31))
 
 
-SHARED_DEFAULTS = {"fairness": "oldest", "exclusive": False}
+SHARED_DEFAULTS = {"fairness": "oldest", "exclusive": False, "events": True}
 """What an absent shared setting means; None for the others."""
 
 
@@ -78,6 +78,7 @@ class QueueOptions:
     group_rate_limit: RateLimit | None = None
     max_group_size: int | None = None
     priority_ageing_ms: int | None = None
+    events: bool = True
     max_payload: int = 1024 * 1024
     serializer: Serializer = JSON
 
@@ -105,6 +106,7 @@ class QueueOptions:
             group_rate_limit=limits.rate_limit(given["group_rate_limit"], "group_rate_limit"),
             max_group_size=None if size is None else whole(size, "max_group_size", 1, 2**31),
             priority_ageing_ms=None if ageing is None else priority_ageing(ageing),
+            events=flag(given["events"], "events"),
             max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
             serializer=serializer,
         )
@@ -127,6 +129,7 @@ class QueueOptions:
             "ordering": self.ordering and self.ordering.described(),
             "fairness": self.fairness,
             "exclusive": self.exclusive,
+            "events": self.events,
             "rate_limit": self.rate_limit and self.rate_limit.described(),
             "group_rate_limit": self.group_rate_limit and self.group_rate_limit.described(),
             "max_group_size": self.max_group_size,
@@ -149,6 +152,7 @@ class QueueOptions:
             "exclusive": self.exclusive or None,
             "max_group": self.max_group_size,
             "ageing": self.priority_ageing_ms,
+            "silent": None if self.events else True,
         }
         return {name: value for name, value in rules.items() if value is not None}
 
@@ -181,15 +185,6 @@ def priority_ageing(value: object) -> int:
     return ms
 
 
-class Logger(Protocol):
-    """What groupmq needs of a logger; `logging.Logger` and most others fit."""
-
-    def debug(self, msg: str, *args: Any) -> Any: ...
-    def info(self, msg: str, *args: Any) -> Any: ...
-    def warning(self, msg: str, *args: Any) -> Any: ...
-    def error(self, msg: str, *args: Any) -> Any: ...
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """Everything a worker was told, checked."""
@@ -209,6 +204,8 @@ class WorkerOptions:
     atomic_completion: bool
     executor: Literal["thread", "process"]
     batch_size: int
+    middleware: tuple[Any, ...]
+    unreachable_timeout: float | None
 
     @classmethod
     def checked(cls, queue: QueueOptions, default_name: str, **given: Any) -> WorkerOptions:
@@ -223,7 +220,7 @@ class WorkerOptions:
         if prefetch != "auto":
             whole(prefetch, "prefetch", 0, 10_000)
         concurrency = whole(given["concurrency"], "concurrency", 1, 10_000)
-        batch = given["batch_size"]
+        batch, patience = given["batch_size"], given["unreachable_timeout"]
         lease = queue.job_timeout_ms / 1000
         beat = given["heartbeat"]
         heartbeat = lease / 3 if beat is None else seconds(beat, "heartbeat", minimum=0.01)
@@ -246,4 +243,6 @@ class WorkerOptions:
             atomic_completion=flag(given["atomic_completion"], "atomic_completion"),
             executor="process" if one_of(given["executor"], "executor", "thread", "process") == "process" else "thread",
             batch_size=concurrency if batch is None else whole(batch, "batch_size", 1, 10_000),
+            middleware=given["middleware"],
+            unreachable_timeout=None if patience is None else seconds(patience, "unreachable_timeout", minimum=0.1),
         )

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from groupmq import commands, operations
+from groupmq import middleware as middlewares
 from groupmq.backoff import DEFAULT, BackoffPolicy
-from groupmq.batching import AddBatcher
+from groupmq.batching import Batcher
 from groupmq.codec import JSON, Serializer
 from groupmq.commands import Added
 from groupmq.connection import Connection, Endpoint
 from groupmq.draft_chain import JobDraft
 from groupmq.drafts import Draft, draft
 from groupmq.durations import Duration, Instant, seconds
-from groupmq.errors import GroupFull
+from groupmq.emitter import Listener
+from groupmq.errors import ConfigurationError, GroupFull, GroupMQError
+from groupmq.events import Event, Position
 from groupmq.job import Job
 from groupmq.limits import Dedupe, RateLimit
+from groupmq.listening import Channel, JobListeners
 from groupmq.operations import Operations
 from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
 from groupmq.ordering import Ordering
 from groupmq.record import Record
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
+from groupmq.results import Results
 from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, RepeatingJob, Turn, WorkerInfo
 
 if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
 
 T = TypeVar("T")
+_logger = logging.getLogger("groupmq.queue")
 
 
 class Queue:
@@ -59,6 +67,8 @@ class Queue:
         group_rate_limit: RateLimit | None = None,
         max_group_size: int | None = None,
         priority_ageing: Duration | None = None,
+        events: bool = True,
+        middleware: Sequence[Any] = (),
         max_payload: int = 1024 * 1024,
         serializer: Serializer = JSON,
         prefix: str = "groupmq",
@@ -79,6 +89,7 @@ class Queue:
             group_rate_limit=group_rate_limit,
             max_group_size=max_group_size,
             priority_ageing=priority_ageing,
+            events=events,
             max_payload=max_payload,
             serializer=serializer,
             prefix=prefix,
@@ -88,8 +99,15 @@ class Queue:
         self.operations: Operations[Job] = Operations(self.options, self._make_job)
         self._repeating = Repeating(self.operations)
         self._looked_at_repeats: int | None = None
-        self._adds = AddBatcher(self._send_adds)
+        self._middleware = middlewares.checked(middleware)
+        self._adds: Batcher[Draft, Job] = Batcher(self._send_adds, lambda d: len(d.body))
+        self._gets: Batcher[str, Job | None] = Batcher(self._send_gets, lambda _: 0)
+        self._channel = Channel(self.connection, self.options.serializer)
+        self._results = Results(self._gets.add, listens=self.options.events)
+        self._listeners_wait = False
         self._workers: list[Worker] = []
+        self._unstarted: list[Callable[[], Coroutine[Any, Any, Worker]]] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
@@ -97,6 +115,10 @@ class Queue:
 
     async def run(self, steps: operations.Steps[T]) -> T:
         """Carry out an operation: make each call it yields, and send back the answer."""
+        if self._listeners_wait:
+            # Whoever began to listen before this call hears of what it does.
+            await self._channel.ready()
+            self._listeners_wait = False
         try:
             call = next(steps)
             while True:
@@ -149,6 +171,7 @@ class Queue:
             "job_id": job_id,
             "ttl": ttl,
             "dedupe": dedupe,
+            "headers": middlewares.headers(self._middleware),
         }
         if repeat is not None:
             return await self.run(self._repeating.add(data, repeat, **given))
@@ -156,6 +179,9 @@ class Queue:
 
     async def _send_adds(self, drafts: Sequence[Any]) -> list[Job | GroupFull]:
         return await self.run(self.operations.add(drafts))
+
+    async def _send_gets(self, ids: Sequence[str]) -> list[Job | Exception | None]:
+        return list(await self.run(self.operations.get_jobs_by_id(ids)))
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
@@ -182,6 +208,10 @@ class Queue:
     def create_job(self, data: Any) -> JobDraft[Coroutine[Any, Any, Job]]:
         """A job to be described step by step, then saved: `await queue.create_job(d).group("g").delay(5).save()`."""
         return JobDraft(self.options, self.add, data)
+
+    async def save_all(self, drafts: Iterable[JobDraft[Any]]) -> list[Job]:
+        """Save many drafts at once, in order."""
+        return await self.add_many(drafts)
 
     async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
         """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
@@ -296,6 +326,17 @@ class Queue:
         """Fail a job for good, whatever attempts remain. A running one loses its lease."""
         return await self.run(self.operations.fail(job_id, reason))
 
+    async def cancel(self, job_id: str) -> bool:
+        """Remove a job that waits; stop the handler of one that runs, in whichever process, within a second.
+
+        A stopped job is recorded as failed with the reason "cancelled".
+        """
+        return await self.run(self.operations.cancel(job_id))
+
+    async def cancel_group(self, group_id: str) -> int:
+        """Cancel every job of a group: waiting, delayed and running; how many."""
+        return await self.run(self.operations.cancel_group(group_id))
+
     async def pause(self) -> None:
         """From now on nothing starts; what runs goes on."""
         await self.connection.call(commands.switch(paused=True))
@@ -377,16 +418,112 @@ class Queue:
             pause = min(pause * 1.5, 0.25)
         return True
 
+    # Listening
+
+    async def events(self, since: str | None = None) -> AsyncIterator[Event]:
+        """What happens to the jobs of this queue, in all processes, from now on or after the event with id `since`.
+
+        >>> async for event in queue.events():
+        ...     print(event.kind, event.job_id)
+        """
+        self._require_events()
+        async for event in self._channel.iterate(None if since is None else Position.parse(since)):
+            yield event
+
+    def on(self, event: str, listener: Listener) -> Listener:
+        """Call `listener(event)` for events of all workers in all processes. It may be async; what it raises is logged.
+
+        What is done through this queue object after this is heard for sure.
+        """
+        self._require_events()
+        self._channel.emitter.on(event, listener)
+        self._listeners_wait = True
+        with contextlib.suppress(RuntimeError):
+            self._spawn(self._start_listening())
+        return listener
+
+    async def _start_listening(self) -> None:
+        try:
+            await self._channel.ready()
+        except GroupMQError:
+            _logger.warning("queue %s: nobody can be heard yet; the next call tries again", self.name)
+        else:
+            self._listeners_wait = False
+
+    def off(self, event: str, listener: Listener) -> bool:
+        return self._channel.emitter.off(event, listener)
+
+    def remove_all_listeners(self, event: str | None = None) -> None:
+        self._channel.emitter.remove_all(event)
+
+    def _require_events(self) -> None:
+        if not self.options.events:
+            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+
+    # What jobs ask of their queue
+
+    async def result_of(self, job: Job, timeout: Duration | None) -> Any:
+        """Wait for the end of a job; see `Job.result`."""
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        return await self._results.of(self._channel, job.id, job._created_ms, limit)
+
+    def listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners:
+        """Listen to one job; see `Job.on`."""
+        self._require_events()
+        listeners = self._channel.listeners_of(job.id, job._created_ms)
+        listeners.on(event, listener)
+        return listeners
+
+    async def say(self, job: Job, *, progress: Any = operations.NOTHING, line: str | None = None) -> None:
+        """What a handler says about its job; see `Job.report_progress` and `Job.log`."""
+        await self.run(self.operations.say(job.id, job.fence, progress, line))
+        if progress is not operations.NOTHING:
+            job.progress = progress
+            heard = getattr(job, "_heard", None)
+            if heard is not None:
+                heard(job, progress)
+
     # Working
 
-    async def process(self, handler: Callable[[Job], Any], concurrency: int = 1, **options: Any) -> Worker:
-        """Build and start a worker for this queue; it is closed with the queue."""
+    def process(self, handler: Callable[[Job], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
+        """Build a worker for this queue; it is closed with the queue. `await` it to start it, or use it as a decorator.
+
+        >>> worker = await queue.process(handle, concurrency=10)
+        >>> @queue.process(concurrency=10)
+        ... async def handle(job): ...
+
+        A decorated handler's worker starts at once in a running event loop, else with `async with queue` or `work()`.
+        """
+        return Processing(self, handler, {"concurrency": concurrency, **options})
+
+    async def start_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
         from groupmq.worker.worker import Worker
 
-        worker = Worker(self, handler, concurrency=concurrency, **options)
+        worker = Worker(self, handler, **options)
         await worker.start()
         self._workers.append(worker)
         return worker
+
+    def later(self, start: Callable[[], Coroutine[Any, Any, Worker]]) -> None:
+        """Start a worker as soon as there is an event loop."""
+        try:
+            self._spawn(start())
+        except RuntimeError:
+            self._unstarted.append(start)
+
+    async def work(self) -> None:
+        """Start the workers of decorated handlers and work until the queue is closed, or this is cancelled."""
+        async with self:
+            await asyncio.gather(*(worker.run() for worker in self._workers))
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            task = asyncio.get_running_loop().create_task(work)
+        except RuntimeError:
+            work.close()
+            raise
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
         """Finish what was added, close workers made by `process`, and close our connections (never the user's)."""
@@ -396,9 +533,14 @@ class Queue:
         await self._adds.drain()
         for worker in self._workers:
             await worker.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        self._channel.close()
         await self.connection.close()
 
     async def __aenter__(self) -> Self:
+        while self._unstarted:
+            await self._unstarted.pop(0)()
         return self
 
     async def __aexit__(
@@ -408,3 +550,23 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} at {self.connection.endpoint.where}>"
+
+
+class Processing:
+    """A worker to be: awaited, it starts; called with a handler, as a decorator does, it starts as soon as it can."""
+
+    def __init__(self, queue: Queue, handler: Callable[[Job], Any] | None, options: dict[str, Any]) -> None:
+        if handler is not None and not callable(handler):
+            raise ConfigurationError.expected("handler", "a callable that takes a job", handler)
+        self._queue = queue
+        self._handler = handler
+        self._options = options
+
+    def __await__(self) -> Generator[Any, None, Worker]:
+        if self._handler is None:
+            raise ConfigurationError("handler: process() needs one, unless it is used as a decorator")
+        return self._queue.start_worker(self._handler, **self._options).__await__()
+
+    def __call__(self, handler: Callable[[Job], T]) -> Callable[[Job], T]:
+        self._queue.later(lambda: self._queue.start_worker(handler, **self._options))
+        return handler

@@ -62,6 +62,8 @@ class WorkerInfo:
     heartbeat: float
     last_seen: datetime
     version: str
+    jobs: list[str] = field(default_factory=list)
+    """Ids of running jobs, at most 100."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupmq.errors import ConfigurationError
-from groupmq.worker.emitter import Emitter
+from groupmq.emitter import Emitter
 from tests.unit.hostile import Unprintable
 
 

@@ -1,7 +1,22 @@
 """The command layer, without I/O: arguments in, a Call out, and the reply parsed. Only this package names scripts."""
 
 from groupmq.commands.call import CHUNK, CHUNK_BYTES, FRESH, SCHEMA, Call, Policy, StoredState, chunked
-from groupmq.commands.jobs import Added, View, add, fail, get, remove, reschedule, retry, update
+from groupmq.commands.jobs import (
+    Added,
+    Cancelled,
+    View,
+    add,
+    cancel,
+    cancel_group,
+    fail,
+    get,
+    log_lines,
+    note,
+    remove,
+    reschedule,
+    retry,
+    update,
+)
 from groupmq.commands.operating import (
     Mended,
     Stats,
@@ -10,6 +25,8 @@ from groupmq.commands.operating import (
     list_groups,
     list_jobs,
     list_waiting,
+    log,
+    log_end,
     look_group,
     look_turn,
     obliterate,
@@ -56,6 +73,7 @@ __all__ = [
     "Advanced",
     "Beat",
     "Call",
+    "Cancelled",
     "Due",
     "Mended",
     "Outcome",
@@ -70,6 +88,8 @@ __all__ = [
     "add",
     "advance",
     "beat",
+    "cancel",
+    "cancel_group",
     "chunked",
     "clean",
     "completed",
@@ -84,8 +104,12 @@ __all__ = [
     "list_groups",
     "list_jobs",
     "list_waiting",
+    "log",
+    "log_end",
+    "log_lines",
     "look_group",
     "look_turn",
+    "note",
     "obliterate",
     "open_queue",
     "released",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from groupmq import record
-from groupmq.commands.call import Call, StoredState, arguments, state_of, text
+from groupmq.commands.call import Call, StoredState, arguments, decode, state_of, text
 from groupmq.drafts import Draft
+from groupmq.job import LogLine
 
 
 class Added(NamedTuple):
@@ -33,6 +35,8 @@ class View(NamedTuple):
     started: int
     worker: str
     hold: int
+    progress: bytes | None = None
+    log: bytes | None = None
 
 
 def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
@@ -73,7 +77,7 @@ def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:
 def _parse_view(raw: list[Any] | None) -> View | None:
     if raw is None:
         return None
-    state, stored_record, stored, result, score, token, started, worker, hold = raw
+    state, stored_record, stored, result, score, token, started, worker, hold, progress, log = raw
     return View(
         state.decode(),
         stored_record,
@@ -84,6 +88,8 @@ def _parse_view(raw: list[Any] | None) -> View | None:
         started,
         text(worker),
         hold,
+        progress,
+        log,
     )
 
 
@@ -110,3 +116,36 @@ def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None)
 
 def update(job_id: str, data: bytes) -> Call[str]:
     return Call("update", arguments(id=job_id), text, data)
+
+
+class Cancelled(NamedTuple):
+    found: list[tuple[str, str]]
+    """Job and the state it was found in, '' = there is none."""
+    left: int
+    """Of a group: how many wait still."""
+
+
+def _parse_cancelled(reply: list[Any]) -> Cancelled:
+    flat, left = reply
+    return Cancelled([(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)], left)
+
+
+def log_lines(raw: bytes) -> list[LogLine]:
+    """A job's log, as stored."""
+    return [LogLine(datetime.fromtimestamp(at / 1000, UTC), line) for at, line in decode(raw)]
+
+
+def cancel(ids: Sequence[str], now: int | None = None) -> Call[Cancelled]:
+    return Call("cancel", arguments(ids=list(ids), now=now), _parse_cancelled)
+
+
+def cancel_group(group_id: str, limit: int, now: int | None = None) -> Call[Cancelled]:
+    return Call("cancel", arguments(group=group_id, limit=limit, now=now), _parse_cancelled)
+
+
+def note(
+    job_id: str, token: int, progress: str | None = None, line: str | None = None, now: int | None = None
+) -> Call[bool]:
+    """What a running handler says; False if the lease is another's."""
+    notes = [[job_id, token, progress or False, line or False]]
+    return Call("note", arguments(notes=notes, now=now), lambda reply: reply == [1])

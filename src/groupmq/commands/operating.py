@@ -94,3 +94,13 @@ def repair(structure: str, cursor: str, group_id: str | None = None, now: int | 
 
 def look_turn(now: int | None = None) -> Call[list[Any]]:
     return Call("look_turn", arguments(now=now), lambda reply: [text(reply[0]), *reply[1:]] if reply else [])
+
+
+def log(since: str, count: int) -> Call[list[Any]]:
+    """Entries of the log of events, as `events.read` takes them; `(` before the id = after it."""
+    return Call("log", arguments(since=since, count=count), list)
+
+
+def log_end() -> Call[Any]:
+    """The last entry of the log; None if there is none."""
+    return Call("log", arguments(last=True), lambda reply: reply[0] if reply else None)

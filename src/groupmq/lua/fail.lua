@@ -11,7 +11,7 @@ local job = find.jobs({ A.id })[1]
 if not job.state or job.state == 'completed' or job.state == 'failed' then return { job.state or '', 0 } end
 local s = job.lease and lease.state_after(job.lease) or state.load({ job.id })[1] or state.fresh()
 find.detach(job)
-finish.failed(job.id, s, A.reason, '')
+finish.failed(job.id, record.group_of(job.rec), s, A.reason, '')
 retention.settle(A.keep)
 if settle.groups() then wake.up() end
 W.commit()

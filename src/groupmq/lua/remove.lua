@@ -21,6 +21,7 @@ for i = 1, #found do
     gone[job.id] = true
     find.detach(job)
     retention.forget(job.id)
+    events.note('removed', job.id, record.group_of(job.rec))
   end
   reply[i] = removed and 1 or 0
 end

@@ -12,6 +12,7 @@ if job.state ~= 'failed' then return { job.state or '', 0 } end
 find.detach(job)
 W.hdel(K.state, job.id)
 finish.put_back(job.id, job.rec)
+events.note('added', job.id, record.group_of(job.rec))
 if settle.groups() then wake.up() end
 W.commit()
 return { job.state, 1 }

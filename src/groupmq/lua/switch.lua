@@ -7,9 +7,11 @@ Reply      1 if anything changed
 ]]
 --- @include "lib/settle"
 --- @include "lib/wake"
+--- @include "lib/events"
 if not A.group then
   W.hset(K.meta, 'paused', A.paused and '1' or '0')
   if not A.paused then wake.up() end
+  if meta.paused ~= A.paused then events.note(A.paused and 'paused' or 'resumed', '', '') end
   W.commit()
   return meta.paused ~= A.paused and 1 or 0
 end
@@ -17,7 +19,10 @@ local raw = redis.call('HGET', K.conf, A.group)
 local conf = raw and cmsgpack.unpack(raw) or {}
 local others = redis.call('HLEN', K.conf) - (raw and 1 or 0)
 local before = { conf.paused or false, conf.limit, conf.rate }
-if A.paused ~= nil then conf.paused = A.paused or nil end
+if A.paused ~= nil and A.paused ~= (conf.paused or false) then
+  conf.paused = A.paused or nil
+  events.note(A.paused and 'paused' or 'resumed', '', A.group)
+end
 if A.limit then conf.limit = A.limit > 0 and A.limit or nil end
 if A.rate then conf.rate = A.rate[1] and A.rate or nil end
 local any = next(conf) ~= nil

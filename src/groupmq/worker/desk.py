@@ -12,11 +12,11 @@ from typing import Any
 
 from groupmq.commands import Policy, Stalled, Taken
 from groupmq.connection import Connection, WakeConnection
+from groupmq.emitter import Emitter
 from groupmq.errors import GroupMQError, said
 from groupmq.job import Job
 from groupmq.operations import Operations
 from groupmq.options import WorkerOptions
-from groupmq.worker.emitter import Emitter
 from groupmq.worker.executor import Executor, Run
 from groupmq.worker.fetcher import Fetcher
 from groupmq.worker.outcome import Judge, Report
@@ -94,6 +94,8 @@ class Desk:
             atomic=options.atomic_completion,
             batch=options.batch_size if exclusive else None,
         )
+        self.last_reached = time.monotonic()
+        self.gave_up: BaseException | None = None
         self.heard_of_tick: Callable[[int], None] = lambda _: None
         self._open = True
         self._end = math.inf
@@ -152,11 +154,15 @@ class Desk:
                 self.trouble(GroupMQError(f"job {one.id!r} cannot be read and is left alone: {said(error)}"))
                 continue
             if self._open:
+                job._heard = self.progress
                 self.events.emit("active", job)
                 self.executor.start(job)
             else:
                 # Taken by a call that was under way when closing began.
                 self.fetcher.report(self._judge.released(job))
+
+    def progress(self, job: Job, value: Any) -> None:
+        self.events.emit("progress", job, value)
 
     def accepted(self, report: Report) -> None:
         """The server recorded an outcome: bring the job object up to date, and tell."""
@@ -197,8 +203,16 @@ class Desk:
         self._logger.warning("job %s stalled: its lease expired, %s", stalled.id, what)
         self.events.emit("stalled", stalled.id, stalled.group_id)
 
+    def reached(self) -> None:
+        """The server has answered."""
+        self.last_reached = time.monotonic()
+
     def trouble(self, error: BaseException) -> None:
         self.metrics.connection_errors += 1
+        patience = self._options.unreachable_timeout
+        if patience is not None and self.gave_up is None and time.monotonic() - self.last_reached >= patience:
+            self.gave_up = error
+            self.changed.set()
         self._logger.warning("worker %s: %s; trying again", self._options.name, error)
         self.events.emit("error", error)
         self._on_error(error, None)

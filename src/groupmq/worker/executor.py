@@ -11,7 +11,7 @@ from groupmq.errors import HandlerTimeout
 from groupmq.job import Job
 from groupmq.worker.outcome import Judge, Report
 
-Verdict = Literal["timeout", "lease-lost", "closing"]
+Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
 GRACE = 1.0
 """Seconds a cancelled handler has to end before its slot is taken back without it."""
 
@@ -86,6 +86,8 @@ class Executor:
             return self._judge.returned(job, value)
         if run.verdict == "closing":
             return self._judge.released(job)
+        if run.verdict == "cancelled":
+            return self._judge.cancelled(job)
         if run.verdict == "timeout":
             return self._judge.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
         return self._judge.raised(job, error)
@@ -95,6 +97,7 @@ class Executor:
         if run.verdict is not None or run.task is None or run.job.fence not in self.runs:
             return
         run.verdict = verdict
+        run.job._end_run()
         run.task.cancel()
         run.give_up = asyncio.get_running_loop().call_later(GRACE, self._abandon, run)
 
@@ -111,6 +114,12 @@ class Executor:
         if run is not None:
             self.stop(run, "lease-lost")
         return run
+
+    def cancel(self, token: int) -> None:
+        """Somebody wants the run to end."""
+        run = self.runs.get(token)
+        if run is not None:
+            self.stop(run, "cancelled")
 
     def held(self) -> list[tuple[str, int]]:
         """Leases to renew, (id, token). Called from the heartbeat thread.

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from groupmq import commands
+from groupmq.checks import Logger
 from groupmq.connection import BlockingConnection
 from groupmq.errors import GroupMQError
-from groupmq.options import Logger
 
 _RETRY = 1.0
 _WORTH_BLOCKING = 1.0
@@ -32,6 +32,7 @@ class Heartbeat:
         info: Callable[[], str],
         lost: Callable[[Sequence[tuple[str, int]]], None],
         tick: Callable[[int], None],
+        cancelled: Callable[[Sequence[tuple[str, int]]], None],
         logger: Logger,
     ) -> None:
         self._connect = connect
@@ -42,6 +43,8 @@ class Heartbeat:
         self._info = info
         self._lost = lost
         self._tick = tick
+        self._cancelled = cancelled
+        self.last_beat = time.monotonic()
         self._connection: BlockingConnection | None = None
         self._logger = logger
         self._stop = threading.Event()
@@ -87,8 +90,11 @@ class Heartbeat:
                     self._lost([(job_id, token) for job_id, token in part if job_id in beat.lost])
                 if beat.tick_ms >= 0:
                     self._tick(beat.tick_ms)
+                if beat.cancelled:
+                    self._cancelled([(job_id, token) for job_id, token in part if job_id in beat.cancelled])
         except GroupMQError as error:
             # Leases run on for a while: try again soon, say so, and leave the rest to the fetcher's reconnecting.
             self._logger.warning("heartbeat of worker %s failed: %s", self._worker, error)
             return False
+        self.last_beat = time.monotonic()
         return True

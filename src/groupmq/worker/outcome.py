@@ -11,7 +11,7 @@ from groupmq import codec, commands
 from groupmq.backoff import BackoffPolicy
 from groupmq.commands import Outcome
 from groupmq.durations import millis
-from groupmq.errors import ConfigurationError, FailJob, RateLimited, RetryJob, said
+from groupmq.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, said
 from groupmq.job import Job
 from groupmq.operations import clipped
 from groupmq.options import QueueOptions
@@ -76,6 +76,11 @@ class Judge:
             delay_ms = _REST_MS
         outside = delay_ms > 0 and job.group_id is None
         return Report(job, commands.limited(job.id, job.fence, delay_ms), "limited", error, yields=outside)
+
+    def cancelled(self, job: Job) -> Report:
+        """Stopped by somebody's word: no further attempts."""
+        error = JobCancelled(job.id)
+        return Report(job, commands.failed(job.id, job.fence, JobCancelled.REASON, ""), "failed", error)
 
     def released(self, job: Job) -> Report:
         """Unfinished: back to its place, no attempt used."""

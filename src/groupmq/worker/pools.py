@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import multiprocessing
 import pickle
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import SpawnContext
@@ -16,6 +17,9 @@ from typing import Any
 
 from groupmq.errors import ConfigurationError, FailJob, GroupMQError, RateLimited, RetryJob, said
 from groupmq.job import Job
+
+_MOMENT = 0.5
+Told = Callable[[str, Any], None]
 
 
 class WorkerProcessDied(GroupMQError):
@@ -36,10 +40,15 @@ class ThreadRunner:
 
     async def __call__(self, job: Job) -> Any:
         hand = self._idle.pop() if self._idle else Hand(self._handler, self._name)
+        job._home = asyncio.get_running_loop()
+        future = hand.ask(job)
         try:
-            value = await asyncio.wrap_future(hand.ask(job))
+            value = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            # Ours, or one that the handler raised: the thread may still be at it, so nobody waits for it.
+            # Ours, or one that the handler raised. A handler that looks at `job.cancelled` gets a moment to end; any
+            # other may still be at it for ever, so nobody waits for it.
+            if job._looks and not future.done():
+                await asyncio.wait([asyncio.wrap_future(future)], timeout=_MOMENT)
             hand.dismiss()
             raise
         except BaseException:
@@ -104,7 +113,9 @@ class ProcessRunner:
     async def __call__(self, job: Job) -> Any:
         child = self._idle.pop() if self._idle else Child(self._context, self._handler)
         try:
-            kind, value = await asyncio.get_running_loop().run_in_executor(self._threads, child.ask, _portable(job))
+            loop = asyncio.get_running_loop()
+            told = _teller(loop, job)
+            kind, value = await loop.run_in_executor(self._threads, child.ask, _portable(job), told)
         except BaseException:
             # Cancelled, or the child is gone: whatever it still does must end now.
             child.kill()
@@ -138,8 +149,11 @@ class Child:
         self._lock = threading.Lock()
         self._killed = False
 
-    def ask(self, job: Job) -> Any:
-        """Have the child run a job; called in a thread, since starting a process and waiting for it both block."""
+    def ask(self, job: Job, told: Told) -> Any:
+        """Have the child run a job; called in a thread, since starting a process and waiting for it both block.
+
+        What its handler says meanwhile goes to `told`.
+        """
         try:
             with self._lock:
                 if self._killed:
@@ -149,7 +163,11 @@ class Child:
                     self._theirs.close()
                     self._theirs = None
             self._pipe.send(job)
-            return self._pipe.recv()
+            while True:
+                answer = self._pipe.recv()
+                if answer[0] not in ("progress", "line"):
+                    return answer
+                told(*answer)
         except (EOFError, OSError) as error:
             # Closed by the thread that reads, never under its feet; joined so that no zombie stays.
             self._pipe.close()
@@ -177,13 +195,31 @@ def _portable(job: Job) -> Job:
     return copy
 
 
+def _teller(loop: asyncio.AbstractEventLoop, job: Job) -> Told:
+    """Say in the parent what a handler says in the child; called in the thread that reads the pipe."""
+
+    def told(kind: str, value: Any) -> None:
+        what = job._queue.say(job, **{kind: value})
+        future = asyncio.run_coroutine_threadsafe(_awaited(what), loop)
+        with contextlib.suppress(Exception):
+            # A lease that is lost is told by the heartbeat, and ends the child.
+            future.result(30.0)
+
+    return told
+
+
+async def _awaited(what: Awaitable[None]) -> None:
+    await what
+
+
 def _serve(pipe: Pipe, pickled: bytes) -> None:
     handler = pickle.loads(pickled)  # noqa: S301 - our own parent's handler, never stored data
     while True:
         try:
-            job = pipe.recv()
+            job: Job = pipe.recv()
         except (EOFError, OSError, KeyboardInterrupt):
             return
+        job._tell = lambda _, kind, value: pipe.send((kind, value))
         try:
             answer: tuple[str, Any] = ("returned", handler(job))
         except BaseException as error:

@@ -14,19 +14,21 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from groupmq import commands
+from groupmq import middleware as middlewares
 from groupmq.backoff import BackoffPolicy
+from groupmq.checks import Logger
 from groupmq.connection import BlockingConnection
 from groupmq.durations import Duration, seconds
-from groupmq.errors import ConfigurationError, GroupMQError
+from groupmq.emitter import Listener
+from groupmq.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.ids import new_id
 from groupmq.job import Job
 from groupmq.operations import Operations
-from groupmq.options import Logger, WorkerOptions
+from groupmq.options import WorkerOptions
 from groupmq.queue import Queue
 from groupmq.record import Record
 from groupmq.version import __version__
 from groupmq.worker.desk import Desk, WorkerMetrics
-from groupmq.worker.emitter import Listener
 from groupmq.worker.heartbeat import Heartbeat
 from groupmq.worker.maintenance import Maintenance
 from groupmq.worker.pools import ProcessRunner, ThreadRunner
@@ -42,6 +44,18 @@ class CurrentJob:
 
     job: Job
     processing_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a worker is. `alive`: its loop has advanced lately. `ready`: the server has answered lately."""
+
+    alive: bool
+    ready: bool
+    loop_seen: float
+    """Seconds since the event loop was seen to advance."""
+    server_seen: float
+    """Seconds since the server last answered."""
 
 
 class Worker:
@@ -73,6 +87,8 @@ class Worker:
         batch_size: int | None = None,
         prefetch: Literal["auto"] | int = "auto",
         executor: Literal["thread", "process"] = "thread",
+        middleware: Sequence[Any] = (),
+        unreachable_timeout: Duration | None = None,
     ) -> None:
         if not isinstance(queue, Queue):
             raise ConfigurationError.expected("queue", "a groupmq.Queue", queue)
@@ -98,13 +114,16 @@ class Worker:
             batch_size=batch_size,
             prefetch=prefetch,
             executor=executor,
+            middleware=middlewares.checked(middleware),
+            unreachable_timeout=unreachable_timeout,
         )
         self.queue = queue
         self.name = self.options.name
         self.logger = self.options.logger
         self._runner: ThreadRunner | ProcessRunner | None = None
         operations: Operations[Job] = Operations(queue.options, self._make_job)
-        self._desk = Desk(self.id, self.options, operations, queue.connection, self._invoker(handler))
+        invoke = middlewares.around(self.options.middleware, self._invoker(handler))
+        self._desk = Desk(self.id, self.options, operations, queue.connection, invoke)
         self._heartbeat = Heartbeat(
             # A beat that hangs must be given up in time for the next one to save the leases.
             lambda: BlockingConnection(
@@ -120,11 +139,12 @@ class Worker:
             self._presence,
             self._leases_lost,
             self._tick_heard,
+            self._cancel_heard,
             self.logger,
         )
         self._maintenance = Maintenance(self.options, self._desk, operations, queue.run)
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
-        self._started = 0.0
+        self._started = self._loop_seen = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: asyncio.Task[None] | None = None
 
@@ -145,10 +165,13 @@ class Worker:
     # Life
 
     async def run(self, *, burst: bool = False) -> None:
-        """Work until closed; with `burst`, until nothing is runnable. Cancelling this closes the worker at once."""
+        """Work until closed; with `burst`, until nothing is runnable. Cancelling this closes the worker at once.
+
+        Raises ConnectionLost if the server was out of reach for longer than `unreachable_timeout`.
+        """
         await self.start()
         try:
-            while self._state == "running":
+            while self._state == "running" and self._desk.gave_up is None:
                 self._desk.changed.clear()
                 if burst and self._desk.fetcher.idle and not self.is_processing():
                     break
@@ -156,7 +179,11 @@ class Worker:
         except asyncio.CancelledError:
             await self.close(timeout=0)
             raise
-        await self.close()
+        gave_up = self._desk.gave_up
+        await self.close(timeout=30 if gave_up is None else 0)
+        if gave_up is not None:
+            patience = self.options.unreachable_timeout
+            raise ConnectionLost(f"worker {self.name!r} gave up: no answer for {patience:g} s ({gave_up})") from gave_up
 
     async def start(self) -> Self:
         """Start working in the background. Raises if the server cannot be reached or disagrees on settings."""
@@ -175,7 +202,7 @@ class Worker:
             return self
         self._state = "running"
         self._loop = asyncio.get_running_loop()
-        self._started = time.monotonic()
+        self._started = self._loop_seen = self._desk.last_reached = time.monotonic()
         self._heartbeat.start()
         self._desk.fetcher.start()
         if self.options.maintenance:
@@ -240,6 +267,8 @@ class Worker:
     # What the heartbeat asks for and tells, from its thread
 
     def _presence(self) -> str:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._see_loop)
         return json.dumps(
             {
                 "name": self.name,
@@ -247,10 +276,14 @@ class Worker:
                 "pid": os.getpid(),
                 "concurrency": self.options.concurrency,
                 "current_jobs": len(self._desk.executor.runs),
+                "jobs": [run.job.id for run in tuple(self._desk.executor.runs.values())[:100]],
                 "heartbeat": self.options.heartbeat,
                 "version": __version__,
             }
         )
+
+    def _see_loop(self) -> None:
+        self._loop_seen = time.monotonic()
 
     def _leases_lost(self, lost: Sequence[tuple[str, int]]) -> None:
         loop = self._loop
@@ -261,6 +294,11 @@ class Worker:
     def _tick_heard(self, wait_ms: int) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._desk.tick, wait_ms)
+
+    def _cancel_heard(self, cancelled: Sequence[tuple[str, int]]) -> None:
+        for _, token in cancelled:
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._desk.executor.cancel, token)
 
     # Looking
 
@@ -278,6 +316,18 @@ class Worker:
     def get_current_job(self) -> CurrentJob | None:
         jobs = self.get_current_jobs()
         return jobs[0] if jobs else None
+
+    def health(self) -> Health:
+        """Whether the event loop advances, and whether the server answers; each measured, neither assumed."""
+        now, limit = time.monotonic(), 3 * self.options.heartbeat + 1
+        reached = max(self._desk.last_reached, self._heartbeat.last_beat)
+        running = self._state in ("running", "closing")
+        return Health(
+            alive=running and now - self._loop_seen <= limit,
+            ready=self._state == "running" and now - reached <= limit,
+            loop_seen=now - self._loop_seen,
+            server_seen=now - reached,
+        )
 
     def get_worker_metrics(self) -> WorkerMetrics:
         metrics = self._desk.metrics

@@ -5,10 +5,12 @@ What describes a new job, in this order: id, priority, due (epoch ms, 0 = now), 
 ttl (ms or false), body.
 ]]
 --- @include "lib/finish"
+--- @include "lib/events"
 local arrival = {}
 --- @private
 local stored = W.list('HSET', K.jobs)
 local ttls = {} -- job id -> when its ttl ends, false = it has none any more; a job may be replaced within a call
+local added, n_added = nil, 0 -- columns of the new ones
 local order_now = record.order(meta.next_order())
 
 local function store(id, priority, due, order, ttl, body)
@@ -28,6 +30,10 @@ end
 -- A new job goes where its time says: to the waiting of its group `g`, or outside until it is due.
 function arrival.enter(g, id, priority, due, order, ttl, body)
   local rec, later = store(id, priority, due, order, ttl, body)
+  if events.on then
+    added, n_added = added or events.columns('added', 2), n_added + 1
+    added[2][n_added], added[3][n_added] = id, g.id
+  end
   if later then
     finish.delay(id, rec, due)
   else

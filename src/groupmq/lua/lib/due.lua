@@ -105,7 +105,8 @@ function due.overdue()
     if job.state == 'waiting' or job.state == 'delayed' then
       find.detach(job)
       failed[job.id] = true
-      finish.failed(job.id, state.load({ job.id })[1] or state.fresh(), 'expired: not started within its ttl', '')
+      local s = state.load({ job.id })[1] or state.fresh()
+      finish.failed(job.id, record.group_of(job.rec), s, 'expired: not started within its ttl', '')
     else
       W.zrem(K.expiring, job.id)
     end

@@ -7,12 +7,16 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 --- @include "lib/lease"
 --- @include "lib/state"
 --- @include "lib/retention"
+--- @include "lib/events"
+--- @include "lib/cancels"
 local finish = {}
 --- @private
+local done, n_done = nil, 0 -- columns of the completed ones
 
 function finish.end_run(id, l)
   local g = group.get(l.gid)
   lease.revoke(id)
+  cancels.forget(id)
   if g.running > 0 then g.running = g.running - 1 end
   group.touch(g)
   return g
@@ -35,15 +39,21 @@ function finish.completed(id, l, result, keep)
     if result then state.save_result(id, result) end
     retention.finished('completed', id)
   end
+  if events.on then
+    done, n_done = done or events.columns('completed', 4), n_done + 1
+    done[2][n_done], done[3][n_done], done[4][n_done] = id, l.gid, l.attempts + 1
+    done[5][n_done] = events.result(result, keep ~= 0)
+  end
 end
 
--- The job failed for good. It holds no lease any more.
-function finish.failed(id, s, reason, stack)
+-- The job, of group `gid`, failed for good. It holds no lease any more.
+function finish.failed(id, gid, s, reason, stack)
   s[FINISHED], s[REASON], s[STACK] = now, reason, stack
   state.save(id, s)
   log_failure(id, s, true)
   retention.finished('failed', id)
   W.count('failed', 1)
+  events.note('failed', id, gid, s[ATTEMPTS], reason, stack)
 end
 
 -- Back to the very place the job was taken from.
@@ -73,6 +83,7 @@ function finish.retry(id, rec, s, how)
   log_failure(id, s, false)
   W.count('retried', 1)
   local gid = record.group_of(rec)
+  events.note('retrying', id, gid, s[ATTEMPTS], how.delay, how.reason)
   if how.delay > 0 then horizon.add(now + how.delay) end
   if how.delay > 0 and (how.yield or gid == '') then
     finish.delay(id, rec, now + how.delay)
@@ -97,6 +108,7 @@ end
 
 -- The lease expired: its holder died, hangs or is cut off. That used an attempt; the place is kept.
 function finish.stalled(id, l, rec, policy)
+  local cancelled = cancels.has(id)
   finish.end_run(id, l)
   W.count('stalled', 1)
   local s = lease.state_after(l)
@@ -104,11 +116,17 @@ function finish.stalled(id, l, rec, policy)
   local max = record.max_of(rec)
   if max == 0 then max = policy.max_attempts end
   local reason = 'stalled: the lease of worker ' .. lease.worker(l) .. ' expired'
-  if s[ATTEMPTS] >= max then
-    finish.failed(id, s, reason .. ' during the last attempt', '')
-    return true
+  local why
+  if cancelled then
+    why = cancels.REASON
+  elseif s[ATTEMPTS] >= max then
+    why = reason .. ' during the last attempt'
   elseif policy.max_stalled >= 0 and s[STALLS] > policy.max_stalled then
-    finish.failed(id, s, reason .. ', more than ' .. policy.max_stalled .. ' times', '')
+    why = reason .. ', more than ' .. policy.max_stalled .. ' times'
+  end
+  events.note('stalled', id, l.gid, s[ATTEMPTS], why ~= nil)
+  if why then
+    finish.failed(id, l.gid, s, why, '')
     return true
   end
   s[REASON] = reason

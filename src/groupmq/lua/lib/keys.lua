@@ -4,10 +4,16 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
 
   meta       hash  schema, config, seq (arrivals), stamp (last token), order (last default order), paused,
                    limit (group_concurrency), rules (lib/meta.lua), overrides (1 while `conf` has fields),
-                   repeat_at (the next tick), ttls (1 once a job had a ttl), throttled (until when), turn, counters
+                   repeat_at (the next tick), ttls (1 once a job had a ttl), throttled (until when), turn,
+                   notes (1 once a job had progress or a log), logged and log_bytes (lib/events.lua), counters
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
   state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran"
   results    hash  job id -> return value, opaque bytes, only of kept completed jobs
+  progress   hash  job id -> the last progress its handler reported, JSON
+  logs       hash  job id -> what its handler logged, the newest lines
+  cancels    hash  job id -> token of the run that is to be stopped
+  events     stream  what happened (lib/events.lua), bounded
+  marks      list  ids of entries in `events`, half a megabyte apart
   g:<group>  zset  waiting jobs of a group, score 0, member = place .. id, so bytes order is start order
                    (`g:` with no group id holds the jobs that belong to no group)
   groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
@@ -42,6 +48,11 @@ local K = {
   jobs = base .. 'jobs',
   state = base .. 'state',
   results = base .. 'results',
+  progress = base .. 'progress',
+  logs = base .. 'logs',
+  cancels = base .. 'cancels',
+  events = base .. 'events',
+  marks = base .. 'marks',
   groups = base .. 'groups',
   conf = base .. 'conf',
   ready = base .. 'ready',

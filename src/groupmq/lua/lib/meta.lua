@@ -16,6 +16,7 @@ The queue's own settings and its three sequences:
   exclusive                one worker at a time
   max_group                live jobs a group may have
   ageing                   ms of waiting that count as one level of priority
+  silent                   no events are written
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -27,7 +28,7 @@ local stored_sequences
 do
   local stored = redis.call(
     'HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides', 'rules', 'repeat_at', 'ttls',
-    'throttled'
+    'throttled', 'notes', 'logged', 'log_bytes'
   )
   if stored[1] ~= SCHEMA then
     return redis.error_reply('GROUPMQ_SCHEMA ' .. (stored[1] or 'none') .. ' stored, this script needs ' .. SCHEMA)
@@ -43,6 +44,9 @@ do
   meta.repeat_at = tonumber(stored[9])
   meta.ttls = stored[10] == '1'
   meta.throttled = tonumber(stored[11]) or 0
+  meta.notes = stored[12] == '1'
+  meta.logged = tonumber(stored[13]) or 0
+  meta.log_bytes = tonumber(stored[14]) or 0
 end
 
 function meta.next_seq()

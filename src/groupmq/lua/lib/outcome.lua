@@ -64,12 +64,15 @@ function outcome.apply(outcomes)
     local o, l, id, rec = outcomes[i], leases[i], ids[i], recs[i]
     if l and l.token == o[3] and not lease.is_over(id) then
       statuses[i] = ACCEPTED
+      local cancelled = cancels.has(id)
       finish.end_run(id, l)
       local s = lease.state_after(l)
       if not rec then
         retention.forget(id) -- deleted behind our back: nothing of it may stay
       elseif o[1] == FAIL then
-        finish.failed(id, s, o[4], o[5])
+        finish.failed(id, l.gid, s, o[4], o[5])
+      elseif cancelled then
+        finish.failed(id, l.gid, s, cancels.REASON, '') -- whatever it asks for, it is not to run again
       elseif o[1] == RETRY then
         finish.retry(id, rec, s, { delay = o[4], yield = o[5], reason = o[6], stack = o[7] })
       elseif o[1] == LIMITED then

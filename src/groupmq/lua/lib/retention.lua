@@ -16,6 +16,10 @@ local TRIM = 1000
 -- Nothing of the job remains, and its id is free again. `untold`: it never got a state or a result.
 function retention.forget(id, untold)
   forgotten[#forgotten + 1] = id
+  if meta.notes then
+    W.hdel(K.progress, id)
+    W.hdel(K.logs, id)
+  end
   if not untold then state.forget(id) end
 end
 

@@ -75,3 +75,8 @@ function settle.groups()
   if n > 1 then redis.call('ZINTERCARD', n, unpack(unseen)) end
   return any_ready and not meta.paused and meta.throttled <= now
 end
+
+-- After the settling: no group has a live job any more.
+function settle.is_empty()
+  return #values == 0 and redis.call('HLEN', K.groups) == #W.list('HDEL', K.groups)
+end

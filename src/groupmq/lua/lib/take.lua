@@ -7,6 +7,7 @@ rejoins the candidates at its new place, so nobody drains one group while others
 --- @include "lib/state"
 --- @include "lib/rate"
 --- @include "lib/turn"
+--- @include "lib/events"
 local take = {}
 --- @private
 
@@ -91,6 +92,7 @@ local function grant(n, worker, lease_ms)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   local states, raw_states = state.load(ids)
   local reply, taken, tokens, n_taken = {}, {}, {}, 0
+  local gids, attempts = {}, {}
   local deadline = W.whole(now + lease_ms)
   horizon.note(now + lease_ms)
   for i = 1, #ids do
@@ -101,6 +103,7 @@ local function grant(n, worker, lease_ms)
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', recs[i]
       n_taken = n_taken + 1
       taken[n_taken], tokens[n_taken] = id, token
+      gids[n_taken], attempts[n_taken] = g.id, states[i] and states[i][ATTEMPTS] + 1 or 1
       if meta.ttls and record.has_ttl(recs[i]) then W.zrem(K.expiring, id) end -- it has started
     else
       -- Its record was deleted behind our back; the group goes on with the next one.
@@ -110,6 +113,7 @@ local function grant(n, worker, lease_ms)
       W.count('lost', 1)
     end
   end
+  if n_taken > 0 then events.give('active', taken, gids, attempts, worker) end
   return reply, taken, tokens, left
 end
 

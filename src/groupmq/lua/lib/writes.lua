@@ -110,4 +110,5 @@ function W.commit(allocates)
   for counter, n in pairs(counters) do redis.call('HINCRBY', K.meta, counter, n) end
   send('LPUSH')
   for key, keep in pairs(kept) do redis.call('LTRIM', key, 0, keep - 1) end
+  if W.log then W.log() end
 end

@@ -1,4 +1,4 @@
-"""Local events of a worker. A listener that raises is logged and harms nothing."""
+"""Listeners, sync or async. One that raises is logged and harms nothing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from groupmq.checks import Logger
 from groupmq.errors import ConfigurationError, said
-from groupmq.options import Logger
 
 Listener = Callable[..., Any]
 
@@ -39,6 +39,11 @@ class Emitter:
     def remove_all(self, event: str | None = None) -> None:
         for name in [event] if event is not None else list(self._listeners):
             self._of(name).clear()
+
+    @property
+    def any(self) -> bool:
+        """Whether anybody listens."""
+        return any(self._listeners.values())
 
     def emit(self, event: str, *args: Any) -> None:
         for listener in tuple(self._listeners[event]):

@@ -1,0 +1,159 @@
+"""What happened to the jobs of a queue, as told by the server's log (`lua/lib/events.lua`). No I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, get_args
+
+import msgspec
+
+from groupmq.codec import JSON, Serializer
+from groupmq.errors import ConfigurationError
+
+Kind = Literal[
+    "added",
+    "active",
+    "progress",
+    "completed",
+    "retrying",
+    "failed",
+    "stalled",
+    "removed",
+    "drained",
+    "paused",
+    "resumed",
+    "gap",
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+ENDS = frozenset(("completed", "failed", "removed"))
+"""Kinds after which nothing more happens to a job."""
+_STORED = -2
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class Position(NamedTuple):
+    """A place in the log: just behind event number `at` of an entry, the `entry`-th ever written."""
+
+    stream_id: str
+    entry: int
+    at: int
+
+    def __str__(self) -> str:
+        return f"{self.stream_id}/{self.entry}/{self.at}"
+
+    @classmethod
+    def parse(cls, text: object) -> Position:
+        """Read what `event.id` says."""
+        try:
+            stream_id, entry, index = str(text).split("/")
+            ms, seq = stream_id.split("-")
+            return cls(f"{int(ms)}-{int(seq)}", int(entry), int(index))
+        except ValueError:
+            raise ConfigurationError.expected("since", "the id of an event", text) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened. What a kind does not know is None.
+
+    `gap` says that events were missed: the log is bounded, and they were gone before they could be read.
+    """
+
+    id: str
+    kind: Kind
+    job_id: str | None
+    group_id: str | None
+    at: datetime
+    attempt: int | None = None
+    """Number of the run that this is about, from 1."""
+    worker: str | None = None
+    """active: who runs it."""
+    delay: float | None = None
+    """retrying: seconds until the next attempt."""
+    reason: str | None = None
+    """retrying, failed: why."""
+    stacktrace: str | None = None
+    final: bool | None = None
+    """stalled: whether that was the job's last chance."""
+    progress: Any = None
+    raw_result: bytes | None = field(default=None, repr=False)
+    stored: bool = field(default=False, repr=False)
+    """completed: the result is too large for an event; the job has it."""
+    serializer: Serializer = field(default=JSON, repr=False, compare=False)
+
+    @property
+    def result(self) -> Any:
+        """completed: what the handler returned (None if it is `stored` with the job)."""
+        return None if self.raw_result is None else self.serializer.decode(self.raw_result)
+
+
+class Entry(NamedTuple):
+    """One entry of the log: what one call of a script did."""
+
+    stream_id: str
+    number: int
+    events: list[Event]
+
+
+def read(raw: Any, serializer: Serializer) -> Entry:
+    """Decode an entry as the server gives it: its id, and its fields and values in one list."""
+    stream_id, flat = raw
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    number, at_ms, *kinds = _decode(fields[b"e"])
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    name, blob = stream_id.decode(), fields.get(b"b", b"")
+    events: list[Event] = []
+    for row in _rows(kinds, blob):
+        kind, job_id, group_id, rest = row
+        where = str(Position(name, number, len(events)))
+        if "raw_result" in rest:
+            rest["serializer"] = serializer
+        events.append(Event(where, kind, job_id or None, group_id or None, at, **rest))
+    return Entry(name, number, events)
+
+
+# What stands in the columns behind ids and groups.
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "active": ("attempt", "worker"),
+    "completed": ("attempt", "size"),
+    "retrying": ("attempt", "delay", "reason"),
+    "failed": ("attempt", "reason", "stacktrace"),
+    "stalled": ("attempt", "final"),
+    "progress": ("progress",),
+}
+_ORDER = {
+    name: at for at, name in enumerate(("stalled", "completed", "retrying", "failed", "removed", "added", "active"))
+}
+
+
+def _rows(kinds: list[list[Any]], blob: bytes) -> Iterator[tuple[Any, str, str, dict[str, Any]]]:
+    """The events of an entry, one by one: ends of runs before new runs, as they happened."""
+    for kind, ids, groups, *columns in sorted(kinds, key=lambda columns: _ORDER.get(columns[0], len(_ORDER))):
+        if kind not in KINDS:
+            continue  # of a later release
+        names, at = _COLUMNS.get(kind, ()), 0
+        for i in range(len(ids)):
+            rest = {
+                name: column[i] if isinstance(column, list) else column
+                for name, column in zip(names, columns, strict=False)
+            }
+            if kind == "completed":
+                size = rest.pop("size")
+                if size >= 0:
+                    rest["raw_result"] = blob[at : at + size]
+                    at += size
+                rest["stored"] = size == _STORED
+            elif kind == "retrying":
+                rest["delay"] /= 1000
+            elif kind == "progress":
+                rest["progress"] = json.loads(rest["progress"])
+            yield kind, ids[i], groups[i], rest
+
+
+def gap(entry: Entry) -> Event:
+    """Events before this entry were missed."""
+    at = entry.events[0].at if entry.events else datetime.now(UTC)
+    return Event(str(Position(entry.stream_id, entry.number, -1)), "gap", None, None, at)

@@ -1,0 +1,351 @@
+"""Listening: one connection per server and event loop reads the logs of every queue that somebody listens to.
+
+A channel is the log of one queue as this process sees it. Whoever waits for a job registers with it first and looks at
+the job after that, so nothing can fall in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
+
+from groupmq import commands, events
+from groupmq.codec import Serializer
+from groupmq.connection import Connection, StreamConnection
+from groupmq.emitter import Emitter
+from groupmq.errors import GroupMQError
+from groupmq.events import ENDS, KINDS, Entry, Event, Position
+
+_logger = logging.getLogger("groupmq.events")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_PAGE = 200
+_BUFFER = 1000
+"""Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
+
+
+class JobListeners(Emitter):
+    """Who listens to one job. Held by the job object alone: when that goes, so does this."""
+
+    def __init__(self) -> None:
+        super().__init__(KINDS, _logger)
+        self._before: list[Event] | None = []
+
+    def heard(self, event: Event) -> None:
+        if self._before is None:
+            self.emit(event.kind, event)
+        else:
+            self._before.append(event)
+
+    def caught_up(self, past: list[Event]) -> None:
+        """What had happened before anybody listened comes first."""
+        later, self._before = self._before or [], None
+        for event in [*past, *later]:
+            self.emit(event.kind, event)
+
+
+class Feed:
+    """The entries an `events()` loop has yet to see."""
+
+    def __init__(self) -> None:
+        self.entries: deque[Entry] = deque()
+        self.behind = False
+        self.ready = asyncio.Event()
+
+    def push(self, entry: Entry) -> None:
+        if self.behind:
+            pass
+        elif len(self.entries) < _BUFFER:
+            self.entries.append(entry)
+        else:
+            # It reads on from the server, from where it is; what is buffered here would only be read twice.
+            self.entries.clear()
+            self.behind = True
+        self.ready.set()
+
+
+class Channel:
+    """The log of one queue."""
+
+    def __init__(self, connection: Connection, serializer: Serializer) -> None:
+        self._hub: Hub | None = None
+        self.connection = connection
+        self._serializer = serializer
+        self.key = connection.dialogue.keys.fixed("events")
+        self.position: str | None = None
+        self._number: int | None = None
+        self.emitter = Emitter(KINDS, _logger)
+        self.waiting: dict[str, list[asyncio.Future[Event]]] = {}
+        self._watchers: WeakValueDictionary[str, JobListeners] = WeakValueDictionary()
+        self._feeds: WeakSet[Feed] = WeakSet()
+        self._recheck: set[Callable[[], None]] = set()
+        self._place: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # Position
+
+    async def ready(self) -> None:
+        """From the return of this on nothing is missed."""
+        if self.position is None:
+            if self._place is None:
+                self._place = asyncio.ensure_future(self._find_place())
+            await asyncio.shield(self._place)
+        if self._hub is None:
+            self._hub = hub_of(self.connection)
+        self._hub.ensure(self)
+
+    def rest(self) -> None:
+        """Nobody listens for now; where the log is then is found out then."""
+        self.position = self._number = None
+
+    def close(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._hub is not None:
+            self._hub.drop(self)
+
+    async def _find_place(self) -> None:
+        try:
+            last = await self.connection.call(commands.log_end())
+            if self.position is None:
+                entry = self._read(last) if last else None
+                self.position, self._number = (entry.stream_id, entry.number) if entry else ("0-0", 0)
+        finally:
+            self._place = None
+
+    def _read(self, raw: Any) -> Entry:
+        return events.read(raw, self._serializer)
+
+    @property
+    def wanted(self) -> bool:
+        return bool(self.waiting or len(self._watchers) or len(self._feeds) or self.emitter.any)
+
+    # Hearing
+
+    def feed(self, raw_entries: list[Any]) -> None:
+        for raw in raw_entries:
+            entry = self._read(raw)
+            if self._number is not None and entry.number != self._number + 1:
+                self.emitter.emit("gap", events.gap(entry))
+                self.check_again()
+            self.position, self._number = entry.stream_id, entry.number
+            self._deliver(entry)
+
+    def _deliver(self, entry: Entry) -> None:
+        for feed in tuple(self._feeds):
+            feed.push(entry)
+        for event in entry.events:
+            self.emitter.emit(event.kind, event)
+            if event.job_id is not None:
+                self._tell(event.job_id, event)
+
+    def _tell(self, job_id: str, event: Event) -> None:
+        watcher = self._watchers.get(job_id)
+        if watcher is not None:
+            watcher.heard(event)
+        if event.kind in ENDS:
+            for future in self.waiting.pop(job_id, ()):
+                if not future.done():
+                    future.set_result(event)
+
+    # Waiting
+
+    def wait_for(self, job_id: str) -> asyncio.Future[Event]:
+        """The event that will end the job."""
+        future: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        self.waiting.setdefault(job_id, []).append(future)
+        return future
+
+    def give_up(self, job_id: str, future: asyncio.Future[Event]) -> None:
+        futures = self.waiting.get(job_id)
+        if futures and future in futures:
+            futures.remove(future)
+            if not futures:
+                del self.waiting[job_id]
+
+    def listeners_of(self, job_id: str, created_ms: int) -> JobListeners:
+        """Who listens to a job; whoever holds on to this hears of it."""
+        found = self._watchers.get(job_id)
+        if found is None:
+            found = self._watchers[job_id] = JobListeners()
+            task = asyncio.get_running_loop().create_task(self._catch_up(ref(found), job_id, created_ms, self.position))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return found
+
+    async def _catch_up(
+        self, listeners: ReferenceType[JobListeners], job_id: str, created_ms: int, until: str | None
+    ) -> None:
+        """Tell of what happened to the job between its making and now: it may be over already."""
+        past: list[Event] = []
+        try:
+            await self.ready()
+            until = until or self.position or "0-0"
+            async for entry in self.past(f"{max(0, created_ms - 1)}-0"):
+                if _newer(entry.stream_id, until):
+                    break
+                past += [event for event in entry.events if event.job_id == job_id]
+        except GroupMQError as error:
+            _logger.warning("what happened to job %s before is not known: %s", job_id, error)
+        alive = listeners()
+        if alive is not None:
+            alive.caught_up(past)
+
+    def on_doubt(self, callback: Callable[[], None]) -> None:
+        """Call when events may have been missed."""
+        self._recheck.add(callback)
+
+    def off_doubt(self, callback: Callable[[], None]) -> None:
+        self._recheck.discard(callback)
+
+    def check_again(self) -> None:
+        for callback in tuple(self._recheck):
+            callback()
+
+    # Reading back
+
+    async def past(self, since: str) -> AsyncIterator[Entry]:
+        """The entries after `since` (a stream id), as far as the log still has them."""
+        while True:
+            page = await self.connection.call(commands.log(f"({since}", _PAGE))
+            for raw in page:
+                entry = self._read(raw)
+                since = entry.stream_id
+                yield entry
+            if len(page) < _PAGE:
+                return
+
+    async def iterate(self, since: Position | None) -> AsyncIterator[Event]:
+        """All events from a position on, for ever. A gap is an event of its own."""
+        feed = Feed()
+        self._feeds.add(feed)
+        try:
+            await self.ready()
+            reader = Reader(self.position or "0-0", self._number)
+            if since is not None:
+                reader = Reader(since.stream_id, since.entry)
+                for event in await self._rest_of(since):
+                    yield event
+                feed.behind = True
+            while True:
+                for entry in await self._next(feed, reader.at):
+                    for event in reader.take(entry):
+                        yield event
+        finally:
+            self._feeds.discard(feed)
+
+    async def _next(self, feed: Feed, since: str) -> list[Entry]:
+        """What a reader has yet to see, from the server if it could not keep up."""
+        if feed.behind:
+            feed.behind = False
+            feed.entries.clear()
+            page = await self.connection.call(commands.log(f"({since}", _PAGE))
+            feed.behind = feed.behind or len(page) == _PAGE
+            return [self._read(raw) for raw in page]
+        if not feed.entries:
+            feed.ready.clear()
+            await feed.ready.wait()
+        found = list(feed.entries)
+        feed.entries.clear()
+        return found
+
+    async def _rest_of(self, since: Position) -> list[Event]:
+        """What follows an event in its own entry. If the entry is gone, the count of the next one tells."""
+        page = await self.connection.call(commands.log(since.stream_id, 1))
+        if page and page[0][0].decode() == since.stream_id:
+            return self._read(page[0]).events[since.at + 1 :]
+        return []
+
+
+class Reader:
+    """A place in the log, moved on entry by entry; tells when one was missed."""
+
+    def __init__(self, at: str, number: int | None) -> None:
+        self.at = at
+        self._number = number
+
+    def take(self, entry: Entry) -> list[Event]:
+        """The events of the next entry; none if it was seen already."""
+        if not _newer(entry.stream_id, self.at):
+            return []
+        missed = self._number is not None and entry.number != self._number + 1
+        self.at, self._number = entry.stream_id, entry.number
+        return [events.gap(entry), *entry.events] if missed else entry.events
+
+
+def _newer(one: str, other: str) -> bool:
+    return tuple(map(int, one.split("-"))) > tuple(map(int, other.split("-")))
+
+
+class Hub:
+    """Reads for all channels of one server, over one connection, while anybody listens."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, Channel] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._stream: StreamConnection | None = None
+
+    def ensure(self, channel: Channel) -> None:
+        """See to it that this channel is read."""
+        new = channel.key not in self._channels
+        self._channels[channel.key] = channel
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._read(StreamConnection(channel.connection)))
+        elif new and self._stream is not None:
+            self._stream.unblock()
+
+    async def _read(self, stream: StreamConnection) -> None:
+        self._stream = stream
+        pause = 0.0
+        try:
+            while self._forget_unwanted():
+                positions = {key: channel.position or "0-0" for key, channel in self._channels.items()}
+                try:
+                    found = await stream.read(positions)
+                except GroupMQError as error:
+                    _logger.warning("the log of events cannot be read: %s; trying again", error)
+                    pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
+                    await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
+                    continue
+                if pause:
+                    # What happened meanwhile the log says; but a server that lost its data has no log to say it.
+                    pause = 0.0
+                    for channel in tuple(self._channels.values()):
+                        channel.check_again()
+                for key, entries in found.items():
+                    if key in self._channels:
+                        self._channels[key].feed(entries)
+        finally:
+            if self._stream is stream:
+                self._task = self._stream = None
+            await stream.close()
+
+    def _forget_unwanted(self) -> bool:
+        for key, channel in tuple(self._channels.items()):
+            if not channel.wanted:
+                channel.rest()
+                del self._channels[key]
+        if not self._channels:
+            self._task = self._stream = None
+        return bool(self._channels)
+
+    def drop(self, channel: Channel) -> None:
+        """A queue is closed: nobody listens to its log any more."""
+        if self._channels.pop(channel.key, None) is not None and self._stream is not None:
+            if self._channels:
+                self._stream.unblock()
+            elif self._task is not None:
+                self._task.cancel()
+                self._task = self._stream = None
+
+
+_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Hub]] = WeakKeyDictionary()
+
+
+def hub_of(connection: Connection) -> Hub:
+    """The hub of this event loop for the server behind a connection."""
+    return _hubs.setdefault(asyncio.get_running_loop(), {}).setdefault(connection.endpoint.identity, Hub())

@@ -1,0 +1,109 @@
+"""Waiting for the end of a job, wherever it runs. Register first, look then, listen last: nothing falls in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from groupmq.errors import JobFailed, JobRemoved
+from groupmq.events import ENDS, Event
+from groupmq.job import Snapshot
+from groupmq.listening import Channel
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+
+
+class Unknown(Exception):
+    """The event does not carry the result; the job has it."""
+
+
+def ended(job_id: str, event: Event) -> Any:
+    """What the last event of a job says: its result, or why there is none."""
+    if event.kind == "failed":
+        raise JobFailed(job_id, event.reason or "", event.stacktrace or "")
+    if event.kind == "removed":
+        raise JobRemoved(job_id)
+    if event.stored:
+        raise Unknown
+    return event.result
+
+
+def finished(job: Snapshot) -> bool:
+    """Whether a job has ended. Raises JobFailed if that was a failure."""
+    if job.state == "failed":
+        raise JobFailed(job.id, job.failed_reason or "", job.stacktrace or "")
+    return job.state == "completed"
+
+
+class Results:
+    """The results of one queue's jobs."""
+
+    def __init__(self, look: Callable[[str], Awaitable[Snapshot | None]], *, listens: bool) -> None:
+        self._look = look
+        self._listens = listens
+
+    async def of(self, channel: Channel, job_id: str, created_ms: int, timeout: float | None) -> Any:
+        """The job's return value. Raises JobFailed, JobRemoved, or TimeoutError after `timeout` seconds."""
+        async with asyncio.timeout(timeout):
+            if not self._listens:
+                return await self._poll(job_id)
+            return await self._listen(channel, job_id, created_ms)
+
+    async def _listen(self, channel: Channel, job_id: str, created_ms: int) -> Any:
+        doubt = asyncio.Event()
+        future = channel.wait_for(job_id)
+        channel.on_doubt(doubt.set)
+        try:
+            await channel.ready()
+            while True:
+                doubt.clear()
+                found = await self._look(job_id)
+                if found is None:
+                    return await self._remembered(channel, job_id, created_ms)
+                if finished(found):
+                    return found.return_value
+                event = await self._next(future, doubt)
+                if event is not None:
+                    try:
+                        return ended(job_id, event)
+                    except Unknown:
+                        future = channel.wait_for(job_id)
+        finally:
+            channel.give_up(job_id, future)
+            channel.off_doubt(doubt.set)
+
+    async def _next(self, future: asyncio.Future[Event], doubt: asyncio.Event) -> Event | None:
+        """The event that ends the job; None if there may have been one that we did not hear."""
+        doubting = asyncio.ensure_future(doubt.wait())
+        try:
+            await asyncio.wait((future, doubting), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            doubting.cancel()
+        return future.result() if future.done() else None
+
+    async def _remembered(self, channel: Channel, job_id: str, created_ms: int) -> Any:
+        """The job is gone: finished and not kept, or removed. The log knows which, as long as it goes back."""
+        last: Event | None = None
+        async for entry in channel.past(f"{max(0, created_ms - 1)}-0"):
+            for event in entry.events:
+                if event.job_id == job_id and event.kind in ENDS:
+                    last = event
+        if last is None:
+            raise JobRemoved(job_id)
+        try:
+            return ended(job_id, last)
+        except Unknown:
+            raise JobRemoved(job_id) from None
+
+    async def _poll(self, job_id: str) -> Any:
+        """Without events there is nothing to listen to. Only kept jobs can be told from removed ones."""
+        pause = _FIRST_PAUSE
+        while True:
+            found = await self._look(job_id)
+            if found is None:
+                raise JobRemoved(job_id)
+            if finished(found):
+                return found.return_value
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
