@@ -305,6 +305,14 @@ class StreamConnection:
             await self._client.aclose()
 
 
+def _checked_out(pool: Any) -> Any:
+    """A connection of a pool; redis-py below 5.3 wants to know what for, later ones do not want to be told."""
+    try:
+        return pool.get_connection()
+    except TypeError:
+        return pool.get_connection("XREAD")
+
+
 class BlockingConnection:
     """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
 
@@ -316,7 +324,8 @@ class BlockingConnection:
         if not self._own:
             endpoint.require(asynchronous=False)
         self._client: Any = endpoint.blocking(timeout) if self._own else endpoint.client
-        self._longest_block = (_CALL_TIMEOUT if timeout is None else timeout) / 2
+        patience = self._client.connection_pool.connection_kwargs.get("socket_timeout") or _CALL_TIMEOUT
+        self._longest_block = patience / 2
 
     def call(self, call: Call[T], patience: float = PATIENCE) -> T:
         return self.drive(self.dialogue.ask(call, patience))
@@ -336,7 +345,7 @@ class BlockingConnection:
         key = self.dialogue.keys.fixed("events")
         try:
             # Over a connection of its own: the library's reading of streams differs between releases and protocols.
-            connection = self._client.connection_pool.get_connection()
+            connection = _checked_out(self._client.connection_pool)
             try:
                 connection.send_command("XREAD", "COUNT", 500, "BLOCK", block, "STREAMS", key, since)
                 reply = connection.read_response(disable_decoding=True)

@@ -157,3 +157,23 @@ def gap(entry: Entry) -> Event:
     """Events before this entry were missed."""
     at = entry.events[0].at if entry.events else datetime.now(UTC)
     return Event(str(Position(entry.stream_id, entry.number, -1)), "gap", None, None, at)
+
+
+class Reader:
+    """A place in the log, moved on entry by entry; tells when one was missed."""
+
+    def __init__(self, at: str, number: int | None) -> None:
+        self.at = at
+        self._number = number
+
+    def take(self, entry: Entry) -> list[Event]:
+        """The events of the next entry; none if it was seen already."""
+        if not newer(entry.stream_id, self.at):
+            return []
+        missed = self._number is not None and entry.number != self._number + 1
+        self.at, self._number = entry.stream_id, entry.number
+        return [gap(entry), *entry.events] if missed else entry.events
+
+
+def newer(one: str, other: str) -> bool:
+    return tuple(map(int, one.split("-"))) > tuple(map(int, other.split("-")))

@@ -19,7 +19,7 @@ from groupmq.codec import Serializer
 from groupmq.connection import Connection, StreamConnection
 from groupmq.emitter import Emitter
 from groupmq.errors import GroupMQError
-from groupmq.events import ENDS, KINDS, Entry, Event, Position
+from groupmq.events import ENDS, KINDS, Entry, Event, Position, Reader, newer
 
 _logger = logging.getLogger("groupmq.events")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
@@ -186,7 +186,7 @@ class Channel:
             await self.ready()
             until = until or self.position or "0-0"
             async for entry in self.past(f"{max(0, created_ms - 1)}-0"):
-                if _newer(entry.stream_id, until):
+                if newer(entry.stream_id, until):
                     break
                 past += [event for event in entry.events if event.job_id == job_id]
         except GroupMQError as error:
@@ -259,26 +259,6 @@ class Channel:
         if page and page[0][0].decode() == since.stream_id:
             return self._read(page[0]).events[since.at + 1 :]
         return []
-
-
-class Reader:
-    """A place in the log, moved on entry by entry; tells when one was missed."""
-
-    def __init__(self, at: str, number: int | None) -> None:
-        self.at = at
-        self._number = number
-
-    def take(self, entry: Entry) -> list[Event]:
-        """The events of the next entry; none if it was seen already."""
-        if not _newer(entry.stream_id, self.at):
-            return []
-        missed = self._number is not None and entry.number != self._number + 1
-        self.at, self._number = entry.stream_id, entry.number
-        return [events.gap(entry), *entry.events] if missed else entry.events
-
-
-def _newer(one: str, other: str) -> bool:
-    return tuple(map(int, one.split("-"))) > tuple(map(int, other.split("-")))
 
 
 class Hub:

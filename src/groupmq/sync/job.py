@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from groupmq.durations import Duration
 from groupmq.job import Snapshot
 
 if TYPE_CHECKING:
@@ -16,6 +17,13 @@ class Job(Snapshot):
     __slots__ = ()
 
     _queue: Queue
+
+    def result(self, timeout: Duration | None = None) -> Any:
+        """Wait for the job's end, wherever it runs, and return what its handler returned.
+
+        Raises JobFailed (with reason and stack), JobRemoved, or TimeoutError after `timeout` seconds.
+        """
+        return self._queue.result_of(self, timeout)
 
     def get_state(self) -> str:
         """The state right now. Raises JobNotFound if the job is gone."""
@@ -47,3 +55,7 @@ class Job(Snapshot):
 
     def fail(self, reason: str = "failed by operator") -> bool:
         return self._queue.fail(self.id, reason)
+
+    def cancel(self) -> bool:
+        """Remove the job if it waits; stop its handler, wherever it runs, if it runs."""
+        return self._queue.cancel(self.id)

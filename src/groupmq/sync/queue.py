@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from groupmq import commands, operations
+from groupmq import middleware as middlewares
 from groupmq.backoff import DEFAULT, BackoffPolicy
 from groupmq.codec import JSON, Serializer
 from groupmq.connection import BlockingConnection, Endpoint
 from groupmq.draft_chain import JobDraft
 from groupmq.drafts import draft
 from groupmq.durations import Duration, Instant, seconds
+from groupmq.errors import ConfigurationError
+from groupmq.events import Event
 from groupmq.limits import Dedupe, RateLimit
 from groupmq.operations import Operations
 from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
@@ -22,6 +25,7 @@ from groupmq.record import Record
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
 from groupmq.sync.job import Job
+from groupmq.sync.listening import Listeners, Log, result_of
 from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, RepeatingJob, Turn, WorkerInfo
 
 T = TypeVar("T")
@@ -53,6 +57,8 @@ class Queue:
         group_rate_limit: RateLimit | None = None,
         max_group_size: int | None = None,
         priority_ageing: Duration | None = None,
+        events: bool = True,
+        middleware: Sequence[Any] = (),
         max_payload: int = 1024 * 1024,
         serializer: Serializer = JSON,
         prefix: str = "groupmq",
@@ -73,6 +79,7 @@ class Queue:
             group_rate_limit=group_rate_limit,
             max_group_size=max_group_size,
             priority_ageing=priority_ageing,
+            events=events,
             max_payload=max_payload,
             serializer=serializer,
             prefix=prefix,
@@ -82,6 +89,9 @@ class Queue:
         self.connection = BlockingConnection(self._endpoint, self.options)
         self.operations: Operations[Job] = Operations(self.options, self._make_job)
         self._repeating = Repeating(self.operations)
+        self._middleware = middlewares.checked(middleware)
+        self._log = Log(self.connection, self.options.serializer)
+        self._listeners = Listeners(self._log, self.name)
         self._looked_at_repeats: int | None = None
 
     def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
@@ -141,6 +151,7 @@ class Queue:
             "job_id": job_id,
             "ttl": ttl,
             "dedupe": dedupe,
+            "headers": middlewares.headers(self._middleware),
         }
         if repeat is not None:
             return self.run(self._repeating.add(data, repeat, **given))
@@ -153,6 +164,10 @@ class Queue:
     def create_job(self, data: Any) -> JobDraft[Job]:
         """A job to be described step by step, then saved: `queue.create_job(d).group("g").delay(5).save()`."""
         return JobDraft(self.options, self.add, data)
+
+    def save_all(self, drafts: Iterable[JobDraft[Any]]) -> list[Job]:
+        """Save many drafts at once, in order."""
+        return self.add_many(drafts)
 
     def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
         """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
@@ -267,6 +282,17 @@ class Queue:
         """Fail a job for good, whatever attempts remain. A running one loses its lease."""
         return self.run(self.operations.fail(job_id, reason))
 
+    def cancel(self, job_id: str) -> bool:
+        """Remove a job that waits; stop the handler of one that runs, in whichever process, within a second.
+
+        A stopped job is recorded as failed with the reason "cancelled".
+        """
+        return self.run(self.operations.cancel(job_id))
+
+    def cancel_group(self, group_id: str) -> int:
+        """Cancel every job of a group: waiting, delayed and running; how many."""
+        return self.run(self.operations.cancel_group(group_id))
+
     def pause(self) -> None:
         """From now on nothing starts; what runs goes on."""
         self.connection.call(commands.switch(paused=True))
@@ -347,8 +373,41 @@ class Queue:
             pause = min(pause * 1.5, 0.25)
         return True
 
+    # Listening
+
+    def events(self, since: str | None = None) -> Iterator[Event]:
+        """What happens to the jobs of this queue, in all processes, from now on or after the event with id `since`.
+
+        >>> for event in queue.events():
+        ...     print(event.kind, event.job_id)
+        """
+        self._require_events()
+        return self._log.follow(since)
+
+    def on(self, event: str, listener: Callable[[Event], Any]) -> Callable[[Event], Any]:
+        """Call `listener(event)`, in a thread of its own, for events of all workers in all processes."""
+        self._require_events()
+        self._listeners.on(event, listener)
+        return listener
+
+    def off(self, event: str, listener: Callable[[Event], Any]) -> bool:
+        return self._listeners.off(event, listener)
+
+    def remove_all_listeners(self, event: str | None = None) -> None:
+        self._listeners.remove_all(event)
+
+    def _require_events(self) -> None:
+        if not self.options.events:
+            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+
+    def result_of(self, job: Job, timeout: Duration | None) -> Any:
+        """Wait for the end of a job; see `Job.result`."""
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        return result_of(self._log, self.get_job, job, limit, listens=self.options.events)
+
     def close(self) -> None:
         """Close our connections (never the user's)."""
+        self._listeners.close()
         self.connection.close()
 
     def __enter__(self) -> Self:
