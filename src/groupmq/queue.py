@@ -22,6 +22,7 @@ from groupmq.durations import Duration, Instant, seconds
 from groupmq.emitter import Listener
 from groupmq.errors import ConfigurationError, GroupFull, GroupMQError
 from groupmq.events import Event, Position
+from groupmq.inspect import Looking
 from groupmq.job import Job
 from groupmq.limits import Dedupe, RateLimit
 from groupmq.listening import Channel, JobListeners
@@ -32,7 +33,7 @@ from groupmq.record import Record
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
 from groupmq.results import Results
-from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, RepeatingJob, Turn, WorkerInfo
+from groupmq.views import RepairReport
 
 if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
@@ -41,7 +42,7 @@ T = TypeVar("T")
 _logger = logging.getLogger("groupmq.queue")
 
 
-class Queue:
+class Queue(Looking):
     """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
 
     >>> async with Queue("orders") as queue:
@@ -216,89 +217,6 @@ class Queue:
     async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
         """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
         return await self.run(self._repeating.remove(group_id, repeat_or_key))
-
-    # Looking
-
-    async def get_job(self, job_id: str) -> Job | None:
-        return await self.run(self.operations.get_job(job_id))
-
-    async def require_job(self, job_id: str) -> Job:
-        """Like `get_job`, but raises JobNotFound."""
-        return await self.run(self.operations.require_job(job_id))
-
-    async def get_job_counts(self) -> JobCounts:
-        return await self.run(self.operations.get_job_counts())
-
-    async def get_active_count(self) -> int:
-        return (await self.get_job_counts()).active
-
-    async def get_waiting_count(self) -> int:
-        return (await self.get_job_counts()).waiting
-
-    async def get_delayed_count(self) -> int:
-        return (await self.get_job_counts()).delayed
-
-    async def get_completed_count(self) -> int:
-        return (await self.get_job_counts()).completed
-
-    async def get_failed_count(self) -> int:
-        return (await self.get_job_counts()).failed
-
-    async def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of running jobs, the one whose lease ends first in front."""
-        return await self.run(self.operations.list_ids("active", limit, offset))
-
-    async def get_waiting_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of waiting jobs, group by group; in a small queue by arrival."""
-        return await self.run(self.operations.list_ids("waiting", limit, offset))
-
-    async def get_delayed_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of delayed jobs, the next one due in front."""
-        return await self.run(self.operations.list_ids("delayed", limit, offset))
-
-    async def get_completed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
-        """Kept completed jobs, newest first."""
-        return await self.run(self.operations.list_jobs("completed", limit, offset))
-
-    async def get_failed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
-        """Kept failed jobs, newest first."""
-        return await self.run(self.operations.list_jobs("failed", limit, offset))
-
-    async def get_jobs(self, limit: int = 1000) -> dict[str, list[str]]:
-        """Ids by state, at most `limit` of each."""
-        return await self.run(self.operations.get_jobs(limit))
-
-    async def get_unique_groups(self, limit: int | None = None) -> list[str]:
-        """Groups that have a live job: waiting, active or delayed."""
-        return await self.run(self.operations.get_unique_groups(limit))
-
-    async def get_unique_groups_count(self) -> int:
-        return (await self.get_job_counts()).unique_groups
-
-    async def get_group_job_count(self, group_id: str) -> int:
-        """Waiting and active jobs of a group."""
-        return await self.run(self.operations.get_group_job_count(group_id))
-
-    async def get_group(self, group_id: str) -> GroupInfo:
-        return await self.run(self.operations.get_group(group_id))
-
-    async def get_metrics(self) -> Metrics:
-        return await self.run(self.operations.get_metrics())
-
-    async def get_workers(self) -> list[WorkerInfo]:
-        return await self.run(self.operations.get_workers())
-
-    async def get_repeating_jobs(self) -> list[RepeatingJob]:
-        """What repeats: when next, when last, how often so far; the next one to run in front."""
-        return await self.run(self._repeating.get_all())
-
-    async def get_turn(self) -> Turn | None:
-        """Whose turn it is in an exclusive queue; None if nobody works."""
-        return await self.run(self.operations.get_turn())
-
-    async def get_failures(self, limit: int = 100) -> list[Failure]:
-        """One record per failed attempt, newest first; the newest 1,000 are kept."""
-        return await self.run(self.operations.get_failures(limit))
 
     # Changing
 

@@ -24,14 +24,15 @@ from groupmq.ordering import Ordering
 from groupmq.record import Record
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
+from groupmq.sync.inspect import Looking
 from groupmq.sync.job import Job
 from groupmq.sync.listening import Listeners, Log, result_of
-from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, RepeatingJob, Turn, WorkerInfo
+from groupmq.views import RepairReport
 
 T = TypeVar("T")
 
 
-class Queue:
+class Queue(Looking):
     """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
 
     >>> with Queue("orders") as queue:
@@ -172,89 +173,6 @@ class Queue:
     def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
         """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
         return self.run(self._repeating.remove(group_id, repeat_or_key))
-
-    # Looking
-
-    def get_job(self, job_id: str) -> Job | None:
-        return self.run(self.operations.get_job(job_id))
-
-    def require_job(self, job_id: str) -> Job:
-        """Like `get_job`, but raises JobNotFound."""
-        return self.run(self.operations.require_job(job_id))
-
-    def get_job_counts(self) -> JobCounts:
-        return self.run(self.operations.get_job_counts())
-
-    def get_active_count(self) -> int:
-        return self.get_job_counts().active
-
-    def get_waiting_count(self) -> int:
-        return self.get_job_counts().waiting
-
-    def get_delayed_count(self) -> int:
-        return self.get_job_counts().delayed
-
-    def get_completed_count(self) -> int:
-        return self.get_job_counts().completed
-
-    def get_failed_count(self) -> int:
-        return self.get_job_counts().failed
-
-    def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of running jobs, the one whose lease ends first in front."""
-        return self.run(self.operations.list_ids("active", limit, offset))
-
-    def get_waiting_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of waiting jobs, group by group; in a small queue by arrival."""
-        return self.run(self.operations.list_ids("waiting", limit, offset))
-
-    def get_delayed_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of delayed jobs, the next one due in front."""
-        return self.run(self.operations.list_ids("delayed", limit, offset))
-
-    def get_completed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
-        """Kept completed jobs, newest first."""
-        return self.run(self.operations.list_jobs("completed", limit, offset))
-
-    def get_failed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
-        """Kept failed jobs, newest first."""
-        return self.run(self.operations.list_jobs("failed", limit, offset))
-
-    def get_jobs(self, limit: int = 1000) -> dict[str, list[str]]:
-        """Ids by state, at most `limit` of each."""
-        return self.run(self.operations.get_jobs(limit))
-
-    def get_unique_groups(self, limit: int | None = None) -> list[str]:
-        """Groups that have a live job: waiting, active or delayed."""
-        return self.run(self.operations.get_unique_groups(limit))
-
-    def get_unique_groups_count(self) -> int:
-        return self.get_job_counts().unique_groups
-
-    def get_group_job_count(self, group_id: str) -> int:
-        """Waiting and active jobs of a group."""
-        return self.run(self.operations.get_group_job_count(group_id))
-
-    def get_group(self, group_id: str) -> GroupInfo:
-        return self.run(self.operations.get_group(group_id))
-
-    def get_metrics(self) -> Metrics:
-        return self.run(self.operations.get_metrics())
-
-    def get_workers(self) -> list[WorkerInfo]:
-        return self.run(self.operations.get_workers())
-
-    def get_repeating_jobs(self) -> list[RepeatingJob]:
-        """What repeats: when next, when last, how often so far; the next one to run in front."""
-        return self.run(self._repeating.get_all())
-
-    def get_turn(self) -> Turn | None:
-        """Whose turn it is in an exclusive queue; None if nobody works."""
-        return self.run(self.operations.get_turn())
-
-    def get_failures(self, limit: int = 100) -> list[Failure]:
-        """One record per failed attempt, newest first; the newest 1,000 are kept."""
-        return self.run(self.operations.get_failures(limit))
 
     # Changing
 
