@@ -93,7 +93,7 @@ def draft(
     )
 
 
-def draft_from(queue: QueueOptions, item: object, position: int) -> Draft:
+def draft_from(queue: QueueOptions, item: object, position: int, headers: dict[str, str] | None = None) -> Draft:
     """A draft from an item of `add_many`: a mapping with the arguments of `add`, or a JobDraft."""
     fields = getattr(item, "fields", item)
     if not isinstance(fields, Mapping):
@@ -107,7 +107,7 @@ def draft_from(queue: QueueOptions, item: object, position: int) -> Draft:
     if "data" not in fields:
         raise ConfigurationError(f"items[{position}]: data is missing")
     try:
-        return draft(queue, **fields)
+        return draft(queue, **fields, headers=headers)
     except ConfigurationError as error:
         raise type(error)(f"items[{position}].{error}") from error.__cause__
 

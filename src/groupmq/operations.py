@@ -45,17 +45,19 @@ class Operations(Generic[J]):
 
     # Adding
 
-    def chunks(self, items: Iterable[Any]) -> Iterator[tuple[Sequence[Draft], Call[commands.Added]]]:
+    def chunks(
+        self, items: Iterable[Any], headers: dict[str, str] | None = None
+    ) -> Iterator[tuple[Sequence[Draft], Call[commands.Added]]]:
         """The items of an add_many, all checked before the first call is given out, as calls of bounded size."""
         if not isinstance(items, Iterable):
             raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
-        drafts = [draft_from(self.options, item, i) for i, item in enumerate(items)]
+        drafts = [draft_from(self.options, item, i, headers) for i, item in enumerate(items)]
         for chunk in commands.chunked(drafts, lambda d: len(d.body)):
             yield chunk, commands.add(chunk, whole=True)
 
-    def add_many(self, items: Iterable[Any]) -> Steps[list[J]]:
+    def add_many(self, items: Iterable[Any], headers: dict[str, str] | None = None) -> Steps[list[J]]:
         jobs: list[J] = []
-        for chunk, call in self.chunks(items):
+        for chunk, call in self.chunks(items, headers):
             jobs += yield from self.added(chunk, (yield call))
         return jobs
 

@@ -187,7 +187,7 @@ class Queue(Looking):
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
         jobs: list[Job] = []
-        chunks = self.operations.chunks(items)
+        chunks = self.operations.chunks(items, middlewares.headers(self._middleware))
         chunk = next(chunks, None)
         before: tuple[Sequence[Draft], Added] | None = None
         while chunk is not None:

@@ -160,7 +160,7 @@ class Queue(Looking):
 
     def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
-        return self.run(self.operations.add_many(items))
+        return self.run(self.operations.add_many(items, middlewares.headers(self._middleware)))
 
     def create_job(self, data: Any) -> JobDraft[Job]:
         """A job to be described step by step, then saved: `queue.create_job(d).group("g").delay(5).save()`."""
