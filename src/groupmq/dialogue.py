@@ -36,6 +36,7 @@ class Dialogue:
         self.keys = Keys(options.prefix, options.name)
         self.where = where
         self._opened = False
+        self._lenient = False
         self.closed = False
 
     def ask(self, call: Call[T], patience: float) -> Steps[T]:
@@ -70,6 +71,10 @@ class Dialogue:
         self._compare(json.loads(config), json.loads(self.options.shared))
         self._opened = True
 
+    def accept_stored_settings(self) -> None:
+        """Use the queue with whatever settings it has; for tools that only look at it or act on its jobs."""
+        self._lenient = True
+
     def _compare(self, stored: dict[str, Any], mine: dict[str, Any]) -> None:
         default = SHARED_DEFAULTS.get
         differences = [
@@ -77,7 +82,7 @@ class Dialogue:
             for name in sorted(stored.keys() | mine.keys())
             if stored.get(name) != mine.get(name)
         ]
-        if differences:
+        if differences and not self._lenient:
             raise ConfigurationError(
                 f"queue {self.options.name!r} exists with other settings: {'; '.join(differences)}. "
                 "Every process must use the same; call reconfigure() once to change what is stored"
