@@ -88,6 +88,8 @@ class Heartbeat:
                 if beat.tick_ms >= 0:
                     self._tick(beat.tick_ms)
         except GroupMQError as error:
+            if self._stop.is_set():
+                return False  # interrupted by our own closing
             # Leases run on for a while: try again soon, say so, and leave the rest to the fetcher's reconnecting.
             self._logger.warning("heartbeat of worker %s failed: %s", self._worker, error)
             return False
