@@ -93,6 +93,8 @@ class Heartbeat:
                 if beat.cancelled:
                     self._cancelled([(job_id, token) for job_id, token in part if job_id in beat.cancelled])
         except GroupMQError as error:
+            if self._stop.is_set():
+                return False  # interrupted by our own closing
             # Leases run on for a while: try again soon, say so, and leave the rest to the fetcher's reconnecting.
             self._logger.warning("heartbeat of worker %s failed: %s", self._worker, error)
             return False
