@@ -250,10 +250,8 @@ class WakeConnection:
 class StreamConnection:
     """The connection that reads the logs of events, whatever number of queues they are of."""
 
-    def __init__(self, via: Connection, block: float = 5.0) -> None:
-        """`via` reaches the same server; what must be said while this one blocks goes over it."""
-        self._via = via
-        self._endpoint = endpoint = via.endpoint
+    def __init__(self, endpoint: Endpoint, block: float = 5.0) -> None:
+        self._endpoint = endpoint
         self._block_ms = int(block * 1000)
         self._timeout = block + 2 * _BLOCK_MARGIN
         self._client = endpoint.asynchronous(block + _BLOCK_MARGIN)
@@ -280,17 +278,17 @@ class StreamConnection:
     async def _command(self, *parts: Any) -> Any:
         return await self._client.execute_command(*parts, NEVER_DECODE=True)
 
-    def unblock(self) -> None:
-        """Let the read under way return: there is another log to read."""
-        task = asyncio.get_running_loop().create_task(self._unblock())
+    def unblock(self, via: Connection) -> None:
+        """Let the read under way return, since there is another log to read; `via` reaches the same server."""
+        task = asyncio.get_running_loop().create_task(self._unblock(via))
         self._nudges.add(task)
         task.add_done_callback(self._nudges.discard)
 
-    async def _unblock(self) -> None:
+    async def _unblock(self, via: Connection) -> None:
         # Without the permission, or in a bad moment, the read ends by itself after a while.
         with contextlib.suppress(Exception):
             if self._id is not None:
-                await self._via.command("CLIENT", "UNBLOCK", self._id)
+                await via.command("CLIENT", "UNBLOCK", self._id)
 
     async def _drop(self) -> None:
         self._id = None

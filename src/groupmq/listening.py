@@ -11,7 +11,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
 
 from groupmq import commands, events
@@ -54,6 +54,7 @@ class Feed:
     def __init__(self) -> None:
         self.entries: deque[Entry] = deque()
         self.behind = False
+        self.closed = False
         self.ready = asyncio.Event()
 
     def push(self, entry: Entry) -> None:
@@ -68,6 +69,13 @@ class Feed:
         self.ready.set()
 
 
+class Wait(NamedTuple):
+    """Somebody waits for the end of a job that was made at that time; an earlier one may have had the same id."""
+
+    created_ms: int
+    future: asyncio.Future[Event]
+
+
 class Channel:
     """The log of one queue."""
 
@@ -79,7 +87,8 @@ class Channel:
         self.position: str | None = None
         self._number: int | None = None
         self.emitter = Emitter(KINDS, _logger)
-        self.waiting: dict[str, list[asyncio.Future[Event]]] = {}
+        self.waiting: dict[str, list[Wait]] = {}
+        self.closed = False
         self._watchers: WeakValueDictionary[str, JobListeners] = WeakValueDictionary()
         self._feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
@@ -103,8 +112,17 @@ class Channel:
         self.position = self._number = None
 
     def close(self) -> None:
+        """End whatever waits here: nothing will be heard any more."""
+        self.closed = True
         for task in tuple(self._tasks):
             task.cancel()
+        for waits in self.waiting.values():
+            for wait in waits:
+                if not wait.future.done():
+                    wait.future.set_exception(GroupMQError("the queue was closed while somebody waited for a result"))
+        for feed in tuple(self._feeds):
+            feed.closed = True
+            feed.ready.set()
         if self._hub is not None:
             self._hub.drop(self)
 
@@ -129,6 +147,8 @@ class Channel:
     def feed(self, raw_entries: list[Any]) -> None:
         for raw in raw_entries:
             entry = self._read(raw)
+            if self.position is not None and not newer(entry.stream_id, self.position):
+                continue  # read for another channel of the same log, which was not as far
             if self._number is not None and entry.number != self._number + 1:
                 self.emitter.emit("gap", events.gap(entry))
                 self.check_again()
@@ -147,24 +167,24 @@ class Channel:
         watcher = self._watchers.get(job_id)
         if watcher is not None:
             watcher.heard(event)
-        if event.kind in ENDS:
-            for future in self.waiting.pop(job_id, ()):
-                if not future.done():
-                    future.set_result(event)
+        if event.kind in ENDS and job_id in self.waiting:
+            for wait in tuple(self.waiting[job_id]):
+                if event.at.timestamp() * 1000 >= wait.created_ms - 1 and not wait.future.done():
+                    wait.future.set_result(event)
 
     # Waiting
 
-    def wait_for(self, job_id: str) -> asyncio.Future[Event]:
+    def wait_for(self, job_id: str, created_ms: int) -> Wait:
         """The event that will end the job."""
-        future: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
-        self.waiting.setdefault(job_id, []).append(future)
-        return future
+        wait = Wait(created_ms, asyncio.get_running_loop().create_future())
+        self.waiting.setdefault(job_id, []).append(wait)
+        return wait
 
-    def give_up(self, job_id: str, future: asyncio.Future[Event]) -> None:
-        futures = self.waiting.get(job_id)
-        if futures and future in futures:
-            futures.remove(future)
-            if not futures:
+    def give_up(self, job_id: str, wait: Wait) -> None:
+        waits = self.waiting.get(job_id)
+        if waits and wait in waits:
+            waits.remove(wait)
+            if not waits:
                 del self.waiting[job_id]
 
     def listeners_of(self, job_id: str, created_ms: int) -> JobListeners:
@@ -231,7 +251,7 @@ class Channel:
                 for event in await self._rest_of(since):
                     yield event
                 feed.behind = True
-            while True:
+            while not feed.closed:
                 for entry in await self._next(feed, reader.at):
                     for event in reader.take(entry):
                         yield event
@@ -265,27 +285,28 @@ class Hub:
     """Reads for all channels of one server, over one connection, while anybody listens."""
 
     def __init__(self) -> None:
-        self._channels: dict[str, Channel] = {}
+        self._channels: set[Channel] = set()
         self._task: asyncio.Task[None] | None = None
         self._stream: StreamConnection | None = None
 
     def ensure(self, channel: Channel) -> None:
         """See to it that this channel is read."""
-        new = channel.key not in self._channels
-        self._channels[channel.key] = channel
+        new = channel not in self._channels
+        self._channels.add(channel)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._read(StreamConnection(channel.connection)))
+            self._task = asyncio.get_running_loop().create_task(
+                self._read(StreamConnection(channel.connection.endpoint))
+            )
         elif new and self._stream is not None:
-            self._stream.unblock()
+            self._stream.unblock(channel.connection)
 
     async def _read(self, stream: StreamConnection) -> None:
         self._stream = stream
         pause = 0.0
         try:
             while self._forget_unwanted():
-                positions = {key: channel.position or "0-0" for key, channel in self._channels.items()}
                 try:
-                    found = await stream.read(positions)
+                    found = await stream.read(self._positions())
                 except GroupMQError as error:
                     _logger.warning("the log of events cannot be read: %s; trying again", error)
                     pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
@@ -294,33 +315,39 @@ class Hub:
                 if pause:
                     # What happened meanwhile the log says; but a server that lost its data has no log to say it.
                     pause = 0.0
-                    for channel in tuple(self._channels.values()):
+                    for channel in tuple(self._channels):
                         channel.check_again()
-                for key, entries in found.items():
-                    if key in self._channels:
-                        self._channels[key].feed(entries)
+                for channel in tuple(self._channels):
+                    channel.feed(found.get(channel.key, []))
         finally:
             if self._stream is stream:
                 self._task = self._stream = None
             await stream.close()
 
+    def _positions(self) -> dict[str, str]:
+        """Where to read on in each log: where the channel is that has seen the least of it."""
+        found: dict[str, str] = {}
+        for channel in self._channels:
+            at = channel.position or "0-0"
+            if channel.key not in found or newer(found[channel.key], at):
+                found[channel.key] = at
+        return found
+
     def _forget_unwanted(self) -> bool:
-        for key, channel in tuple(self._channels.items()):
+        for channel in tuple(self._channels):
             if not channel.wanted:
                 channel.rest()
-                del self._channels[key]
+                self._channels.discard(channel)
         if not self._channels:
             self._task = self._stream = None
         return bool(self._channels)
 
     def drop(self, channel: Channel) -> None:
         """A queue is closed: nobody listens to its log any more."""
-        if self._channels.pop(channel.key, None) is not None and self._stream is not None:
-            if self._channels:
-                self._stream.unblock()
-            elif self._task is not None:
-                self._task.cancel()
-                self._task = self._stream = None
+        self._channels.discard(channel)
+        if not self._channels and self._task is not None:
+            self._task.cancel()
+            self._task = self._stream = None
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Hub]] = WeakKeyDictionary()

@@ -406,7 +406,19 @@ class Operations(Generic[J]):
     def repair(self) -> Steps[RepairReport]:
         """Go through every structure, page by page."""
         report = RepairReport()
-        indexes = ("leases", "active", "delayed", "completed", "failed", "expiring", "state", "results")
+        indexes = (
+            "leases",
+            "active",
+            "delayed",
+            "completed",
+            "failed",
+            "expiring",
+            "state",
+            "results",
+            "progress",
+            "logs",
+            "cancels",
+        )
         for structure in (*indexes, "jobs"):
             looked_at = yield from self._repair(report, structure)
             report.jobs = looked_at if structure == "jobs" else 0

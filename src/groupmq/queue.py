@@ -107,7 +107,7 @@ class Queue(Looking):
         self._results = Results(self._gets.add, listens=self.options.events)
         self._listeners_wait = False
         self._workers: list[Worker] = []
-        self._unstarted: list[Callable[[], Coroutine[Any, Any, Worker]]] = []
+        self._unstarted: list[Worker] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -116,10 +116,7 @@ class Queue(Looking):
 
     async def run(self, steps: operations.Steps[T]) -> T:
         """Carry out an operation: make each call it yields, and send back the answer."""
-        if self._listeners_wait:
-            # Whoever began to listen before this call hears of what it does.
-            await self._channel.ready()
-            self._listeners_wait = False
+        await self._listeners_placed()
         try:
             call = next(steps)
             while True:
@@ -132,6 +129,12 @@ class Queue(Looking):
         except StopIteration as stop:
             result: T = stop.value
             return result
+
+    async def _listeners_placed(self) -> None:
+        """Whoever began to listen before a call hears of what it does."""
+        if self._listeners_wait:
+            await self._channel.ready()
+            self._listeners_wait = False
 
     # Adding
 
@@ -186,6 +189,7 @@ class Queue(Looking):
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
+        await self._listeners_placed()
         jobs: list[Job] = []
         chunks = self.operations.chunks(items, middlewares.headers(self._middleware))
         chunk = next(chunks, None)
@@ -257,10 +261,10 @@ class Queue(Looking):
 
     async def pause(self) -> None:
         """From now on nothing starts; what runs goes on."""
-        await self.connection.call(commands.switch(paused=True))
+        await self.run(operations.one(commands.switch(paused=True)))
 
     async def resume(self) -> None:
-        await self.connection.call(commands.switch(paused=False))
+        await self.run(operations.one(commands.switch(paused=False)))
 
     async def is_paused(self) -> bool:
         return await self.run(self.operations.is_paused())
@@ -414,20 +418,20 @@ class Queue(Looking):
         """
         return Processing(self, handler, {"concurrency": concurrency, **options})
 
-    async def start_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
+    def make_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
+        """A worker that is closed with the queue."""
         from groupmq.worker.worker import Worker
 
         worker = Worker(self, handler, **options)
-        await worker.start()
         self._workers.append(worker)
         return worker
 
-    def later(self, start: Callable[[], Coroutine[Any, Any, Worker]]) -> None:
+    def start_soon(self, worker: Worker) -> None:
         """Start a worker as soon as there is an event loop."""
         try:
-            self._spawn(start())
+            self._spawn(worker.start())
         except RuntimeError:
-            self._unstarted.append(start)
+            self._unstarted.append(worker)
 
     async def work(self) -> None:
         """Start the workers of decorated handlers and work until the queue is closed, or this is cancelled."""
@@ -458,7 +462,7 @@ class Queue(Looking):
 
     async def __aenter__(self) -> Self:
         while self._unstarted:
-            await self._unstarted.pop(0)()
+            await self._unstarted.pop(0).start()
         return self
 
     async def __aexit__(
@@ -483,8 +487,8 @@ class Processing:
     def __await__(self) -> Generator[Any, None, Worker]:
         if self._handler is None:
             raise ConfigurationError("handler: process() needs one, unless it is used as a decorator")
-        return self._queue.start_worker(self._handler, **self._options).__await__()
+        return self._queue.make_worker(self._handler, **self._options).start().__await__()
 
     def __call__(self, handler: Callable[[Job], T]) -> Callable[[Job], T]:
-        self._queue.later(lambda: self._queue.start_worker(handler, **self._options))
+        self._queue.start_soon(self._queue.make_worker(handler, **self._options))
         return handler

@@ -12,6 +12,7 @@ from groupmq.job import Snapshot
 from groupmq.listening import Channel
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+_LOOK_AGAIN = 15.0
 
 
 class Unknown(Exception):
@@ -52,7 +53,7 @@ class Results:
 
     async def _listen(self, channel: Channel, job_id: str, created_ms: int) -> Any:
         doubt = asyncio.Event()
-        future = channel.wait_for(job_id)
+        wait = channel.wait_for(job_id, created_ms)
         channel.on_doubt(doubt.set)
         try:
             await channel.ready()
@@ -63,21 +64,23 @@ class Results:
                     return await self._remembered(channel, job_id, created_ms)
                 if finished(found):
                     return found.return_value
-                event = await self._next(future, doubt)
+                event = await self._next(wait.future, doubt)
                 if event is not None:
                     try:
                         return ended(job_id, event)
                     except Unknown:
-                        future = channel.wait_for(job_id)
+                        channel.give_up(job_id, wait)
+                        wait = channel.wait_for(job_id, created_ms)
         finally:
-            channel.give_up(job_id, future)
+            channel.give_up(job_id, wait)
             channel.off_doubt(doubt.set)
 
     async def _next(self, future: asyncio.Future[Event], doubt: asyncio.Event) -> Event | None:
         """The event that ends the job; None if there may have been one that we did not hear."""
         doubting = asyncio.ensure_future(doubt.wait())
         try:
-            await asyncio.wait((future, doubting), return_when=asyncio.FIRST_COMPLETED)
+            # Now and then look anyway: a queue that was obliterated has no log to say so.
+            await asyncio.wait((future, doubting), return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_AGAIN)
         finally:
             doubting.cancel()
         return future.result() if future.done() else None

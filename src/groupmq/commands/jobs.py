@@ -147,5 +147,5 @@ def note(
     job_id: str, token: int, progress: str | None = None, line: str | None = None, now: int | None = None
 ) -> Call[bool]:
     """What a running handler says; False if the lease is another's."""
-    notes = [[job_id, token, progress or False, line or False]]
+    notes = [[job_id, token, progress or False, False if line is None else line]]
     return Call("note", arguments(notes=notes, now=now), lambda reply: reply == [1])

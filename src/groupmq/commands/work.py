@@ -40,8 +40,8 @@ class Beat(NamedTuple):
     """Jobs whose lease is another's by now."""
     tick_ms: int
     """Until the next tick of a repeating job; -1 = there is none."""
-    cancelled: list[str]
-    """Jobs whose run is to be stopped."""
+    cancelled: list[int]
+    """Tokens of the runs that are to be stopped."""
 
 
 class Due(NamedTuple):
@@ -155,7 +155,7 @@ def due(
 
 
 def _parse_beat(reply: list[Any]) -> Beat:
-    return Beat(texts(reply[0]), reply[1], texts(reply[2]))
+    return Beat(texts(reply[0]), reply[1], reply[2][1::2])
 
 
 def beat(

@@ -3,7 +3,7 @@ One heartbeat of a worker: renew its leases, and its turn, in bulk and say that 
 
 Arguments  worker, info (text, absent = leave presence alone), lease (ms), held, flat: id, token, ...
 Reply      {ids whose lease is no longer this worker's, ms until the next tick of a repeat or -1,
-            ids of runs that are to be stopped}
+            runs of this worker that are to be stopped: id, token, flat}
 ]]
 --- @include "lib/lease"
 --- @include "lib/turn"
@@ -21,4 +21,4 @@ end
 turn.renew(A.worker, A.lease)
 if A.info then W.hset(K.workers, A.worker, string.format('%.0f', now) .. ' ' .. A.info) end
 W.commit()
-return { lost, meta.repeat_at and math.max(0, meta.repeat_at - now) or -1, cancels.among(ids) }
+return { lost, meta.repeat_at and math.max(0, meta.repeat_at - now) or -1, cancels.of(A.worker) }

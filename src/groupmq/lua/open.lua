@@ -10,7 +10,11 @@ Reply      {schema, config} as stored now
 local stored = redis.call('HMGET', K.meta, 'schema', 'config')
 if stored[1] and not A.replace then return stored end
 redis.call('HSET', K.meta, 'schema', A.schema, 'config', A.config, 'limit', A.limit)
-if not A.rules.exclusive then redis.call('HDEL', K.meta, 'turn') end
+local turn = redis.call('HGET', K.meta, 'turn')
+if turn and not A.rules.exclusive then
+  redis.call('HDEL', K.meta, 'turn')
+  redis.call('UNLINK', K.hail .. cmsgpack.unpack(turn)[1])
+end
 redis.call('HDEL', K.meta, 'throttled')
 if A.rules.rate then redis.call('LTRIM', K.starts, 0, A.rules.rate[1] - 1) else redis.call('UNLINK', K.starts) end
 if next(A.rules) then

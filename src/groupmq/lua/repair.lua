@@ -11,7 +11,7 @@ Cost       about 100 entries a call; 'groups' also counts all leases and up to 2
 --- @include "lib/mend"
 --- @include "lib/settle"
 --- @include "lib/wake"
-local HASHES = { state = true, results = true, leases = true }
+local HASHES = { state = true, results = true, leases = true, progress = true, logs = true, cancels = true }
 local PAGE = 100
 
 local function page(command, key)

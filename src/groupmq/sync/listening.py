@@ -14,6 +14,7 @@ from groupmq.codec import Serializer
 from groupmq.connection import BlockingConnection
 from groupmq.errors import ConfigurationError, GroupMQError, JobRemoved, said
 from groupmq.events import ENDS, KINDS, Event, Position, Reader
+from groupmq.faults import is_passing
 from groupmq.job import Snapshot
 from groupmq.results import Unknown, ended, finished
 
@@ -39,8 +40,14 @@ class Log:
         return Reader(entry.stream_id, entry.number)
 
     def read(self, reader: Reader, timeout: float) -> list[Event]:
-        """What comes next, waiting for it up to `timeout` seconds."""
-        raw = self._connection.read_log(reader.at, timeout)
+        """What comes next, waiting for it up to `timeout` seconds; nothing, soon, if the server is away for now."""
+        try:
+            raw = self._connection.read_log(reader.at, timeout)
+        except GroupMQError as error:
+            if not is_passing(error) or self._connection.dialogue.closed:
+                raise
+            time.sleep(min(timeout, _PAUSE))
+            return []
         return [event for one in raw for event in reader.take(events.read(one, self._serializer))]
 
     def since(self, position: Position) -> tuple[Reader, list[Event]]:
@@ -102,11 +109,14 @@ def _wait(log: Log, reader: Reader | None, job_id: str, give_up: float | None) -
         if reader is None:
             time.sleep(min(left, 0.05))
             return None
-        for event in log.read(reader, min(left, _BLOCK)):
+        found = log.read(reader, min(left, _BLOCK))
+        for event in found:
             if event.job_id == job_id and event.kind in ENDS:
                 return event
             if event.kind == "gap":
                 return None
+        if not found:
+            return None  # nothing for a while: look at the job itself
 
 
 def _remembered(log: Log, job: Snapshot, *, listens: bool) -> Any:

@@ -45,6 +45,8 @@ class Executor:
         self._ended = ended
         # By token: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, Run] = {}
+        self._newest = 0
+        self._doomed: set[int] = set()
 
     def start(self, job: Job) -> None:
         run = Run(job)
@@ -53,6 +55,11 @@ class Executor:
         if job.timeout is not None:
             run.timer = loop.call_later(job.timeout, self.stop, run, "timeout")
         run.task = loop.create_task(self._run(run))
+        self._newest = max(self._newest, job.fence)
+        if self._doomed:
+            if job.fence in self._doomed:
+                self.stop(run, "cancelled")
+            self._doomed = {token for token in self._doomed if token > self._newest}
 
     async def _run(self, run: Run) -> None:
         """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
@@ -116,10 +123,12 @@ class Executor:
         return run
 
     def cancel(self, token: int) -> None:
-        """Somebody wants the run to end."""
+        """Somebody wants the run to end; it may not have begun yet."""
         run = self.runs.get(token)
         if run is not None:
             self.stop(run, "cancelled")
+        elif token > self._newest:
+            self._doomed.add(token)
 
     def held(self) -> list[tuple[str, int]]:
         """Leases to renew, (id, token). Called from the heartbeat thread.

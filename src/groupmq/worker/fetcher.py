@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Protocol
 
 from groupmq import commands
@@ -18,6 +18,7 @@ from groupmq.connection import Connection, WakeConnection
 from groupmq.errors import GroupMQError
 from groupmq.faults import is_passing
 from groupmq.worker.outcome import Report
+from groupmq.worker.tasks import end_tasks
 
 LANES = 2
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 20.0
@@ -137,11 +138,11 @@ class Fetcher:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        await _end([self._waker])
+        await end_tasks([self._waker])
 
     async def close(self) -> None:
         await self.stop_watching()
-        await _end([lane.task for lane in self.lanes])
+        await end_tasks([lane.task for lane in self.lanes])
 
     @property
     def busy(self) -> bool:
@@ -288,12 +289,3 @@ class Fetcher:
                 self.poke()
         finally:
             await wake.close()
-
-
-async def _end(tasks: Iterable[asyncio.Task[None] | None]) -> None:
-    left = {task for task in tasks if task is not None}
-    while left:
-        # Again and again: on Python 3.11 `wait_for`, inside the client library, can swallow a cancellation.
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=0.1)

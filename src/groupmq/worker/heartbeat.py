@@ -32,7 +32,7 @@ class Heartbeat:
         info: Callable[[], str],
         lost: Callable[[Sequence[tuple[str, int]]], None],
         tick: Callable[[int], None],
-        cancelled: Callable[[Sequence[tuple[str, int]]], None],
+        cancelled: Callable[[Sequence[int]], None],
         logger: Logger,
     ) -> None:
         self._connect = connect
@@ -91,8 +91,10 @@ class Heartbeat:
                 if beat.tick_ms >= 0:
                     self._tick(beat.tick_ms)
                 if beat.cancelled:
-                    self._cancelled([(job_id, token) for job_id, token in part if job_id in beat.cancelled])
+                    self._cancelled(beat.cancelled)
         except GroupMQError as error:
+            if self._stop.is_set():
+                return False  # interrupted by our own closing
             # Leases run on for a while: try again soon, say so, and leave the rest to the fetcher's reconnecting.
             self._logger.warning("heartbeat of worker %s failed: %s", self._worker, error)
             return False

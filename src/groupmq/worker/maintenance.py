@@ -14,6 +14,7 @@ from groupmq.options import WorkerOptions
 from groupmq.repeating import Repeating
 from groupmq.worker.desk import Desk
 from groupmq.worker.scheduler import Scheduler
+from groupmq.worker.tasks import end_tasks
 
 T = TypeVar("T")
 Duty = Callable[[], Steps[None]]
@@ -64,6 +65,4 @@ class Maintenance:
 
     async def close(self) -> None:
         await self._scheduler.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(self._tasks)

@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context, copy_context
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import SpawnContext
 from queue import SimpleQueue
@@ -69,13 +70,14 @@ class Hand(threading.Thread):
     def __init__(self, handler: Callable[[Job], Any], name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._handler = handler
-        self._tasks: SimpleQueue[tuple[Job, Future[Any]] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Job, Future[Any], Context] | None] = SimpleQueue()
         self.start()
 
     def ask(self, job: Job) -> Future[Any]:
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()  # from now on it cannot be cancelled: the thread will answer
-        self._tasks.put((job, future))
+        # In the context of whoever asks: a handler sees the context variables that middleware has set.
+        self._tasks.put((job, future, copy_context()))
         return future
 
     def dismiss(self) -> None:
@@ -84,15 +86,15 @@ class Hand(threading.Thread):
 
     def run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            job, future = task
+            job, future, context = task
             try:
-                future.set_result(self._handler(job))
+                future.set_result(context.run(self._handler, job))
             except StopIteration as error:
                 # A future cannot carry StopIteration.
                 future.set_exception(RuntimeError(f"handler raised StopIteration: {said(error)}"))
             except BaseException as error:
                 future.set_exception(error)
-            del task, job, future
+            del task, job, future, context
 
 
 class ProcessRunner:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from groupmq.errors import GroupMQError
 from groupmq.operations import Steps
 from groupmq.repeating import Ran
+from groupmq.worker.tasks import end_tasks
 
 Look = Callable[[int | None], Steps[Ran]]
 Carry = Callable[[Steps[Ran]], Awaitable[Ran]]
@@ -78,6 +79,4 @@ class Scheduler:
         return self._longest_sleep if ran.wait_ms < 0 else min(ran.wait_ms / 1000, self._longest_sleep)
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks([self._task])

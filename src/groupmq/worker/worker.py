@@ -295,8 +295,8 @@ class Worker:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._desk.tick, wait_ms)
 
-    def _cancel_heard(self, cancelled: Sequence[tuple[str, int]]) -> None:
-        for _, token in cancelled:
+    def _cancel_heard(self, cancelled: Sequence[int]) -> None:
+        for token in cancelled:
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._desk.executor.cancel, token)
 

@@ -4,6 +4,7 @@ reports; until then the job is active and its group waits. If the worker is gone
 ]]
 --- @include "lib/keys"
 --- @include "lib/writes"
+--- @include "lib/lease"
 local cancels = { REASON = 'cancelled' }
 --- @private
 local any
@@ -20,13 +21,19 @@ function cancels.forget(id)
   if exist() then W.hdel(K.cancels, id) end
 end
 
--- Those of `ids` that are to be stopped.
-function cancels.among(ids)
+-- The runs of a worker that are to be stopped: id, token, flat. All of them, not only those it names: a job may be on
+-- its way to it just now.
+function cancels.of(worker)
   local found = {}
-  if #ids == 0 or not exist() then return found end
-  local tokens = redis.call('HMGET', K.cancels, unpack(ids))
-  for i = 1, #ids do
-    if tokens[i] then found[#found + 1] = ids[i] end
+  if not exist() then return found end
+  local all = redis.call('HGETALL', K.cancels)
+  for i = 1, #all, 2 do
+    local raw = redis.call('HGET', K.leases, all[i])
+    local l = raw and lease.decode(raw)
+    if l and lease.worker(l) == worker and l.token == tonumber(all[i + 1]) then
+      found[#found + 1] = all[i]
+      found[#found + 1] = l.token
+    end
   end
   return found
 end

@@ -34,7 +34,7 @@ local function configure(g, conf)
   if c.rate then g.rate, g.gated = c.rate, true end
   if g.at ~= 'unknown' then
     local may = g.head and not g.paused and g.running < g.limit
-    g.at = may and (g.rate and 'unknown' or 'ready') or 'none'
+    g.at = may and (g.gated and 'unknown' or 'ready') or 'none'
   end
 end
 
