@@ -90,8 +90,9 @@ class Looking:
     async def get_group(self: Runs, group_id: str) -> GroupInfo:
         return await self.run(self.operations.get_group(group_id))
 
-    async def get_metrics(self: Runs) -> Metrics:
-        return await self.run(self.operations.get_metrics())
+    async def get_metrics(self: Runs, minutes: int = 60) -> Metrics:
+        """Counters, how long jobs waited and ran, and the last `minutes` one by one (two weeks are kept)."""
+        return await self.run(self.operations.get_metrics(minutes))
 
     async def get_workers(self: Runs) -> list[WorkerInfo]:
         return await self.run(self.operations.get_workers())

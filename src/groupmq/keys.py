@@ -25,6 +25,8 @@ FIXED = (
     "completed",
     "failed",
     "failures",
+    "histograms",
+    "series",
     "lanes",
     "workers",
     "wake",

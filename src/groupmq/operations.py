@@ -6,6 +6,7 @@ The asynchronous and the blocking Queue drive the same generators, so there is o
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -19,11 +20,24 @@ from groupmq.errors import ConfigurationError, GroupFull, JobNotFound, LeaseLost
 from groupmq.job import Snapshot
 from groupmq.options import QueueOptions
 from groupmq.record import Record
-from groupmq.views import Failure, GroupInfo, JobCounts, Metrics, RepairReport, Turn, WorkerInfo
+from groupmq.views import (
+    Failure,
+    GroupInfo,
+    Histogram,
+    JobCounts,
+    Metrics,
+    MinuteStats,
+    RepairReport,
+    Turn,
+    WorkerInfo,
+)
 
 T = TypeVar("T")
 J = TypeVar("J", bound=Snapshot)
 Steps = Generator[Call[Any], Any, T]
+MOST_MINUTES = 20_160
+"""Two weeks; nothing older is kept."""
+LARGEST_BUCKET = 24
 NOTHING: Any = object()
 """Progress may be any JSON, None too."""
 STATES = ("active", "waiting", "delayed", "completed", "failed")
@@ -230,8 +244,16 @@ class Operations(Generic[J]):
     def is_paused(self) -> Steps[bool]:
         return (yield from one(commands.counts()))[6] == 1
 
-    def get_metrics(self) -> Steps[Metrics]:
-        return Metrics(*(yield commands.stats()).counters)
+    def get_metrics(self, minutes: int) -> Steps[Metrics]:
+        stats: commands.Stats = yield commands.stats()
+        minute, found = yield commands.series(whole(minutes, "minutes", 0, MOST_MINUTES))
+        return Metrics(
+            *stats.counters,
+            oldest_wait=None if stats.oldest_ms < 0 else stats.oldest_ms / 1000,
+            wait=histogram(stats.histograms, "wait"),
+            run=histogram(stats.histograms, "run"),
+            series=[minute_stats(minute - len(found) + 1 + i, one) for i, one in enumerate(found)],
+        )
 
     def get_failures(self, limit: int) -> Steps[list[Failure]]:
         stats = yield commands.stats(whole(limit, "limit", 0, 2**31))
@@ -470,6 +492,23 @@ class Operations(Generic[J]):
                 while (n := (yield commands.clean(kind, kept.age_ms, CHUNK))) > 0:
                     removed += n
         return removed
+
+
+def histogram(fields: dict[str, int], name: str) -> Histogram:
+    """As `lua/lib/measure.lua` stores it: powers of two of milliseconds."""
+    bounds = (*(2**i / 1000 for i in range(LARGEST_BUCKET)), math.inf)
+    buckets = tuple(fields.get(f"{name}:{i}", 0) for i in range(LARGEST_BUCKET + 1))
+    return Histogram(bounds, buckets, fields.get(f"{name}:sum", 0) / 1000)
+
+
+def minute_stats(minute: int, found: commands.Minute) -> MinuteStats:
+    runs = found.processed + found.failed + found.retried
+    return MinuteStats(
+        datetime.fromtimestamp(minute * 60, UTC),
+        *found[:6],
+        mean_wait=found.waited_ms / 1000 / found.started if found.started else 0.0,
+        mean_run=found.ran_ms / 1000 / runs if runs else 0.0,
+    )
 
 
 def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:

@@ -36,8 +36,53 @@ class GroupInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Histogram:
+    """How long something took: `buckets[i]` is how many were below `bounds[i]` seconds; the last bound is infinite."""
+
+    bounds: tuple[float, ...]
+    buckets: tuple[int, ...]
+    sum: float
+
+    @property
+    def count(self) -> int:
+        return sum(self.buckets)
+
+    @property
+    def mean(self) -> float:
+        """Seconds; 0 if there was none."""
+        return self.sum / self.count if self.count else 0.0
+
+    def quantile(self, q: float) -> float:
+        """An upper bound of the q-th quantile, in seconds (exact to a factor of two)."""
+        left = q * self.count
+        for bound, n in zip(self.bounds, self.buckets, strict=True):
+            left -= n
+            if left <= 0:
+                return bound
+        return self.bounds[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteStats:
+    """What happened in one minute."""
+
+    at: datetime
+    processed: int
+    failed: int
+    retried: int
+    stalled: int
+    rate_limited: int
+    started: int
+    """Jobs that started for the first time."""
+    mean_wait: float
+    """Seconds they had waited, on average."""
+    mean_run: float
+    """Seconds that runs took, on average."""
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
-    """Counters since the queue was created."""
+    """Counters since the queue was created, how long jobs waited and ran, and the last minutes."""
 
     processed: int
     failed: int
@@ -47,6 +92,14 @@ class Metrics:
     """Jobs whose record was deleted behind the queue's back."""
     rate_limited: int
     """Runs that ended with RateLimited."""
+    lease_lost: int
+    """Outcomes that were refused, since the lease was another's by then."""
+    oldest_wait: float | None
+    """Seconds that the first job in line has been waiting; None if nothing is ready."""
+    wait: Histogram
+    run: Histogram
+    series: list[MinuteStats]
+    """Oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from groupmq.commands.jobs import (
 )
 from groupmq.commands.operating import (
     Mended,
+    Minute,
     Stats,
     clean,
     counts,
@@ -32,6 +33,7 @@ from groupmq.commands.operating import (
     obliterate,
     open_queue,
     repair,
+    series,
     stats,
     switch,
 )
@@ -76,6 +78,7 @@ __all__ = [
     "Cancelled",
     "Due",
     "Mended",
+    "Minute",
     "Outcome",
     "Policy",
     "Repeats",
@@ -121,6 +124,7 @@ __all__ = [
     "reschedule",
     "retried",
     "retry",
+    "series",
     "stats",
     "switch",
     "tick",

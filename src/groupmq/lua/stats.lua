@@ -1,11 +1,22 @@
 --[[
-Counters since the queue was created, presence of workers, and the newest failed attempts.
+Counters since the queue was created, presence of workers, the newest failed attempts, how long jobs waited and ran, and
+how long the head of the first ready group has been waiting.
 
 Arguments  failures (how many)
-Reply      {now, {processed, failed, retried, stalled, lost, limited}, workers (id, presence ...), failures}
+Reply      {now, {processed, failed, retried, stalled, lost, limited, lease_lost}, workers (id, presence ...), failures,
+            histograms (field, number ...), ms the oldest has waited or -1}
 ]]
---- @include "lib/meta"
-local counters = redis.call('HMGET', K.meta, 'processed', 'failed', 'retried', 'stalled', 'lost', 'limited')
+--- @include "lib/group"
+local counters = redis.call(
+  'HMGET', K.meta, 'processed', 'failed', 'retried', 'stalled', 'lost', 'limited', 'lease_lost'
+)
 for i = 1, #counters do counters[i] = tonumber(counters[i]) or 0 end
 local failures = A.failures > 0 and redis.call('LRANGE', K.failures, 0, A.failures - 1) or {}
-return { now, counters, redis.call('HGETALL', K.workers), failures }
+
+local oldest, first = -1, redis.call('ZRANGE', K.ready, 0, 0)[1]
+local head = first and group.get(first).head
+local rec = head and redis.call('HGET', K.jobs, record.id_of(head))
+if rec then oldest = math.max(0, now - record.waits_since(rec)) end
+return {
+  now, counters, redis.call('HGETALL', K.workers), failures, redis.call('HGETALL', K.histograms), oldest,
+}

@@ -89,8 +89,9 @@ class Looking:
     def get_group(self: Runs, group_id: str) -> GroupInfo:
         return self.run(self.operations.get_group(group_id))
 
-    def get_metrics(self: Runs) -> Metrics:
-        return self.run(self.operations.get_metrics())
+    def get_metrics(self: Runs, minutes: int = 60) -> Metrics:
+        """Counters, how long jobs waited and ran, and the last `minutes` one by one (two weeks are kept)."""
+        return self.run(self.operations.get_metrics(minutes))
 
     def get_workers(self: Runs) -> list[WorkerInfo]:
         return self.run(self.operations.get_workers())

@@ -9,6 +9,7 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 --- @include "lib/retention"
 --- @include "lib/events"
 --- @include "lib/cancels"
+--- @include "lib/measure"
 local finish = {}
 --- @private
 local done, n_done = nil, 0 -- columns of the completed ones
@@ -30,6 +31,7 @@ end
 
 function finish.completed(id, l, result, keep)
   finish.end_run(id, l)
+  measure.run(now - l.started)
   if keep == 0 then
     retention.forget(id, l.attempts == 0)
   else

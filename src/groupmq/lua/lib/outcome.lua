@@ -45,6 +45,7 @@ function outcome.complete(completed, blob, keep)
       statuses[i] = STALE
     end
   end
+  if accepted < n then W.count('lease_lost', n - accepted) end
   if accepted > 0 then
     W.count('processed', accepted)
     if keep == 0 then retention.keeps_nothing('completed') end
@@ -67,6 +68,7 @@ function outcome.apply(outcomes)
       local cancelled = cancels.has(id)
       finish.end_run(id, l)
       local s = lease.state_after(l)
+      if o[1] == FAIL or o[1] == RETRY then measure.run(now - l.started) end
       if not rec then
         retention.forget(id) -- deleted behind our back: nothing of it may stay
       elseif o[1] == FAIL then
@@ -82,6 +84,7 @@ function outcome.apply(outcomes)
       end
     else
       statuses[i] = STALE
+      W.count('lease_lost', 1)
     end
   end
   return statuses

@@ -50,6 +50,11 @@ end
 
 function record.turn_of(score) return score % PRIORITY_UNIT end
 
+-- Since when a job may start: its arrival, or its due time if it was delayed.
+function record.waits_since(rec)
+  return order_given(rec) and struct.unpack('>I6', rec, 17) or record.order_of(rec)
+end
+
 -- A job that brought no order of its own is ordered by its due time, so a new due time is a new place.
 function record.moved_to(rec, ms)
   if order_given(rec) then return rec end
@@ -81,9 +86,8 @@ if rules.ageing then
     local id = record.id_of(member)
     local rec = records[id] or redis.call('HGET', K.jobs, id)
     if not rec then return 0 end
-    local since = order_given(rec) and struct.unpack('>I6', rec, 17) or record.order_of(rec)
     local priority, seq = struct.unpack('>I2xxxxxxxxI6', rec)
-    return (since - AGEING_EPOCH + priority * rules.ageing) * 4096 + seq % 4096
+    return (record.waits_since(rec) - AGEING_EPOCH + priority * rules.ageing) * 4096 + seq % 4096
   end
 else
   function record.remember() end

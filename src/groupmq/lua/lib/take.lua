@@ -8,6 +8,7 @@ rejoins the candidates at its new place, so nobody drains one group while others
 --- @include "lib/rate"
 --- @include "lib/turn"
 --- @include "lib/events"
+--- @include "lib/measure"
 local take = {}
 --- @private
 
@@ -103,6 +104,7 @@ local function grant(n, worker, lease_ms)
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', recs[i]
       n_taken = n_taken + 1
       taken[n_taken], tokens[n_taken] = id, token
+      if not states[i] then measure.wait(now - record.waits_since(recs[i])) end
       gids[n_taken], attempts[n_taken] = g.id, states[i] and states[i][ATTEMPTS] + 1 or 1
       if meta.ttls and record.has_ttl(recs[i]) then W.zrem(K.expiring, id) end -- it has started
     else
