@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from groupmq.cli.common import guarded
+from groupmq.cli.common import BAD_USAGE, fail, guarded, quiet_pipe, tolerant_streams
 from groupmq.version import __version__
 
 # name -> module, attribute, heading in the help
@@ -24,6 +24,7 @@ COMMANDS = {
     "repeat": ("groupmq.cli.repeat", "repeat", "Change"),
     "demo": ("groupmq.cli.extras", "demo", "Try"),
     "bench": ("groupmq.cli.extras", "bench", "Try"),
+    "completion": ("groupmq.cli.completion", "completion", "Try"),
 }
 SPELLINGS = {
     "job:add": ("job", "add"),
@@ -49,18 +50,42 @@ class Tree(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ImportError as error:
+            # Not in this release, or an extra is missing: the other commands and the help must not suffer.
+            return _missing(cmd_name, error)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         headings: dict[str, list[tuple[str, str]]] = {}
         for name, (_, _, heading) in COMMANDS.items():
             command = self.get_command(ctx, name)
-            if command is not None:
+            if command is not None and not command.hidden:
                 headings.setdefault(heading, []).append((name, command.get_short_help_str(70)))
         for heading, rows in headings.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the program. Whatever goes wrong, a mistyped option too, is one line on stderr and a code."""
+        tolerant_streams()
+        guarded(lambda: super(Tree, self).main(*args, **(extra | {"standalone_mode": False})))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with quiet_pipe():
+            return super().invoke(ctx)
+
+
+def _missing(name: str, error: ImportError) -> click.Command:
+    """What stands for a command that cannot be loaded: hidden in the help, a clear line when it is called."""
+
+    def say(words: tuple[str, ...]) -> None:
+        fail(f"{name} is not available in this installation: {error}", BAD_USAGE)
+
+    rest = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True}
+    return click.Command(name, callback=say, params=[rest], hidden=True, context_settings=settings)
 
 
 @click.group(cls=Tree, context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,13 +98,14 @@ def cli() -> None:
     \b
     groupmq worker app.tasks:handle --queue orders -c 8
     groupmq job add orders --payload '{"amount": 999}' --group user:42
-    groupmq monitor --queue orders
+    groupmq queue stats orders
+    groupmq check --queue orders
 
-    The server is --redis-url, else $GROUPMQ_URL, else $REDIS_URL, else redis://127.0.0.1:6379; the queue is --queue, else
-    $GROUPMQ_QUEUE. Exit codes: 0 done, 1 not found or wrong state, 2 bad usage, 3 server unreachable.
+    The server is --redis-url, else $GROUPMQ_URL, else $REDIS_URL, else redis://127.0.0.1:6379; the queue is --queue,
+    else $GROUPMQ_QUEUE. Exit codes: 0 done, 1 not found or wrong state, 2 bad usage, 3 server unreachable.
     """
 
 
 def run(args: list[str] | None = None) -> Any:
     """Run the command."""
-    guarded(lambda: cli.main(args=args, prog_name="groupmq"))
+    cli.main(args=args, prog_name="groupmq")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -15,12 +16,27 @@ from typing import Any, NoReturn, TypeVar
 import click
 from rich.console import Console
 
-from groupmq.errors import ConfigurationError, ConnectionLost, GroupMQError, JobNotFound, ServerRefused, WrongState
+from groupmq.cli.reading import READABLE
+from groupmq.cli.wire import Wire
+from groupmq.embedded import EmbeddedServerError
+from groupmq.errors import (
+    ConfigurationError,
+    ConnectionLost,
+    GroupFull,
+    GroupMQError,
+    ServerRefused,
+)
+from groupmq.options import MAX_ATTEMPTS, Retention
 from groupmq.sync import Queue
 
 F = TypeVar("F", bound=Callable[..., Any])
 DONE, NOT_FOUND, BAD_USAGE, UNREACHABLE = 0, 1, 2, 3
 """Exit codes."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+UNSET_ATTEMPTS = MAX_ATTEMPTS
+"""What `max_attempts` of a job is here if it has none of its own: only workers know the queue's."""
+_WIDE = 100_000
 
 
 @dataclass(frozen=True)
@@ -40,14 +56,27 @@ class Target:
         return name
 
     @contextmanager
-    def open(self, given: str | None = None) -> Iterator[Queue]:
-        """The queue, as it is stored: a command never disagrees about its settings."""
-        queue = Queue(self.name(given), self.url, prefix=self.prefix)
+    def open(self, given: str | None = None, **options: Any) -> Iterator[Queue]:
+        """The queue, as it is stored: a command never disagrees about its settings.
+
+        Nor does it trim what workers keep: it cannot know how much they do.
+        """
+        settings: dict[str, Any] = {"keep_completed": Retention(), "keep_failed": Retention(), "serializer": READABLE}
+        queue = Queue(self.name(given), self.url, prefix=self.prefix, **(settings | options))
         queue.connection.dialogue.accept_stored_settings()
         try:
             yield queue
         finally:
             queue.close()
+
+    @contextmanager
+    def existing(self, given: str | None = None) -> Iterator[Queue]:
+        """Like `open`, for a queue that must be there: a slip in its name is told, and makes no new queue."""
+        with self.open(given, max_attempts=UNSET_ATTEMPTS) as queue:
+            with Wire(self.url) as wire:
+                if not wire.has_queue(queue):
+                    fail(f"queue {queue.name!r} does not exist at {wire.where}; adding a job makes it", NOT_FOUND)
+            yield queue
 
 
 def target_options(command: F) -> F:
@@ -66,13 +95,14 @@ def target_options(command: F) -> F:
 
 def fail(message: str, code: int) -> NoReturn:
     """One clear line on stderr, and the exit code for it."""
-    click.echo(f"groupmq: {message}", err=True)
+    click.echo(f"groupmq: {' '.join(message.split())}", err=True)
     sys.exit(code)
 
 
 def console(*, stderr: bool = False) -> Console:
     """Colours only on a terminal, and not with NO_COLOR."""
-    return Console(stderr=stderr, no_color="NO_COLOR" in os.environ, highlight=False, soft_wrap=True)
+    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(stderr=stderr, color_system=colours, highlight=False, soft_wrap=True)
 
 
 def plain(value: Any) -> Any:
@@ -93,28 +123,74 @@ def plain(value: Any) -> Any:
 def show(target: Target, value: Any, text: Callable[[], Any]) -> None:
     """Print `value` as JSON, or what `text()` makes of it for people."""
     if target.as_json:
-        click.echo(json.dumps(plain(value), ensure_ascii=False, default=str))
+        click.echo(as_line(value))
         return
     found = text()
-    if found is not None:
-        console().print(found)
+    if found is None:
+        return
+    out = console()
+    if out.is_terminal:
+        # Ids and data are no markup, whatever brackets they have.
+        out.print(found, markup=False)
+        return
+    # In a pipe nothing is cut to the width of a screen that is not there.
+    out.width = _WIDE
+    with out.capture() as captured:
+        out.print(found, markup=False)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def guarded(action: Callable[[], None]) -> None:
+def as_line(value: Any) -> str:
+    """Anything we show, as one line of JSON."""
+    return json.dumps(plain(value), ensure_ascii=False, default=str)
+
+
+def guarded(action: Callable[[], Any]) -> None:
     """Run the program; every error that an operator can meet is one line and a code, never a traceback."""
     try:
-        action()
-    except (JobNotFound, WrongState) as error:
-        fail(str(error), NOT_FOUND)
+        code = action()
+    except click.UsageError as error:
+        _wrong_usage(error)
+    except click.ClickException as error:
+        fail(error.format_message(), BAD_USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        fail("interrupted", INTERRUPTED)
     except ConfigurationError as error:
         fail(str(error), BAD_USAGE)
-    except (ConnectionLost, ServerRefused) as error:
+    except (ConnectionLost, ServerRefused, EmbeddedServerError) as error:
         fail(str(error), UNREACHABLE)
+    except GroupFull as error:
+        fail(f"group {error.group_id!r} is full (max_group_size); nothing was added", NOT_FOUND)
     except GroupMQError as error:
         fail(str(error), NOT_FOUND)
-    except KeyboardInterrupt:
-        fail("interrupted", 130)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), NOT_FOUND)
+    # What click's own `ctx.exit(code)` comes back as; a command's other answers mean nothing.
+    sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _wrong_usage(error: click.UsageError) -> NoReturn:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        sys.exit(BAD_USAGE)
+    path = error.ctx.command_path if error.ctx else "groupmq"
+    fail(f"{error.format_message()} See {path} --help", BAD_USAGE)
+
+
+@contextmanager
+def quiet_pipe() -> Iterator[None]:
+    """The reader of a pipe that goes, as `head` does, is not an error of ours."""
+    try:
+        yield
     except BrokenPipeError:
-        # The reader of a pipe has gone: not an error of ours.
-        sys.stdout = None  # type: ignore[assignment]
-        sys.exit(0)
+        # What is still buffered would complain when the interpreter ends.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(DONE) from None
+
+
+def tolerant_streams() -> None:
+    """A terminal that knows no Unicode gets escapes, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -1,0 +1,100 @@
+"""`groupmq exporter`: the metrics of queues, for Prometheus, without a worker."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from groupmq.cli.common import BAD_USAGE, fail
+from groupmq.cli.health import ANYWHERE, Make, Page, serve
+from groupmq.cli.logs import FORMATS, LEVELS, set_up
+from groupmq.connection import Endpoint
+from groupmq.faults import understood
+from groupmq.sync import Queue
+
+_logger = logging.getLogger("groupmq.cli")
+_TIMEOUT = 2.0
+"""Seconds a look waits for an answer: a scrape has ten in all."""
+
+
+def metrics_page(registry: Any) -> dict[str, Make]:
+    """The page for Prometheus."""
+    from prometheus_client import generate_latest
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+    def page() -> Page:
+        return 200, CONTENT_TYPE_LATEST, generate_latest(registry)
+
+    return {"/metrics": page}
+
+
+def new_registry() -> Any:
+    """A registry of our own, or one line about what is missing."""
+    try:
+        from prometheus_client import CollectorRegistry
+
+        return CollectorRegistry()
+    except ImportError:
+        fail("metrics need prometheus-client: pip install 'groupmq[prometheus]'", BAD_USAGE)
+
+
+def queue_collector(names: Sequence[str], endpoint: Endpoint, prefix: str) -> tuple[Any, Callable[[], None]]:
+    """A collector that only looks: it makes no queue, and waits for no server. And how to close it."""
+    from groupmq.metrics import QueueCollector
+
+    client = endpoint.blocking(_TIMEOUT)
+    queues = [Queue(name, client, prefix=prefix) for name in names]
+    for queue in queues:
+        queue.connection.dialogue.accept_stored_settings()
+
+    def exists(queue: Queue) -> bool:
+        try:
+            return bool(client.hexists(queue.connection.dialogue.keys.meta, "schema"))
+        except Exception as error:
+            raise understood(error, endpoint.where) from error
+
+    def close() -> None:
+        for queue in queues:
+            queue.close()
+        client.close()
+
+    return QueueCollector(*queues, exists=exists), close
+
+
+@click.command()
+@click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
+@click.option("--queue", "-q", "queues", envvar="GROUPMQ_QUEUE", multiple=True, metavar="NAME", help="May be repeated.")
+@click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queues' keys.")
+@click.option("--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="Port to serve on.")
+@click.option("--bind", default=ANYWHERE, show_default=True, metavar="ADDRESS", help="Address to serve on.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--log-format", type=click.Choice(FORMATS), default="text", show_default=True)
+def exporter(
+    redis_url: str | None, queues: tuple[str, ...], prefix: str, port: int, bind: str, log_level: str, log_format: str
+) -> None:
+    """Serve metrics of queues to Prometheus.
+
+    Looks at the queues when it is scraped, and only then. A server that is down is told as groupmq_up 0: the exporter
+    itself goes on.
+    """
+    if not queues:
+        fail("which queue? Name it with --queue, or set GROUPMQ_QUEUE", BAD_USAGE)
+    registry = new_registry()
+    set_up(log_level, log_format)
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+    collector, close = queue_collector(list(dict.fromkeys(queues)), Endpoint(redis_url), prefix)
+    registry.register(collector)
+    pages = metrics_page(registry)
+    pages["/livez"] = pages["/healthz"] = pages["/readyz"] = lambda: (200, "text/plain", b"ok\n")
+    served = serve(bind, {"metrics": port}, {"metrics": pages})
+    over.wait()
+    for one in served:
+        one.close()
+    close()

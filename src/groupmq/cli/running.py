@@ -1,0 +1,180 @@
+"""One worker in this process: started, watched, and ended step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict
+from typing import Any
+
+from groupmq.cli import logs
+from groupmq.cli.common import BAD_USAGE, DONE, UNREACHABLE
+from groupmq.cli.health import Report
+from groupmq.cli.loading import make_worker
+from groupmq.cli.plan import Plan
+from groupmq.cli.signals import Stages
+from groupmq.embedded import EmbeddedServerError
+from groupmq.errors import ConfigurationError, ConnectionLost, GroupMQError, ServerRefused
+from groupmq.worker import Worker
+
+FAILED = 1
+_logger = logging.getLogger("groupmq.cli")
+_TICK = 1.0
+_LINGER = 5.0
+"""Seconds a process may take to end once its work is over; threads that handlers left behind could keep it."""
+
+
+def run(main: Coroutine[Any, Any, int]) -> int:
+    """Run to the end, with uvloop where it is installed."""
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(main)
+
+
+def code_of(error: GroupMQError) -> int:
+    """The exit code of an error."""
+    if isinstance(error, ConfigurationError):
+        return BAD_USAGE
+    return UNREACHABLE if isinstance(error, ConnectionLost | ServerRefused | EmbeddedServerError) else FAILED
+
+
+class Running:
+    """A worker's life in this process. `told` hears of each step, and once a second that the loop advances."""
+
+    def __init__(self, plan: Plan, process: int, told: Callable[[Report], None], link: socket.socket | None) -> None:
+        self._plan = plan
+        self._told = told
+        self._link = link
+        self.report = Report(process, os.getpid())
+        self.worker: Worker | None = None
+        self._trouble_at = 0.0
+        self._task: asyncio.Task[Any] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._stages: Stages | None = None
+
+    async def run(self, started: Callable[[Worker], None] = lambda worker: None) -> int:
+        """Work until told to stop; the exit code."""
+        self._task = asyncio.current_task()
+        self._stages = Stages(self._drain, self._give_back)
+        self._stages.install()
+        if self._link is not None:
+            self._link.setblocking(False)
+            asyncio.get_running_loop().add_reader(self._link, self._link_moved)
+        pulse = asyncio.create_task(self._pulse())
+        code = DONE
+        try:
+            await self._work(started)
+        except asyncio.CancelledError:
+            _logger.info("stopped before there was anything to drain")
+        except GroupMQError as error:
+            logs.last_words(str(error), self._plan.log_format)
+            code = code_of(error)
+        finally:
+            pulse.cancel()
+            if self._link is not None:
+                asyncio.get_running_loop().remove_reader(self._link)
+            _leave(code)
+        return code
+
+    async def _work(self, started: Callable[[Worker], None]) -> None:
+        self.worker = worker = await make_worker(self._plan, self._waiting)
+        if worker is None:
+            _logger.info("queue %s: nobody has added anything yet; nothing to do", self._plan.queue)
+            return
+        try:
+            logs.narrate(worker)
+            worker.on("error", self._trouble)
+            started(worker)
+            await worker.start()
+            self._tell("running")
+            at, slots = worker.queue.connection.endpoint.where, worker.options.concurrency
+            _logger.info("worker %s works on queue %s at %s, %d at once", worker.name, worker.queue.name, at, slots)
+            await worker.run(burst=self._plan.burst)
+        finally:
+            await worker.queue.close()
+        metrics = worker.get_worker_metrics()
+        _logger.info("worker %s ended; it ran %d jobs", worker.name, metrics.processed)
+
+    # Ending
+
+    def _drain(self) -> None:
+        worker = self.worker
+        if worker is None or self.report.state in ("starting", "waiting"):
+            if self._task is not None:
+                self._task.cancel()
+            return
+        _logger.info(
+            "stopping: %d running jobs have %g s to end; signal again to give them back now",
+            len(worker.get_current_jobs()),
+            self._plan.drain_timeout,
+        )
+        self._tell("draining")
+        self._close(worker, self._plan.drain_timeout)
+
+    def _give_back(self) -> None:
+        worker = self.worker
+        if worker is not None:
+            _logger.info("giving %d running jobs back; signal again to exit at once", len(worker.get_current_jobs()))
+            self._close(worker, 0)
+
+    def _close(self, worker: Worker, timeout: float) -> None:
+        task = asyncio.get_running_loop().create_task(worker.close(timeout=timeout))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _link_moved(self) -> None:
+        """The supervisor says nothing, so there is only one thing to read: that it has gone."""
+        assert self._link is not None  # noqa: S101
+        with contextlib.suppress(BlockingIOError, OSError):
+            if self._link.recv(4096):
+                return
+        asyncio.get_running_loop().remove_reader(self._link)
+        if self._stages is not None and self._stages.heard == 0:
+            _logger.warning("the supervisor has gone")
+            self._stages.next()
+
+    # Telling
+
+    async def _pulse(self) -> None:
+        while True:
+            self._tell()
+            await asyncio.sleep(_TICK)
+
+    def _waiting(self, reachable: bool) -> None:
+        self.report.ready = reachable
+        self._tell("waiting")
+
+    def _trouble(self, error: BaseException) -> None:
+        if isinstance(error, ConnectionLost | ServerRefused):
+            self._trouble_at = time.monotonic()
+
+    def _tell(self, state: str | None = None) -> None:
+        report, worker = self.report, self.worker
+        report.loop_seen = time.monotonic()
+        report.state = state or report.state
+        if worker is not None:
+            health = worker.health()
+            report.patience = 3 * worker.options.heartbeat + 1
+            # Answered since the last trouble: a server that is gone is told at once, not when a limit has passed.
+            report.ready = health.ready and time.monotonic() - health.server_seen >= self._trouble_at
+            report.queue, report.concurrency = worker.queue.name, worker.options.concurrency
+            counters = asdict(worker.get_worker_metrics())
+            report.counters = {name: value for name, value in counters.items() if name != "name"}
+        self._told(report)
+
+
+def _leave(code: int) -> None:
+    """End soon, whatever threads are left over."""
+    timer = threading.Timer(_LINGER, os._exit, (code,))
+    timer.daemon = True
+    timer.start()

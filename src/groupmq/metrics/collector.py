@@ -1,0 +1,138 @@
+"""Queues as Prometheus sees them: read when it asks, never labelled by group (there may be millions)."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from groupmq.errors import GroupMQError
+from groupmq.sync import Queue
+from groupmq.views import Histogram, JobCounts, Metrics, WorkerInfo
+
+_logger = logging.getLogger("groupmq.metrics")
+_AT_ONCE = 8
+
+GAUGES = {
+    "groupmq_up": "1 if the queue's server answered, else 0 and nothing else is told",
+    "groupmq_jobs": "Jobs by state; completed and failed are those still kept",
+    "groupmq_groups": "Groups that have a live job",
+    "groupmq_oldest_wait_seconds": "Seconds the first job in line has been waiting; 0 if nothing is ready",
+    "groupmq_paused": "1 while the queue is paused",
+    "groupmq_workers": "Workers heard of within two heartbeats",
+    "groupmq_worker_slots": "Jobs all those workers can run at once",
+}
+COUNTERS = {
+    "groupmq_jobs_processed": "Jobs that were completed",
+    "groupmq_jobs_failed": "Jobs that failed for good",
+    "groupmq_jobs_retried": "Attempts that failed and were followed by another",
+    "groupmq_jobs_stalled": "Leases that ran out",
+    "groupmq_jobs_lost": "Jobs whose record was deleted behind the queue's back",
+    "groupmq_jobs_rate_limited": "Runs that ended with RateLimited",
+    "groupmq_jobs_lease_lost": "Outcomes that were refused, the lease being another's by then",
+}
+HISTOGRAMS = {
+    "groupmq_job_wait_seconds": "Seconds that jobs waited before their first start",
+    "groupmq_job_run_seconds": "Seconds that runs took",
+}
+
+
+class Families(NamedTuple):
+    """The metrics, to be filled."""
+
+    plain: dict[str, GaugeMetricFamily | CounterMetricFamily]
+    histograms: dict[str, HistogramMetricFamily]
+
+    def all(self) -> Iterator[Metric]:
+        yield from self.plain.values()
+        yield from self.histograms.values()
+
+
+class Look(NamedTuple):
+    """What one queue said."""
+
+    counts: JobCounts
+    metrics: Metrics
+    workers: list[WorkerInfo]
+    paused: bool
+
+
+class QueueCollector(Collector):
+    """Collects the metrics of queues, each time it is asked.
+
+    >>> prometheus_client.REGISTRY.register(QueueCollector(groupmq.sync.Queue("orders")))
+
+    `exists`, if given, is asked before each look: a queue that nobody has made is then not made by looking at it.
+    """
+
+    def __init__(self, *queues: Queue, exists: Callable[[Queue], bool] | None = None) -> None:
+        self._queues = queues
+        self._exists = exists
+
+    def describe(self) -> Iterable[Metric]:
+        """The metrics without values: registering must not need the server."""
+        return _families().all()
+
+    def collect(self) -> Iterator[Metric]:
+        families = _families()
+        up = families.plain["groupmq_up"]
+        with ThreadPoolExecutor(min(_AT_ONCE, max(1, len(self._queues)))) as threads:
+            for queue, (is_up, look) in zip(self._queues, threads.map(self._look, self._queues), strict=True):
+                up.add_metric([queue.name], is_up)
+                if look is not None:
+                    _add(families, queue.name, look)
+        yield from families.all()
+
+    def _look(self, queue: Queue) -> tuple[int, Look | None]:
+        try:
+            if self._exists is not None and not self._exists(queue):
+                return 1, None
+            return 1, Look(queue.get_job_counts(), queue.get_metrics(minutes=0), queue.get_workers(), queue.is_paused())
+        except GroupMQError as error:
+            _logger.warning("queue %s cannot be looked at: %s", queue.name, error)
+            return 0, None
+
+
+def _families() -> Families:
+    plain: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
+    for name, text in GAUGES.items():
+        labels = ["queue", "state"] if name == "groupmq_jobs" else ["queue"]
+        plain[name] = GaugeMetricFamily(name, text, labels=labels)
+    for name, text in COUNTERS.items():
+        plain[name] = CounterMetricFamily(name, text, labels=["queue"])
+    return Families(
+        plain, {name: HistogramMetricFamily(name, text, labels=["queue"]) for name, text in HISTOGRAMS.items()}
+    )
+
+
+def _add(families: Families, queue: str, look: Look) -> None:
+    counts, metrics = look.counts, look.metrics
+    for state in ("active", "waiting", "delayed", "completed", "failed"):
+        families.plain["groupmq_jobs"].add_metric([queue, state], getattr(counts, state))
+    plain: dict[str, float] = {
+        "groupmq_groups": counts.unique_groups,
+        "groupmq_oldest_wait_seconds": metrics.oldest_wait or 0.0,
+        "groupmq_paused": int(look.paused),
+        "groupmq_workers": len(look.workers),
+        "groupmq_worker_slots": sum(worker.concurrency for worker in look.workers),
+    }
+    for name in COUNTERS:
+        plain[name] = getattr(metrics, name.removeprefix("groupmq_jobs_"))
+    for name, value in plain.items():
+        families.plain[name].add_metric([queue], value)
+    for name, histogram in (("groupmq_job_wait_seconds", metrics.wait), ("groupmq_job_run_seconds", metrics.run)):
+        families.histograms[name].add_metric([queue], _cumulative(histogram), histogram.sum)
+
+
+def _cumulative(histogram: Histogram) -> list[tuple[str, int]]:
+    """Buckets as Prometheus has them: each counts all that were below its bound."""
+    found, below = [], 0
+    for bound, n in zip(histogram.bounds, histogram.buckets, strict=True):
+        below += n
+        found.append(("+Inf" if math.isinf(bound) else f"{bound:g}", below))
+    return found

@@ -1,0 +1,96 @@
+"""`groupmq check`: what it judges, and what it costs."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from groupmq.cli import findings
+from groupmq.cli.findings import FAIL, OK, WARN, Finding
+from groupmq.sync import Queue
+from groupmq.views import JobCounts
+from tests.cli.operating import Command
+from tests.support.fleet import Fleet
+from tests.support.waiting import wait_until
+
+NOTHING = JobCounts(0, 0, 0, 0, 0, 0, 0)
+WAITING = JobCounts(0, 3, 0, 0, 0, 3, 1)
+DELAYED = JobCounts(0, 0, 2, 0, 0, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        (findings.version({"redis_version": "7.0.0"}), OK),
+        (findings.version({"redis_version": "6.2.14"}), FAIL),
+        (findings.version({"redis_version": "7.2.4", "valkey_version": "8.0.1"}), OK),
+        (findings.version({"redis_version": "10.1.0"}), OK),
+        (findings.version({}), FAIL),
+        (findings.role({"role": "master"}), OK),
+        (findings.role({"role": "slave"}), FAIL),
+        (findings.persistence({"aof_enabled": "1"}, ""), OK),
+        (findings.persistence({"aof_enabled": "1", "aof_last_write_status": "err"}, ""), FAIL),
+        (findings.persistence({"rdb_last_bgsave_status": "err"}, "60 1"), FAIL),
+        (findings.persistence({}, "3600 1"), WARN),
+        (findings.persistence({}, ""), WARN),
+        (findings.persistence({}, None), WARN),
+        (findings.eviction({"maxmemory_policy": "noeviction"}), OK),
+        (findings.eviction({"maxmemory_policy": "allkeys-lru"}), WARN),
+        (findings.memory({"used_memory": "500", "maxmemory": "1000"}), OK),
+        (findings.memory({"used_memory": "850", "maxmemory": "1000"}), WARN),
+        (findings.memory({"used_memory": "990", "maxmemory": "1000"}), FAIL),
+        (findings.memory({"used_memory": "990", "maxmemory": "0", "total_system_memory": "1000000"}), OK),
+        (findings.memory({"used_memory": "990"}), OK),
+        (findings.clock(0.2), OK),
+        (findings.clock(-90), WARN),
+        (findings.workers(2, WAITING, paused=False), OK),
+        (findings.workers(0, WAITING, paused=False), FAIL),
+        (findings.workers(0, WAITING, paused=True), WARN),
+        (findings.workers(0, DELAYED, paused=False), WARN),
+        (findings.workers(0, NOTHING, paused=False), WARN),
+        (findings.paused_queue(paused=True), WARN),
+        (findings.oldest(None, 300, sampled=False), OK),
+        (findings.oldest(10, 300, sampled=True), OK),
+        (findings.oldest(301, 300, sampled=False), FAIL),
+    ],
+)
+def test_judgements(found: Finding, status: str) -> None:
+    assert found.status == status
+    assert found.detail
+    assert status == OK or found.hint or found.name == "workers"
+
+
+def test_a_queue_that_is_worked_on_passes(command: Command, orders: Queue, url: str) -> None:
+    with Fleet(url, "orders") as fleet:
+        fleet.start()
+        wait_until(lambda: orders.get_workers(), "the worker has said that it lives")
+        answer = command.program("check", "--json")
+        assert answer.code == 0, answer.out
+        assert answer.json["ok"] is True
+        statuses = {one["name"]: one["status"] for one in answer.json["checks"]}
+        assert statuses["workers"] == statuses["scripts"] == statuses["version"] == OK
+        assert statuses["persistence"] == WARN
+        assert command("check", "--strict").code == 1
+
+
+def test_a_job_that_waits_too_long_fails_the_check(command: Command, orders: Queue) -> None:
+    orders.add(1, group_id="g")
+    orders.pause()
+    assert command("check").code == 0
+    wait_until(lambda: (orders.get_metrics().oldest_wait or 0) > 0.02, "the job has waited")
+    answer = command("check", "--max-wait", "10ms")
+    assert answer.code == 1
+    assert "more than 10 ms" in answer.out
+
+
+def test_the_server_alone_is_checked_without_a_queue(url: str) -> None:
+    names = [one["name"] for one in Command(url, queue="")("check", "--json").json["checks"]]
+    assert names == ["server", "version", "role", "persistence", "eviction", "memory", "scripts", "clock"]
+
+
+def test_an_eviction_policy_is_warned_of(command: Command, orders: Queue, client: redis.Redis) -> None:
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        assert "maxmemory-policy noeviction" in Command(command.env["GROUPMQ_URL"], "")("check").out
+    finally:
+        client.config_set("maxmemory-policy", "noeviction")
