@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import redis
 
-from groupmq import commands
+from groupmq import commands, events
 from groupmq.codec import JSON
 from groupmq.commands import Added, Advanced, Call, Outcome, Policy, Stalled, Taken, View
 from groupmq.connection import BlockingConnection, Endpoint
 from groupmq.drafts import draft
+from groupmq.events import Entry, Event
 from groupmq.ids import new_id
 from groupmq.job import Job
 from groupmq.keys import Keys
@@ -166,7 +167,29 @@ class Engine:
     def limit(self, group: str, n: int) -> bool:
         return self.call(commands.switch(group_id=group, limit=n, now=self.now))
 
+    def cancel(self, *job_ids: str) -> dict[str, str]:
+        """The state each was found in."""
+        return dict(self.call(commands.cancel(job_ids, self.now)).found)
+
+    def beat(self, *held: Taken, worker: str = "w", info: str | None = "{}") -> commands.Beat:
+        return self.call(commands.beat(worker, info, LEASE, [(one.id, one.token) for one in held], self.now))
+
+    def note(self, taken: Taken, progress: str | None = None, line: str | None = None) -> bool:
+        return self.call(commands.note(taken.id, taken.token, progress, line, self.now))
+
     # What is seen
+
+    def entries(self) -> list[Entry]:
+        """The whole log of events."""
+        return [events.read(raw, JSON) for raw in self.call(commands.log("-", 10_000))]
+
+    def heard(self) -> list[tuple[str, str | None]]:
+        """Kind and job of every event so far."""
+        return [(event.kind, event.job_id) for entry in self.entries() for event in entry.events]
+
+    def last_events(self) -> list[Event]:
+        """What the last call that did anything says it did."""
+        return self.entries()[-1].events
 
     def view(self, job_id: str) -> View:
         view = self.call(commands.get([job_id], self.now))[0]

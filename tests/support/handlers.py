@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from groupmq import FailJob, Job, RetryJob
 
@@ -33,3 +34,20 @@ def by_word(job: Job) -> object:
         case "unsendable":
             return lambda: None
     return os.getpid()
+
+
+def tell(job: Job) -> str:
+    """Say what the data says, as a handler that cannot await."""
+    for value in job.data["progress"]:
+        job.report_progress(value)
+    for line in job.data["lines"]:
+        job.log(line)
+    return "told"
+
+
+def sleep_and_mark(job: Job) -> None:
+    """Leave a file behind at the start, and a second one only if nobody ends us."""
+    path, seconds = job.data
+    Path(path).touch()
+    time.sleep(seconds)
+    Path(path + ".ended").touch()

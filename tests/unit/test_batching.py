@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groupmq.batching import AddBatcher
+from groupmq.batching import Batcher
 from groupmq.commands import CHUNK
 from groupmq.drafts import Draft, draft
 from groupmq.errors import ConnectionLost
@@ -38,7 +38,7 @@ class Sender:
 
 def batcher(send: Sender) -> Any:
     """Untyped: the sender answers words in place of jobs."""
-    return AddBatcher(send)
+    return Batcher(send, lambda one: len(one.body))
 
 
 def named(job_id: object, data: Any = None) -> Draft:
