@@ -274,7 +274,7 @@ def _right_score(k: Keyspace, name: str, head: bytes, score: float) -> bool:
         job = k.jobs[head[16:].decode()]
         since = job.created_ms if job.order_given else job.order_ms
         aged = since - 1_577_836_800_000 + job.priority * k.rules["ageing"]
-        return score == aged * 4096 + arrival % 4096
+        return bool(score == aged * 4096 + arrival % 4096)
     if "round_robin" in k.rules and name:
         return score // PRIORITY_UNIT == priority and 0 < score % PRIORITY_UNIT <= int(k.meta["seq"])
     return score == priority * PRIORITY_UNIT + arrival

@@ -13,7 +13,7 @@ function rate.next(g)
   local n, per, started = g.rate[1], g.rate[2], g.started or 0
   local last = started >= n and now or tonumber(redis.call('LINDEX', K.rate .. g.id, n - started - 1) or nil)
   if not last then return 0 end
-  last = math.min(last, now) -- a clock that stepped back makes no one wait longer than `per`
+  last = math.min(last, now) -- after a clock stepped back: look again in `per`, it may have been set right by then
   return now - last > per and 0 or last + per + 1
 end
 
