@@ -36,7 +36,10 @@ def number(value: object, argument: str, lowest: float, highest: float) -> float
 
 def millis(value: object, argument: str, *, minimum: float = 0.0) -> int:
     """A duration in whole milliseconds, rounded up so that nothing is ever early."""
-    return math.ceil(round(seconds(value, argument, minimum=minimum) * 1000, 6))
+    checked = seconds(value, argument, minimum=minimum)
+    if isinstance(value, timedelta):
+        return -(-value // timedelta(milliseconds=1))  # exact, also where a float would not be
+    return math.ceil(round(checked * 1000, 3))
 
 
 def epoch_millis(value: object, argument: str) -> int:
