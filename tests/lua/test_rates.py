@@ -102,15 +102,14 @@ def test_no_more_than_the_last_starts_are_remembered(queue: Engine) -> None:
     assert len(queue.look().starts) == 3
 
 
-def test_after_a_clock_stepped_back_a_queue_is_looked_at_each_window_until_it_has_caught_up(queue: Engine) -> None:
+def test_starts_of_a_time_to_come_do_not_hold_a_queue_whose_clock_was_set_back(queue: Engine) -> None:
     queue.add(*"abcde", group=None)
     queue.take(3)
-    queue.pass_time(-1000 * SECOND)
-    assert queue.advance(take=1).wait_ms <= PER + 1
-    queue.pass_time(1000 * SECOND)
     assert queue.take(1) == []
-    queue.pass_time(PER + 1)
+    queue.pass_time(-1000 * SECOND)
     assert queue.take_one().id == "d"
+    queue.add("f", group=None)
+    assert queue.woken()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -135,15 +134,11 @@ def test_in_no_window_start_more_than_allowed_and_nobody_waits_without_need(make
 # Groups
 
 
-def test_after_a_clock_stepped_back_a_group_is_looked_at_each_window_until_it_has_caught_up(groups: Engine) -> None:
+def test_starts_of_a_time_to_come_do_not_hold_a_group_whose_clock_was_set_back(groups: Engine) -> None:
     groups.add(*"abcd")
     assert groups.run_all() == ["a", "b", "c"]
     groups.pass_time(-1000 * SECOND)
     groups.rate("g", RateLimit(3, 10))
-    assert groups.advance(take=1).wait_ms <= PER + 1
-    groups.pass_time(1000 * SECOND)
-    assert groups.take(1) == []
-    groups.pass_time(PER + 1)
     assert groups.take_one().id == "d"
 
 

@@ -75,6 +75,7 @@ class Work(Pair):
     @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
     def an_idle_worker_takes_the_marker_and_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
         keys = self.connection.dialogue.keys
+        self.calls += 1
         if not self.client.zpopmin(keys.hail(lane[0])):
             self.client.zpopmin(keys.wake)
         self.advance(lane, [], take, lease_ms)
