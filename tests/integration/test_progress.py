@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -109,11 +110,12 @@ async def test_what_cannot_be_stored_is_refused_and_the_run_goes_on(make_queue: 
     refused: list[type[Exception]] = []
 
     async def handle(job: Job) -> str:
-        for say in (
+        says: list[Callable[[], Any]] = [
             lambda: job.report_progress(object()),
             lambda: job.report_progress("x" * 2000),
             lambda: job.log(5),  # type: ignore[arg-type]
-        ):
+        ]
+        for say in says:
             try:
                 await say()
             except ConfigurationError as error:
@@ -130,7 +132,6 @@ async def test_what_cannot_be_stored_is_refused_and_the_run_goes_on(make_queue: 
 @pytest.mark.parametrize("how", ["remove", "fail", "retry"])
 async def test_a_run_that_lost_its_lease_is_told_so_and_says_nothing(queue: Queue, how: str) -> None:
     told: list[str] = []
-    tried = asyncio.Event()
 
     async def handle(job: Job) -> None:
         if told:
@@ -143,7 +144,6 @@ async def test_a_run_that_lost_its_lease_is_told_so_and_says_nothing(queue: Queu
                 await say
             except LeaseLost as error:
                 told.append(error.job_id)
-        tried.set()
 
     job = await queue.add(1)
     await Worker(queue, handle).run(burst=True)
@@ -205,8 +205,7 @@ async def test_nothing_said_outlives_its_job(make_queue: MakeQueue, client: Any)
     assert kept() == (0, 0)
 
 
-async def test_progress_of_many_at_once_is_one_write_each_at_most(queue: Queue) -> None:
-    """Two hundred runs that speak in the same moment; each is heard with its own value."""
+async def test_many_that_speak_in_the_same_moment_are_each_heard(queue: Queue) -> None:
     heard = Heard()
     queue.on("progress", heard.append)
     go = asyncio.Event()

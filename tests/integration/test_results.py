@@ -130,7 +130,7 @@ async def test_an_end_before_add_returned_is_told(make_queue: MakeQueue, url: st
         fleet.start()
         await queue.get_job_counts()
         adding = asyncio.create_task(queue.add({}))
-        while not client.exists(f"groupmq:{{{queue.name}}}:events"):
+        while not client.exists(f"groupmq:{{{queue.name}}}:events"):  # noqa: ASYNC110 - until the call has left
             await asyncio.sleep(0)
         # Our own loop stands still meanwhile: the answer to the add lies there unread.
         wait_until(lambda: fleet.lines("completed"), "the job is done, and nothing of it is kept")

@@ -52,7 +52,9 @@ def parameters(name: str, member: Any) -> list[inspect.Parameter]:
 @pytest.mark.parametrize(
     ("twin", "original", "left_out"), [(Queue, groupmq.Queue, ASYNC_ONLY), (SyncJob, groupmq.Job, JOB_ASYNC_ONLY)]
 )
-def test_the_twins_have_the_same_methods_with_the_same_arguments(twin: type, original: type, left_out: set[str]) -> None:
+def test_the_twins_have_the_same_methods_with_the_same_arguments(
+    twin: type, original: type, left_out: set[str]
+) -> None:
     theirs = {name: member for name, member in public(original).items() if name not in left_out}
     mine = public(twin)
     assert set(mine) == set(theirs)

@@ -39,12 +39,12 @@ def test_a_job_in_its_backoff_is_removed_and_holds_its_group_no_longer(engine: E
 def test_a_running_job_stays_active_is_marked_and_its_worker_is_told_at_once(engine: Engine) -> None:
     engine.add("a", "b")
     taken = engine.take_one()
-    assert engine.beat(taken).cancelled == []
+    assert engine.heartbeat(taken).cancelled == []
     assert not mailed(engine)
     assert engine.cancel("a") == {"a": "active"}
     assert engine.look().cancels == {"a": taken.token}
     assert mailed(engine)
-    assert engine.beat(taken).cancelled == [taken.token]
+    assert engine.heartbeat(taken).cancelled == [taken.token]
     assert (engine.state("a"), engine.group()) == ("active", "busy")
     assert engine.take(1) == []
 
@@ -53,15 +53,15 @@ def test_a_worker_is_told_with_every_beat_until_it_obeys(engine: Engine) -> None
     engine.add("a")
     taken = engine.take_one()
     engine.cancel("a")
-    assert [engine.beat(taken).cancelled for _ in range(2)] == [[taken.token]] * 2
+    assert [engine.heartbeat(taken).cancelled for _ in range(2)] == [[taken.token]] * 2
 
 
 def test_a_worker_is_told_even_of_a_job_that_has_not_reached_it_yet(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     engine.cancel("a")
-    assert engine.beat().cancelled == [taken.token]
-    assert engine.beat(worker="another").cancelled == []
+    assert engine.heartbeat().cancelled == [taken.token]
+    assert engine.heartbeat(worker="another").cancelled == []
 
 
 def test_the_report_of_a_stopped_run_ends_the_job_and_the_mark(engine: Engine) -> None:
@@ -119,12 +119,12 @@ def test_a_cancelled_job_never_runs_again_whatever_its_worker_asks_for(engine: E
 
 def test_a_cancelled_job_that_is_retried_by_hand_runs_like_any_other(engine: Engine) -> None:
     engine.add("a")
-    engine.beat()
+    engine.heartbeat()
     first = engine.take_one()
     engine.cancel("a")
     engine.fail_run(first, "cancelled")
     engine.retry("a")
-    assert engine.beat(engine.take_one()).cancelled == []
+    assert engine.heartbeat(engine.take_one()).cancelled == []
 
 
 @pytest.mark.parametrize("attempts", [1, 5])
@@ -153,9 +153,9 @@ def test_a_worker_that_has_never_said_that_it_lives_gets_no_mail(engine: Engine)
 
 def test_mail_goes_to_the_worker_of_the_run_alone_and_leaves_with_it(engine: Engine) -> None:
     engine.add("a")
-    engine.beat(worker="idle")
+    engine.heartbeat(worker="idle")
     taken = engine.take_one(worker="busy")
-    engine.beat(taken, worker="busy")
+    engine.heartbeat(taken, worker="busy")
     engine.cancel("a")
     assert engine.look().mails == ["busy"]
     engine.call(commands.leave(["busy"], []))

@@ -188,7 +188,7 @@ def test_a_call_that_does_nothing_writes_nothing(engine: Engine) -> None:
     def nothing() -> None:
         engine.advance(take=5)
         engine.due()
-        engine.beat(taken)
+        engine.heartbeat(taken)
         engine.remove("nobody")
         engine.cancel("nobody")
         engine.view("a")

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from groupmq import FailJob, Job, RetryJob
+from groupmq import FailJob, Job, RateLimited, RetryJob
 
 
 def square(job: Job) -> dict[str, int]:
@@ -16,6 +16,15 @@ def square(job: Job) -> dict[str, int]:
 def sleep(job: Job) -> int:
     time.sleep(job.data)
     return os.getpid()
+
+
+def limited_once(job: Job) -> None:
+    """Told to slow down the first time; the data is a path that remembers it. No attempt is used, so none can tell."""
+    try:
+        Path(job.data).touch(exist_ok=False)
+    except FileExistsError:
+        return
+    raise RateLimited("429", retry_after=0.1)
 
 
 def by_word(job: Job) -> object:

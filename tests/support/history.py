@@ -1,7 +1,8 @@
 """What really happened, from the lines that worker processes wrote, and every way in which it breaks a promise.
 
 Each line is one JSON object: kind (start, end, kill, or the name of a worker's event), t (the machine's monotonic
-clock, the same in all processes), pid, and for a run its job, group, attempt, token and, at its end, how it ended.
+clock, the same in all processes), pid, and for a run its job, group, attempt, token, order and `at`, when it started by
+the server's clock in milliseconds, and, at its end, how it ended.
 The checks use tokens where order matters: the server hands them out in growing order, so they are the order of grants,
 whatever a frozen process does with a job it was given.
 """
@@ -139,6 +140,18 @@ class History:
                 if len(alive) >= limit:
                     found.append(f"{run} started while {', '.join(map(str, alive))} went on")
                 alive.append(run)
+        return found
+
+    def intrusions(self) -> list[str]:
+        """Runs that started while another process was at work. A lost lease is no lease."""
+        found = []
+        alive: list[Run] = []
+        for run in sorted((run for run in self.runs if not run.lost), key=lambda run: run.start):
+            alive = [other for other in alive if other.end > run.start]
+            others = [other for other in alive if other.pid != run.pid]
+            if others:
+                found.append(f"{run} started while {', '.join(map(str, others))} went on elsewhere")
+            alive.append(run)
         return found
 
     def gaps(self) -> list[str]:

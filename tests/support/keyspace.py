@@ -272,8 +272,8 @@ def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
     if name and "event_window" in k.rules:
         times.append(min(int.from_bytes(head[2:10], "big") - 2**63 + k.rules["event_window"], 2**53))
     rate, starts = k.rate(name), k.group_starts.get(name, [])
-    if rate and len(starts) >= rate[0] and k.now - min(starts[rate[0] - 1], k.now) <= rate[1]:
-        times.append(min(starts[rate[0] - 1], k.now) + rate[1] + 1)
+    if rate and len(starts) >= rate[0] and 0 <= k.now - starts[rate[0] - 1] <= rate[1]:
+        times.append(starts[rate[0] - 1] + rate[1] + 1)
     return float(max(times))
 
 

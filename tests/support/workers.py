@@ -54,6 +54,15 @@ async def settled(worker: Worker) -> None:
     await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
 
 
+def is_watching(worker: Worker) -> bool:
+    """Whether its scheduler has looked at the repeats: from then on a tick is late at most, never missed."""
+    return worker._maintenance._scheduler._looked is not None
+
+
+async def watching(*workers: Worker) -> None:
+    await eventually(lambda: all(map(is_watching, workers)), "the schedulers have looked once")
+
+
 class Listener:
     """Collects the events of a worker with their arguments."""
 
