@@ -24,6 +24,10 @@ from groupmq.events import ENDS, KINDS, Entry, Event, Position, Reader, newer
 _logger = logging.getLogger("groupmq.events")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _PAGE = 200
+_LINGER = 5.0
+"""Seconds that a log is read on after the last listener has gone."""
+_RECENT = 2000
+"""Ends of jobs that are remembered for whoever asks for a result a moment later."""
 _BUFFER = 1000
 """Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
 
@@ -89,6 +93,10 @@ class Channel:
         self.emitter = Emitter(KINDS, _logger)
         self.waiting: dict[str, list[Wait]] = {}
         self.closed = False
+        self.idle_since: float | None = None
+        self._began_ms: int | None = None
+        self._recent: dict[str, Event] = {}
+        self._forgot_ms = 0
         self._watchers: WeakValueDictionary[str, JobListeners] = WeakValueDictionary()
         self._feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
@@ -109,7 +117,8 @@ class Channel:
 
     def rest(self) -> None:
         """Nobody listens for now; where the log is then is found out then."""
-        self.position = self._number = None
+        self.position = self._number = self._began_ms = None
+        self._recent.clear()
 
     def close(self) -> None:
         """End whatever waits here: nothing will be heard any more."""
@@ -132,6 +141,7 @@ class Channel:
             if self.position is None:
                 entry = self._read(last) if last else None
                 self.position, self._number = (entry.stream_id, entry.number) if entry else ("0-0", 0)
+                self._began_ms = int(self.position.split("-")[0])
         finally:
             self._place = None
 
@@ -151,6 +161,7 @@ class Channel:
                 continue  # read for another channel of the same log, which was not as far
             if self._number is not None and entry.number != self._number + 1:
                 self.emitter.emit("gap", events.gap(entry))
+                self._began_ms = int(entry.stream_id.split("-")[0])
                 self.check_again()
             self.position, self._number = entry.stream_id, entry.number
             self._deliver(entry)
@@ -167,10 +178,31 @@ class Channel:
         watcher = self._watchers.get(job_id)
         if watcher is not None:
             watcher.heard(event)
+        if event.kind in ENDS:
+            self._remember(job_id, event)
+        else:
+            self._recent.pop(job_id, None)  # an operator runs it again
         if event.kind in ENDS and job_id in self.waiting:
             for wait in tuple(self.waiting[job_id]):
                 if event.at.timestamp() * 1000 >= wait.created_ms - 1 and not wait.future.done():
                     wait.future.set_result(event)
+
+    def _remember(self, job_id: str, event: Event) -> None:
+        self._recent.pop(job_id, None)
+        self._recent[job_id] = event
+        if len(self._recent) > _RECENT:
+            oldest = self._recent.pop(next(iter(self._recent)))
+            self._forgot_ms = max(self._forgot_ms, int(oldest.at.timestamp() * 1000))
+
+    def recent_end(self, job_id: str, created_ms: int) -> Event | None:
+        """How the job ended, if that was heard lately."""
+        event = self._recent.get(job_id)
+        return event if event is not None and event.at.timestamp() * 1000 >= created_ms else None
+
+    def has_heard_all(self, created_ms: int) -> bool:
+        """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
+        began = self._began_ms
+        return began is not None and began < created_ms and self._forgot_ms < created_ms
 
     # Waiting
 
@@ -334,8 +366,14 @@ class Hub:
         return found
 
     def _forget_unwanted(self) -> bool:
+        now = asyncio.get_running_loop().time()
         for channel in tuple(self._channels):
-            if not channel.wanted:
+            if channel.wanted:
+                channel.idle_since = None
+            elif channel.idle_since is None:
+                # Whoever asks for one result after the other must not pay for a new connection each time.
+                channel.idle_since = now
+            elif now - channel.idle_since >= _LINGER:
                 channel.rest()
                 self._channels.discard(channel)
         if not self._channels:

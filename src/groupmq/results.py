@@ -9,7 +9,7 @@ from typing import Any
 from groupmq.errors import JobFailed, JobRemoved
 from groupmq.events import ENDS, Event
 from groupmq.job import Snapshot
-from groupmq.listening import Channel
+from groupmq.listening import Channel, Wait
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 _LOOK_AGAIN = 15.0
@@ -57,7 +57,14 @@ class Results:
         channel.on_doubt(doubt.set)
         try:
             await channel.ready()
+            event = await self._heard(channel, wait, doubt, job_id)
             while True:
+                if event is not None:
+                    try:
+                        return ended(job_id, event)
+                    except Unknown:
+                        channel.give_up(job_id, wait)
+                        wait = channel.wait_for(job_id, created_ms)
                 doubt.clear()
                 found = await self._look(job_id)
                 if found is None:
@@ -65,15 +72,15 @@ class Results:
                 if finished(found):
                     return found.return_value
                 event = await self._next(wait.future, doubt)
-                if event is not None:
-                    try:
-                        return ended(job_id, event)
-                    except Unknown:
-                        channel.give_up(job_id, wait)
-                        wait = channel.wait_for(job_id, created_ms)
         finally:
             channel.give_up(job_id, wait)
             channel.off_doubt(doubt.set)
+
+    async def _heard(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job_id: str) -> Event | None:
+        """The end of a job whose every event came, or will come, by this channel: no need to look at the job."""
+        if not channel.has_heard_all(wait.created_ms):
+            return None
+        return channel.recent_end(job_id, wait.created_ms) or await self._next(wait.future, doubt)
 
     async def _next(self, future: asyncio.Future[Event], doubt: asyncio.Event) -> Event | None:
         """The event that ends the job; None if there may have been one that we did not hear."""
