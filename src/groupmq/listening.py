@@ -20,12 +20,14 @@ from groupmq.connection import Connection, StreamConnection
 from groupmq.emitter import Emitter
 from groupmq.errors import GroupMQError
 from groupmq.events import ENDS, KINDS, Entry, Event, Position, Reader, newer
+from groupmq.tasks import end_tasks
 
 _logger = logging.getLogger("groupmq.events")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _PAGE = 200
 _LINGER = 5.0
 """Seconds that a log is read on after the last listener has gone."""
+_SMALL = 4096
 _RECENT = 2000
 """Ends of jobs that are remembered for whoever asks for a result a moment later."""
 _BUFFER = 1000
@@ -73,6 +75,19 @@ class Feed:
         self.ready.set()
 
 
+class Behind(NamedTuple):
+    """Listeners of a job that have yet to hear what happened to it before, up to a position of the log."""
+
+    listeners: ReferenceType[JobListeners]
+    job_id: str
+    created_ms: int
+    until: str | None
+
+
+def _ms(event: Event) -> int:
+    return round(event.at.timestamp() * 1000)
+
+
 class Wait(NamedTuple):
     """Somebody waits for the end of a job that was made at that time; an earlier one may have had the same id."""
 
@@ -101,7 +116,8 @@ class Channel:
         self._feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
         self._place: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._behind: list[Behind] = []
+        self._catching_up: asyncio.Task[None] | None = None
 
     # Position
 
@@ -120,11 +136,10 @@ class Channel:
         self.position = self._number = self._began_ms = None
         self._recent.clear()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End whatever waits here: nothing will be heard any more."""
         self.closed = True
-        for task in tuple(self._tasks):
-            task.cancel()
+        await end_tasks([self._catching_up])
         for waits in self.waiting.values():
             for wait in waits:
                 if not wait.future.done():
@@ -133,7 +148,7 @@ class Channel:
             feed.closed = True
             feed.ready.set()
         if self._hub is not None:
-            self._hub.drop(self)
+            await self._hub.drop(self)
 
     async def _find_place(self) -> None:
         try:
@@ -184,20 +199,23 @@ class Channel:
             self._recent.pop(job_id, None)  # an operator runs it again
         if event.kind in ENDS and job_id in self.waiting:
             for wait in tuple(self.waiting[job_id]):
-                if event.at.timestamp() * 1000 >= wait.created_ms - 1 and not wait.future.done():
+                if _ms(event) >= wait.created_ms and not wait.future.done():
                     wait.future.set_result(event)
 
     def _remember(self, job_id: str, event: Event) -> None:
         self._recent.pop(job_id, None)
-        self._recent[job_id] = event
-        if len(self._recent) > _RECENT:
-            oldest = self._recent.pop(next(iter(self._recent)))
-            self._forgot_ms = max(self._forgot_ms, int(oldest.at.timestamp() * 1000))
+        forgotten = event
+        if len(event.raw_result or b"") <= _SMALL:
+            self._recent[job_id] = event
+            if len(self._recent) <= _RECENT:
+                return
+            forgotten = self._recent.pop(next(iter(self._recent)))
+        self._forgot_ms = max(self._forgot_ms, _ms(forgotten))
 
     def recent_end(self, job_id: str, created_ms: int) -> Event | None:
         """How the job ended, if that was heard lately."""
         event = self._recent.get(job_id)
-        return event if event is not None and event.at.timestamp() * 1000 >= created_ms else None
+        return event if event is not None and _ms(event) >= created_ms else None
 
     def has_heard_all(self, created_ms: int) -> bool:
         """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
@@ -224,28 +242,39 @@ class Channel:
         found = self._watchers.get(job_id)
         if found is None:
             found = self._watchers[job_id] = JobListeners()
-            task = asyncio.get_running_loop().create_task(self._catch_up(ref(found), job_id, created_ms, self.position))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._behind.append(Behind(ref(found), job_id, created_ms, self.position))
+            if self._catching_up is None:
+                self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
         return found
 
-    async def _catch_up(
-        self, listeners: ReferenceType[JobListeners], job_id: str, created_ms: int, until: str | None
-    ) -> None:
-        """Tell of what happened to the job between its making and now: it may be over already."""
-        past: list[Event] = []
+    async def _catch_up(self) -> None:
+        """Tell of what happened to jobs between their making and now, one reading for all that asked in this tick."""
         try:
-            await self.ready()
-            until = until or self.position or "0-0"
-            async for entry in self.past(f"{max(0, created_ms - 1)}-0"):
-                if newer(entry.stream_id, until):
-                    break
-                past += [event for event in entry.events if event.job_id == job_id]
-        except GroupMQError as error:
-            _logger.warning("what happened to job %s before is not known: %s", job_id, error)
-        alive = listeners()
-        if alive is not None:
-            alive.caught_up(past)
+            while self._behind:
+                await asyncio.sleep(0)
+                batch, self._behind = self._behind, []
+                past: dict[str, list[Event]] = {one.job_id: [] for one in batch}
+                try:
+                    await self._read_back(batch, past)
+                except GroupMQError as error:
+                    _logger.warning("what happened to %d jobs before is not known: %s", len(batch), error)
+                for one in batch:
+                    listeners = one.listeners()
+                    if listeners is not None:
+                        listeners.caught_up(past[one.job_id])
+        finally:
+            self._catching_up = None
+
+    async def _read_back(self, batch: list[Behind], past: dict[str, list[Event]]) -> None:
+        await self.ready()
+        until = {one.job_id: one.until or self.position or "0-0" for one in batch}
+        last = max(until.values(), key=lambda at: tuple(map(int, at.split("-"))))
+        async for entry in self.past(f"{max(0, min(one.created_ms for one in batch) - 1)}-0"):
+            if newer(entry.stream_id, last):
+                return
+            for event in entry.events:
+                if event.job_id in past and not newer(entry.stream_id, until[event.job_id]):
+                    past[event.job_id].append(event)
 
     def on_doubt(self, callback: Callable[[], None]) -> None:
         """Call when events may have been missed."""
@@ -380,12 +409,12 @@ class Hub:
             self._task = self._stream = None
         return bool(self._channels)
 
-    def drop(self, channel: Channel) -> None:
+    async def drop(self, channel: Channel) -> None:
         """A queue is closed: nobody listens to its log any more."""
         self._channels.discard(channel)
-        if not self._channels and self._task is not None:
-            self._task.cancel()
-            self._task = self._stream = None
+        if not self._channels:
+            task, self._task, self._stream = self._task, None, None
+            await end_tasks([task])
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Hub]] = WeakKeyDictionary()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from groupmq.errors import HandlerTimeout
@@ -45,7 +45,6 @@ class Executor:
         self._ended = ended
         # By token: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, Run] = {}
-        self._newest = 0
         self._doomed: set[int] = set()
 
     def start(self, job: Job) -> None:
@@ -55,11 +54,8 @@ class Executor:
         if job.timeout is not None:
             run.timer = loop.call_later(job.timeout, self.stop, run, "timeout")
         run.task = loop.create_task(self._run(run))
-        self._newest = max(self._newest, job.fence)
-        if self._doomed:
-            if job.fence in self._doomed:
-                self.stop(run, "cancelled")
-            self._doomed = {token for token in self._doomed if token > self._newest}
+        if job.fence in self._doomed:
+            self.stop(run, "cancelled")
 
     async def _run(self, run: Run) -> None:
         """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
@@ -122,13 +118,12 @@ class Executor:
             self.stop(run, "lease-lost")
         return run
 
-    def cancel(self, token: int) -> None:
-        """Somebody wants the run to end; it may not have begun yet."""
-        run = self.runs.get(token)
-        if run is not None:
-            self.stop(run, "cancelled")
-        elif token > self._newest:
-            self._doomed.add(token)
+    def cancel(self, tokens: Sequence[int]) -> None:
+        """These runs are to end, all that there are at the moment; some may not have begun yet."""
+        self._doomed = {token for token in tokens if token not in self.runs}
+        for token in tokens:
+            if token in self.runs:
+                self.stop(self.runs[token], "cancelled")
 
     def held(self) -> list[tuple[str, int]]:
         """Leases to renew, (id, token). Called from the heartbeat thread.
