@@ -116,8 +116,8 @@ class Gates(Ledger):
         if self.options.rate_limit is None:
             return float("inf"), 0
         count, per = self.options.rate_limit.packed()
-        recent = [start for start in self.starts if now - start <= per]
-        return count - len(recent), min(recent, default=now) + per + 1
+        young = [start for start in self.starts if now - start <= per]
+        return count - len(young), min(young, default=now) + per + 1
 
     def sweep(self, now: int) -> None:
         """Forget what is over and would only take up room."""

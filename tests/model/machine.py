@@ -45,10 +45,10 @@ class QueueMachine(Repeating):
         same(self.call(commands.remove(ids, states, self.now)), self.model.remove(ids, states))
 
     def promote(self, which: int, detail: int) -> None:
-        self.reschedule(self.pick(which, "delayed", "waiting"), 0, only_delayed=True)
+        self.reschedule(self.pick(which, "delayed"), 0, only_delayed=True)
 
     def change_delay(self, which: int, detail: int) -> None:
-        job_id = self.pick(which) if detail == 0 else self.pick(which, "delayed", "waiting")
+        job_id = self.pick(which, "delayed") if detail % 2 else self.pick(which, "waiting")
         self.reschedule(job_id, draws.DELAYS[detail], only_delayed=False)
 
     def reschedule(self, job_id: str, delay: int, *, only_delayed: bool) -> None:

@@ -131,8 +131,8 @@ MUTANTS = [
     # Rates
     Mutant(
         "group rate one millisecond short",
-        "return now - last > per and 0 or last + per + 1",
-        "return now - last >= per and 0 or last + per",
+        "return last + per + 1\nend",
+        "return last + per\nend",
         "group rate",
     ),
     Mutant("starts of the same call not counted", "g.rate[2], g.started or 0", "g.rate[2], 0", "group rate"),
@@ -140,7 +140,7 @@ MUTANTS = [
     Mutant("own rate of a group ignored", "if c.rate then g.rate, g.gated = c.rate, true end", "", "steady"),
     Mutant(
         "queue rate one millisecond short",
-        "if now - last <= per then return allowed, last + per + 1 end",
+        "if not is_over(last, per) then return allowed, last + per + 1 end",
         "if now - last < per then return allowed, last + per end",
         "queue rate",
     ),

@@ -22,7 +22,7 @@ end
 -- Note the starts of this call; the list is worth keeping until the last of them is old.
 function rate.note(g)
   redis.call('ZCARD', K.rated) -- a key of a wrong type must stop the call before it writes
-  for _ = 1, math.min(g.started, g.rate[1]) do W.push(K.rate .. g.id, now, g.rate[1]) end
+  W.push(K.rate .. g.id, W.whole(now), g.rate[1], math.min(g.started, g.rate[1]))
   W.zadd(K.rated, W.whole(now + g.rate[2]), g.id)
 end
 
@@ -52,7 +52,7 @@ if rules.rate then
   end
 
   function rate.started(count)
-    for _ = 1, math.min(count, n) do W.push(K.starts, now, n) end
+    if count > 0 then W.push(K.starts, W.whole(now), n, math.min(count, n)) end
   end
 
   -- Nothing may start before `time`: whoever makes work ready until then need not wake anybody.
