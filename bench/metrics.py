@@ -41,7 +41,7 @@ COMPARED = (
     Metric("roundtrip_load_p99", "add to result, half load, p99", "ms", False),
     Metric("roundtrip_load_count", "- round trips measured, half load", "jobs", True),
     Metric("roundtrip_rate", "- added by others meanwhile", "jobs/s", True),
-    Metric("roundtrip_left", "- of these, left over at the end", "jobs", False),
+    Metric("roundtrip_left", "jobs left over after half load", "jobs", False),
 )
 """What every library is measured for that can do it."""
 

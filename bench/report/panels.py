@@ -20,7 +20,6 @@ NOT_DRAWN = frozenset(
         "roundtrip_idle_count",
         "roundtrip_load_count",
         "roundtrip_rate",
-        "roundtrip_left",
     }
 )
 

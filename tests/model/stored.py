@@ -23,11 +23,16 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   if kind == 'hash' then value = redis.call('HGETALL', key)
   elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
   elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
+  elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
   else value = {} end
   all[#all + 1] = {key, kind, value}
 end
 return all
 """
+
+
+# Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
+NOT_OF_THE_MODEL = {"schema", "config", "overrides", "repeat_at", "logged", "log_bytes"}
 
 
 class Dump:
@@ -53,6 +58,10 @@ class Dump:
     def zrange(self, key: str | bytes, start: int, stop: int, *, withscores: bool = False) -> list[Any]:
         flat = self._at(key)
         return list(zip(flat[::2], map(float, flat[1::2]), strict=True)) if withscores else flat[::2]
+
+    def xrange(self, key: str) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        found: list[Any] = self._at(key)
+        return [(stream_id, dict(zip(flat[::2], flat[1::2], strict=True))) for stream_id, flat in found]
 
     def lrange(self, key: str | bytes, start: int = 0, stop: int = -1) -> list[bytes]:
         return self._at(key)
@@ -94,7 +103,7 @@ class Stored:
             "conf": {
                 g: (bool(c.get("paused")), c.get("limit", 0), tuple(c.get("rate", ()))) for g, c in k.conf.items()
             },
-            "meta": {n: v for n, v in k.meta.items() if n not in ("schema", "config", "overrides", "repeat_at")},
+            "meta": {n: v for n, v in k.meta.items() if n not in NOT_OF_THE_MODEL},
             "starts": k.starts,
             "group starts": {g: (tuple(times), k.rated.get(g)) for g, times in k.group_starts.items()},
             "dedupe": {_scope(name): _stand_in(raw) for name, raw in k.dedupe.items()},

@@ -198,7 +198,7 @@ class Work(Pair):
         leases = [self.lease(which, token, worker) for which, token in held]
         answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
         lost = self.model.beat(lane[0], info, lease_ms, leases, self.now)
-        same(tuple(answer), (lost, self.model.until_tick(self.now)))
+        same(tuple(answer), (lost, self.model.until_tick(self.now), []))  # nobody cancels here
         if leaves:
             same(self.call(commands.leave([lane[0]], [lane[1]])), 1)
             self.model.leave(*lane)
