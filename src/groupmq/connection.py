@@ -265,14 +265,15 @@ class StreamConnection:
         self._id: int | None = None
         self._nudges: set[asyncio.Task[None]] = set()
 
-    async def read(self, positions: dict[str, str]) -> dict[str, list[Any]]:
+    async def read(self, positions: dict[str, str], *, wait: bool = True) -> dict[str, list[Any]]:
         """New entries by key, after each key's position; empty if none came for a while, or if `unblock` was called."""
+        block = ("BLOCK", self._block_ms) if wait else ()
         try:
             async with asyncio.timeout(self._timeout):
                 if self._id is None:
                     self._id = int(await self._command("CLIENT", "ID"))
                 reply = await self._command(
-                    "XREAD", "COUNT", 500, "BLOCK", self._block_ms, "STREAMS", *positions.keys(), *positions.values()
+                    "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
                 )
         except Exception as error:
             await self._drop()

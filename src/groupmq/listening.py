@@ -19,7 +19,7 @@ from groupmq.codec import Serializer
 from groupmq.connection import Connection, StreamConnection
 from groupmq.emitter import Emitter
 from groupmq.errors import GroupMQError
-from groupmq.events import ENDS, KINDS, Entry, Event, Position, Reader, newer
+from groupmq.events import ENDS, KINDS, UNREADABLE, Entry, Event, Position, Reader, newer
 from groupmq.tasks import end_tasks
 
 _logger = logging.getLogger("groupmq.events")
@@ -156,6 +156,8 @@ class Channel:
             if self.position is None:
                 entry = self._read(last) if last else None
                 self.position, self._number = (entry.stream_id, entry.number) if entry else ("0-0", 0)
+                if self._number == UNREADABLE:
+                    self._number = None
                 self._began_ms = int(self.position.split("-")[0])
         finally:
             self._place = None
@@ -174,6 +176,9 @@ class Channel:
             entry = self._read(raw)
             if self.position is not None and not newer(entry.stream_id, self.position):
                 continue  # read for another channel of the same log, which was not as far
+            if entry.number == UNREADABLE:
+                self.position = entry.stream_id
+                continue
             if self._number is not None and entry.number != self._number + 1:
                 self.emitter.emit("gap", events.gap(entry))
                 self._began_ms = int(entry.stream_id.split("-")[0])
@@ -367,7 +372,7 @@ class Hub:
         try:
             while self._forget_unwanted():
                 try:
-                    found = await stream.read(self._positions())
+                    found = await stream.read(self._positions(), wait=not pause)
                 except GroupMQError as error:
                     _logger.warning("the log of events cannot be read: %s; trying again", error)
                     pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)

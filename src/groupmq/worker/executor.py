@@ -19,7 +19,7 @@ GRACE = 1.0
 class Run:
     """One run of one job in this worker."""
 
-    __slots__ = ("give_up", "hard_end", "job", "started", "task", "timer", "verdict")
+    __slots__ = ("begun", "give_up", "hard_end", "job", "started", "task", "timer", "verdict")
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -29,6 +29,7 @@ class Run:
         self.timer: asyncio.TimerHandle | None = None
         self.give_up: asyncio.TimerHandle | None = None
         self.verdict: Verdict | None = None
+        self.begun = False
 
 
 class Executor:
@@ -59,6 +60,7 @@ class Executor:
 
     async def _run(self, run: Run) -> None:
         """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
+        run.begun = True
         try:
             value = await self._invoke(run.job)
         except GeneratorExit:
@@ -102,6 +104,9 @@ class Executor:
         run.verdict = verdict
         run.job._end_run()
         run.task.cancel()
+        if not run.begun:
+            # A task that is cancelled before its first step never takes one.
+            asyncio.get_running_loop().call_soon(self._abandon, run)
         run.give_up = asyncio.get_running_loop().call_later(GRACE, self._abandon, run)
 
     def abandon_all(self) -> None:
