@@ -13,7 +13,7 @@ import redis.asyncio
 
 from groupmq import ConfigurationError, Event, Job, Queue, Worker
 from tests.conftest import MakeQueue
-from tests.support.listening import Heard, hears, listening, readers
+from tests.support.listening import Heard, hears, listening, nobody_hears, readers
 from tests.support.waiting import eventually
 
 
@@ -139,6 +139,20 @@ async def test_two_queue_objects_of_one_name_both_hear(make_queue: MakeQueue) ->
         assert await waiting == 3
 
 
+async def test_an_entry_that_is_none_of_ours_stops_nobody(queue: Queue, client: Any) -> None:
+    heard = Heard()
+    queue.on("added", heard.append)
+    await queue.add(1)
+    await heard.has("added")
+    try:
+        client.xadd(f"groupmq:{{{queue.name}}}:events", {"by": "somebody"})
+        await queue.add(2, job_id="after")
+        await heard.has("added", 2)
+        assert heard[-1].job_id == "after"
+    finally:
+        client.flushall()
+
+
 async def test_one_connection_serves_however_many_queues_and_jobs(make_queue: MakeQueue, client: Any) -> None:
     queues = [make_queue() for _ in range(12)]
     heard = Heard()
@@ -159,7 +173,10 @@ async def test_one_connection_serves_however_many_queues_and_jobs(make_queue: Ma
     assert {type(one).__name__ for one in done} == {"JobRemoved"}
 
 
-async def test_without_a_listener_there_is_no_connection(queue: Queue, client: Any) -> None:
+async def test_without_a_listener_there_is_no_connection(
+    queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groupmq.listening._LINGER", 0.0)
     heard = Heard()
     job = await queue.add(1)
     await Worker(queue, handle).run(burst=True)
@@ -170,8 +187,7 @@ async def test_without_a_listener_there_is_no_connection(queue: Queue, client: A
     await heard.has("added")
     await hears(client, 1)
     queue.off("added", listener)
-    await queue.add(3)
-    await hears(client, 0)
+    await nobody_hears(queue, client)
 
 
 async def test_a_queue_that_begins_to_listen_while_others_wait_hears_at_once(make_queue: MakeQueue) -> None:

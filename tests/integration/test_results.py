@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 
-from groupmq import FailJob, GroupMQError, Job, JobFailed, JobRemoved, Queue, RetryJob, Worker
+from groupmq import Event, FailJob, GroupMQError, Job, JobFailed, JobRemoved, Queue, RetryJob, Worker
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
-from tests.support.listening import hears, readers
+from tests.support.listening import hears, nobody_hears, readers
 from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Recorder
 
@@ -113,13 +114,15 @@ async def test_a_job_removed_while_it_runs_is_told_as_removed(queue: Queue) -> N
         recorder.gate.set()
 
 
-async def test_a_timeout_is_a_timeout_and_the_job_is_left_alone(queue: Queue, client: Any) -> None:
+async def test_a_timeout_is_a_timeout_and_the_job_is_left_alone(
+    queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groupmq.listening._LINGER", 0.0)
     job = await queue.add(1)
     with pytest.raises(TimeoutError):
         await job.result(timeout=0.05)
     assert await job.get_state() == "waiting"
-    await queue.add(2)  # whoever reads notices that nobody waits any more
-    await hears(client, 0)
+    await nobody_hears(queue, client)
     await Worker(queue, handle).run(burst=True)
     assert await job.result(timeout=5) == {"did": 1}
 
@@ -153,8 +156,6 @@ async def test_a_thousand_wait_at_once(make_queue: MakeQueue, client: Any) -> No
     await hears(client)
     async with Worker(queue, handle, concurrency=50):
         assert await asyncio.gather(*waiting) == [{"did": n} for n in range(1000)]
-        await queue.add("another")  # whoever reads notices that nobody waits any more
-        await hears(client, 0)
 
 
 async def test_many_may_wait_for_one_job(queue: Queue, client: Any) -> None:
@@ -230,3 +231,30 @@ async def test_a_failed_job_that_is_retried_may_be_waited_for_again(queue: Queue
         fails = False
         await job.retry()
         assert await job.result(5) == "now"
+
+
+async def test_large_results_are_not_remembered(make_queue: MakeQueue) -> None:
+    queue = make_queue(keep_completed=0)
+    queue.on("completed", lambda event: None)
+    async with Worker(queue, handle, concurrency=10):
+        for _ in range(5):
+            jobs = await queue.add_many({"data": "large"} for _ in range(20))
+            assert await asyncio.gather(*(job.result(10) for job in jobs)) == [LARGE] * 20
+
+    def remembered() -> int:
+        gc.collect()
+        return sum(len(one.raw_result or b"") for one in gc.get_objects() if isinstance(one, Event))
+
+    await eventually(lambda: remembered() < 10 * len(LARGE), "what was told is forgotten")
+
+
+async def test_a_large_result_that_was_heard_before_anybody_asked_is_told(make_queue: MakeQueue) -> None:
+    queue = make_queue(keep_completed=0)
+    heard = asyncio.Event()
+    queue.on("completed", lambda event: heard.set())
+    async with Worker(queue, handle):
+        for data, expected in (("large", LARGE), ("work", {"did": "work"})):
+            heard.clear()
+            job = await queue.add(data)
+            await heard.wait()
+            assert [await job.result(5) for _ in range(2)] == [expected] * 2

@@ -285,4 +285,6 @@ class Engine:
             return sorted(self.client.hgetall(key).items())
         if kind == b"zset":
             return self.client.zrange(key, 0, -1, withscores=True)
+        if kind == b"stream":
+            return self.client.xrange(key)
         return self.client.lrange(key, 0, -1) if kind == b"list" else self.client.get(key)

@@ -277,5 +277,5 @@ def test_the_last_entry_and_those_after_another_can_be_asked_for(engine: Engine)
     assert engine.call(commands.log_end())[0] == third.stream_id.encode()
     page = engine.call(commands.log(f"({first.stream_id}", 1))
     assert [raw[0] for raw in page] == [second.stream_id.encode()]
-    assert [raw[0] for raw in engine.call(commands.log(first.stream_id, 10))][0] == first.stream_id.encode()
+    assert engine.call(commands.log(first.stream_id, 10))[0][0] == first.stream_id.encode()
     assert engine.call(commands.log(f"({third.stream_id}", 10)) == []

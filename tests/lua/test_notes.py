@@ -145,6 +145,6 @@ def test_repair_mends_what_is_left_of_jobs_that_were_lost(engine: Engine) -> Non
     engine.client.hset(engine.key("cancels"), "ghost", "5")
     engine.add("a")
     report = engine.run(engine.operations.repair())
-    assert set(sum(report.mended.values(), [])) == {"ghost"}
+    assert {name for names in report.mended.values() for name in names} == {"ghost"}
     look = engine.look()
     assert (look.progress, look.logs, look.cancels) == ({}, {}, {})

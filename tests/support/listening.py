@@ -13,12 +13,23 @@ from tests.support.waiting import eventually
 
 def readers(client: Any) -> list[dict[str, str]]:
     """Connections that wait for new entries of a log, by what the server says."""
-    return [one for one in client.client_list() if one["cmd"] == "xread"]
+    return [one for one in client.client_list() if one["cmd"] == "xread" and "b" in one["flags"]]
 
 
 async def hears(client: Any, n: int = 1) -> None:
     """Wait until somebody listens: from then on nothing is missed."""
     await eventually(lambda: len(readers(client)) == n, f"{n} connections read the log")
+
+
+async def nobody_hears(queue: Queue, client: Any) -> None:
+    """Wait until the connection is gone. Whoever reads looks after each event whether anybody wants it still."""
+
+    async def gone() -> bool:
+        await queue.pause_group("nobody")
+        await queue.resume_group("nobody")
+        return not any(one["cmd"] == "xread" for one in client.client_list())
+
+    await eventually(gone, "nobody reads the log any more")
 
 
 class Heard(list[Event]):

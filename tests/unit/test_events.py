@@ -1,4 +1,4 @@
-"""Entries of the log of events, read without a server: what each kind says, in which order, and when some are missing."""
+"""Entries of the log of events, read without a server: what each kind says, in which order, and what is missing."""
 
 from __future__ import annotations
 
