@@ -14,7 +14,7 @@ from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.history import History
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, one_kind, settled
 
 BLOCK = 30
 """Longer than any test: whoever wakes was woken."""
@@ -40,6 +40,7 @@ async def test_only_one_process_works_at_a_time_and_all_of_them_get_turns(make_q
     assert await queue.get_turn() is None
 
 
+@one_kind
 @pytest.mark.parametrize("batch", [1, 3, 6])
 async def test_a_turn_is_handed_over_after_a_batch(make_queue: MakeQueue, url: str, batch: int) -> None:
     queue = make_queue(exclusive=True)

@@ -11,6 +11,7 @@ from groupmq import Job, Worker
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.ticking import pass_by
+from tests.support.workers import one_kind
 
 
 class Order:
@@ -112,6 +113,7 @@ async def test_a_failing_group_takes_its_turns_and_not_more(make_queue: MakeQueu
     assert order.groups == ["bad", "good"] * 6
 
 
+@one_kind
 async def test_turns_hold_across_processes(make_queue: MakeQueue, url: str) -> None:
     queue, groups = make_queue(fairness="round-robin"), ("big", *"abcdefg")
     items = [{"data": {"n": n, "seconds": 0.005}, "group_id": g} for g in groups for n in range(8)]

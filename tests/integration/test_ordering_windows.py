@@ -17,7 +17,7 @@ from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.ticking import server_ms
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, one_kind, settled
 
 WINDOWS = [0.02, 0.1, 0.4]
 
@@ -184,6 +184,7 @@ async def test_nobody_polls_while_groups_wait(make_queue: MakeQueue, kind: str) 
     assert advances <= 30, f"{advances} calls"
 
 
+@one_kind
 async def test_windows_hold_across_processes(make_queue: MakeQueue, client: redis.Redis, url: str) -> None:
     ordering = Ordering.event_time(0.5)
     queue = make_queue(ordering=ordering)

@@ -15,7 +15,7 @@ from tests.support import handlers
 from tests.support.fleet import Fleet
 from tests.support.rates import excesses, started_ms
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, one_kind, settled
 
 
 class Witness:
@@ -179,6 +179,7 @@ async def test_rate_limited_lets_its_group_rest_and_uses_no_attempt(queue: Queue
     assert metrics.advances <= 60
 
 
+@one_kind
 @pytest.mark.parametrize("executor", ["thread", "process"])
 async def test_rate_limited_means_the_same_in_a_thread_and_in_another_process(
     queue: Queue, tmp_path: Path, executor: Literal["thread", "process"]

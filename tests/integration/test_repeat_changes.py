@@ -16,7 +16,7 @@ from tests.conftest import MakeQueue
 from tests.support.fleet import ROOT
 from tests.support.ticking import Ticker, check_grid, check_unbroken, holes, pass_by, server_ms
 from tests.support.waiting import eventually
-from tests.support.workers import watching
+from tests.support.workers import one_kind, watching
 
 PERIOD = 50
 MISSED = 8
@@ -139,6 +139,7 @@ async def test_a_new_period_under_the_same_key_begins_a_new_grid(queue: Queue, c
     check_unbroken(handler.ticks, first.order_ms, PERIOD)
 
 
+@one_kind
 async def test_two_processes_that_define_the_same_at_once_make_one_repeat_on_one_grid(
     make_queue: MakeQueue, url: str
 ) -> None:

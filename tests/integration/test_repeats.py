@@ -13,7 +13,7 @@ from groupmq import ConfigurationError, Cron, Every, Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.support.ticking import Ticker, check_grid, check_unbroken, pass_by, server_ms
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled, watching
+from tests.support.workers import Recorder, one_kind, settled, watching
 
 PERIOD = 50
 FAST = Every(PERIOD / 1000)
@@ -160,6 +160,7 @@ async def test_immediately_runs_once_at_the_definition_and_not_again_at_an_updat
     assert [(job.count, job.data) for job in await queue.get_repeating_jobs()] == [(1, "later")]
 
 
+@one_kind
 async def test_cron_with_seconds_ticks_on_whole_seconds(queue: Queue) -> None:
     handler = Ticker()
     async with Worker(queue, handler):
@@ -222,6 +223,7 @@ async def test_repeats_are_listed_with_what_they_did_and_a_removed_one_ticks_no_
         assert await queue.get_repeating_jobs() == []
 
 
+@one_kind
 async def test_workers_close_in_the_middle_of_fast_ticks(queue: Queue) -> None:
     """On Python 3.11 the client library can swallow a cancellation: closing must not wait for one to arrive."""
     handler = Ticker()

@@ -155,12 +155,16 @@ class History:
         return found
 
     def gaps(self) -> list[str]:
-        """Attempts that do not count 1, 2, 3 ...; a lease given back repeats its number."""
+        """Attempts that do not count 1, 2, 3 ...; a lease given back repeats its number.
+
+        A process that was killed may have been given the job and not have begun: each kill explains one that is missing.
+        """
         found = []
         for runs in self.by_job().values():
             last = 0
             for run in runs:
-                if run.attempt not in (last, last + 1):
+                unbegun = sum(killed < run.start for killed in self.kills.values())
+                if not last <= run.attempt <= last + 1 + unbegun:
                     found.append(f"{run} follows attempt {last}")
                 last = run.attempt
         return found
