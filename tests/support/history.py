@@ -157,7 +157,7 @@ class History:
     def gaps(self) -> list[str]:
         """Attempts that do not count 1, 2, 3 ...; a lease given back repeats its number.
 
-        A process that was killed may have been given the job and not have begun: each kill explains one that is missing.
+        A process that was killed may have been given the job and not begun it: each kill explains one that is missing.
         """
         found = []
         for runs in self.by_job().values():
