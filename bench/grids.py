@@ -41,11 +41,15 @@ def _each(what: str, figure: str, cases: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{what}_{case}_{figure}" for case in cases)
 
 
-def _cost(what: str, title: str, columns: dict[str, str]) -> Grid:
+def _cost(what: str, title: str, columns: dict[str, str], *, adding: bool = False) -> Grid:
     """A scenario that compares variants of the queue; `columns` are what the variants are called."""
+    added = Row("add in bulk", "jobs/s", _keys(f"{what}_add", list(columns)), more_is_better=True)
+    add_time = Row("- of it, add", "us", _keys(f"{what}_server_add", list(columns)), drawn=False)
     rows = (
+        *((added,) if adding else ()),
         Row("process, concurrency 100", "jobs/s", _keys(what, list(columns)), more_is_better=True),
         Row("server time per job, add + process", "us", _keys(f"{what}_server", list(columns))),
+        *((add_time,) if adding else ()),
     )
     return Grid(title, tuple(columns.values()), rows, ratios=True)
 
@@ -92,6 +96,7 @@ GRIDS = (
         "rate limit above the load",
         {"none": "none", "rate": "of the queue", "rate_full": "same, list full", "group_rate": "of each group"},
     ),
+    _cost("events", "events", {"silent": "off", "events": "on"}, adding=True),
     Grid(
         "exclusive queue, two workers",
         ("turns of 1 job", "turns of {0.turn_batch} jobs"),

@@ -34,8 +34,16 @@ COMPARED = (
     Metric("server_process", "- of it, process", "us", False),
     Metric("server_rows", "- with nested calls counted twice", "us", False),
     Metric("server_cpu", "server CPU per job, add + process", "us", False),
+    Metric("roundtrip_idle_p50", "add to result, idle, p50", "ms", False),
+    Metric("roundtrip_idle_p99", "add to result, idle, p99", "ms", False),
+    Metric("roundtrip_idle_count", "- round trips measured, idle", "jobs", True),
+    Metric("roundtrip_load_p50", "add to result, half load, p50", "ms", False),
+    Metric("roundtrip_load_p99", "add to result, half load, p99", "ms", False),
+    Metric("roundtrip_load_count", "- round trips measured, half load", "jobs", True),
+    Metric("roundtrip_rate", "- added by others meanwhile", "jobs/s", True),
+    Metric("roundtrip_left", "jobs left over after half load", "jobs", False),
 )
-"""What every library is measured for."""
+"""What every library is measured for that can do it."""
 
 OWN = tuple(
     Metric(key, f"{grid.title}: {row.label}, {column}", row.unit, row.more_is_better)
@@ -126,6 +134,8 @@ TARGETS = (
     Target("elapsed time per job, long vs short backlog", *_own("depth_wall_deep", "depth_wall_shallow"), at_most=1.3),
     Target("20 ticks/s of one repeat, run vs expected", *_own("repeats_one_run", "repeats_one_expected"), at_least=1.0),
     Target("process with a rate limit of the queue vs without", *_own("rate_rate", "rate_none"), at_least=0.9),
+    Target("add with events vs without", *_own("events_add_events", "events_add_silent"), at_least=0.9),
+    Target("process with events vs without", *_own("events_events", "events_silent"), at_least=0.9),
 )
 
 

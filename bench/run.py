@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bench.metrics import OURS, Samples
-from bench.peers.library import Library, PeerFailed
+from bench.peers.library import Library
+from bench.peers.running import PeerFailed
 from bench.rounds import rotated
 from bench.scenarios import (
     concurrency,
     depth,
+    events,
     exclusive,
     fairness,
     lifecycle,
     rate,
     repeats,
+    roundtrip,
     short_groups,
     timing,
     windows,
@@ -29,11 +32,13 @@ SCENARIOS = tuple(
         lifecycle,
         concurrency,
         short_groups,
+        roundtrip,
         depth,
         timing,
         repeats,
         windows,
         rate,
+        events,
         exclusive,
         fairness,
     )
@@ -63,7 +68,8 @@ def measure(
         for scenario in scenarios:
             if scenario.peers:
                 say(f"round {number + 1} of {settings.rounds}: {scenario.title}")
-                _run_all(scenario, rotated(list(contexts), number), contexts, samples, say)
+                able = [key for key in contexts if key not in scenario.unable]
+                _run_all(scenario, rotated(able, number), contexts, samples, say)
     for scenario in scenarios:
         if not scenario.peers and OURS in contexts:
             say(scenario.title)

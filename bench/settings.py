@@ -37,6 +37,11 @@ class Settings:
     repeats_most: int = 2_000
     turns: int = 2_000
     turn_batch: int = 10
+    roundtrip_backlog: int = 20_000
+    roundtrip_kept: int = 1_000
+    roundtrips: int = 1_000
+    roundtrip_warmup: int = 100
+    roundtrip_seconds: int = 10
     calibration_jobs: int = 2_000
     timeout: float = 120.0
 
@@ -80,6 +85,9 @@ QUICK = Settings(
     repeats_seconds=2,
     repeats_most=500,
     turns=200,
+    roundtrip_backlog=5_000,
+    roundtrips=200,
+    roundtrip_seconds=5,
     calibration_jobs=500,
     timeout=60.0,
 )

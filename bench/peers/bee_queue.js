@@ -2,43 +2,75 @@
 // bee-queue: no groups, little bookkeeping. The anchor for what a small queue can cost.
 
 const Queue = require('bee-queue');
-const { run, enqueue, drain, payload } = require('./common.js');
+const { run, enqueue, drain, serve, load, probe, payload } = require('./common.js');
 
-function open(opts, isWorker) {
-  return new Queue(opts.queue, {
+async function open(opts, extra) {
+  const queue = new Queue(opts.queue, {
     redis: opts.connection,
-    isWorker,
+    isWorker: false,
     getEvents: false,
     sendEvents: false,
     storeJobs: false,
     removeOnSuccess: true,
     removeOnFailure: true,
+    ...extra,
   });
+  await queue.ready();
+  return queue;
+}
+
+async function left(queue) {
+  const health = await queue.checkHealth();
+  return health.waiting + health.active;
+}
+
+// Add with `by`, which is told how to describe a job and how to add many.
+async function adding(opts, by) {
+  const queue = await open(opts, {});
+  const describe = (i) => queue.createJob(payload(i));
+  const addChunk = async (chunk) => {
+    const errors = await queue.saveAll(chunk);
+    if (errors.size > 0) throw errors.values().next().value;
+  };
+  const result = await by(opts, describe, addChunk, () => left(queue));
+  await queue.close();
+  return result;
+}
+
+// Work with `by`, which is told how to start and how to know what is left.
+async function working(opts, by, extra) {
+  const queue = await open(opts, { isWorker: true, ...extra });
+  const start = (handler) => queue.process(opts.concurrency, handler);
+  const result = await by(opts, start, () => left(queue));
+  await queue.close();
+  return result;
 }
 
 run({
-  async enqueue(opts) {
-    const queue = open(opts, false);
-    await queue.ready();
-    const result = await enqueue(
-      opts,
-      (i) => queue.createJob(payload(i)),
-      async (chunk) => {
-        const errors = await queue.saveAll(chunk);
-        if (errors.size > 0) throw errors.values().next().value;
-      },
-    );
-    await queue.close();
-    return result;
-  },
+  enqueue: (opts) => adding(opts, enqueue),
+  process: (opts) => working(opts, drain, {}),
+  load: (opts) => adding(opts, load),
+  serve: (opts) => working(opts, serve, { sendEvents: true }),
 
-  async process(opts) {
-    const queue = open(opts, true);
-    await queue.ready();
-    const start = (handler) => queue.process(opts.concurrency, handler);
-    const result = await drain(opts, start, async () => {
-      const health = await queue.checkHealth();
-      return health.waiting === 0 && health.active === 0;
+  // The event of the job object is lost if it comes before the reply of `save`, which happens
+  // under load. The same event of the queue object can be kept until then.
+  async probe(opts) {
+    const queue = await open(opts, { getEvents: true });
+    const early = new Map();
+    const waiting = new Map();
+    let saving = false;
+    queue.on('job succeeded', (id, value) => {
+      if (saving) early.set(id, value);
+      else waiting.get(id)?.(value);
+      waiting.delete(id);
+    });
+    const result = await probe(opts, async (data) => {
+      early.clear();
+      saving = true;
+      const { id } = await queue.createJob(data).save();
+      saving = false;
+      if (early.has(id)) return early.get(id);
+      return new Promise((resolve) => waiting.set(id, resolve));
     });
     await queue.close();
     return result;

@@ -2,39 +2,64 @@
 // BullMQ, open source: no groups. removeOnComplete is set on the worker, not on the jobs, so
 // that a waiting job does not carry the option and BullMQ gets its smallest record.
 
-const { Queue, Worker } = require('bullmq');
-const { run, enqueue, drain, payload } = require('./common.js');
+const { Queue, QueueEvents, Worker } = require('bullmq');
+const { run, enqueue, drain, serve, load, probe, payload } = require('./common.js');
+
+async function open(opts) {
+  const queue = new Queue(opts.queue, { connection: opts.connection });
+  await queue.waitUntilReady();
+  return queue;
+}
+
+async function left(queue) {
+  const counts = await queue.getJobCounts('wait', 'active');
+  return counts.wait + counts.active;
+}
+
+// Add with `by`, which is told how to describe a job and how to add many.
+async function adding(opts, by) {
+  const queue = await open(opts);
+  const describe = (i) => ({ name: 'job', data: payload(i) });
+  const result = await by(opts, describe, (chunk) => queue.addBulk(chunk), () => left(queue));
+  await queue.close();
+  return result;
+}
+
+// Work with `by`, which is told how to start and how to know what is left.
+async function working(opts, by) {
+  const queue = await open(opts);
+  let worker;
+  const start = (handler) => {
+    worker = new Worker(opts.queue, handler, {
+      connection: { ...opts.connection, maxRetriesPerRequest: null },
+      concurrency: opts.concurrency,
+      removeOnComplete: { count: opts.keep },
+      removeOnFail: { count: opts.keep },
+    });
+  };
+  const result = await by(opts, start, () => left(queue));
+  await worker.close();
+  await queue.close();
+  return result;
+}
 
 run({
-  async enqueue(opts) {
-    const queue = new Queue(opts.queue, { connection: opts.connection });
-    await queue.waitUntilReady();
-    const result = await enqueue(
-      opts,
-      (i) => ({ name: 'job', data: payload(i) }),
-      (chunk) => queue.addBulk(chunk),
-    );
-    await queue.close();
-    return result;
-  },
+  enqueue: (opts) => adding(opts, enqueue),
+  process: (opts) => working(opts, drain),
+  load: (opts) => adding(opts, load),
+  serve: (opts) => working(opts, serve),
 
-  async process(opts) {
-    const queue = new Queue(opts.queue, { connection: opts.connection });
-    await queue.waitUntilReady();
-    let worker;
-    const start = (handler) => {
-      worker = new Worker(opts.queue, handler, {
-        connection: { ...opts.connection, maxRetriesPerRequest: null },
-        concurrency: opts.concurrency,
-        removeOnComplete: { count: 0 },
-        removeOnFail: { count: 0 },
-      });
-    };
-    const result = await drain(opts, start, async () => {
-      const counts = await queue.getJobCounts('wait', 'active');
-      return counts.wait === 0 && counts.active === 0;
+  async probe(opts) {
+    const queue = await open(opts);
+    const events = new QueueEvents(opts.queue, {
+      connection: { ...opts.connection, maxRetriesPerRequest: null },
     });
-    await worker.close();
+    await events.waitUntilReady();
+    const result = await probe(opts, async (data) => {
+      const job = await queue.add('job', data);
+      return job.waitUntilFinished(events);
+    });
+    await events.close();
     await queue.close();
     return result;
   },

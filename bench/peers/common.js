@@ -1,11 +1,15 @@
 'use strict';
-// What every Node peer shares: the command line, the payload and the two clocks.
+// What every Node peer shares: the command line, the payload and the clocks.
 // A peer only says how its library adds a chunk, works and knows that it is drained, so that
 // all of them are measured by the same rule.
 
 const { parseArgs } = require('node:util');
 
 const POLL_MS = 1;
+const TICK_MS = 5;
+const PAUSE_MS = 4;
+const LIMIT_MS = 5000;
+const LATE = Symbol('late');
 
 function options() {
   const { values, positionals } = parseArgs({
@@ -18,6 +22,10 @@ function options() {
       chunk: { type: 'string', default: '1000' },
       inflight: { type: 'string', default: '1' },
       concurrency: { type: 'string', default: '1' },
+      keep: { type: 'string', default: '0' },
+      rate: { type: 'string', default: '1' },
+      seconds: { type: 'string', default: '1' },
+      warmup: { type: 'string', default: '0' },
     },
   });
   return {
@@ -29,6 +37,10 @@ function options() {
     chunk: Number(values.chunk),
     inflight: Number(values.inflight),
     concurrency: Number(values.concurrency),
+    keep: Number(values.keep),
+    rate: Number(values.rate),
+    seconds: Number(values.seconds),
+    warmup: Number(values.warmup),
   };
 }
 
@@ -56,26 +68,91 @@ async function enqueue(opts, describe, addChunk) {
 
 // Time from the first handler call until the handler has run for every job and the library
 // itself says that nothing waits or runs, so that the last acknowledgement is included.
-async function drain(opts, start, isDrained) {
+async function drain(opts, start, left, answers = false) {
   let handled = 0;
   let started;
   const all = new Promise((resolve) => {
     start(async (job) => {
       if (handled === 0) started = process.hrtime.bigint();
-      void job.data;
+      const { id } = job.data;
       handled += 1;
       if (handled === opts.jobs) resolve();
+      return answers ? id : undefined;
     });
   });
   await all;
-  while (!(await isDrained())) await sleep(POLL_MS);
+  while ((await left()) > 0) await sleep(POLL_MS);
   return { jobs: opts.jobs, seconds: seconds(started), handled };
+}
+
+const say = (figures) => process.stdout.write(`${JSON.stringify(figures)}\n`);
+
+// Whoever started this process closes its input when it is no longer needed.
+const toldToEnd = () => new Promise((resolve) => process.stdin.on('end', resolve).resume());
+
+// Work off what waits, say how long that took, then go on working until told to end. Each
+// handler returns the id of its payload, for those who wait for it.
+async function serve(opts, start, left) {
+  const end = toldToEnd();
+  say(await drain(opts, start, left, true));
+  await end;
+  return { jobs: opts.jobs };
+}
+
+// Add --rate jobs per second, those of a tick in one call, until told to end. What is left then
+// tells whether the worker kept up.
+async function load(opts, describe, addChunk, left) {
+  let ended = false;
+  toldToEnd().then(() => (ended = true));
+  let added = 0;
+  const started = process.hrtime.bigint();
+  say({ rate: opts.rate });
+  while (!ended) {
+    const due = Math.min(opts.chunk, Math.floor(seconds(started) * opts.rate) - added);
+    if (due > 0) await addChunk(Array.from({ length: due }, (_, i) => describe(added + i)));
+    added += Math.max(0, due);
+    await sleep(TICK_MS);
+  }
+  const took = seconds(started);
+  return { jobs: added, seconds: took, left: await left() };
+}
+
+// What comes of a promise, or LATE if that takes too long.
+async function limited(promise) {
+  let timer;
+  const limit = new Promise((resolve) => (timer = setTimeout(resolve, LIMIT_MS, LATE)));
+  const result = await Promise.race([promise, limit]);
+  clearTimeout(timer);
+  return result;
+}
+
+// Milliseconds from the call that adds a job to its result, of --jobs jobs one after the other,
+// or as many as --seconds allow. One that is not there in time counts with the limit. The pauses
+// are random, so that they keep no step with the load.
+async function probe(opts, addAndWait) {
+  let next = 0;
+  const several = async (jobs, limit) => {
+    const ms = [];
+    const began = process.hrtime.bigint();
+    while (ms.length < jobs && seconds(began) < limit) {
+      const data = payload(next);
+      next += 1;
+      const started = process.hrtime.bigint();
+      const result = await limited(addAndWait(data));
+      ms.push(1000 * seconds(started));
+      if (result !== LATE && result !== data.id) throw new Error(`expected ${data.id}, got ${result}`);
+      await sleep(PAUSE_MS * Math.random());
+    }
+    return ms;
+  };
+  await several(opts.warmup, opts.seconds / 5);
+  return { ms: await several(opts.jobs, opts.seconds) };
 }
 
 async function main(actions) {
   const opts = options();
   const action = actions[opts.action];
-  if (!action) throw new Error(`expected enqueue or process, got ${opts.action}`);
+  if (!action) throw new Error(`expected one of ${Object.keys(actions)}, got ${opts.action}`);
   const result = await action(opts);
   process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0));
 }
@@ -87,4 +164,4 @@ function run(actions) {
   });
 }
 
-module.exports = { run, enqueue, drain, payload, groupOf };
+module.exports = { run, enqueue, drain, serve, load, probe, payload, groupOf };

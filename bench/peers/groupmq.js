@@ -34,7 +34,7 @@ run({
     };
     const result = await drain(opts, start, async () => {
       const counts = await queue.getJobCounts();
-      return counts.waiting === 0 && counts.active === 0;
+      return counts.waiting + counts.active;
     });
     await worker.close();
     await queue.close();

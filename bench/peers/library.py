@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.metrics import OURS
+from bench.peers.running import ROOT, Figures, Running, running
 
 FOLDER = Path(__file__).resolve().parent
-ROOT = FOLDER.parent.parent
-
-
-class PeerFailed(RuntimeError):
-    """A library's process ended with an error, gave no result or took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """`command` is the start of a command line that takes `enqueue` or `process` and the shared options."""
+    """`command` is the start of a command line that takes an action (`enqueue`, `process` ...) and options."""
 
     key: str
     title: str
@@ -52,43 +47,20 @@ class Library:
         jobs = found["jobs"]
         return Outcome(int(jobs[0]), found["seconds"][0], int(found.get("handled", jobs)[0]))
 
-    def ask(
-        self, action: str, *expected: str, port: int, timeout: float, **options: int | str
-    ) -> dict[str, list[float]]:
+    def ask(self, action: str, *expected: str, port: int, timeout: float, **options: int | str) -> Figures:
         """Run one action to its end and return its figures, the expected ones among them, each with its samples.
 
         The process is killed if it exceeds `timeout`.
         """
+        with self.start(action, port=port, timeout=timeout, **options) as process:
+            return process.end(*expected)
+
+    def start(self, action: str, *, port: int, timeout: float, **options: int | str) -> AbstractContextManager[Running]:
+        """Begin an action; within `timeout` it must have come to its end."""
         line = [*self.command, action, "--port", str(port)]
         for name, value in options.items():
             line += [f"--{name}", str(value)]
-        try:
-            done = subprocess.run(
-                line,
-                cwd=ROOT,
-                env={**os.environ, **self.environment},
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise PeerFailed(f"{self.title}: {action} took more than {timeout:g} s") from error
-        if done.returncode != 0:
-            raise PeerFailed(f"{self.title}: {action} failed\n{done.stderr.strip()[-2000:]}")
-        try:
-            said = json.loads(done.stdout.strip().splitlines()[-1])
-            figures = {name: _samples(value) for name, value in said.items()}
-            missing = set(expected) - set(figures)
-        except (AttributeError, IndexError, TypeError, ValueError) as error:
-            raise PeerFailed(f"{self.title}: {action} gave no result, only {done.stdout[-500:]!r}") from error
-        if missing:
-            raise PeerFailed(f"{self.title}: {action} did not say {', '.join(sorted(missing))}")
-        return figures
-
-
-def _samples(value: float | list[float]) -> list[float]:
-    return [float(one) for one in value] if isinstance(value, list) else [float(value)]
+        return running(f"{self.title}: {action}", line, self.environment, timeout)
 
 
 def ours() -> Library:

@@ -12,7 +12,16 @@ from bench.report.text import times
 from bench.settings import Settings
 
 COLOURS = {OURS: "#0f766e", "bullmq": "#94a3b8", "groupmq_node": "#94a3b8", "bee_queue": "#cbd5e1"}
-NOT_DRAWN = frozenset({"server_add", "server_process", "server_rows"})
+NOT_DRAWN = frozenset(
+    {
+        "server_add",
+        "server_process",
+        "server_rows",
+        "roundtrip_idle_count",
+        "roundtrip_load_count",
+        "roundtrip_rate",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from bench.peers.library import Library, Outcome
+from bench.peers.running import Running
 from bench.server import Server
 from bench.servertime import CallShare, Meter, watch_calls
 from bench.settings import Settings
@@ -53,13 +55,36 @@ class Context:
             for value in found[figure]:
                 yield f"{what}_{figure}", value
 
-    def compare(self, what: str, variants: Sequence[str], **options: int) -> Iterator[Sample]:
-        """What settings of the queue cost: samples `<what>_<variant>` and `<what>_server_<variant>`."""
+    def start(self, action: str, **options: int | str) -> AbstractContextManager[Running]:
+        """A process of the library that works beside others until it is told to end."""
+        return self.library.start(action, port=self.server.port, timeout=self.settings.timeout, **options)
+
+    def probe(self) -> list[float]:
+        """Milliseconds from adding a job to its result, one job after the other."""
         settings = self.settings
+        found = self.library.ask(
+            "probe",
+            "ms",
+            port=self.server.port,
+            timeout=settings.timeout,
+            jobs=settings.roundtrips,
+            groups=settings.groups,
+            warmup=settings.roundtrip_warmup,
+            seconds=settings.roundtrip_seconds,
+        )
+        return found["ms"]
+
+    def compare(self, what: str, variants: Sequence[str], *, adding: bool = False, **options: int) -> Iterator[Sample]:
+        """What settings of the queue cost: samples `<what>_<variant>` and `<what>_server_<variant>`.
+
+        With `adding` also `<what>_add_<variant>` and `<what>_server_add_<variant>`.
+        """
+        settings = self.settings
+        kinds = ("", "server_", "add_", "server_add_") if adding else ("", "server_")
         return self.ask(
             "variants",
             what,
-            [*variants, *(f"server_{variant}" for variant in variants)],
+            [f"{kind}{variant}" for kind in kinds for variant in variants],
             variants=",".join(variants),
             slices=settings.slices,
             jobs=settings.slice_jobs,
@@ -76,12 +101,16 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`run` yields (metric, value) pairs. A scenario without peers is measured for groupmq only, and once."""
+    """`run` yields (metric, value) pairs. A scenario without peers is measured for groupmq only, and once.
+
+    `unable` are the peers that have no such thing.
+    """
 
     name: str
     title: str
     run: Callable[[Context], Iterator[Sample]]
     peers: bool = True
+    unable: frozenset[str] = frozenset()
 
 
 def calibrate(server: Server, settings: Settings, library: Library) -> CallShare:

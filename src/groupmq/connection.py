@@ -32,6 +32,8 @@ PATIENCE = 3.0
 _CALL_TIMEOUT = 10.0
 _CONNECT_TIMEOUT = 5.0
 _BLOCK_MARGIN = 2.0
+_MOST_CALLS = 50
+"""Calls of one queue object under way at a time; redis-py 8 allows a pool 100 connections."""
 _SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix:// or embedded://"
 # What of a user's own client describes the server; timeouts, retries, decoding and parsers stay ours.
 _DESCRIBES_SERVER = re.compile(
@@ -167,6 +169,8 @@ class Connection:
         self.dialogue = Dialogue(options, endpoint.where)
         self._own = endpoint.client is None
         self._client = endpoint.asynchronous() if self._own else endpoint.client
+        # A thousand calls at once wait for each other here; in the client library's pool they would fail.
+        self._slots = asyncio.Semaphore(_MOST_CALLS)
 
     async def call(self, call: Call[T], patience: float = PATIENCE) -> T:
         return await self.drive(self.dialogue.ask(call, patience))
@@ -181,7 +185,8 @@ class Connection:
                     if isinstance(step, float):
                         await asyncio.sleep(step)
                     else:
-                        reply = await self._client.execute_command(*step, NEVER_DECODE=True)
+                        async with self._slots:
+                            reply = await self._client.execute_command(*step, NEVER_DECODE=True)
                 except Exception as error:
                     step = steps.throw(error)
                 else:
@@ -260,14 +265,15 @@ class StreamConnection:
         self._id: int | None = None
         self._nudges: set[asyncio.Task[None]] = set()
 
-    async def read(self, positions: dict[str, str]) -> dict[str, list[Any]]:
+    async def read(self, positions: dict[str, str], *, wait: bool = True) -> dict[str, list[Any]]:
         """New entries by key, after each key's position; empty if none came for a while, or if `unblock` was called."""
+        block = ("BLOCK", self._block_ms) if wait else ()
         try:
             async with asyncio.timeout(self._timeout):
                 if self._id is None:
                     self._id = int(await self._command("CLIENT", "ID"))
                 reply = await self._command(
-                    "XREAD", "COUNT", 500, "BLOCK", self._block_ms, "STREAMS", *positions.keys(), *positions.values()
+                    "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
                 )
         except Exception as error:
             await self._drop()

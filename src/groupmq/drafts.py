@@ -75,6 +75,8 @@ def draft(
     attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
     options = _options(timeout, backoff, on_retry, named=job_id is not None)
     if headers:
+        if not all(isinstance(part, str) for pair in headers.items() for part in pair):
+            raise ConfigurationError.expected("headers", "text for names and values", headers)
         options = (options or {}) | {"h": headers}
     raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
     return Draft(

@@ -36,7 +36,11 @@ def number(value: object, argument: str, lowest: float, highest: float) -> float
 
 def millis(value: object, argument: str, *, minimum: float = 0.0) -> int:
     """A duration in whole milliseconds, rounded up so that nothing is ever early."""
-    return math.ceil(round(seconds(value, argument, minimum=minimum) * 1000, 6))
+    checked = seconds(value, argument, minimum=minimum)
+    if isinstance(value, timedelta):
+        return -(-value // timedelta(milliseconds=1))  # exact, also where a float would not be
+    ms = checked * 1000
+    return math.ceil(ms - max(5e-7, ms * 4.5e-16))  # what is below that is the noise of floats, not a millisecond more
 
 
 def epoch_millis(value: object, argument: str) -> int:

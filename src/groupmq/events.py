@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from groupmq.codec import JSON, Serializer
-from groupmq.errors import ConfigurationError
+from groupmq.errors import ConfigurationError, said
 
 Kind = Literal[
     "added",
@@ -30,7 +31,10 @@ Kind = Literal[
 KINDS: tuple[str, ...] = get_args(Kind)
 ENDS = frozenset(("completed", "failed", "removed"))
 """Kinds after which nothing more happens to a job."""
+UNREADABLE = -1
+"""The number of an entry that cannot be read."""
 _STORED = -2
+_logger = logging.getLogger("groupmq.events")
 _decode = msgspec.msgpack.Decoder().decode
 
 
@@ -99,7 +103,18 @@ class Entry(NamedTuple):
 
 
 def read(raw: Any, serializer: Serializer) -> Entry:
-    """Decode an entry as the server gives it: its id, and its fields and values in one list."""
+    """Decode an entry as the server gives it: its id, and its fields and values in one list.
+
+    One that is none of ours, or of a later release, says nothing and stops nobody.
+    """
+    try:
+        return _read(raw, serializer)
+    except Exception as error:
+        _logger.warning("entry %s of a log of events cannot be read: %s", raw[0].decode(), said(error))
+        return Entry(raw[0].decode(), UNREADABLE, [])
+
+
+def _read(raw: Any, serializer: Serializer) -> Entry:
     stream_id, flat = raw
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     number, at_ms, *kinds = _decode(fields[b"e"])
@@ -169,6 +184,9 @@ class Reader:
     def take(self, entry: Entry) -> list[Event]:
         """The events of the next entry; none if it was seen already."""
         if not newer(entry.stream_id, self.at):
+            return []
+        if entry.number == UNREADABLE:
+            self.at = entry.stream_id
             return []
         missed = self._number is not None and entry.number != self._number + 1
         self.at, self._number = entry.stream_id, entry.number

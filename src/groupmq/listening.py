@@ -19,11 +19,17 @@ from groupmq.codec import Serializer
 from groupmq.connection import Connection, StreamConnection
 from groupmq.emitter import Emitter
 from groupmq.errors import GroupMQError
-from groupmq.events import ENDS, KINDS, Entry, Event, Position, Reader, newer
+from groupmq.events import ENDS, KINDS, UNREADABLE, Entry, Event, Position, Reader, newer
+from groupmq.tasks import end_tasks
 
 _logger = logging.getLogger("groupmq.events")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _PAGE = 200
+_LINGER = 5.0
+"""Seconds that a log is read on after the last listener has gone."""
+_SMALL = 4096
+_RECENT = 2000
+"""Ends of jobs that are remembered for whoever asks for a result a moment later."""
 _BUFFER = 1000
 """Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
 
@@ -69,6 +75,19 @@ class Feed:
         self.ready.set()
 
 
+class Behind(NamedTuple):
+    """Listeners of a job that have yet to hear what happened to it before, up to a position of the log."""
+
+    listeners: ReferenceType[JobListeners]
+    job_id: str
+    created_ms: int
+    until: str | None
+
+
+def _ms(event: Event) -> int:
+    return round(event.at.timestamp() * 1000)
+
+
 class Wait(NamedTuple):
     """Somebody waits for the end of a job that was made at that time; an earlier one may have had the same id."""
 
@@ -89,11 +108,16 @@ class Channel:
         self.emitter = Emitter(KINDS, _logger)
         self.waiting: dict[str, list[Wait]] = {}
         self.closed = False
+        self.idle_since: float | None = None
+        self._began_ms: int | None = None
+        self._recent: dict[str, Event] = {}
+        self._forgot_ms = 0
         self._watchers: WeakValueDictionary[str, JobListeners] = WeakValueDictionary()
         self._feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
         self._place: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._behind: list[Behind] = []
+        self._catching_up: asyncio.Task[None] | None = None
 
     # Position
 
@@ -109,13 +133,13 @@ class Channel:
 
     def rest(self) -> None:
         """Nobody listens for now; where the log is then is found out then."""
-        self.position = self._number = None
+        self.position = self._number = self._began_ms = None
+        self._recent.clear()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End whatever waits here: nothing will be heard any more."""
         self.closed = True
-        for task in tuple(self._tasks):
-            task.cancel()
+        await end_tasks([self._catching_up])
         for waits in self.waiting.values():
             for wait in waits:
                 if not wait.future.done():
@@ -124,7 +148,7 @@ class Channel:
             feed.closed = True
             feed.ready.set()
         if self._hub is not None:
-            self._hub.drop(self)
+            await self._hub.drop(self)
 
     async def _find_place(self) -> None:
         try:
@@ -132,6 +156,9 @@ class Channel:
             if self.position is None:
                 entry = self._read(last) if last else None
                 self.position, self._number = (entry.stream_id, entry.number) if entry else ("0-0", 0)
+                if self._number == UNREADABLE:
+                    self._number = None
+                self._began_ms = int(self.position.split("-")[0])
         finally:
             self._place = None
 
@@ -149,8 +176,12 @@ class Channel:
             entry = self._read(raw)
             if self.position is not None and not newer(entry.stream_id, self.position):
                 continue  # read for another channel of the same log, which was not as far
+            if entry.number == UNREADABLE:
+                self.position = entry.stream_id
+                continue
             if self._number is not None and entry.number != self._number + 1:
                 self.emitter.emit("gap", events.gap(entry))
+                self._began_ms = int(entry.stream_id.split("-")[0])
                 self.check_again()
             self.position, self._number = entry.stream_id, entry.number
             self._deliver(entry)
@@ -167,10 +198,34 @@ class Channel:
         watcher = self._watchers.get(job_id)
         if watcher is not None:
             watcher.heard(event)
+        if event.kind in ENDS:
+            self._remember(job_id, event)
+        else:
+            self._recent.pop(job_id, None)  # an operator runs it again
         if event.kind in ENDS and job_id in self.waiting:
             for wait in tuple(self.waiting[job_id]):
-                if event.at.timestamp() * 1000 >= wait.created_ms - 1 and not wait.future.done():
+                if _ms(event) >= wait.created_ms and not wait.future.done():
                     wait.future.set_result(event)
+
+    def _remember(self, job_id: str, event: Event) -> None:
+        self._recent.pop(job_id, None)
+        forgotten = event
+        if len(event.raw_result or b"") <= _SMALL:
+            self._recent[job_id] = event
+            if len(self._recent) <= _RECENT:
+                return
+            forgotten = self._recent.pop(next(iter(self._recent)))
+        self._forgot_ms = max(self._forgot_ms, _ms(forgotten))
+
+    def recent_end(self, job_id: str, created_ms: int) -> Event | None:
+        """How the job ended, if that was heard lately."""
+        event = self._recent.get(job_id)
+        return event if event is not None and _ms(event) >= created_ms else None
+
+    def has_heard_all(self, created_ms: int) -> bool:
+        """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
+        began = self._began_ms
+        return began is not None and began < created_ms and self._forgot_ms < created_ms
 
     # Waiting
 
@@ -192,28 +247,39 @@ class Channel:
         found = self._watchers.get(job_id)
         if found is None:
             found = self._watchers[job_id] = JobListeners()
-            task = asyncio.get_running_loop().create_task(self._catch_up(ref(found), job_id, created_ms, self.position))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._behind.append(Behind(ref(found), job_id, created_ms, self.position))
+            if self._catching_up is None:
+                self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
         return found
 
-    async def _catch_up(
-        self, listeners: ReferenceType[JobListeners], job_id: str, created_ms: int, until: str | None
-    ) -> None:
-        """Tell of what happened to the job between its making and now: it may be over already."""
-        past: list[Event] = []
+    async def _catch_up(self) -> None:
+        """Tell of what happened to jobs between their making and now, one reading for all that asked in this tick."""
         try:
-            await self.ready()
-            until = until or self.position or "0-0"
-            async for entry in self.past(f"{max(0, created_ms - 1)}-0"):
-                if newer(entry.stream_id, until):
-                    break
-                past += [event for event in entry.events if event.job_id == job_id]
-        except GroupMQError as error:
-            _logger.warning("what happened to job %s before is not known: %s", job_id, error)
-        alive = listeners()
-        if alive is not None:
-            alive.caught_up(past)
+            while self._behind:
+                await asyncio.sleep(0)
+                batch, self._behind = self._behind, []
+                past: dict[str, list[Event]] = {one.job_id: [] for one in batch}
+                try:
+                    await self._read_back(batch, past)
+                except GroupMQError as error:
+                    _logger.warning("what happened to %d jobs before is not known: %s", len(batch), error)
+                for one in batch:
+                    listeners = one.listeners()
+                    if listeners is not None:
+                        listeners.caught_up(past[one.job_id])
+        finally:
+            self._catching_up = None
+
+    async def _read_back(self, batch: list[Behind], past: dict[str, list[Event]]) -> None:
+        await self.ready()
+        until = {one.job_id: one.until or self.position or "0-0" for one in batch}
+        last = max(until.values(), key=lambda at: tuple(map(int, at.split("-"))))
+        async for entry in self.past(f"{max(0, min(one.created_ms for one in batch) - 1)}-0"):
+            if newer(entry.stream_id, last):
+                return
+            for event in entry.events:
+                if event.job_id in past and not newer(entry.stream_id, until[event.job_id]):
+                    past[event.job_id].append(event)
 
     def on_doubt(self, callback: Callable[[], None]) -> None:
         """Call when events may have been missed."""
@@ -306,7 +372,7 @@ class Hub:
         try:
             while self._forget_unwanted():
                 try:
-                    found = await stream.read(self._positions())
+                    found = await stream.read(self._positions(), wait=not pause)
                 except GroupMQError as error:
                     _logger.warning("the log of events cannot be read: %s; trying again", error)
                     pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
@@ -334,20 +400,26 @@ class Hub:
         return found
 
     def _forget_unwanted(self) -> bool:
+        now = asyncio.get_running_loop().time()
         for channel in tuple(self._channels):
-            if not channel.wanted:
+            if channel.wanted:
+                channel.idle_since = None
+            elif channel.idle_since is None:
+                # Whoever asks for one result after the other must not pay for a new connection each time.
+                channel.idle_since = now
+            elif now - channel.idle_since >= _LINGER:
                 channel.rest()
                 self._channels.discard(channel)
         if not self._channels:
             self._task = self._stream = None
         return bool(self._channels)
 
-    def drop(self, channel: Channel) -> None:
+    async def drop(self, channel: Channel) -> None:
         """A queue is closed: nobody listens to its log any more."""
         self._channels.discard(channel)
-        if not self._channels and self._task is not None:
-            self._task.cancel()
-            self._task = self._stream = None
+        if not self._channels:
+            task, self._task, self._stream = self._task, None, None
+            await end_tasks([task])
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Hub]] = WeakKeyDictionary()

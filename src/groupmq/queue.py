@@ -429,9 +429,15 @@ class Queue(Looking):
     def start_soon(self, worker: Worker) -> None:
         """Start a worker as soon as there is an event loop."""
         try:
-            self._spawn(worker.start())
+            self._spawn(self._start(worker))
         except RuntimeError:
             self._unstarted.append(worker)
+
+    async def _start(self, worker: Worker) -> None:
+        try:
+            await worker.start()
+        except GroupMQError as error:
+            _logger.error("worker %s of queue %s could not be started: %s", worker.name, self.name, error)
 
     async def work(self) -> None:
         """Start the workers of decorated handlers and work until the queue is closed, or this is cancelled."""
@@ -457,7 +463,7 @@ class Queue(Looking):
             await worker.close()
         for task in tuple(self._tasks):
             task.cancel()
-        self._channel.close()
+        await self._channel.close()
         await self.connection.close()
 
     async def __aenter__(self) -> Self:

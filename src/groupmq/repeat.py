@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -25,7 +26,7 @@ _LONGEST_CHANGE = timedelta(hours=3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Repeat:
+class _Repeat(ABC):
     key: str | None = None
     """Its name within the group; by default what it says itself. Adding the same name again updates it."""
     start: Instant | None = None
@@ -56,12 +57,13 @@ class _Repeat:
         """What tells it from the other repeats of its group."""
         return self.key if self.key is not None else self.says()
 
+    @abstractmethod
     def says(self) -> str:
-        raise NotImplementedError
+        """The schedule in words, the same for the same schedule."""
 
+    @abstractmethod
     def timing(self) -> dict[str, Any]:
         """What decides when it ticks. While this stays the same, a new definition keeps the grid it is on."""
-        raise NotImplementedError
 
     def plan(self, now: int, before: dict[str, Any] | None) -> dict[str, Any]:
         """As stored: the timing, on the grid it had before if it had one."""

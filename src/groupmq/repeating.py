@@ -179,21 +179,21 @@ class Repeating(Generic[J]):
 
         Any number of schedulers may do this at once: of each tick exactly one of them makes a job.
         """
-        added = 0
+        added, watched = 0, watched_since is not None
         while True:
             due: commands.Repeats = yield commands.repeats_due()
             ticks: list[list[Any]] = []
             errors: list[str] = []
             for rid, raw in due.found.items():
                 try:
-                    ticks.append(self._tick(rid, Definition.read(raw), due.now, watched=watched_since is not None))
+                    ticks.append(self._tick(rid, Definition.read(raw), due.now, watched=watched))
                 except Exception as error:
                     # One that cannot be read here (a zone this machine does not know) must not stop the others.
                     errors.append(f"repeat {rid}: {type(error).__name__}: {error}")
             if not ticks:
                 return Ran(added, due.now, due.wait_ms, errors)
             ticked: commands.Ticked = yield commands.tick(ticks)
-            added += ticked.added
+            added, watched = added + ticked.added, True
 
     def _tick(self, rid: str, definition: Definition, now: int, *, watched: bool) -> list[Any]:
         fields = definition.fields

@@ -9,7 +9,7 @@ from typing import Any
 from groupmq.errors import JobFailed, JobRemoved
 from groupmq.events import ENDS, Event
 from groupmq.job import Snapshot
-from groupmq.listening import Channel
+from groupmq.listening import Channel, Wait
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 _LOOK_AGAIN = 15.0
@@ -28,6 +28,14 @@ def ended(job_id: str, event: Event) -> Any:
     if event.stored:
         raise Unknown
     return event.result
+
+
+def _told(job_id: str, event: Event) -> Any:
+    """What the last event says of a job that is gone."""
+    try:
+        return ended(job_id, event)
+    except Unknown:
+        raise JobRemoved(job_id) from None
 
 
 def finished(job: Snapshot) -> bool:
@@ -57,23 +65,37 @@ class Results:
         channel.on_doubt(doubt.set)
         try:
             await channel.ready()
+            event = await self._heard(channel, wait, doubt, job_id)
             while True:
+                if event is not None and event.kind != "failed":
+                    try:
+                        return ended(job_id, event)
+                    except Unknown:
+                        pass
+                if event is not None:
+                    channel.give_up(job_id, wait)
+                    wait = channel.wait_for(job_id, created_ms)
                 doubt.clear()
                 found = await self._look(job_id)
+                if found is None and event is not None:
+                    return _told(job_id, event)
                 if found is None:
                     return await self._remembered(channel, job_id, created_ms)
                 if finished(found):
                     return found.return_value
                 event = await self._next(wait.future, doubt)
-                if event is not None:
-                    try:
-                        return ended(job_id, event)
-                    except Unknown:
-                        channel.give_up(job_id, wait)
-                        wait = channel.wait_for(job_id, created_ms)
         finally:
             channel.give_up(job_id, wait)
             channel.off_doubt(doubt.set)
+
+    async def _heard(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job_id: str) -> Event | None:
+        """The end of a job whose every event came, or will come, by this channel: no need to look at the job."""
+        if not channel.has_heard_all(wait.created_ms):
+            return None
+        recent = channel.recent_end(job_id, wait.created_ms)
+        if recent is not None and recent.kind == "failed":
+            return None  # an operator may have let it run again since: the job says
+        return recent or await self._next(wait.future, doubt)
 
     async def _next(self, future: asyncio.Future[Event], doubt: asyncio.Event) -> Event | None:
         """The event that ends the job; None if there may have been one that we did not hear."""
@@ -94,10 +116,7 @@ class Results:
                     last = event
         if last is None:
             raise JobRemoved(job_id)
-        try:
-            return ended(job_id, last)
-        except Unknown:
-            raise JobRemoved(job_id) from None
+        return _told(job_id, last)
 
     async def _poll(self, job_id: str) -> Any:
         """Without events there is nothing to listen to. Only kept jobs can be told from removed ones."""

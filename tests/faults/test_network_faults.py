@@ -50,7 +50,7 @@ async def test_a_lost_hint_starts_the_job_all_the_same(start_server: StartServer
         proxy.drop = lambda reply: b":wake" in reply
         async with Queue("orders", proxy.url) as queue, Worker(queue, handler, blocking_timeout=30):
             for i in range(3):
-                await eventually(lambda: blocked(client) == 1, "the worker blocks")
+                await eventually(lambda: blocked(client) == 2, "the worker blocks")
                 await queue.add(i)
                 await handler.has_run(i)
                 assert proxy.cuts == i + 1
@@ -58,11 +58,12 @@ async def test_a_lost_hint_starts_the_job_all_the_same(start_server: StartServer
                 proxy.drop = lambda reply: False
                 await queue.add("between")
                 await handler.has_run("between", times=i + 1)
-                await eventually(lambda: blocked(client) == 1, "the worker blocks again")
+                await eventually(lambda: blocked(client) == 2, "the worker blocks again")
                 proxy.drop = lambda reply: b":wake" in reply
 
 
 def blocked(client: redis.Redis) -> int:
+    """Reads that wait: a worker's for the marker, and its heartbeat's for mail."""
     return int(client.info("clients")["blocked_clients"])
 
 

@@ -214,5 +214,6 @@ async def test_an_add_sent_twice_because_its_reply_was_lost_adds_one_job_and_is_
     d = draft(queue.options, "x")
     await queue.connection.call(commands.add([d]))
     [job] = await queue.run(queue.operations.add([d]))
+    assert isinstance(job, Job)
     assert not job.duplicate
     assert (await queue.get_job_counts()).total == 1

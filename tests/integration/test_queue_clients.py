@@ -224,3 +224,10 @@ async def test_closing_finishes_what_was_added(make_queue: MakeQueue) -> None:
     await queue.close()
     assert len([add.result() for add in adds]) == 10
     assert (await make_queue("q").get_job_counts()).waiting == 10
+
+
+async def test_any_number_of_calls_at_once_wait_for_each_other(queue: Queue, client: Any) -> None:
+    jobs = await queue.add_many({"data": n} for n in range(400))
+    assert await asyncio.gather(*(job.get_state() for job in jobs)) == ["waiting"] * 400
+    assert len(client.client_list()) < 100
+    assert await asyncio.gather(*(job.cancel() for job in jobs)) == [True] * 400

@@ -18,7 +18,9 @@ from groupmq.ids import new_id
 from groupmq.sync import Job as SyncJob
 from groupmq.sync import Queue
 
-ASYNC_ONLY = {"process"}
+ASYNC_ONLY = {"process", "make_worker", "start_soon", "work", "listen_to", "say"}
+JOB_ASYNC_ONLY = {"on", "off", "report_progress", "log"}
+"""A handler is given an asynchronous job; and who listens to one job, in a thread, listens to its queue."""
 
 
 @pytest.fixture
@@ -41,13 +43,23 @@ def public(cls: type) -> dict[str, Any]:
     return {name: member for name, member in inspect.getmembers(cls, callable) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize(("twin", "original"), [(Queue, groupmq.Queue), (SyncJob, groupmq.Job)])
-def test_the_twins_have_the_same_methods_with_the_same_arguments(twin: type, original: type) -> None:
-    theirs = {name: member for name, member in public(original).items() if name not in ASYNC_ONLY}
+def parameters(name: str, member: Any) -> list[inspect.Parameter]:
+    found = list(inspect.signature(member).parameters.values())
+    # Listeners of the one may be async, those of the other not: only their types differ.
+    return [one.replace(annotation=None) for one in found] if name in ("on", "off") else found
+
+
+@pytest.mark.parametrize(
+    ("twin", "original", "left_out"), [(Queue, groupmq.Queue, ASYNC_ONLY), (SyncJob, groupmq.Job, JOB_ASYNC_ONLY)]
+)
+def test_the_twins_have_the_same_methods_with_the_same_arguments(
+    twin: type, original: type, left_out: set[str]
+) -> None:
+    theirs = {name: member for name, member in public(original).items() if name not in left_out}
     mine = public(twin)
     assert set(mine) == set(theirs)
     for name, member in theirs.items():
-        assert inspect.signature(mine[name]).parameters == inspect.signature(member).parameters, name
+        assert parameters(name, mine[name]) == parameters(name, member), name
         assert not inspect.iscoroutinefunction(mine[name])
 
 

@@ -6,19 +6,23 @@ import hashlib
 from collections.abc import Generator, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 import redis
 
-from groupmq import commands
+from groupmq import commands, events
 from groupmq.codec import JSON
 from groupmq.commands import Added, Advanced, Call, Outcome, Policy, Stalled, Taken, View
 from groupmq.connection import BlockingConnection, Endpoint
 from groupmq.drafts import draft
+from groupmq.events import Entry, Event
 from groupmq.ids import new_id
 from groupmq.job import Job
 from groupmq.keys import Keys
+from groupmq.limits import RateLimit
 from groupmq.operations import Operations
 from groupmq.options import QueueOptions, Retention
 from groupmq.record import Record
+from groupmq.repeating import Ran, Repeating
 from tests.support import keyspace
 from tests.support.keyspace import Keyspace
 
@@ -43,6 +47,7 @@ class Engine:
         self.policy = Policy(self.options.max_attempts, -1, self.options.keep)
         self.requests = 0
         self.operations: Operations[Job] = Operations(self.options, self._make)
+        self.repeating: Repeating[Job] = Repeating(self.operations)
 
     def _make(self, job_id: str, state: str, stored: Record) -> Job:
         return Job(None, JSON, job_id, state, stored, self.options.max_attempts)
@@ -60,6 +65,20 @@ class Engine:
             call = next(steps)
             while True:
                 call = steps.send(self.call(call))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def at_now(self, call: Call[T]) -> Call[T]:
+        """The same call at the engine's own time."""
+        return call._replace(args=msgspec.msgpack.encode(msgspec.msgpack.decode(call.args) | {"now": self.now}))
+
+    def run_now(self, steps: Generator[Call[Any], Any, T]) -> T:
+        """Carry out an operation of the queue, each of its calls at the engine's own time."""
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(self.call(self.at_now(call)))
         except StopIteration as stop:
             result: T = stop.value
             return result
@@ -83,8 +102,12 @@ class Engine:
         lane: str = "w:0",
         request: int | None = None,
         policy: Policy | None = None,
+        batch: int | None = None,
+        epoch: int | None = None,
     ) -> Advanced:
         self.requests += 1
+        if self.options.exclusive and batch is None:
+            batch, epoch = 10_000, 0
         return self.call(
             commands.advance(
                 worker=worker,
@@ -94,6 +117,8 @@ class Engine:
                 take=take,
                 lease_ms=lease_ms,
                 policy=policy or self.policy,
+                batch=batch,
+                epoch=epoch,
                 now=self.now,
             )
         )
@@ -116,6 +141,21 @@ class Engine:
 
     def release(self, taken: Taken) -> list[int]:
         return self.advance(commands.released(taken.id, taken.token)).accepted
+
+    def limit_run(self, taken: Taken, delay_ms: int) -> list[int]:
+        """The handler raised RateLimited."""
+        return self.advance(commands.limited(taken.id, taken.token, delay_ms)).accepted
+
+    def beat(self, *held: Taken, worker: str = "w", lease_ms: int = LEASE) -> list[str]:
+        """Ids of the leases that are lost."""
+        return self.call(commands.beat(worker, None, lease_ms, [(t.id, t.token) for t in held], self.now)).lost
+
+    def repeat(self, schedule: object, group: str | None = "g", data: Any = None, **fields: Any) -> Job:
+        return self.run_now(self.repeating.add(data, schedule, group_id=group, **fields))
+
+    def tick(self, watched_since: int | None = None) -> Ran:
+        """One look of a scheduler."""
+        return self.run_now(self.repeating.run_due(watched_since))
 
     def due(self, policy: Policy | None = None, **which: bool) -> commands.Due:
         return self.call(commands.due(policy or self.policy, now=self.now, **which))
@@ -166,7 +206,32 @@ class Engine:
     def limit(self, group: str, n: int) -> bool:
         return self.call(commands.switch(group_id=group, limit=n, now=self.now))
 
+    def cancel(self, *job_ids: str) -> dict[str, str]:
+        """The state each was found in."""
+        return dict(self.call(commands.cancel(job_ids, self.now)).found)
+
+    def heartbeat(self, *held: Taken, worker: str = "w", info: str | None = "{}") -> commands.Beat:
+        return self.call(commands.beat(worker, info, LEASE, [(one.id, one.token) for one in held], self.now))
+
+    def note(self, taken: Taken, progress: str | None = None, line: str | None = None) -> bool:
+        return self.call(commands.note(taken.id, taken.token, progress, line, self.now))
+
+    def rate(self, group: str, rate: RateLimit | None) -> bool:
+        return self.run_now(self.operations.set_group_rate_limit(group, rate))
+
     # What is seen
+
+    def entries(self) -> list[Entry]:
+        """The whole log of events."""
+        return [events.read(raw, JSON) for raw in self.call(commands.log("-", 10_000))]
+
+    def heard(self) -> list[tuple[str, str | None]]:
+        """Kind and job of every event so far."""
+        return [(event.kind, event.job_id) for entry in self.entries() for event in entry.events]
+
+    def last_events(self) -> list[Event]:
+        """What the last call that did anything says it did."""
+        return self.entries()[-1].events
 
     def view(self, job_id: str) -> View:
         view = self.call(commands.get([job_id], self.now))[0]
@@ -194,6 +259,10 @@ class Engine:
         """Whether the marker for idle workers is set; takes it away."""
         return bool(self.client.delete(self.keys.wake))
 
+    def hailed(self, worker: str) -> bool:
+        """Whether the marker of the worker whose turn it is is set; takes it away."""
+        return bool(self.client.delete(self.keys.hail(worker)))
+
     def key(self, name: str) -> str:
         return self.keys.fixed(name)
 
@@ -204,5 +273,18 @@ class Engine:
         return keyspace.violations(self.look())
 
     def digest(self) -> dict[bytes, str]:
-        """Every key of the server, each as a digest of its content."""
-        return {key: hashlib.sha1(self.client.dump(key)).hexdigest() for key in self.client.scan_iter(count=1000)}
+        """Every key of the server, each as a digest of its content. Not of its dump: that of a hash has any order."""
+        return {
+            key: hashlib.sha1(repr(self._content(key)).encode()).hexdigest()
+            for key in self.client.scan_iter(count=1000)
+        }
+
+    def _content(self, key: bytes) -> Any:
+        kind = self.client.type(key)
+        if kind == b"hash":
+            return sorted(self.client.hgetall(key).items())
+        if kind == b"zset":
+            return self.client.zrange(key, 0, -1, withscores=True)
+        if kind == b"stream":
+            return self.client.xrange(key)
+        return self.client.lrange(key, 0, -1) if kind == b"list" else self.client.get(key)

@@ -9,6 +9,10 @@ import pytest
 
 from groupmq import commands
 from groupmq.drafts import draft
+from groupmq.limits import Debounce, RateLimit, Throttle
+from groupmq.ordering import Ordering
+from groupmq.repeat import Every
+from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 
@@ -116,3 +120,81 @@ def test_what_is_not_due_costs_nothing(engine: Engine) -> None:
         engine.call(commands.add([draft(engine.options, None, job_id=f"d{at + i}", delay=60) for i in range(1000)], T0))
     engine.pass_time(SECOND)
     assert cost(engine, lambda: engine.take()) <= few + 1
+
+
+RULES: dict[str, dict[str, Any]] = {
+    "event time": {"ordering": Ordering.event_time(0.001)},
+    "arrival": {"ordering": Ordering.arrival(0.001)},
+    "round-robin": {"fairness": "round-robin"},
+    "rate": {"rate_limit": RateLimit(1000, 1)},
+    "group rate": {"group_rate_limit": RateLimit(1000, 1)},
+    "exclusive": {"exclusive": True},
+    "group size": {"max_group_size": 2**31},
+    "ageing": {"priority_ageing_ms": 1000},
+}
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_under_every_rule_a_call_costs_the_same_with_few_and_with_many_jobs(
+    make_engine: MakeEngine, rules: str
+) -> None:
+    engine = make_engine(**RULES[rules])
+    fill(engine, 20, 10)
+    engine.pass_time(SECOND)
+    few = costs(engine)
+    fill(engine, 5000, 10)
+    assert costs(engine) == few
+    assert max(few.values()) < 45
+
+
+def test_a_job_with_a_ttl_or_a_key_costs_a_few_commands_more_however_many_there_are(engine: Engine) -> None:
+    def add(name: str, **fields: Any) -> int:
+        return cost(engine, lambda: engine.add(name, **fields))
+
+    add("first")
+    plain = add("plain")
+    found = {}
+    for size in (1, 1000):
+        engine.call(
+            commands.add(
+                [
+                    draft(engine.options, None, group_id="g", ttl=60 + i, dedupe=Throttle(f"{size}-{i}", 60))
+                    for i in range(size)
+                ],
+                T0,
+            )
+        )
+        found[size] = [
+            add(f"ttl{size}", ttl=30),
+            add(f"throttle{size}", dedupe=Throttle(f"t{size}", 9)),
+            add(f"throttled{size}", dedupe=Throttle(f"t{size}", 9)),
+            add(f"debounce{size}", dedupe=Debounce(f"d{size}", 9)),
+            add(f"debounced{size}", dedupe=Debounce(f"d{size}", 9)),
+        ]
+    assert found[1] == found[1000]
+    assert max(found[1]) <= plain + 8
+
+
+def test_a_batch_of_jobs_with_a_ttl_costs_no_more_than_one(engine: Engine) -> None:
+    engine.add("first", ttl=60)
+    one = cost(engine, lambda: engine.add("a", ttl=60))
+    many = cost(engine, lambda: engine.add(*(f"j{i}" for i in range(500)), ttl=60))
+    assert many <= one + 2
+
+
+def test_repeats_that_are_not_due_cost_nothing(engine: Engine) -> None:
+    engine.tick()
+    engine.take()
+    look, ask = cost(engine, engine.tick), cost(engine, engine.take)
+    for i in range(300):
+        engine.repeat(Every(3600), group=f"g{i}")
+    assert cost(engine, engine.tick) == look
+    assert cost(engine, engine.take) == ask
+
+
+def test_a_worker_at_the_rate_of_its_queue_asks_cheaply(make_engine: MakeEngine) -> None:
+    engine = make_engine(rate_limit=RateLimit(100, 1))
+    fill(engine, 1000, 1000)
+    engine.take(100)
+    engine.take(100)
+    assert cost(engine, lambda: engine.take(100)) < 15

@@ -10,6 +10,8 @@ import pytest
 from groupmq import commands, record
 from groupmq.drafts import Draft, draft
 from groupmq.errors import ScriptError
+from groupmq.limits import RateLimit, Throttle
+from groupmq.repeat import Every
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, Engine
 
@@ -175,6 +177,44 @@ def test_a_new_group_whose_key_is_of_a_wrong_type_is_refused_whole(engine: Engin
         engine.call(commands.add([new_job(engine, group) for group in GROUPS], engine.now))
     assert engine.digest() == before
     engine.client.delete(engine.keys.group("bad"))
+
+
+def begin_turn(engine: Engine) -> None:
+    engine.add("runs", "waits", group=None)
+    engine.advance(take=1, worker="w", batch=5, epoch=0)
+
+
+Prepared = tuple[dict[str, Any], Action, Action]
+KEYS: dict[str, Prepared] = {
+    "expiring": ({}, Engine.counts, lambda e: e.add("x", ttl=5)),
+    "dedupe": ({}, Engine.counts, lambda e: e.add("x", dedupe=Throttle("k", 5))),
+    "deduped": ({}, Engine.counts, lambda e: e.add("x", dedupe=Throttle("k", 5))),
+    "starts": ({"rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
+    "rated": ({"group_rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
+    "r:g": ({"group_rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
+    "repeats": ({}, Engine.counts, lambda e: e.repeat(Every(5))),
+    "ticks": ({}, Engine.counts, lambda e: e.repeat(Every(5))),
+    "mail:w": (
+        {},
+        lambda e: e.call(commands.beat("w", "{}", LEASE, [], e.now)),
+        lambda e: e.repeat(Every(5)),
+    ),
+    "hail:w": ({"exclusive": True}, begin_turn, lambda e: e.add("x", group=None)),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_an_index_of_a_wrong_kind_leaves_everything_as_it_was(make_engine: MakeEngine, name: str) -> None:
+    options, prepare, action = KEYS[name]
+    engine = make_engine(**options)
+    prepare(engine)
+    engine.client.delete(engine.keys.base + name)
+    engine.client.set(engine.keys.base + name, "of a wrong kind")
+    before = engine.digest()
+    with pytest.raises(ScriptError, match="WRONGTYPE"):
+        action(engine)
+    assert engine.digest() == before
+    engine.client.flushall()  # what was spoiled is not checked
 
 
 def test_an_error_of_a_script_names_the_lua_file_and_line(engine: Engine) -> None:

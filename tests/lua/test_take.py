@@ -151,7 +151,7 @@ def test_a_heartbeat_renews_what_is_held_and_names_what_is_lost(engine: Engine) 
     a, b = engine.take(2)
     engine.pass_time(LEASE - 1)
     held = [("a", a.token), ("b", b.token - 1), ("ghost", 5)]
-    assert engine.call(commands.beat("w", None, LEASE, held, engine.now)) == ["b", "ghost"]
+    assert engine.call(commands.beat("w", None, LEASE, held, engine.now)).lost == ["b", "ghost"]
     assert [one.id for one in engine.stall(1)] == ["b"]
     assert engine.state("a") == "active"
     assert [one.id for one in engine.stall(LEASE - 1)] == ["a"]

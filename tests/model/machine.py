@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
@@ -10,14 +12,14 @@ from groupmq.commands import FRESH
 from tests.model import strategies as draws
 from tests.model.pair import at, same
 from tests.model.parts import State
-from tests.model.work import Work
+from tests.model.repeating import Repeating
 
 CHANGES_OF_A_JOB = ("remove", "remove_some", "promote", "change_delay", "fail", "retry", "retry", "update_data")
-CHANGES_OF_THE_QUEUE = ("pause_queue", "pause_group", "limit_group", "clean")
+CHANGES_OF_THE_QUEUE = ("pause_queue", "pause_group", "limit_group", "rate_group", "clean")
 LOOKS = ("at_everything", "for_damage", "after_a_flush")
 
 
-class QueueMachine(Work):
+class QueueMachine(Repeating):
     """Operators share few rules with many words, so that most steps are work."""
 
     # One job
@@ -43,10 +45,10 @@ class QueueMachine(Work):
         same(self.call(commands.remove(ids, states, self.now)), self.model.remove(ids, states))
 
     def promote(self, which: int, detail: int) -> None:
-        self.reschedule(self.pick(which, "delayed", "waiting"), 0, only_delayed=True)
+        self.reschedule(self.pick(which, "delayed"), 0, only_delayed=True)
 
     def change_delay(self, which: int, detail: int) -> None:
-        job_id = self.pick(which) if detail == 0 else self.pick(which, "delayed", "waiting")
+        job_id = self.pick(which, "delayed") if detail % 2 else self.pick(which, "waiting")
         self.reschedule(job_id, draws.DELAYS[detail], only_delayed=False)
 
     def reschedule(self, job_id: str, delay: int, *, only_delayed: bool) -> None:
@@ -66,6 +68,21 @@ class QueueMachine(Work):
         job_id, data = self.pick(which), (*draws.DATA, b"new", b"{}")[detail]
         same(self.call(commands.update(job_id, data)), self.model.update(job_id, data))
 
+    @precondition(lambda self: self.model.stand_ins)
+    @rule(item=draws.items(), which=st.integers(0, 3), removes=st.booleans())
+    def a_key_is_used_again(self, item: draws.Item, which: int, removes: bool) -> None:
+        """Perhaps after the job that stands for it has been promoted or removed."""
+        (kind, group, key), entry = sorted(self.model.stand_ins.items())[which % len(self.model.stand_ins)]
+        if which < 2 and entry.id in self.model.jobs:
+            if removes:
+                self.remove_all([entry.id], None)
+            else:
+                self.reschedule(entry.id, 0, only_delayed=True)
+            self.look()
+        dedupe = next(d for d in draws.DEDUPES if d.packed()[:2] == [kind, key])
+        where = self.groups.index(group) if group else -1
+        self.add([replace(item, group=where, dedupe=dedupe)])
+
     # The queue and its groups
 
     @rule(what=st.sampled_from(CHANGES_OF_THE_QUEUE), which=st.integers(0, 4), detail=st.integers(0, 4))
@@ -78,15 +95,22 @@ class QueueMachine(Work):
         same(self.call(commands.switch(paused=paused, now=self.now)), self.model.switch_queue(paused))
 
     def pause_group(self, which: int, detail: int) -> None:
-        self.change_group(which, detail % 2 == 0, None)
+        self.change_group(which, paused=detail % 2 == 0)
 
     def limit_group(self, which: int, detail: int) -> None:
-        self.change_group(which, None, detail)
+        self.change_group(which, limit=detail)
 
-    def change_group(self, which: int, paused: bool | None, limit: int | None) -> None:
+    def rate_group(self, which: int, detail: int) -> None:
+        rate = draws.RATES[detail % len(draws.RATES)] if self.kind.steady else ()
+        self.promises.except_for(self.groups[which % len(self.groups)])
+        self.change_group(which, rate=rate)
+
+    def change_group(
+        self, which: int, paused: bool | None = None, limit: int | None = None, rate: tuple[int, ...] | None = None
+    ) -> None:
         group = self.groups[which % len(self.groups)]
-        answer = self.call(commands.switch(group_id=group, paused=paused, limit=limit, now=self.now))
-        same(answer, self.model.switch_group(group, paused, limit))
+        answer = self.call(commands.switch(group_id=group, paused=paused, limit=limit, rate=rate, now=self.now))
+        same(answer, self.model.switch_group(group, self.now, paused=paused, limit=limit, rate=rate))
 
     def clean(self, which: int, detail: int) -> None:
         age, limit = (0, 0, 0, 1, 1000)[which], 1 + detail // 2
@@ -130,19 +154,24 @@ class QueueMachine(Work):
             same((view.token, view.hold), (job.lease.token if job.lease else 0, job.hold))
             same(view.score, job.due or job.stamp)
         for group in self.groups:
-            place, *sizes, limit, _, _ = self.call(commands.look_group(group, self.now))
+            place, *sizes, limit, _, wait_ms = self.call(commands.look_group(group, self.now))
             expected = [len(model.in_state(state, group)) for state in ("waiting", "active", "delayed")]
-            same([place, *sizes, limit], [self.place(group), *expected, model.limit_of(group)])
+            same([*sizes, limit], [*expected, model.limit_of(group)])
+            same((place, wait_ms), self.place(group))
+        turn = model.turn
+        said = [turn.worker, turn.epoch, turn.deadline - self.now, turn.taken] if turn else []
+        same(self.call(commands.look_turn(self.now)), said)
         listed = sorted(self.carry(self.operations.list_ids("waiting", 100)))
         same(listed, sorted(job.id for job in model.in_state("waiting")))
 
-    def place(self, group: str) -> str:
-        """Where a group is said to be, in the words and the order of the design."""
+    def place(self, group: str) -> tuple[str, int]:
+        """Where a group is said to be, in the words and the order of the design, and how long its head waits, or -1."""
         conf, waiting = self.model.conf.get(group), self.model.waiting(group)
         if not waiting:
-            return "idle"
+            return "idle", -1
         if conf is not None and conf.paused:
-            return "paused"
+            return "paused", -1
         if len(self.model.in_state("active", group)) >= self.model.limit_of(group):
-            return "busy"
-        return "parked" if waiting[0].hold > self.now else "ready"
+            return "busy", -1
+        opens = self.model.opens(waiting[0])
+        return ("parked", opens - self.now) if opens > self.now else ("ready", -1)

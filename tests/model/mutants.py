@@ -18,6 +18,8 @@ class Mutant(NamedTuple):
     defect: str
     text: str
     instead: str
+    kind: str = "plain"
+    """Of queue, in which it shows."""
 
 
 MUTANTS = [
@@ -35,9 +37,13 @@ MUTANTS = [
     # Groups
     Mutant("group not re-armed after a run", "g.running - 1 end\n  group.touch(g)", "g.running - 1 end"),
     Mutant("limit ignored", "if g.running >= g.limit then", "if false then"),
-    Mutant("limit raised and nobody told", "g.limit = conf.limit or meta.limit\ngroup.touch(g)", ""),
+    Mutant(
+        "limit raised and nobody told",
+        "group.touch(g)\nif settle.groups() then wake.up() end\nW.commit()\nlocal was",
+        "if settle.groups() then wake.up() end\nW.commit()\nlocal was",
+    ),
     Mutant("pause of a group ignored", "elseif g.paused then", "elseif false then"),
-    Mutant("pause of the queue ignored", "if n <= 0 or meta.paused then", "if n <= 0 then"),
+    Mutant("pause of the queue ignored", "if meta.paused then n = 0 end", ""),
     Mutant(
         "slot not freed when a running job is removed",
         "finish.end_run(job.id, job.lease)",
@@ -47,8 +53,8 @@ MUTANTS = [
     Mutant("work left and nobody woken", "or left or horizon.moved()", "or horizon.moved()"),
     Mutant("back-off begins and nobody told", "or left or horizon.moved()", "or left"),
     # Holds
-    Mutant("hold ignored", "if hold and hold > now then", "if false then"),
-    Mutant("hold one millisecond too long", "if hold and hold > now then", "if hold and hold >= now then"),
+    Mutant("hold ignored", "g.holds and g.holds[record.id_of(g.head)] or 0", "0"),
+    Mutant("hold one millisecond too long", "if time > now then\n      g.place", "if time >= now then\n      g.place"),
     Mutant("hold outlives its job", "if g.holds then group.release(g, record.id_of(member)) end", ""),
     Mutant("group of a held job goes on", "(how.yield or gid == '')", "true"),
     Mutant("yielding retry holds its group", "(how.yield or gid == '')", "gid == ''"),
@@ -56,8 +62,8 @@ MUTANTS = [
     Mutant("arrivals not counted", "meta.seq = meta.seq + 1", ""),
     Mutant(
         "retry goes to the tail",
-        "local gid = record.group_of(rec)\n",
-        "local gid = record.group_of(rec)\n"
+        "W.count('retried', 1)\n",
+        "W.count('retried', 1)\n"
         "rec = string.sub(rec, 1, 10) .. struct.pack('>I6', meta.next_seq()) .. string.sub(rec, 17)\n"
         "W.hset(K.jobs, id, rec)\n",
     ),
@@ -65,7 +71,7 @@ MUTANTS = [
         "order kept in a double", "string.sub(blob, at, at + order_size - 1)", "string.sub(blob, at, at + 6) .. '\\0'"
     ),
     Mutant("default order follows a clock that steps back", "if now > meta.order then", "if true then"),
-    Mutant("priority ignored across groups", "return priority * PRIORITY_UNIT + seq", "return seq"),
+    Mutant("priority ignored across groups", "return priority * PRIORITY_UNIT + (turn or seq)", "return turn or seq"),
     Mutant("new due time, old place", "record.moved_to(job.rec, time)", "job.rec"),
     # Time
     Mutant("delay truncated to seconds", "K.delayed, W.whole(time)", "K.delayed, W.whole(time - time % 1000)"),
@@ -93,7 +99,106 @@ MUTANTS = [
     Mutant("clean spares what finished this millisecond", "math.max(now_us, meta.stamp) - A.age", "now_us - A.age"),
     Mutant("result outlives its job", "  W.hdel(K.results, id)\n", ""),
     Mutant("same id twice in one batch", "if existing[i] or (seen and seen[id]) then", "if existing[i] then"),
-    Mutant("delayed job removed and still counted", "g.delayed = math.max(0, g.delayed - 1)\n      group.touch(g)", ""),
+    Mutant(
+        "delayed job removed and still counted",
+        "local g = find.group(job)\n      g.delayed = math.max(0, g.delayed - 1)\n",
+        "local g = find.group(job)\n",
+    ),
+    # Windows and rests
+    Mutant("rest ignored", "elseif g.rest > time then time = g.rest end", "end", "steady"),
+    Mutant(
+        "coming too often uses an attempt",
+        "finish.limited(id, rec, o[4])",
+        "state.save(id, s) finish.limited(id, rec, o[4])",
+    ),
+    Mutant("event window ignored", "if passed > time then time = passed end", "", "event time"),
+    Mutant("window not extended", "g.till = math.min(g.since + max_wait, now + window)", "", "arrival"),
+    Mutant(
+        "window without end", "g.till = math.min(g.since + max_wait, now + window)", "g.till = now + window", "arrival"
+    ),
+    Mutant(
+        "late arrival opens a window anew",
+        "if not g.head then\n    g.since",
+        "if not g.head or not g.till then\n    g.since",
+        "arrival",
+    ),
+    Mutant(
+        "job that comes back opens a window",
+        "function finish.put_back(id, rec)\n",
+        "function finish.put_back(id, rec)\n  gate.arrive(group.get(record.group_of(rec)))\n",
+        "arrival",
+    ),
+    # Rates
+    Mutant(
+        "group rate one millisecond short",
+        "return last + per + 1\nend",
+        "return last + per\nend",
+        "group rate",
+    ),
+    Mutant("starts of the same call not counted", "g.rate[2], g.started or 0", "g.rate[2], 0", "group rate"),
+    Mutant("starts swept that still count", "'-inf', W.whole(now - 1)", "'-inf', '+inf'", "group rate"),
+    Mutant("own rate of a group ignored", "if c.rate then g.rate, g.gated = c.rate, true end", "", "steady"),
+    Mutant(
+        "queue rate one millisecond short",
+        "if not is_over(last, per) then return allowed, last + per + 1 end",
+        "if now - last < per then return allowed, last + per end",
+        "queue rate",
+    ),
+    Mutant("queue over its rate and nobody told when it may", "rate.throttle(throttled)", "", "queue rate"),
+    # Fairness
+    Mutant(
+        "group keeps its turn though it was served",
+        "g.turn, g.started = nil, (g.started or 0) + 1",
+        "g.turn = nil",
+        "round robin",
+    ),
+    Mutant(
+        "group loses its turn when something of it changes",
+        "g.turn = turn and turn > 0 and turn <= meta.seq and turn or",
+        "g.turn =",
+        "round robin",
+    ),
+    Mutant("priority does not age in its group", "low = low + priority * rules.ageing", "", "ageing"),
+    Mutant(
+        "priority does not age across groups", "- AGEING_EPOCH + priority * rules.ageing)", "- AGEING_EPOCH)", "ageing"
+    ),
+    # Turns
+    Mutant(
+        "turn of another worker ignored",
+        "horizon.note(math.max(current[DEADLINE], now))\n  return 0",
+        "return wanted",
+        "exclusive",
+    ),
+    Mutant(
+        "old holder begins again at once",
+        "if (epoch or 0) == 0 then return math",
+        "if true then return math",
+        "exclusive",
+    ),
+    Mutant("batch not counted", "math.min(wanted, batch - current[TAKEN])", "wanted", "exclusive"),
+    Mutant("turn outlives its last lease", "W.before_commit[#W.before_commit + 1] = end_if_idle", "", "exclusive"),
+    Mutant("heartbeat without the turn", "turn.renew(A.worker, A.lease)\n", "", "exclusive"),
+    # Dedupe
+    Mutant("dedupe without end", "if not e or e.ends <= now then", "if not e then", "default"),
+    Mutant("debounce changes a job that is under way", "if is_delayed(e) then return", "if e then return", "default"),
+    Mutant("debounce does not start its delay anew", "  W.zadd(K.delayed, W.whole(due), id)\n", "", "default"),
+    # Repeats
+    Mutant("tick not compared", "if definition.next == t[2] then", "if true then", "default"),
+    Mutant("changed definition overwritten", "~= string.sub(blob, 1, A.size) then", "== false then", "default"),
+    Mutant("tick not remembered", "      definition.next = t[3]\n", "", "default"),
+    # Bounds
+    Mutant(
+        "one job too many in a group",
+        "if g.size >= rules.max_group then",
+        "if g.size > rules.max_group then",
+        "max group",
+    ),
+    Mutant("refused batch added in part", "if A.whole and #full > 0 then", "if false then", "max group"),
+    Mutant("overdue job starts", "due.overdue() and A.take or 0", "A.take", "default"),
+    Mutant("ttl outlives the start", "if meta.ttls and record.has_ttl(recs[i]) then", "if false then", "default"),
+    Mutant(
+        "ttl does not move with its job", "if ends then W.zadd(K.expiring", "if false then W.zadd(K.expiring", "default"
+    ),
 ]
 
 

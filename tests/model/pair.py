@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from tests.model import strategies as draws
 from tests.model.model import Model
 from tests.model.parts import Job
 from tests.model.stored import Dump, Stored, differences
+from tests.support import keyspace
 
 T = TypeVar("T")
 QUEUE = "model"
@@ -25,33 +26,58 @@ QUEUE = "model"
 class Pair(RuleBasedStateMachine):
     """One queue and its model. The invariant compares all that is stored; the rules compare the replies."""
 
+    kinds: Sequence[draws.Kind] = draws.KINDS
+    """Of queues; one of them for each example."""
+
     def __init__(self, client: redis.Redis) -> None:
         super().__init__()
         self.client: Any = client
         self.client.flushall()
         self.now = self.latest = draws.START
+        self.calls = 0
+        self.seen = (-1, 0)
+        """How many calls there were, and what time it was, when the server was looked at."""
 
     def open(self, setup: draws.Setup) -> None:
-        self.groups = setup.groups
-        options = QueueOptions(QUEUE, group_concurrency=setup.concurrency)
+        self.groups, self.kind = setup.groups, setup.kind
+        options = QueueOptions(QUEUE, group_concurrency=setup.concurrency, **setup.kind.options)
         self.connection = BlockingConnection(Endpoint(self.client), options)
         self.operations: Operations[Any] = Operations(options, lambda *_: None)
         keep = {"completed": setup.keep_completed, "failed": setup.keep_failed}
-        self.model = Model(setup.concurrency, Policy(setup.max_attempts, setup.max_stalled, keep))
+        self.model = Model(options, Policy(setup.max_attempts, setup.max_stalled, keep))
         self.connection.drive(self.connection.dialogue.open())
         self.look()
 
     @invariant()
     def stored_as_the_model_says(self) -> None:
         self.look()
-        found = differences(self.model, self.stored)
+        found = differences(self.model, self.stored, self.kind.batch)
         assert not found, "\n  ".join(["not as the model says:", *found])
 
     def look(self) -> None:
         """Holds are judged by the latest clock: one that was over stays over for a group, though not for a take."""
-        self.stored = Stored(Dump(self.client), QUEUE, self.latest)
+        if self.seen != (self.calls, self.latest):
+            self.seen = self.calls, self.latest
+            self.stored = Stored(Dump(self.client), QUEUE, self.latest)
+            self.look_at_the_line()
+
+    def look_at_the_line(self) -> None:
+        """With round-robin, a ready group keeps its number in the line until it is served, and whoever joins goes to
+        its end. Numbers are of the same sequence as arrivals; how many groups drew one is for the server to say."""
+        model, ready = self.model, self.stored.keyspace.ready
+        if model.options.fairness == "round-robin":
+            drawn = {group: int(score) % keyspace.PRIORITY_UNIT for group, score in ready.items() if group}
+            for group, number in drawn.items():
+                if group in model.line and group not in model.served:
+                    assert number == model.line[group], f"{group!r} lost its turn {model.line[group]}, has {number}"
+                else:
+                    assert number > model.arrivals, f"{group!r} goes to the end of the line, not to {number}"
+            model.line = drawn
+            model.arrivals = max(model.arrivals, int(self.stored.keyspace.meta.get("seq", "0")))
+        model.served.clear()
 
     def call(self, call: Call[T]) -> T:
+        self.calls += 1
         return self.connection.call(call, patience=0)
 
     def carry(self, steps: Any, change: Callable[[Call[Any]], Call[Any]] = lambda call: call) -> Any:
@@ -70,7 +96,7 @@ class Pair(RuleBasedStateMachine):
     def fallen_back(self) -> list[Job]:
         """Heads of groups that stand in `ready` though the clock, which stepped back, says they are held."""
         ready = self.stored.keyspace.ready
-        return [job for job in self.model.startable_heads() if job.hold > self.now and job.group in ready]
+        return [job for job in self.model.startable_heads() if self.model.opens(job) > self.now and job.group in ready]
 
 
 def same(answer: object, expected: object) -> None:

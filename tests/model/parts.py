@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from groupmq.commands import Stalled, StoredState
+from groupmq.drafts import Draft
 from groupmq.record import Record
 
 State = Literal["waiting", "delayed", "active", "completed", "failed"]
@@ -30,6 +31,8 @@ class Job:
     due: int = 0
     hold: int = 0
     """The end of its back-off while it waits in its place; 0 = none."""
+    expires: int = 0
+    """When its ttl ends, as long as it has never started; 0 = it has none."""
     lease: Lease | None = None
     stored: StoredState | None = None
     result: bytes | None = None
@@ -40,16 +43,12 @@ class Job:
     def group(self) -> str:
         return self.record.group_id or UNGROUPED
 
-    @property
-    def place(self) -> tuple[int, int, int]:
-        return self.record.priority, self.record.order_ms, self.record.arrival
-
 
 @dataclass(frozen=True)
 class Report:
     """What a worker says of one run."""
 
-    kind: Literal["complete", "retry", "fail", "release"]
+    kind: Literal["complete", "retry", "fail", "release", "limited"]
     id: str
     token: int
     result: bytes | None = None
@@ -69,6 +68,9 @@ class Request:
     reports: tuple[Report, ...]
     take: int
     lease_ms: int
+    batch: int = 1
+    epoch: int = 0
+    """Of the turn this worker believes to have, in an exclusive queue."""
     chosen: tuple[str, ...] | None = None
     """The jobs to take if they may start, when the order across groups is not promised."""
 
@@ -79,8 +81,10 @@ class Answer:
     statuses: list[int]
     stalled: list[Stalled]
     jobs: list[Taken]
+    tick_ms: int
+    epoch: int
     sooner: bool = False
-    """A back-off that began with this call is the next thing due: workers that sleep must hear of it."""
+    """A wait that began with this call is the next thing due: workers that sleep must hear of it."""
 
 
 @dataclass
@@ -89,3 +93,48 @@ class Conf:
 
     paused: bool = False
     limit: int = 0
+    rate: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Window:
+    """A group waits for late arrivals."""
+
+    since: int
+    till: int
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The last starts of a group that has a rate limit, newest first, and until when they may matter."""
+
+    times: tuple[int, ...]
+    until: int
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """The job that stands for all adds of a kind, group and key, and until when."""
+
+    id: str
+    arrival: int
+    """Tells the job from a later one that got its id."""
+    ends: int
+
+
+@dataclass
+class Repeat:
+    """A repeating job: what is stored of it, and the draft that its jobs are made from."""
+
+    fields: dict[str, Any]
+    draft: Draft
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Of one worker, in an exclusive queue."""
+
+    worker: str
+    epoch: int
+    deadline: int
+    taken: int

@@ -9,8 +9,15 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import QueueMachine
+from tests.model.strategies import KINDS
 
 STEPS = 50
+
+
+def of_kind(name: str) -> type[QueueMachine]:
+    """The machine with one kind of queue only."""
+    kinds = [kind for kind in KINDS if kind.name == name]
+    return type("QueueMachine", (QueueMachine,), {"kinds": kinds})
 
 
 def run(machine: type[QueueMachine], client: redis.Redis, examples: int, *, shrink: bool = True, **more: Any) -> None:

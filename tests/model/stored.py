@@ -11,6 +11,7 @@ import redis
 
 from groupmq.commands import StoredState
 from tests.model.model import Model
+from tests.model.parts import StandIn, Turn
 from tests.support import keyspace
 from tests.support.keyspace import Keyspace
 
@@ -22,11 +23,16 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   if kind == 'hash' then value = redis.call('HGETALL', key)
   elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
   elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
+  elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
   else value = {} end
   all[#all + 1] = {key, kind, value}
 end
 return all
 """
+
+
+# Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
+NOT_OF_THE_MODEL = {"schema", "config", "overrides", "repeat_at", "logged", "log_bytes"}
 
 
 class Dump:
@@ -53,6 +59,10 @@ class Dump:
         flat = self._at(key)
         return list(zip(flat[::2], map(float, flat[1::2]), strict=True)) if withscores else flat[::2]
 
+    def xrange(self, key: str) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        found: list[Any] = self._at(key)
+        return [(stream_id, dict(zip(flat[::2], flat[1::2], strict=True))) for stream_id, flat in found]
+
     def lrange(self, key: str | bytes, start: int = 0, stop: int = -1) -> list[bytes]:
         return self._at(key)
 
@@ -67,9 +77,10 @@ class Stored:
         self._base = f"groupmq:{{{queue}}}:"
         self.foreign = [key for key in dump.keys if not key.startswith(self._base.encode())]
 
-    @property
-    def marker(self) -> bool:
-        return bool(self._dump.zrange(self._base + "wake", 0, -1))
+    def marker(self, turn: Turn | None = None) -> bool:
+        """Of the one whose turn it is, if there is one: nobody else could do anything."""
+        name = f"hail:{turn.worker}" if turn else "wake"
+        return bool(self._dump.zrange(self._base + name, 0, -1))
 
     def state(self) -> dict[str, Any]:
         k, base = self.keyspace, self._base
@@ -79,18 +90,40 @@ class Stored:
             "records": k.jobs,
             "waiting": {group: k.waiting_ids(group) for group in k.waiting},
             "delayed": k.delayed,
+            "expiring": k.expiring,
             "active": {i: (k.active.get(i), *lease) for i, lease in leases.items()},
             "completed": list(k.completed.items()),
             "failed": list(k.failed.items()),
             "stored": {i: StoredState(*s) for i, s in k.state.items()},
             "results": k.results,
             "groups": {g: (s.running, s.delayed, s.holds) for g, s in k.groups.items()},
-            "conf": {g: (bool(c.get("paused")), c.get("limit", 0)) for g, c in k.conf.items()},
-            "meta": {n: v for n, v in k.meta.items() if n not in ("schema", "config", "overrides")},
+            # One that is over is forgotten when somebody looks at the group next.
+            "rests": {g: s.rest for g, s in k.groups.items() if s.rest > k.now},
+            "windows": {g: (s.since, s.till) for g, s in k.groups.items() if s.till > k.now},
+            "conf": {
+                g: (bool(c.get("paused")), c.get("limit", 0), tuple(c.get("rate", ()))) for g, c in k.conf.items()
+            },
+            "meta": {n: v for n, v in k.meta.items() if n not in NOT_OF_THE_MODEL},
+            "starts": k.starts,
+            "group starts": {g: (tuple(times), k.rated.get(g)) for g, times in k.group_starts.items()},
+            "dedupe": {_scope(name): _stand_in(raw) for name, raw in k.dedupe.items()},
+            "dedupe ends": {_scope(name): ends for name, ends in k.deduped.items()},
+            "repeats": k.repeats,
+            "turn": k.turn,
             "failures": [msgspec.msgpack.decode(raw) for raw in self._dump.lrange(base + "failures")],
             "lanes": {name.decode(): _lane(raw) for name, raw in lanes},
             "workers": {i.decode(): raw.decode() for i, raw in self._dump.hgetall(base + "workers").items()},
         }
+
+
+def _scope(name: bytes) -> tuple[int, str, str]:
+    """Kind, group and key of a dedupe."""
+    size = int.from_bytes(name[1:3], "big")
+    return int(name[:1]), name[3 : 3 + size].decode(), name[3 + size :].decode()
+
+
+def _stand_in(raw: bytes) -> StandIn:
+    return StandIn(raw[12:].decode(), int.from_bytes(raw[6:12], "big"), int.from_bytes(raw[:6], "big"))
 
 
 def _lease(raw: bytes) -> tuple[int, int, int, int, str, str]:
@@ -106,15 +139,15 @@ def _lane(raw: bytes) -> tuple[int, list[str]]:
     return last[0], last[2]
 
 
-def expected(model: Model) -> dict[str, Any]:
+def expected(model: Model, now: int) -> dict[str, Any]:
     """The same view of the model."""
     jobs = model.jobs.values()
-    numbers = {"seq": model.arrivals, "stamp": model.stamp, "order": model.order, **model.counters}
-    meta = {name: str(n) for name, n in numbers.items() if n} | {"limit": str(model.limit)}
+    turn = model.turn
     return {
         "records": {j.id: j.record for j in jobs},
         "waiting": {g: [j.id for j in model.waiting(g)] for g in {j.group for j in model.in_state("waiting")}},
         "delayed": {j.id: j.due for j in model.in_state("delayed")},
+        "expiring": {j.id: j.expires for j in jobs if j.expires},
         "active": {j.id: _active(j) for j in jobs if j.lease},
         "completed": [(j.id, j.stamp) for j in model.finished("completed")],
         "failed": [(j.id, j.stamp) for j in model.finished("failed")],
@@ -128,12 +161,34 @@ def expected(model: Model) -> dict[str, Any]:
             )
             for g in model.live_groups()
         },
-        "conf": {g: (c.paused, c.limit) for g, c in model.conf.items()},
-        "meta": meta | {"paused": "1"} if model.paused else meta,
+        "rests": {g: rest for g, rest in model.rests.items() if rest > now},
+        "windows": {g: (w.since, w.till) for g, w in model.windows.items() if w.till > now},
+        "conf": {g: (c.paused, c.limit, c.rate) for g, c in model.conf.items()},
+        "meta": _meta(model),
+        "starts": model.starts,
+        "group starts": {g: (s.times, s.until) for g, s in model.group_starts.items()},
+        "dedupe": model.stand_ins,
+        "dedupe ends": {scope: s.ends for scope, s in model.stand_ins.items()},
+        "repeats": {i: repeat.fields for i, repeat in model.repeats.items()},
+        "turn": [turn.worker, turn.epoch, turn.deadline, turn.taken] if turn else None,
         "failures": model.failures,
         "lanes": {name: (number, [i for i, _ in leases]) for name, (number, _, leases) in model.lanes.items()},
         "workers": model.workers,
     }
+
+
+def _meta(model: Model) -> dict[str, str]:
+    numbers = {
+        "seq": model.arrivals,
+        "stamp": model.stamp,
+        "order": model.order,
+        "ttls": int(model.had_ttl),
+        "throttled": model.throttled,
+        "epoch": model.turns_begun,
+        "paused": int(model.paused),
+        **model.counters,
+    }
+    return {name: str(n) for name, n in numbers.items() if n} | {"limit": str(model.options.group_concurrency)}
 
 
 def _active(job: Any) -> tuple[Any, ...]:
@@ -141,14 +196,24 @@ def _active(job: Any) -> tuple[Any, ...]:
     return lease.deadline, lease.token, lease.started, before.attempts, before.stalls, job.group, lease.worker
 
 
-def differences(model: Model, stored: Stored) -> list[str]:
+def differences(model: Model, stored: Stored, batch: int) -> list[str]:
     """Every way in which the server is not as the model says, and every broken invariant."""
-    want, have = expected(model), stored.state()
+    want, have = expected(model, stored.keyspace.now), stored.state()
     if have["meta"].get("paused") == "0":
         del have["meta"]["paused"]
     found = [f"{name}: stored {have[name]!r}, expected {want[name]!r}" for name in want if have[name] != want[name]]
     found += keyspace.violations(stored.keyspace)
     found += [f"a key outside of the queue: {key!r}" for key in stored.foreign]
-    if stored.keyspace.ready and not model.paused and not stored.marker:
+    if stored.keyspace.ready and needs_marker(model, stored.keyspace.now, batch) and not stored.marker(model.turn):
         found.append(f"{sorted(stored.keyspace.ready)} are ready and no marker wakes a worker")
     return found
+
+
+def needs_marker(model: Model, now: int, batch: int) -> bool:
+    """Whether work that is ready is news to anybody: not while nothing may start, or those who may take it know.
+
+    A turn whose leases are over ends with the next call, and that has its own timer.
+    """
+    if model.paused or model.throttled > now or model.told:
+        return False
+    return model.turn is None or (model.turn.taken < batch and model.turn.deadline > now)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from groupmq import record
 from groupmq.drafts import Draft
+from groupmq.limits import Debounce, Dedupe, RateLimit, Throttle
+from groupmq.ordering import Ordering
 from tests.model.parts import Finished, State
 
 START = 1_700_000_000_000
@@ -27,7 +30,48 @@ LANES = (("w1", "w1:0"), ("w1", "w1:1"), ("w\n2", "w\n2:0"))
 LEASES = (1000, 1000, 30_000)
 STATES: tuple[State, ...] = ("waiting", "delayed", "active", "completed", "failed")
 FINISHED: tuple[Finished, ...] = ("completed", "failed")
+DEDUPES: tuple[Dedupe, ...] = (Throttle("k", 0.5), Throttle("nul\0", 0.05), Debounce("k", 0.5), Debounce("k", 0.05))
+RATES: tuple[tuple[int, ...], ...] = ((), (1, 50), (2, 500), (1, 300))
+REPEATS = ("repeat-1", "0:1")
 KEEPS = (-1, 3, 2, 1, 0)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Shared settings of a queue, and what the machine must know of them."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+    steady: bool = True
+    """The clock does not step back. What is over is forgotten when somebody looks: whether it would be over by an
+    older clock is not promised."""
+    batch: int = 2
+    """Of each worker, in an exclusive queue."""
+    extras: bool = True
+    """With ttl, dedupe and repeats; without them more of the other things happen."""
+
+
+LATE = Ordering.arrival(0.1, 0.12)
+KINDS = (
+    Kind("plain", steady=False, extras=False),
+    Kind("default", steady=False),
+    Kind("steady"),
+    Kind("event time", {"ordering": Ordering.event_time(0.5)}),
+    Kind("arrival", {"ordering": LATE}),
+    Kind("round robin", {"fairness": "round-robin"}),
+    Kind("queue rate", {"rate_limit": RateLimit(2, 0.5)}),
+    Kind("group rate", {"group_rate_limit": RateLimit(2, 0.3)}),
+    Kind("exclusive", {"exclusive": True}),
+    Kind("exclusive batches", {"exclusive": True, "max_group_size": 4}, batch=3),
+    Kind("max group", {"max_group_size": 3}, steady=False),
+    Kind("ageing", {"priority_ageing_ms": 50}, steady=False),
+    Kind("round robin with rates", {"fairness": "round-robin", "group_rate_limit": RateLimit(1, 0.05)}),
+    Kind("round robin with windows", {"fairness": "round-robin", "ordering": LATE, "max_group_size": 4}),
+    Kind("exclusive with rate", {"exclusive": True, "rate_limit": RateLimit(3, 0.2)}, batch=3),
+    Kind("both rates", {"rate_limit": RateLimit(3, 0.4), "group_rate_limit": RateLimit(1, 0.1)}),
+    Kind("events in turn", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
+    Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +84,7 @@ class Setup:
     keep_failed: int
     max_attempts: int
     max_stalled: int
+    kind: Kind = KINDS[0]
 
 
 @dataclass(frozen=True)
@@ -54,11 +99,15 @@ class Item:
     """Its delay, 0 = none, and its run_at, from now."""
     max_attempts: int
     data: bytes
+    ttl: int = 0
+    dedupe: Dedupe | None = None
 
     def draft(self, groups: tuple[str, ...], now: int) -> Draft:
         delay, run_at = self.when
+        if isinstance(self.dedupe, Debounce):
+            delay, run_at = self.dedupe.delay_ms, None
         group = None if self.group < 0 else groups[self.group % len(groups)]
-        body = record.pack_body(self.max_attempts, self.order_ms is not None, (group or "").encode(), None, self.data)
+        head = self.max_attempts, self.order_ms is not None, (group or "").encode(), None
         return Draft(
             id=self.id,
             group_id=group,
@@ -69,7 +118,9 @@ class Item:
             max_attempts=self.max_attempts,
             options=None,
             data=self.data,
-            body=body,
+            body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0),
+            ttl_ms=self.ttl,
+            dedupe=self.dedupe,
         )
 
 
@@ -107,6 +158,8 @@ def items() -> SearchStrategy[Item]:
         st.sampled_from(WHENS),
         st.sampled_from((0, 0, 1, 2)),
         st.sampled_from(DATA),
+        st.sampled_from((0,) * 9 + (1, 50, 600)),
+        st.sampled_from((None,) * 12 + DEDUPES),
     )
 
 
@@ -114,7 +167,7 @@ def wishes(*tokens: str) -> SearchStrategy[Wish]:
     return st.builds(
         Wish,
         st.integers(0, 7),
-        st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release")),
+        st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release", "limited")),
         st.sampled_from((None, b"", b"\x80result")),
         st.sampled_from((500, 0, 1, 500)),
         st.sampled_from(tokens),

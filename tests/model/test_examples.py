@@ -6,27 +6,32 @@ import pytest
 import redis
 
 from groupmq import commands
+from groupmq.limits import Debounce, Dedupe, Throttle
 from tests.model.machine import QueueMachine
-from tests.model.strategies import Item, Setup, Wish
+from tests.model.strategies import KINDS, Item, Setup, Wish
 
-LANE = ("w1", "w1:0")
+LANE, OTHER = ("w1", "w1:0"), ("w2", "w2:0")
 LEASE = 1000
-NOW = (0, None)
 
 
-def item(job_id: str, group: int = 0) -> Item:
-    return Item(job_id, group, 0, None, NOW, 0, b"{}")
+def item(job_id: str, group: int = 0, delay: int = 0, ttl: int = 0, dedupe: Dedupe | None = None) -> Item:
+    return Item(job_id, group, 0, None, (delay, None), 0, b"{}", ttl, dedupe)
 
 
 def wish(kind: str, which: int = 0, result: bytes | None = None, delay: int = 0) -> Wish:
     return Wish(which, kind, result, delay, "own")
 
 
+def opened(client: redis.Redis, kind: str = "default", concurrency: int = 1) -> QueueMachine:
+    machine = QueueMachine(client)
+    (chosen,) = (known for known in KINDS if known.name == kind)
+    machine.open(Setup(("a", "b", "c"), concurrency, 3, 3, 3, -1, chosen))
+    return machine
+
+
 @pytest.fixture
 def machine(client: redis.Redis) -> QueueMachine:
-    machine = QueueMachine(client)
-    machine.open(Setup(("a", "b", "c"), 1, 3, 3, 3, -1))
-    return machine
+    return opened(client)
 
 
 def advance(machine: QueueMachine, *wishes: Wish, take: int = 0) -> None:
@@ -121,3 +126,91 @@ def test_retry_that_yields_keeps_its_place_when_it_is_promoted(machine: QueueMac
     machine.reschedule("first", 0, only_delayed=True)
     machine.stored_as_the_model_says()
     assert [job.id for job in machine.model.waiting("a")] == ["first", "second"]
+
+
+def test_job_that_is_due_and_past_its_ttl_fails_and_joins_nothing(machine: QueueMachine) -> None:
+    machine.add([item("job", delay=50, ttl=1)])
+    machine.go_to(machine.now + 51)
+    advance(machine, take=1)
+    assert states(machine) == {"job": "failed"}
+
+
+def test_throttle_and_debounce_with_the_same_key_are_not_the_same(machine: QueueMachine) -> None:
+    machine.add([item("first", dedupe=Throttle("k", 0.5)), item("second", dedupe=Debounce("k", 0.5))])
+    machine.stored_as_the_model_says()
+    assert states(machine) == {"first": "waiting", "second": "delayed"}
+
+
+def test_debounce_without_a_ttl_ends_the_one_of_the_add_before(machine: QueueMachine) -> None:
+    machine.add([item("first", ttl=1, dedupe=Debounce("k", 0.5)), item("second", dedupe=Debounce("k", 0.5))])
+    machine.stored_as_the_model_says()
+    machine.go_to(machine.now + 501)
+    advance(machine, take=1)
+    assert states(machine) == {"first": "active"}
+
+
+def test_debounce_leaves_a_later_job_with_the_same_id_alone(machine: QueueMachine) -> None:
+    machine.add([item("job", group=0, dedupe=Debounce("k", 0.5))])
+    machine.remove_all(["job"], None)
+    machine.add([item("job", group=1, delay=5000)])
+    machine.add([item("other", group=0, dedupe=Debounce("k", 0.5))])
+    machine.stored_as_the_model_says()
+    assert states(machine) == {"job": "delayed", "other": "delayed"}
+
+
+def test_late_report_ends_no_turn_that_has_another_lease(client: redis.Redis) -> None:
+    machine = opened(client, "exclusive")
+    machine.add([item("a1", 0), item("b1", 1)])
+    advance(machine, take=1)
+    machine.go_to(machine.now + LEASE // 2)
+    advance(machine, take=1)
+    machine.go_to(machine.now + LEASE // 2)
+    advance(machine, wish("complete", 0))
+    assert machine.model.turn is not None
+
+
+def test_turn_that_an_operator_ends_leaves_no_marker_of_its_own(client: redis.Redis) -> None:
+    machine = opened(client, "exclusive")
+    machine.add([item("a1"), item("a2")])
+    advance(machine, take=1)
+    machine.remove_all(["a1"], None)
+    machine.stored_as_the_model_says()
+
+
+def test_worker_with_an_old_epoch_leaves_the_marker_to_others(client: redis.Redis) -> None:
+    machine = opened(client, "exclusive")
+    machine.add([item("job")])
+    advance(machine, take=1)
+    machine.go_to(machine.now + LEASE)
+    machine.advance(OTHER, [], 0, LEASE)
+    machine.an_idle_worker_takes_the_marker_and_asks(LANE, 1, LEASE)
+    machine.stored_as_the_model_says()
+    assert states(machine) == {"job": "waiting"}
+
+
+def test_group_that_was_served_and_has_the_same_head_goes_to_the_end_of_the_line(client: redis.Redis) -> None:
+    machine = opened(client, "round robin", concurrency=2)
+    machine.add([item("a1"), item("a2")])
+    advance(machine, take=1)
+    machine.add([item("b1", 1)])
+    advance(machine, wish("retry"), take=1)
+    advance(machine, take=1)
+    assert states(machine) == {"a1": "active", "a2": "waiting", "b1": "active"}
+
+
+def test_head_that_waits_for_its_back_off_and_then_for_the_rate_stands_in_one_place(client: redis.Redis) -> None:
+    machine = opened(client, "round robin with rates")
+    machine.add([item("job")])
+    advance(machine, take=1)
+    advance(machine, wish("retry", delay=1))
+    machine.go_to(machine.now + 1)
+    machine.for_damage()
+    machine.stored_as_the_model_says()
+
+
+def test_same_settings_of_a_group_again_change_nothing(machine: QueueMachine) -> None:
+    for _ in range(2):
+        machine.change_group(0, paused=True)
+        machine.change_group(0, limit=4)
+        machine.change_group(0, rate=(2, 500))
+    machine.stored_as_the_model_says()

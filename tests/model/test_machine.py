@@ -13,7 +13,7 @@ import redis
 from tests.model.machine import QueueMachine
 from tests.model.running import run
 
-EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "250"))
+EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "200"))
 
 
 @pytest.mark.timeout(180 + EXAMPLES)

@@ -13,6 +13,7 @@ from groupmq import commands
 from groupmq.errors import ServerRefused
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
+from tests.model.parts import Repeat
 from tests.model.running import run
 from tests.support.servers import Kind, Server, available_kinds
 
@@ -44,9 +45,9 @@ class FullServerMachine(QueueMachine):
         self.full = not self.full
         self.client.config_set("maxmemory", NONE if self.full else ENOUGH)
 
-    def add(self, items: list[draws.Item]) -> None:
+    def add(self, items: list[draws.Item], *, whole: bool = False) -> None:
         if not self.full:
-            super().add(items)
+            super().add(items, whole=whole)
             return
         self.refused(commands.add([item.draft(self.groups, self.now) for item in items], self.now))
 
@@ -56,6 +57,20 @@ class FullServerMachine(QueueMachine):
             super().update_data(which, detail)
         else:
             self.refused(commands.update(job_id, b"new data"))
+
+    def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, *, outdated: bool) -> None:
+        """Removing one is possible."""
+        if not self.full or repeat is None or outdated:
+            super().define(repeat_id, repeat, first, outdated=outdated)
+        else:
+            seen = self.call(commands.repeats_of([repeat_id], self.now)).found.get(repeat_id, b"")
+            self.refused(commands.define(repeat_id, seen, repeat.fields, repeat.draft.body, first, self.now))
+
+    def tick(self, ticks: list[list[Any]]) -> None:
+        if self.full:
+            self.refused(commands.tick(ticks, self.now))
+        else:
+            super().tick(ticks)
 
     def refused(self, call: commands.Call[Any]) -> None:
         with pytest.raises(ServerRefused) as refusal:

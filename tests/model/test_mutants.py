@@ -8,9 +8,8 @@ import pytest
 import redis
 
 from groupmq import scripts
-from tests.model.machine import QueueMachine
 from tests.model.mutants import MUTANTS, Mutant, loader
-from tests.model.running import run
+from tests.model.running import of_kind, run
 from tests.support.servers import Server
 
 EXAMPLES = 500
@@ -30,4 +29,4 @@ def one_server() -> Iterator[redis.Redis]:
 def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripts, "load", loader(mutant))
     with pytest.raises(AssertionError):
-        run(QueueMachine, one_server, EXAMPLES, shrink=False, derandomize=True)
+        run(of_kind(mutant.kind), one_server, EXAMPLES, shrink=False, derandomize=True)

@@ -14,6 +14,7 @@ from groupmq.commands import Call
 from tests.model import strategies as draws
 from tests.model.pair import Pair, same
 from tests.model.parts import Report, Request
+from tests.model.promises import Promises
 
 LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
 OWN = draws.wishes("own")
@@ -28,46 +29,65 @@ class Work(Pair):
         self.requests = 0
         self.last: dict[str, Request] = {}
         self.tokens: list[tuple[str, int]] = []
+        self.epochs: dict[str, int] = {}
+        self.promises = Promises()
 
     # Adding
 
-    @initialize(setup=draws.setups(), items=st.lists(draws.items(), min_size=3, max_size=8))
-    def begin(self, setup: draws.Setup, items: list[draws.Item]) -> None:
-        self.open(setup)
+    @initialize(
+        setup=draws.setups(),
+        kind=st.sampled_from(range(len(draws.KINDS))),
+        items=st.lists(draws.items(), min_size=3, max_size=8),
+    )
+    def begin(self, setup: draws.Setup, kind: int, items: list[draws.Item]) -> None:
+        self.open(replace(setup, kind=self.kinds[kind % len(self.kinds)]))
         self.add(items)
 
     @rule(item=draws.items())
     def add_one(self, item: draws.Item) -> None:
         self.add([item])
 
-    @rule(items=st.lists(draws.items(), min_size=2, max_size=4))
-    def add_many(self, items: list[draws.Item]) -> None:
-        self.add(items)
+    @rule(items=st.lists(draws.items(), min_size=2, max_size=4), whole=st.booleans())
+    def add_many(self, items: list[draws.Item], whole: bool) -> None:
+        self.add(items, whole=whole)
 
-    def add(self, items: list[draws.Item]) -> None:
+    def add(self, items: list[draws.Item], *, whole: bool = False) -> None:
+        if not self.kind.extras:
+            items = [replace(item, ttl=0, dedupe=None) for item in items]
         drafts = [item.draft(self.groups, self.now) for item in items]
-        first_due = self.next_delayed()
-        same(self.call(commands.add(drafts, self.now)), self.model.add(drafts, self.now))
-        if self.next_delayed() < first_due and not self.model.paused:
-            self.look()
-            assert self.stored.marker, "a job became the next one due and no marker tells sleeping workers"
+        first_due = self.next_due()
+        answer = self.call(commands.add(drafts, self.now, whole=whole))
+        same(answer, self.model.add(drafts, self.now, whole=whole))
+        self.look()
+        if self.next_due() < first_due and not self.model.paused:
+            assert self.any_marker(), "something became the next thing due and no marker tells sleeping workers"
 
-    def next_delayed(self) -> float:
-        return min((job.due for job in self.model.in_state("delayed")), default=float("inf"))
+    def next_due(self) -> float:
+        k = self.stored.keyspace
+        return min([*k.delayed.values(), *k.parked.values(), *k.expiring.values()], default=float("inf"))
+
+    def any_marker(self) -> bool:
+        return self.stored.marker() or self.stored.marker(self.model.turn)
 
     # Working
 
     @precondition(lambda self: self.model.in_state("waiting"))
     @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
     def an_idle_worker_takes_the_marker_and_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
-        self.client.zpopmin(self.connection.dialogue.keys.wake)
+        keys = self.connection.dialogue.keys
+        self.calls += 1
+        if not self.client.zpopmin(keys.hail(lane[0])):
+            self.client.zpopmin(keys.wake)
         self.advance(lane, [], take, lease_ms)
 
     @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE)
     def advance(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
         self.requests += 1
         reports = tuple(self.report(wish) for wish in wishes)
-        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms)
+        if self.model.options.exclusive:
+            lease_ms = draws.LEASES[0]  # of one length: that of the queue
+        epoch = self.epochs.get(lane[0], 0)
+        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, self.kind.batch, epoch)
         self.last[lane[1]] = request
         self.carry_out(request)
 
@@ -108,22 +128,26 @@ class Work(Pair):
         answer = self.call(self.sent(request))
         jobs = [(job.id, job.token, job.stored, record.unpack(job.record)) for job in answer.jobs]
         fallen_back = self.fallen_back()
-        if fallen_back:
+        if fallen_back or self.model.options.fairness == "round-robin":
             # Held groups that stand in `ready` take up places of the page that was looked at: fewer or other groups may
             # be served, each in its own order, and the marker brings somebody for the rest.
             request = replace(request, chosen=tuple(job.id for job in answer.jobs))
         expected = self.model.advance(request, self.now)
         same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
-        same(answer.now, self.now)
+        same((answer.now, answer.tick_ms, answer.epoch), (self.now, expected.tick_ms, expected.epoch))
         if not fallen_back:
             same(answer.wait_ms, expected.wait_ms)
+        self.look()
         if expected.sooner:
-            self.look()
-            assert self.stored.marker, "a back-off became the next thing due and no marker tells sleeping workers"
-        self.tokens += [lease for lease in ((job.id, job.token) for job in answer.jobs) if lease not in self.tokens]
+            assert self.any_marker(), "a wait became the next thing due and no marker tells sleeping workers"
+        self.epochs[request.worker] = answer.epoch
+        news = [lease for lease in ((job.id, job.token) for job in answer.jobs) if lease not in self.tokens]
+        self.tokens += news
         same(self.tokens, sorted(self.tokens, key=lambda lease: lease[1]))
+        self.promises.started(self.model, [job_id for job_id, _ in news], self.now)
 
     def sent(self, request: Request) -> Call[commands.Advanced]:
+        exclusive = self.model.options.exclusive
         return commands.advance(
             worker=request.worker,
             lane=request.lane,
@@ -132,6 +156,8 @@ class Work(Pair):
             take=request.take,
             lease_ms=request.lease_ms,
             policy=self.model.policy,
+            batch=request.batch if exclusive else None,
+            epoch=request.epoch if exclusive else None,
             now=self.now,
         )
 
@@ -140,14 +166,17 @@ class Work(Pair):
         kind: Any = "retry" if wish.kind == "yield" else wish.kind
         reason, stack = ("why \u00fc", "at\nline 1") if kind in ("retry", "fail") else ("", "")
         result = wish.result if kind == "complete" else None
-        delay = wish.delay if kind == "retry" else 0
+        delay = wish.delay if kind == "retry" or (kind == "limited" and self.kind.steady) else 0
         return Report(kind, job_id, token, result, delay, wish.kind == "yield", reason, stack)
 
-    def lease(self, which: int, token: str) -> tuple[str, int]:
-        """The id and token of a running job, or a wrong one of the asked kind."""
-        held = [(job.id, job.lease.token) for job in self.model.jobs.values() if job.lease]
-        if token == "old" and self.tokens:
-            return self.tokens[which % len(self.tokens)]
+    def lease(self, which: int, token: str, worker: str | None = None) -> tuple[str, int]:
+        """The id and token of a job that runs, with this worker, or a wrong one of the asked kind."""
+        leases = [(job.id, job.lease) for job in self.model.jobs.values() if job.lease]
+        held = [(job_id, lease.token) for job_id, lease in leases if worker in (None, lease.worker)]
+        others = [(job_id, lease.token) for job_id, lease in leases if worker not in (None, lease.worker)]
+        known = [lease for lease in self.tokens if lease not in others]
+        if token == "old" and known:
+            return known[which % len(known)]
         if not held or token == "unknown":
             return NOBODY
         job_id, own = held[which % len(held)]
@@ -163,9 +192,13 @@ class Work(Pair):
     def beat(
         self, lane: tuple[str, str], info: str | None, lease_ms: int, held: list[tuple[int, str]], leaves: bool
     ) -> None:
-        leases = [self.lease(which, token) for which, token in held]
-        lost = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
-        same(lost, self.model.beat(lane[0], info, lease_ms, leases, self.now))
+        worker = None
+        if self.model.options.exclusive:
+            worker, lease_ms = lane[0], draws.LEASES[0]  # the turn is renewed with the leases of its worker
+        leases = [self.lease(which, token, worker) for which, token in held]
+        answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
+        lost = self.model.beat(lane[0], info, lease_ms, leases, self.now)
+        same(tuple(answer), (lost, self.model.until_tick(self.now), []))  # nobody cancels here
         if leaves:
             same(self.call(commands.leave([lane[0]], [lane[1]])), 1)
             self.model.leave(*lane)
@@ -175,18 +208,21 @@ class Work(Pair):
 
     @rule(ms=draws.moves(), until_due=st.booleans())
     def time_passes(self, ms: int, until_due: bool) -> None:
-        times = self.model.schedule(self.now) if until_due else set()
+        times = self.model.instants(self.now) if until_due else set()
+        if self.kind.steady:
+            ms = max(0, ms)
         self.go_to(min(times) + max(-1, min(ms, 1)) if times else self.now + ms)
 
+    @precondition(lambda self: not self.kind.steady)
     @rule(ms=st.sampled_from((1, 30, 600)))
     def the_clock_steps_back(self, ms: int) -> None:
         over = [job.hold for job in self.model.startable_heads() if 0 < job.hold <= self.now]
         self.go_to(min(over) - 1 if over else self.now - ms)
 
-    @precondition(lambda self: self.model.schedule(self.now))
+    @precondition(lambda self: self.model.next_due(self.now))
     @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
     def something_is_due_and_somebody_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
-        self.go_to(min(self.model.schedule(self.now)))
+        self.go_to(self.model.next_due(self.now) or self.now)
         self.advance(lane, [], take, lease_ms)
 
     @rule(expire=st.booleans(), promote=st.booleans(), unpark=st.booleans(), every=st.booleans())
@@ -196,7 +232,7 @@ class Work(Pair):
         exact = expire and promote and unpark and not self.fallen_back()
         call = commands.due(self.model.policy, promote=promote, unpark=unpark, expire=expire, now=self.now)
         answer = self.call(call)
-        promoted, stalled, wait_ms = self.model.due(self.now, promote=promote, expire=expire)
+        promoted, stalled, wait_ms = self.model.due(self.now, promote=promote, unpark=unpark, expire=expire)
         woken = sum(time <= self.now for time in parked) if unpark else 0
         same(answer[:3], (promoted, woken, stalled))
         if exact:
@@ -214,4 +250,6 @@ def outcome_of(report: Report) -> commands.Outcome:
         return commands.retried(report.id, report.token, report.delay, report.yields, report.reason, report.stack)
     if report.kind == "fail":
         return commands.failed(report.id, report.token, report.reason, report.stack)
+    if report.kind == "limited":
+        return commands.limited(report.id, report.token, report.delay)
     return commands.released(report.id, report.token)

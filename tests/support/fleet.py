@@ -58,7 +58,8 @@ class Fleet:
 
     def start(self, n: int = 1, **settings: Any) -> list[subprocess.Popen[bytes]]:
         """Start `n` workers and wait until they work."""
-        command = [sys.executable, "-m", "tests.support.worker_process", json.dumps(self._settings | settings)]
+        told = json.dumps(self._settings | settings, default=lambda shared: shared.described())
+        command = [sys.executable, "-m", "tests.support.worker_process", told]
         new = [subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) for _ in range(n)]
         self.processes += new
         pids = {process.pid for process in new}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
-from groupmq import FailJob, Job, RetryJob
+from groupmq import FailJob, Job, RateLimited, RetryJob
 
 
 def square(job: Job) -> dict[str, int]:
@@ -15,6 +16,15 @@ def square(job: Job) -> dict[str, int]:
 def sleep(job: Job) -> int:
     time.sleep(job.data)
     return os.getpid()
+
+
+def limited_once(job: Job) -> None:
+    """Told to slow down the first time; the data is a path that remembers it. No attempt is used, so none can tell."""
+    try:
+        Path(job.data).touch(exist_ok=False)
+    except FileExistsError:
+        return
+    raise RateLimited("429", retry_after=0.1)
 
 
 def by_word(job: Job) -> object:
@@ -33,3 +43,20 @@ def by_word(job: Job) -> object:
         case "unsendable":
             return lambda: None
     return os.getpid()
+
+
+def tell(job: Job) -> str:
+    """Say what the data says, as a handler that cannot await."""
+    for value in job.data["progress"]:
+        job.report_progress(value)
+    for line in job.data["lines"]:
+        job.log(line)
+    return "told"
+
+
+def sleep_and_mark(job: Job) -> None:
+    """Leave a file behind at the start, and a second one only if nobody ends us."""
+    path, seconds = job.data
+    Path(path).touch()
+    time.sleep(seconds)
+    Path(path + ".ended").touch()

@@ -1,7 +1,8 @@
 """What really happened, from the lines that worker processes wrote, and every way in which it breaks a promise.
 
 Each line is one JSON object: kind (start, end, kill, or the name of a worker's event), t (the machine's monotonic
-clock, the same in all processes), pid, and for a run its job, group, attempt, token and, at its end, how it ended.
+clock, the same in all processes), pid, and for a run its job, group, attempt, token, order and `at`, when it started by
+the server's clock in milliseconds, and, at its end, how it ended.
 The checks use tokens where order matters: the server hands them out in growing order, so they are the order of grants,
 whatever a frozen process does with a job it was given.
 """
@@ -141,13 +142,29 @@ class History:
                 alive.append(run)
         return found
 
+    def intrusions(self) -> list[str]:
+        """Runs that started while another process was at work. A lost lease is no lease."""
+        found = []
+        alive: list[Run] = []
+        for run in sorted((run for run in self.runs if not run.lost), key=lambda run: run.start):
+            alive = [other for other in alive if other.end > run.start]
+            others = [other for other in alive if other.pid != run.pid]
+            if others:
+                found.append(f"{run} started while {', '.join(map(str, others))} went on elsewhere")
+            alive.append(run)
+        return found
+
     def gaps(self) -> list[str]:
-        """Attempts that do not count 1, 2, 3 ...; a lease given back repeats its number."""
+        """Attempts that do not count 1, 2, 3 ...; a lease given back repeats its number.
+
+        A process that was killed may have been given the job and not begun it: each kill explains one that is missing.
+        """
         found = []
         for runs in self.by_job().values():
             last = 0
             for run in runs:
-                if run.attempt not in (last, last + 1):
+                unbegun = sum(killed < run.start for killed in self.kills.values())
+                if not last <= run.attempt <= last + 1 + unbegun:
                     found.append(f"{run} follows attempt {last}")
                 last = run.attempt
         return found

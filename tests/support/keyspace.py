@@ -65,6 +65,11 @@ class Keyspace:
     hails: list[str]
     mails: list[str]
     workers: list[str]
+    progress: dict[str, bytes]
+    logs: dict[str, list[Any]]
+    cancels: dict[str, int]
+    entries: dict[str, int]
+    marks: list[str]
     strangers: list[str] = field(default_factory=list)
 
     def limit(self, group_id: str) -> float:
@@ -147,6 +152,11 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         hails=hails,
         mails=mails,
         workers=list(hash_of("workers")),
+        progress=hash_of("progress"),
+        logs={i: msgspec.msgpack.decode(raw) for i, raw in hash_of("logs").items()},
+        cancels={i: int(raw) for i, raw in hash_of("cancels").items()},
+        entries={i.decode(): msgspec.msgpack.decode(e[b"e"])[0] for i, e in c.xrange(keys.fixed("events"))},
+        marks=[mark.decode() for mark in c.lrange(keys.fixed("marks"), 0, -1)],
         strangers=strangers,
     )
 
@@ -186,7 +196,7 @@ def _lease(raw: bytes) -> tuple[int, str]:
 
 def violations(k: Keyspace) -> list[str]:
     """Every broken invariant, in words. Empty for a healthy queue."""
-    return [*_jobs(k), *_groups(k), *_indexes(k), *_limits(k), *_repeats(k), *_turn(k)]
+    return [*_jobs(k), *_groups(k), *_indexes(k), *_limits(k), *_repeats(k), *_turn(k), *_notes(k), *_log(k)]
 
 
 def _jobs(k: Keyspace) -> list[str]:
@@ -262,8 +272,8 @@ def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
     if name and "event_window" in k.rules:
         times.append(min(int.from_bytes(head[2:10], "big") - 2**63 + k.rules["event_window"], 2**53))
     rate, starts = k.rate(name), k.group_starts.get(name, [])
-    if rate and len(starts) >= rate[0] and k.now - min(starts[rate[0] - 1], k.now) <= rate[1]:
-        times.append(min(starts[rate[0] - 1], k.now) + rate[1] + 1)
+    if rate and len(starts) >= rate[0] and 0 <= k.now - starts[rate[0] - 1] <= rate[1]:
+        times.append(starts[rate[0] - 1] + rate[1] + 1)
     return float(max(times))
 
 
@@ -274,7 +284,7 @@ def _right_score(k: Keyspace, name: str, head: bytes, score: float) -> bool:
         job = k.jobs[head[16:].decode()]
         since = job.created_ms if job.order_given else job.order_ms
         aged = since - 1_577_836_800_000 + job.priority * k.rules["ageing"]
-        return score == aged * 4096 + arrival % 4096
+        return bool(score == aged * 4096 + arrival % 4096)
     if "round_robin" in k.rules and name:
         return score // PRIORITY_UNIT == priority and 0 < score % PRIORITY_UNIT <= int(k.meta["seq"])
     return score == priority * PRIORITY_UNIT + arrival
@@ -340,6 +350,37 @@ def _turn(k: Keyspace) -> list[str]:
         found.append(f"markers of {k.hails}, whose turn it is not")
     if set(k.mails) - set(k.workers):
         found.append(f"mail for {k.mails}, of whom only {k.workers} are there")
+    return found
+
+
+def _notes(k: Keyspace) -> list[str]:
+    """What handlers said is there as long as their jobs are; what is to be stopped runs."""
+    found = []
+    for name in ("progress", "logs"):
+        gone = set(getattr(k, name)) - set(k.jobs)
+        if gone:
+            found.append(f"{name} of jobs that do not exist: {sorted(gone)}")
+    if (k.progress or k.logs) and k.meta.get("notes") != "1":
+        found.append("handlers have said something, and nothing says that any has")
+    found += [f"job {i!r} has {len(lines)} lines of log" for i, lines in k.logs.items() if not 1 <= len(lines) <= 100]
+    for job_id, token in k.cancels.items():
+        if k.leases.get(job_id, (0, ""))[0] != token:
+            found.append(f"job {job_id!r} is to be stopped under token {token}, its lease is {k.leases.get(job_id)}")
+    return found
+
+
+def _log(k: Keyspace) -> list[str]:
+    """The log of events counts its entries without a hole and knows where its segments begin."""
+    found = []
+    if "silent" in k.rules and (k.entries or k.marks):
+        found.append(f"{len(k.entries)} events of a queue that tells none")
+    numbers, logged = list(k.entries.values()), int(k.meta.get("logged", "0"))
+    if numbers != list(range(logged - len(numbers) + 1, logged + 1)):
+        found.append(f"entries {numbers[:3]} ... {numbers[-3:]} of the log, {logged} were written")
+    if k.marks != [mark for mark in k.entries if mark in set(k.marks)] or len(k.marks) > 8:
+        found.append(f"marks {k.marks} are not ids of entries, in order")
+    if not 0 <= int(k.meta.get("log_bytes", "0")) < 524_288:
+        found.append(f"a segment of {k.meta['log_bytes']} bytes")
     return found
 
 

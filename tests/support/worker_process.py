@@ -16,7 +16,8 @@ import threading
 import time
 from typing import Any
 
-from groupmq import Job, Queue, Worker
+from groupmq import Job, Ordering, Queue, RateLimit, Worker
+from tests.support.workers import watching
 
 
 class Diary:
@@ -28,7 +29,8 @@ class Diary:
     def note(self, kind: str, job: Job | None = None, **more: Any) -> None:
         line: dict[str, Any] = {"kind": kind, "t": time.monotonic(), "pid": os.getpid(), **more}
         if job is not None:
-            line |= {"job": job.id, "group": job.group_id, "token": job.fence}
+            line |= {"job": job.id, "group": job.group_id, "token": job.fence, "order": job.order_ms}
+            line |= {"n": job.data.get("n"), "at": job.started_at and round(job.started_at.timestamp() * 1000)}
             line.setdefault("attempt", job.attempt)
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
@@ -48,7 +50,21 @@ async def work(job: Job) -> str:
             raise ValueError("told to fail")
         case "work":
             await asyncio.sleep(seconds)
+        case "work-once" if unusual:
+            await asyncio.sleep(seconds)
     return job.id
+
+
+def read_options(told: dict[str, Any]) -> dict[str, Any]:
+    """The options of a queue, from what their `described` made of them."""
+    options = dict(told)
+    for name in ("rate_limit", "group_rate_limit"):
+        if options.get(name):
+            options[name] = RateLimit(**options[name])
+    if options.get("ordering"):
+        window = dict(options["ordering"])
+        options["ordering"] = getattr(Ordering, window.pop("kind"))(**window)
+    return options
 
 
 async def main(settings: dict[str, Any]) -> None:
@@ -72,7 +88,7 @@ async def main(settings: dict[str, Any]) -> None:
         time.sleep(job.data["seconds"])
         diary.note("end", job, how="returned")
 
-    async with Queue(settings["queue"], settings["url"], **settings["queue_options"]) as queue:
+    async with Queue(settings["queue"], settings["url"], **read_options(settings["queue_options"])) as queue:
         worker = Worker(queue, handle_in_thread if settings.get("threads") else handle, **settings["worker_options"])
         for event in ("active", "completed", "retrying", "failed", "lease-lost", "graceful-timeout"):
             worker.on(event, lambda job, *_, event=event: diary.note(event, job, attempt=job.attempts_made))
@@ -84,9 +100,15 @@ async def main(settings: dict[str, Any]) -> None:
         async def leave() -> None:
             await worker.close(timeout=settings["close_timeout"])
 
-        leaving: set[asyncio.Task[None]] = set()
+        async def watch() -> None:
+            await watching(worker)
+            diary.note("watching")
+
+        tasks: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, lambda: leaving.add(loop.create_task(leave())))
+        if worker.options.maintenance:
+            worker.on("ready", lambda: tasks.add(loop.create_task(watch())))
+        loop.add_signal_handler(signal.SIGTERM, lambda: tasks.add(loop.create_task(leave())))
         await worker.run()
 
 

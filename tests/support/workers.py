@@ -49,9 +49,33 @@ class Recorder:
         await eventually(lambda: self.ended.count(data) >= times, f"job {data!r} ran", timeout)
 
 
+class Waiting:
+    """A handler that waits to be stopped, and notes that it was."""
+
+    def __init__(self) -> None:
+        self.running: list[Any] = []
+        self.ends: list[Any] = []
+
+    async def __call__(self, job: Job) -> None:
+        self.running.append(job.data)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ends.append(job.data)
+
+
 async def settled(worker: Worker) -> None:
     """Wait until a worker has asked for work, so that it sleeps if there was none."""
     await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
+
+
+def is_watching(worker: Worker) -> bool:
+    """Whether its scheduler has looked at the repeats: from then on a tick is late at most, never missed."""
+    return worker._maintenance._scheduler._looked is not None
+
+
+async def watching(*workers: Worker) -> None:
+    await eventually(lambda: all(map(is_watching, workers)), "the schedulers have looked once")
 
 
 class Listener:

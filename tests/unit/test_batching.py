@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from groupmq.batching import AddBatcher
+from groupmq.batching import Batcher
 from groupmq.commands import CHUNK
 from groupmq.drafts import Draft, draft
-from groupmq.errors import ConnectionLost
+from groupmq.errors import ConnectionLost, GroupFull
 from groupmq.options import QueueOptions
 from tests.support.waiting import eventually
 
@@ -24,6 +24,7 @@ class Sender:
     def __init__(self) -> None:
         self.sent: list[list[str]] = []
         self.fail: BaseException | None = None
+        self.refuse: dict[str, Exception] = {}
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -33,12 +34,12 @@ class Sender:
         await self.gate.wait()
         if error is not None:
             raise error
-        return [f"job {d.id}" for d in drafts]
+        return [self.refuse.get(d.id, f"job {d.id}") for d in drafts]
 
 
 def batcher(send: Sender) -> Any:
     """Untyped: the sender answers words in place of jobs."""
-    return AddBatcher(send)
+    return Batcher(send, lambda one: len(one.body))
 
 
 def named(job_id: object, data: Any = None) -> Draft:
@@ -97,6 +98,28 @@ async def test_a_failing_send_fails_its_own_adds_only() -> None:
     assert [type(error) for error in failed] == [ConnectionLost, ConnectionLost]
     send.fail = None
     assert await batch.add(named("c")) == "job c"
+
+
+async def test_one_refused_add_fails_its_own_caller_and_no_neighbour() -> None:
+    send = Sender()
+    send.refuse = {"b": GroupFull("g", 3)}
+    batch = batcher(send)
+    a, b, c = await asyncio.gather(*(batch.add(named(name)) for name in "abc"), return_exceptions=True)
+    assert (a, c) == ("job a", "job c")
+    assert b is send.refuse["b"]
+    assert send.sent == [["a", "b", "c"]]
+
+
+async def test_a_refused_add_whose_caller_is_gone_harms_nobody() -> None:
+    send = Sender()
+    send.refuse = {"a": GroupFull("g", 3)}
+    send.gate.clear()
+    batch = batcher(send)
+    dropped, kept = asyncio.ensure_future(batch.add(named("a"))), asyncio.ensure_future(batch.add(named("b")))
+    await eventually(lambda: send.sent, "the first send")
+    dropped.cancel()
+    send.gate.set()
+    assert await kept == "job b"
 
 
 async def test_an_add_that_is_cancelled_before_it_left_is_not_sent() -> None:

@@ -10,6 +10,7 @@ import pytest
 from groupmq.backoff import Backoff
 from groupmq.draft_chain import JobDraft
 from groupmq.errors import ConfigurationError, PayloadTooLarge
+from groupmq.limits import Debounce, Throttle
 from groupmq.options import QueueOptions
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
@@ -51,6 +52,20 @@ def test_steps_become_the_arguments_of_add() -> None:
     }
 
 
+def test_a_time_to_start_and_a_key_are_steps_too() -> None:
+    once = Throttle("k", 5)
+    assert chain().ttl(9).dedupe(once).save() == {"data": 1, "ttl": 9, "dedupe": once}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [lambda job: job.delay(5).dedupe(Debounce("k", 5)), lambda job: job.dedupe(Debounce("k", 5)).delay(5)],
+)
+def test_steps_that_exclude_each_other_are_refused_in_either_order(steps: Callable[[JobDraft[Any]], object]) -> None:
+    with pytest.raises(ConfigurationError, match=r"^dedupe: a Debounce brings its own delay"):
+        steps(chain())
+
+
 def test_retries_are_runs_after_the_first() -> None:
     assert chain().retries(0).save()["max_attempts"] == 1
 
@@ -77,6 +92,9 @@ def test_saving_does_not_use_the_draft_up() -> None:
         (lambda job: job.priority(1024), "priority"),
         (lambda job: job.order(2**63), "order_ms"),
         (lambda job: job.set_id(""), "job_id"),
+        (lambda job: job.ttl(0), "ttl"),
+        (lambda job: job.ttl("5"), "ttl"),
+        (lambda job: job.dedupe("key"), "dedupe"),
     ],
 )
 def test_a_bad_step_is_refused_at_once_and_leaves_the_draft_as_it_was(

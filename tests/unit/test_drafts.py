@@ -14,7 +14,9 @@ from groupmq import Queue, record
 from groupmq.backoff import Backoff
 from groupmq.drafts import FIELDS, draft, draft_from
 from groupmq.errors import ConfigurationError, PayloadTooLarge
+from groupmq.limits import Debounce, Throttle
 from groupmq.options import QueueOptions
+from groupmq.repeat import Every
 from tests.unit.hostile import Opaque
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
@@ -76,6 +78,15 @@ BAD_ITEMS: list[tuple[str, dict[str, Any], str]] = [
     ("backoff", {"backoff": True}, "a Backoff"),
     ("on_retry", {"on_retry": "skip"}, "'hold' or 'yield'"),
     ("on_retry", {"on_retry": False}, "'hold' or 'yield'"),
+    ("ttl", {"ttl": 0}, "between 0.001 s"),
+    ("ttl", {"ttl": -1}, "between 0.001 s"),
+    ("ttl", {"ttl": math.nan}, "between 0.001 s"),
+    ("ttl", {"ttl": "5"}, "seconds"),
+    ("ttl", {"ttl": True}, "seconds"),
+    ("ttl", {"ttl": AWARE}, "seconds"),
+    ("dedupe", {"dedupe": "key"}, "a Throttle(key, ttl) or a Debounce(key, delay)"),
+    ("dedupe", {"dedupe": ("key", 5)}, "a Throttle(key, ttl)"),
+    ("dedupe", {"dedupe": True}, "a Throttle(key, ttl)"),
 ]
 UNSTORABLE = [object(), {"x": object()}, "\ud800", lambda: None, 1j]
 
@@ -107,6 +118,30 @@ def test_a_bad_item_of_add_many_names_its_position_too(argument: str, fields: di
 def test_delay_and_run_at_exclude_each_other() -> None:
     with pytest.raises(ConfigurationError, match=r"^delay, run_at: give one of them, not both$"):
         draft(OPTIONS, 1, delay=0, run_at=0)
+
+
+@pytest.mark.parametrize("fields", [{"delay": 5}, {"delay": 0}, {"run_at": AWARE}, {"run_at": 0}])
+def test_a_debounce_brings_its_own_delay_and_takes_no_other(fields: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"^dedupe: a Debounce brings its own delay"):
+        draft(OPTIONS, 1, dedupe=Debounce("k", 5), **fields)
+    assert draft(OPTIONS, 1, dedupe=Debounce("k", 5)).delay_ms == 5000
+    assert draft(OPTIONS, 1, dedupe=Throttle("k", 5), **fields).dedupe == Throttle("k", 5)
+
+
+def test_a_repeat_among_many_items_is_refused_by_name_and_none_is_no_repeat() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"^items\[4\]\.repeat: repeating jobs are added one by one, with add\(\)"
+    ):
+        draft_from(OPTIONS, {"data": 1, "repeat": Every(5)}, 4)
+    assert draft_from(OPTIONS, {"data": 1, "repeat": None}, 4).data == b"1"
+
+
+def test_a_ttl_is_in_whole_milliseconds_and_marked_in_the_record() -> None:
+    with_ttl, without = draft(OPTIONS, 1, ttl=0.0011), draft(OPTIONS, 1)
+    assert (with_ttl.ttl_ms, without.ttl_ms) == (2, 0)
+    assert with_ttl.body[2] == record.HAS_TTL
+    assert without.body[2] == 0
+    assert draft(OPTIONS, 1, ttl=1, order_ms=5).body[2] == record.HAS_TTL | record.ORDER_GIVEN
 
 
 def test_a_callable_backoff_is_refused_because_it_cannot_be_stored() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupmq.errors import ConfigurationError
 from groupmq.emitter import Emitter
+from groupmq.errors import ConfigurationError
 from tests.unit.hostile import Unprintable
 
 

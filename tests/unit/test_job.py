@@ -150,6 +150,8 @@ def test_a_dictionary_of_a_job_holds_everything_and_is_json() -> None:
         "fence": 0,
         "duplicate": False,
         "timeout": None,
+        "headers": {},
+        "logs": [],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,8 +12,9 @@ from groupmq import commands
 from groupmq.codec import JSON
 from groupmq.commands import FRESH, Added, Call, Due, Mended, Stalled, View
 from groupmq.drafts import Draft, draft
-from groupmq.errors import ConfigurationError, JobNotFound, WrongState
+from groupmq.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
 from groupmq.job import Job
+from groupmq.limits import Debounce, RateLimit, Throttle
 from groupmq.operations import Operations, Steps, clipped, one
 from groupmq.options import QueueOptions, Retention
 from groupmq.record import Record, pack_order
@@ -95,6 +97,78 @@ def test_an_add_of_our_own_that_was_sent_twice_and_is_done_already_is_no_duplica
     assert (job.id, job.duplicate) == (d.id, False)
 
 
+def test_an_add_that_another_job_stands_for_gives_that_job_and_says_so() -> None:
+    once = Throttle("k", 10)
+    mine, theirs = draft(OPTIONS, "new", dedupe=once), draft(OPTIONS, "old", job_id="first")
+    other = draft(OPTIONS, "other")
+    (one, two), calls = play(
+        OPERATIONS.add([other, mine]), Added(T0, T0, [], {1: "first"}), [view_of(theirs, "completed")]
+    )
+    assert (one.data, one.duplicate) == ("other", False)
+    assert (two.id, two.data, two.state, two.duplicate) == ("first", "old", "completed", True)
+    assert arguments(calls[1]) == {"ids": ["first"]}
+
+
+def test_an_add_that_a_job_stands_for_which_is_gone_gives_its_id_all_the_same() -> None:
+    d = draft(OPTIONS, "new", dedupe=Throttle("k", 10))
+    [job], _ = play(OPERATIONS.add([d]), Added(T0, T0, [], {0: "first"}), [None])
+    assert (job.id, job.duplicate) == ("first", True)
+
+
+def test_duplicates_and_stand_ins_of_one_call_are_not_mixed_up() -> None:
+    drafts = [draft(OPTIONS, i, job_id=f"j{i}") for i in range(3)]
+    stored = draft(OPTIONS, "stored", job_id="j0"), draft(OPTIONS, "stands", job_id="first")
+    jobs, calls = play(
+        OPERATIONS.add(drafts), Added(T0, T0, [0], {2: "first"}), [view_of(stored[1])], [view_of(stored[0])]
+    )
+    assert [(job.id, job.data, job.duplicate) for job in jobs] == [
+        ("j0", "stored", True),
+        ("j1", 1, False),
+        ("first", "stands", True),
+    ]
+    assert [arguments(call).get("ids") for call in calls] == [None, ["first"], ["j0"]]
+
+
+def test_of_callers_that_know_nothing_of_each_other_only_the_refused_one_is_told() -> None:
+    full = Operations(replace(OPTIONS, max_group_size=3), make)
+    drafts = [draft(OPTIONS, i, group_id=f"g{i}", job_id=f"j{i}") for i in range(3)]
+    (first, second, third), calls = play(full.add(drafts), Added(T0, T0, [], {}, [1]))
+    assert (first.id, third.id) == ("j0", "j2")
+    assert isinstance(second, GroupFull)
+    assert (second.group_id, second.size) == ("g1", 3)
+    assert "whole" not in arguments(calls[0])
+
+
+def test_a_call_of_one_caller_fails_whole_and_asks_for_that() -> None:
+    drafts = [draft(OPTIONS, i, group_id=f"g{i}") for i in range(3)]
+    for steps in (OPERATIONS.add_one(drafts[0]), OPERATIONS.add_many([{"data": 1, "group_id": "g0"}])):
+        call = next(steps)
+        assert arguments(call)["whole"] is True
+        with pytest.raises(GroupFull, match="group 'g0'"):
+            steps.send(Added(T0, T0, [], {}, [0]))
+
+
+def test_a_rate_of_a_group_is_sent_as_starts_and_milliseconds_and_none_takes_it_away() -> None:
+    _, [call] = play(OPERATIONS.set_group_rate_limit("g", RateLimit(5, 0.5)), True)
+    assert arguments(call) == {"group": "g", "rate": [5, 500]}
+    _, [call] = play(OPERATIONS.set_group_rate_limit("g", None), True)
+    assert arguments(call) == {"group": "g", "rate": []}
+
+
+def test_a_turn_is_told_in_seconds_and_nobody_has_it_is_none() -> None:
+    turn, _ = play(OPERATIONS.get_turn(), ["w1", 7, 1500, 3])
+    assert (turn.worker, turn.epoch, turn.expires_in, turn.taken) == ("w1", 7, 1.5, 3)
+    assert play(OPERATIONS.get_turn(), [])[0] is None
+
+
+def test_ttl_and_dedupe_travel_only_with_the_items_that_have_them() -> None:
+    plain, both = draft(OPTIONS, 1), draft(OPTIONS, 2, ttl=5, dedupe=Debounce("k", 2))
+    assert "extras" not in arguments(commands.add([plain, plain]))
+    assert arguments(commands.add([plain, both]))["extras"] == [False, [5000, [2, "k", 2000]]]
+    throttled = draft(OPTIONS, 3, dedupe=Throttle("k", 2))
+    assert arguments(commands.add([throttled]))["extras"] == [[False, [1, "k", 2000]]]
+
+
 def test_many_items_go_in_chunks_in_their_order() -> None:
     items = [{"data": i, "job_id": str(i)} for i in range(1001)]
     jobs, calls = play(OPERATIONS.add_many(items), Added(T0, T0, []), Added(T0, T0, []))
@@ -149,6 +223,10 @@ def test_a_change_works_or_says_why_not(steps: Any, expected: tuple[str, ...]) -
         (lambda: UNTYPED.set_group_concurrency("g", 0), "n"),
         (lambda: UNTYPED.set_group_concurrency("g", True), "n"),
         (lambda: UNTYPED.set_group_concurrency("", 1), "group_id"),
+        (lambda: UNTYPED.set_group_rate_limit("", RateLimit(1, 1)), "group_id"),
+        (lambda: UNTYPED.set_group_rate_limit(5, None), "group_id"),
+        (lambda: UNTYPED.set_group_rate_limit("g", 5), "rate_limit"),
+        (lambda: UNTYPED.set_group_rate_limit("g", (5, 1)), "rate_limit"),
         (lambda: UNTYPED.switch_group(5, paused=True), "group_id"),
         (lambda: UNTYPED.get_group(""), "group_id"),
         (lambda: UNTYPED.get_unique_groups(-1), "limit"),
@@ -195,11 +273,11 @@ def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None
     def page(*damage: tuple[str, str]) -> Mended:
         return Mended("0", 1, list(damage), [])
 
-    answers: list[Any] = [page()] * 7 + [page(("job in no place", "j"))] + [("0", ["g"])]
+    answers: list[Any] = [page()] * 11 + [page(("job in no place", "j"))] + [("0", ["g"])]
     answers += (
         [Mended("0", 9, [], ["lost"])]
         + [page(), page(), page(("member that is no job of its group", "m"))]
-        + [page()] * 3
+        + [page()] * 5
     )
     report, calls = play(OPERATIONS.repair(), *answers)
     assert report.mended == {"job in no place": ["j"], "member that is no job of its group": ["m"]}

@@ -12,7 +12,9 @@ import pytest
 from groupmq import Queue, Retention, Worker
 from groupmq.checks import text
 from groupmq.errors import ConfigurationError, GroupMQError
+from groupmq.limits import RateLimit
 from groupmq.options import QueueOptions
+from groupmq.ordering import Ordering
 from tests.unit.hostile import Opaque
 
 NOWHERE = "redis://127.0.0.1:1"
@@ -69,6 +71,32 @@ BAD_SETTINGS: list[tuple[str, Any, str]] = [
     ("group_concurrency", 65_536, "an integer from 1"),
     ("group_concurrency", True, "an integer from 1"),
     ("group_concurrency", 1.0, "an integer from 1"),
+    ("ordering", "arrival", "Ordering.event_time(...), Ordering.arrival(...) or None"),
+    ("ordering", 5, "Ordering.event_time"),
+    ("ordering", True, "Ordering.event_time"),
+    ("fairness", "random", "'oldest' or 'round-robin'"),
+    ("fairness", "round_robin", "'oldest' or 'round-robin'"),
+    ("fairness", None, "'oldest' or 'round-robin'"),
+    ("fairness", ["oldest"], "'oldest' or 'round-robin'"),
+    ("exclusive", 1, "True or False"),
+    ("exclusive", "yes", "True or False"),
+    ("exclusive", None, "True or False"),
+    ("rate_limit", 5, "a RateLimit(count, per=seconds) or None"),
+    ("rate_limit", "5/s", "a RateLimit"),
+    ("rate_limit", True, "a RateLimit"),
+    ("group_rate_limit", 5, "a RateLimit(count, per=seconds) or None"),
+    ("group_rate_limit", (5, 1), "a RateLimit"),
+    ("max_group_size", 0, "an integer from 1"),
+    ("max_group_size", -1, "an integer from 1"),
+    ("max_group_size", 1.0, "an integer from 1"),
+    ("max_group_size", True, "an integer from 1"),
+    ("max_group_size", 2**31 + 1, "an integer from 1"),
+    ("priority_ageing", 0, "between"),
+    ("priority_ageing", -1, "between"),
+    ("priority_ageing", math.nan, "between"),
+    ("priority_ageing", math.inf, "between"),
+    ("priority_ageing", "60", "seconds"),
+    ("priority_ageing", True, "seconds"),
     ("max_payload", 0, "an integer from 1"),
     ("max_payload", -1, "an integer from 1"),
     ("max_payload", True, "an integer from 1"),
@@ -177,3 +205,64 @@ async def test_a_bad_setting_of_a_worker_is_refused_by_name(arguments: dict[str,
     given: dict[str, Any] = {"queue": Queue("q", NOWHERE), "handler": print} | arguments
     with pytest.raises(ConfigurationError, match=rf"^{re.escape(named)}: expected .*, got "):
         Worker(given.pop("queue"), given.pop("handler"), **given)
+
+
+def test_what_cannot_be_combined_with_ageing_is_refused_by_name() -> None:
+    with pytest.raises(ConfigurationError, match=r"^priority_ageing: needs fairness='oldest'"):
+        Queue("q", NOWHERE, priority_ageing=60, fairness="round-robin")
+    with pytest.raises(ConfigurationError, match=r"^priority_ageing: cannot be combined with Ordering\.event_time$"):
+        Queue("q", NOWHERE, priority_ageing=60, ordering=Ordering.event_time(1))
+
+
+async def test_everything_else_can_be_combined() -> None:
+    options = Queue(
+        "q",
+        NOWHERE,
+        ordering=Ordering.arrival(1),
+        exclusive=True,
+        rate_limit=RateLimit(5, 1),
+        group_rate_limit=RateLimit(1, timedelta(seconds=2)),
+        max_group_size=7,
+        priority_ageing=timedelta(minutes=1),
+    ).options
+    assert options.rules == {
+        "arrival_window": 1000,
+        "max_wait": 3000,
+        "rate": [5, 1000],
+        "group_rate": [1, 2000],
+        "exclusive": True,
+        "max_group": 7,
+        "ageing": 60_000,
+    }
+
+
+async def test_a_queue_of_defaults_gives_the_scripts_no_rules_and_says_only_its_concurrency() -> None:
+    options = Queue("q", NOWHERE).options
+    assert options.rules == {}
+    assert options.shared == '{"group_concurrency": 1}'
+    assert QueueOptions("q", fairness="round-robin").rules == {"round_robin": True}
+
+
+SHARED: list[dict[str, Any]] = [
+    {},
+    {"group_concurrency": 2},
+    {"ordering": Ordering.event_time(1)},
+    {"ordering": Ordering.arrival(1)},
+    {"fairness": "round-robin"},
+    {"exclusive": True},
+    {"rate_limit": RateLimit(1, 1)},
+    {"rate_limit": RateLimit(1, 2)},
+    {"rate_limit": RateLimit(2, 1)},
+    {"group_rate_limit": RateLimit(1, 1)},
+    {"max_group_size": 5},
+    {"priority_ageing_ms": 1000},
+]
+
+
+def test_each_shared_setting_is_one_that_processes_can_disagree_on() -> None:
+    assert len({QueueOptions("q", **settings).shared for settings in SHARED}) == len(SHARED)
+
+
+def test_settings_that_are_each_process_own_are_not_shared() -> None:
+    own = QueueOptions("q", max_attempts=9, job_timeout_ms=1, keep_completed=Retention(count=1), max_payload=5)
+    assert own.shared == QueueOptions("q").shared

@@ -12,7 +12,7 @@ import pytest
 from groupmq import commands
 from groupmq.backoff import Backoff
 from groupmq.codec import JSON
-from groupmq.errors import ConfigurationError, FailJob, PayloadTooLarge, RetryJob
+from groupmq.errors import ConfigurationError, FailJob, PayloadTooLarge, RateLimited, RetryJob
 from groupmq.job import Job
 from groupmq.options import QueueOptions
 from groupmq.record import Record
@@ -128,6 +128,35 @@ def test_the_jobs_own_back_off_comes_first() -> None:
 def test_a_callable_policy_is_given_the_attempt_from_one_and_the_error() -> None:
     judge = Judge(OPTIONS, lambda attempt, exc: attempt * 10 if isinstance(exc, KeyError) else 0)
     assert retried(judge.raised(running(1, 5), KeyError("x")))[0] == 20_000
+
+
+@pytest.mark.parametrize(("after", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000), (0.0001, 1)])
+def test_rate_limited_rests_the_group_for_as_long_as_it_says(after: Any, ms: int) -> None:
+    error = RateLimited("429", retry_after=after)
+    report = JUDGE.raised(running(), error)
+    assert report.outcome == ([commands.LIMITED, "id", 77, ms], b"")
+    assert (report.event, report.error, report.yields) == ("limited", error, False)
+
+
+def test_rate_limited_rests_for_a_second_by_default() -> None:
+    assert JUDGE.raised(running(), RateLimited()).outcome[0] == [commands.LIMITED, "id", 77, 1000]
+
+
+@pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
+def test_a_bad_retry_after_costs_neither_the_job_nor_the_service_it_calls(after: Any) -> None:
+    report = JUDGE.raised(running(), RateLimited(retry_after=after))
+    assert report.outcome[0] == [commands.LIMITED, "id", 77, 1000]
+
+
+@pytest.mark.parametrize(("attempts_made", "max_attempts"), [(0, 1), (2, 3), (50, 3)])
+def test_rate_limited_is_no_failure_even_in_the_last_attempt(attempts_made: int, max_attempts: int) -> None:
+    assert JUDGE.raised(running(attempts_made, max_attempts), RateLimited()).event == "limited"
+
+
+def test_a_rate_limited_job_without_a_group_waits_outside() -> None:
+    job = Job(None, JSON, "id", "active", Record(0, 0, 0, 0, 3, False, None, {}, b"1"), 3)
+    assert JUDGE.raised(job, RateLimited()).yields
+    assert not JUDGE.raised(job, RateLimited(retry_after=0)).yields
 
 
 def broken_policy(answer: Any) -> Judge:

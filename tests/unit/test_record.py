@@ -69,6 +69,22 @@ def test_an_add_sends_the_order_as_the_record_keeps_it(order: int) -> None:
     assert add([d]).blob == record.pack_order(order) + d.body
 
 
+@given(
+    attempts=st.integers(0, 65_535),
+    given_order=st.booleans(),
+    has_ttl=st.booleans(),
+    group=st.none() | texts,
+    extra=options,
+    data=st.binary(max_size=100),
+)
+def test_the_data_of_a_body_are_found_whatever_stands_before_them(
+    attempts: int, given_order: bool, has_ttl: bool, group: str | None, extra: dict[str, Any], data: bytes
+) -> None:
+    body = record.pack_body(attempts, given_order, (group or "").encode(), extra, data, has_ttl=has_ttl)
+    assert record.data_of(body) == data
+    assert record.unpack(stored(0, 0, 0, 0, body)).order_given is given_order
+
+
 def test_options_of_one_record_are_not_those_of_another() -> None:
     body = record.pack_body(0, False, b"", None, b"")
     assert record.unpack(stored(0, 0, 0, 0, body)).options == {}

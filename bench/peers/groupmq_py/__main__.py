@@ -9,13 +9,16 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from bench.peers.groupmq_py import bulk, delays, repeats, shares, turns, variants
+from bench.peers.groupmq_py import answers, bulk, delays, repeats, shares, turns, variants
 from bench.peers.groupmq_py.common import VARIANTS
 
 T = TypeVar("T")
 ACTIONS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, Any]]] = {
     "enqueue": bulk.enqueue,
     "process": bulk.process,
+    "load": answers.load,
+    "serve": answers.serve,
+    "probe": answers.probe,
     "delays": delays.run,
     "repeats": repeats.run,
     "shares": shares.run,
@@ -36,6 +39,9 @@ NUMBERS = {
     "batch": 1,
     "starts": 0,
     "slices": 1,
+    "keep": 0,
+    "rate": 1,
+    "warmup": 0,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bench.peers.groupmq_py.common import Figures, drained, open_queue, payload
@@ -37,26 +38,28 @@ async def enqueue(args: argparse.Namespace) -> Figures:
         return {"jobs": args.jobs, "seconds": time.perf_counter() - started}
 
 
-async def process(args: argparse.Namespace) -> Figures:
+async def process(args: argparse.Namespace, then: Callable[[Figures], Awaitable[None]] | None = None) -> Figures:
     """Time from the first handler call until all is handled and, unless --take, the queue says it is drained.
 
     With --take the queue keeps its backlog: the clock stops at that many handled jobs, and `handled` also
     counts the few that were finished while the worker closed, because the server worked for them too.
+    With `then` handlers return the id of their payload, and the worker goes on until that is over.
     """
     wanted = args.take or args.jobs
     finished = asyncio.Event()
     handled = 0
     started = stopped = 0.0
 
-    async def handle(job: Job) -> None:
+    async def handle(job: Job) -> str | None:
         nonlocal handled, started, stopped
         if handled == 0:
             started = time.perf_counter()
-        _ = job.data  # the Node libraries decode it before the call
+        data = job.data  # the Node libraries decode it before the call
         handled += 1
         if handled == wanted:
             stopped = time.perf_counter()
             finished.set()
+        return data["id"] if then else None
 
     async with open_queue(args) as queue:
         worker = Worker(queue, handle, concurrency=args.concurrency)
@@ -65,6 +68,8 @@ async def process(args: argparse.Namespace) -> Figures:
         if not args.take:
             await drained(queue)
             stopped = time.perf_counter()
-        seconds = stopped - started
+        figures = {"jobs": wanted, "seconds": stopped - started}
+        if then:
+            await then(figures)
         await worker.close()
-        return {"jobs": wanted, "seconds": seconds, "handled": handled}
+        return {**figures, "handled": handled}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import statistics
-from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +22,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "group_rate": {"group_rate_limit": RateLimit(1_000_000, per=1)},
     "exclusive": {"exclusive": True},
     "round_robin": {"fairness": "round-robin"},
+    "events": {"events": True},
+    "silent": {"events": False},
 }
 """Settings of the queue that scenarios compare, by name."""
 
@@ -33,9 +33,10 @@ def payload(index: int) -> dict[str, str]:
     return {"id": f"{index:011d}"}
 
 
-def open_queue(args: argparse.Namespace, *, keep_completed: int = 0) -> Queue:
+def open_queue(args: argparse.Namespace, *, keep: int | None = None) -> Queue:
     url = f"redis://127.0.0.1:{args.port}"
-    return Queue(args.queue, url, keep_completed=keep_completed, keep_failed=0, **VARIANTS[args.variant])
+    kept = args.keep if keep is None else keep
+    return Queue(args.queue, url, keep_completed=kept, keep_failed=kept, **VARIANTS[args.variant])
 
 
 async def drained(queue: Queue, pause: float = POLL_S) -> None:
@@ -49,24 +50,6 @@ def millis(moment: datetime | None) -> int:
     if moment is None:
         raise ValueError("a time that was expected to be set is not")
     return round(moment.timestamp() * 1000)
-
-
-def spread(values: Collection[float]) -> Figures:
-    """How values are distributed."""
-    if not values:
-        raise ValueError("nothing was measured")
-    ranked = sorted(values)
-    return {
-        "p50": percentile(ranked, 50),
-        "p99": percentile(ranked, 99),
-        "max": ranked[-1],
-        "mean": statistics.fmean(ranked),
-    }
-
-
-def percentile(ranked: Sequence[float], percent: int) -> float:
-    """The smallest value that at least `percent` of the values do not exceed."""
-    return ranked[-(-len(ranked) * percent // 100) - 1]
 
 
 class Lateness:

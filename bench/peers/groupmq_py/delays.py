@@ -6,7 +6,8 @@ import argparse
 import random
 import time
 
-from bench.peers.groupmq_py.common import Figures, Lateness, open_queue, payload, spread
+from bench.peers.groupmq_py.common import Figures, Lateness, open_queue, payload
+from bench.spread import spread
 from groupmq import Worker
 
 LEAD_S = 2.0

@@ -6,7 +6,8 @@ import argparse
 import asyncio
 import time
 
-from bench.peers.groupmq_py.common import Figures, Lateness, drained, open_queue, payload, spread
+from bench.peers.groupmq_py.common import Figures, Lateness, drained, open_queue, payload
+from bench.spread import spread
 from groupmq import Every, Queue, Worker
 
 LEAD_S, LEAD_PER_REPEAT_S = 1.0, 0.003

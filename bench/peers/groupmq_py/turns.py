@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import NamedTuple
 
-from bench.peers.groupmq_py.common import Figures, drained, millis, open_queue, payload, spread
+from bench.peers.groupmq_py.common import Figures, drained, millis, open_queue, payload
+from bench.spread import spread
 from groupmq import Job, Worker
 
 
@@ -40,7 +41,7 @@ async def run(args: argparse.Namespace) -> Figures:
             finished.set()
 
     async with AsyncExitStack() as stack:
-        queues = [await stack.enter_async_context(open_queue(args, keep_completed=args.jobs)) for _ in range(2)]
+        queues = [await stack.enter_async_context(open_queue(args, keep=args.jobs)) for _ in range(2)]
         items = ({"data": payload(i), "group_id": f"group-{i % args.groups}"} for i in range(args.jobs))
         await queues[0].add_many(items)
         for queue in queues:

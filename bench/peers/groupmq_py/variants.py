@@ -18,7 +18,7 @@ SETTLE_S = 0.1
 
 
 async def run(args: argparse.Namespace) -> dict[str, list[float]]:
-    """For each of --variants and each of --slices, jobs processed per second and the server's time per job.
+    """For each of --variants and each of --slices, jobs added and processed per second, and the server's time per job.
 
     Each variant has a queue of its own on the same server. The first slice of each warms up and is not timed; it
     tells which commands its scripts call.
@@ -30,21 +30,32 @@ async def run(args: argparse.Namespace) -> dict[str, list[float]]:
         meters = {}
         for variant in variants:
             with watch_calls(server) as share:
-                await _slice(args, variant)
+                await _add(args, variant)
+                await _process(args, variant)
             meters[variant] = Meter(server, share)
         for number in range(args.slices):
             for variant in rotated(variants, number):
-                with meters[variant].measure() as cost:
-                    rate = await _slice(args, variant)
-                figures[variant].append(rate)
-                figures[f"server_{variant}"].append(cost[0].command_us / args.jobs)
+                with meters[variant].measure() as adding:
+                    figures[f"add_{variant}"].append(await _add(args, variant))
+                with meters[variant].measure() as processing:
+                    figures[variant].append(await _process(args, variant))
+                figures[f"server_add_{variant}"].append(adding[0].command_us / args.jobs)
+                figures[f"server_{variant}"].append((adding[0] + processing[0]).command_us / args.jobs)
     return dict(figures)
 
 
-async def _slice(args: argparse.Namespace, variant: str) -> float:
-    """Add --jobs jobs and work them off; jobs per second of the latter."""
-    mine = argparse.Namespace(**{**vars(args), "variant": variant, "queue": variant})
-    await bulk.enqueue(mine)
+async def _add(args: argparse.Namespace, variant: str) -> float:
+    """Add --jobs jobs; how many per second."""
+    done = await bulk.enqueue(_for(args, variant))
     await asyncio.sleep(SETTLE_S)
-    done = await bulk.process(mine)
     return done["jobs"] / done["seconds"]
+
+
+async def _process(args: argparse.Namespace, variant: str) -> float:
+    """Work off --jobs jobs; how many per second."""
+    done = await bulk.process(_for(args, variant))
+    return done["jobs"] / done["seconds"]
+
+
+def _for(args: argparse.Namespace, variant: str) -> argparse.Namespace:
+    return argparse.Namespace(**{**vars(args), "variant": variant, "queue": variant})

@@ -13,7 +13,7 @@ from groupmq.checks import Logger
 from groupmq.codec import Serializer
 from groupmq.connection import BlockingConnection
 from groupmq.errors import ConfigurationError, GroupMQError, JobRemoved, said
-from groupmq.events import ENDS, KINDS, Event, Position, Reader
+from groupmq.events import ENDS, KINDS, UNREADABLE, Event, Position, Reader
 from groupmq.faults import is_passing
 from groupmq.job import Snapshot
 from groupmq.results import Unknown, ended, finished
@@ -37,7 +37,7 @@ class Log:
         if not last:
             return Reader("0-0", 0)
         entry = events.read(last, self._serializer)
-        return Reader(entry.stream_id, entry.number)
+        return Reader(entry.stream_id, None if entry.number == UNREADABLE else entry.number)
 
     def read(self, reader: Reader, timeout: float) -> list[Event]:
         """What comes next, waiting for it up to `timeout` seconds; nothing, soon, if the server is away for now."""

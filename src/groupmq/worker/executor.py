@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from groupmq.errors import HandlerTimeout
@@ -19,7 +19,7 @@ GRACE = 1.0
 class Run:
     """One run of one job in this worker."""
 
-    __slots__ = ("give_up", "hard_end", "job", "started", "task", "timer", "verdict")
+    __slots__ = ("begun", "give_up", "hard_end", "job", "started", "task", "timer", "verdict")
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -29,6 +29,7 @@ class Run:
         self.timer: asyncio.TimerHandle | None = None
         self.give_up: asyncio.TimerHandle | None = None
         self.verdict: Verdict | None = None
+        self.begun = False
 
 
 class Executor:
@@ -45,7 +46,6 @@ class Executor:
         self._ended = ended
         # By token: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, Run] = {}
-        self._newest = 0
         self._doomed: set[int] = set()
 
     def start(self, job: Job) -> None:
@@ -55,14 +55,12 @@ class Executor:
         if job.timeout is not None:
             run.timer = loop.call_later(job.timeout, self.stop, run, "timeout")
         run.task = loop.create_task(self._run(run))
-        self._newest = max(self._newest, job.fence)
-        if self._doomed:
-            if job.fence in self._doomed:
-                self.stop(run, "cancelled")
-            self._doomed = {token for token in self._doomed if token > self._newest}
+        if job.fence in self._doomed:
+            self.stop(run, "cancelled")
 
     async def _run(self, run: Run) -> None:
         """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
+        run.begun = True
         try:
             value = await self._invoke(run.job)
         except GeneratorExit:
@@ -106,6 +104,9 @@ class Executor:
         run.verdict = verdict
         run.job._end_run()
         run.task.cancel()
+        if not run.begun:
+            # A task that is cancelled before its first step never takes one.
+            asyncio.get_running_loop().call_soon(self._abandon, run)
         run.give_up = asyncio.get_running_loop().call_later(GRACE, self._abandon, run)
 
     def abandon_all(self) -> None:
@@ -122,13 +123,12 @@ class Executor:
             self.stop(run, "lease-lost")
         return run
 
-    def cancel(self, token: int) -> None:
-        """Somebody wants the run to end; it may not have begun yet."""
-        run = self.runs.get(token)
-        if run is not None:
-            self.stop(run, "cancelled")
-        elif token > self._newest:
-            self._doomed.add(token)
+    def cancel(self, tokens: Sequence[int]) -> None:
+        """These runs are to end, all that there are at the moment; some may not have begun yet."""
+        self._doomed = {token for token in tokens if token not in self.runs}
+        for token in tokens:
+            if token in self.runs:
+                self.stop(self.runs[token], "cancelled")
 
     def held(self) -> list[tuple[str, int]]:
         """Leases to renew, (id, token). Called from the heartbeat thread.

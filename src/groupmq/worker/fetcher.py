@@ -17,8 +17,8 @@ from groupmq.commands import Advanced, Policy, Stalled, Taken
 from groupmq.connection import Connection, WakeConnection
 from groupmq.errors import GroupMQError
 from groupmq.faults import is_passing
+from groupmq.tasks import end_tasks
 from groupmq.worker.outcome import Report
-from groupmq.worker.tasks import end_tasks
 
 LANES = 2
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 20.0

@@ -12,9 +12,9 @@ from groupmq.job import Job
 from groupmq.operations import Operations, Steps
 from groupmq.options import WorkerOptions
 from groupmq.repeating import Repeating
+from groupmq.tasks import end_tasks
 from groupmq.worker.desk import Desk
 from groupmq.worker.scheduler import Scheduler
-from groupmq.worker.tasks import end_tasks
 
 T = TypeVar("T")
 Duty = Callable[[], Steps[None]]

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from groupmq.errors import GroupMQError
 from groupmq.operations import Steps
 from groupmq.repeating import Ran
-from groupmq.worker.tasks import end_tasks
+from groupmq.tasks import end_tasks
 
 Look = Callable[[int | None], Steps[Ran]]
 Carry = Callable[[Steps[Ran]], Awaitable[Ran]]

@@ -147,6 +147,7 @@ class Worker:
         self._started = self._loop_seen = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._start_over = asyncio.Event()
 
     def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
         return Job(self.queue, self.queue.options.serializer, job_id, state, stored, self.options.max_attempts)
@@ -187,17 +188,22 @@ class Worker:
 
     async def start(self) -> Self:
         """Start working in the background. Raises if the server cannot be reached or disagrees on settings."""
+        if self._state == "starting":
+            await self._start_over.wait()
         if self._state == "running":
             return self
         if self._state != "new":
             raise GroupMQError(f"worker {self.name!r} is {self._state}; make a new one")
         self._state = "starting"
+        self._start_over.clear()
         try:
             await self.queue.connection.call(commands.counts())
         except BaseException:
             if self._state == "starting":
                 self._state = "new"
             raise
+        finally:
+            self._start_over.set()
         if self.is_closed():
             return self
         self._state = "running"
@@ -296,9 +302,8 @@ class Worker:
             self._loop.call_soon_threadsafe(self._desk.tick, wait_ms)
 
     def _cancel_heard(self, cancelled: Sequence[int]) -> None:
-        for token in cancelled:
-            if self._loop is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._desk.executor.cancel, token)
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._desk.executor.cancel, cancelled)
 
     # Looking
 

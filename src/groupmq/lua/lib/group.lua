@@ -7,7 +7,7 @@ A group is in exactly one place, and `group.refresh` alone decides which:
   paused by an operator      paused  in neither zset
   running == limit           busy    in neither zset; the end of a run refreshes it
   its head may not start yet parked  in `parked`, by the time it may
-  otherwise                  ready   in `ready`, by its head's priority and arrival
+  otherwise                  ready   in `ready`, where lib/line.lua puts it
 
 Whoever changes a group calls `group.touch`; `settle.groups` writes the places of all touched groups. There is no
 second list that also says "busy" and no lock with a life of its own, so no crash can make the two disagree.
@@ -22,6 +22,7 @@ Jobs without a group share the group '' that has no limit and is not counted amo
 --- @include "lib/horizon"
 --- @include "lib/record"
 --- @include "lib/gate"
+--- @include "lib/line"
 local group = {}
 --- @private
 local loaded, touched, NONE = {}, {}, {}
@@ -149,24 +150,6 @@ function group.rest(g, time)
   group.touch(g)
 end
 
--- Where a ready group stands among the others, smallest first.
-local function score(g) return record.score(g.head) end
-
--- Groups take turns: whoever becomes ready, or has just been served, goes to the end of the line of its priority.
--- Jobs without a group are a line of their own and stand where they arrived.
-if rules.round_robin then
-  function score(g)
-    if g.id == '' then return record.score(g.head) end
-    if not g.turn then
-      local stored = not g.started and g.at ~= 'none' and redis.call('ZSCORE', K.ready, g.id)
-      local turn = stored and record.turn_of(tonumber(stored))
-      -- A number that was never given is of another order, which the queue had before.
-      g.turn = turn and turn > 0 and turn <= meta.seq and turn or meta.next_seq()
-    end
-    return record.score(g.head, g.turn)
-  end
-end
-
 -- One of its jobs has been taken, to run.
 function group.start(g)
   g.running = g.running + 1
@@ -189,7 +172,7 @@ function group.refresh(g)
       g.place, g.due = 'parked', time
       horizon.add(time)
     else
-      g.place, g.score = 'ready', score(g)
+      g.place, g.score = 'ready', line.score(g)
     end
   end
 end

@@ -18,7 +18,7 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
                    (`g:` with no group id holds the jobs that belong to no group)
   groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
   conf       hash  group id -> operator's overrides: paused, limit, rate
-  ready      zset  groups that may start a job now, by priority, then arrival of their head
+  ready      zset  groups that may start a job now, in the order of lib/line.lua
   parked     zset  groups whose head must wait, by the time it may start
   delayed    zset  jobs that wait outside their group, by due time
   expiring   zset  jobs that have not started and have a ttl, by the time it ends

@@ -73,7 +73,7 @@ function settle.groups()
   -- Every key is looked at before the first write: one of a wrong type, or one that a resharding has moved away, must
   -- stop the call while nothing is written. One command for all; `wake` has at most one member, so it costs little.
   if n > 1 then redis.call('ZINTERCARD', n, unpack(unseen)) end
-  return any_ready and not meta.paused and meta.throttled <= now
+  return any_ready and not meta.paused and not rate.is_throttled()
 end
 
 -- After the settling: no group has a live job any more.

@@ -71,10 +71,11 @@ end
 -- A whole key, of which nothing else is noted.
 function W.unlink(key) unlinked[#unlinked + 1] = key end
 
--- A new first entry of a list that keeps its newest `keep`.
-function W.push(key, value, keep)
+-- A new first entry, or `times` of them, of a list that keeps its newest `keep`.
+function W.push(key, value, keep, times)
   local list = W.list('LPUSH', key)
-  list[#list + 1] = value
+  local n = #list
+  for i = n + 1, n + (times or 1) do list[i] = value end
   kept[key] = keep
 end
 

@@ -1,0 +1,14 @@
+"""What the log of events costs when nobody reads it: the same jobs on a queue that keeps one and one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.scenarios.context import Context, Sample, Scenario
+
+
+def run(context: Context) -> Iterator[Sample]:
+    yield from context.compare("events", ("silent", "events"), adding=True)
+
+
+SCENARIO = Scenario("events", "add and process with and without events", run, peers=False)

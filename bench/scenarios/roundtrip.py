@@ -1,0 +1,55 @@
+"""How long does it take from adding a job to having its result in another process?
+
+A worker process first works off a backlog, which tells what it can do. Then whoever waits for results runs alone, and
+once more while a third process adds jobs at half that rate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from bench.scenarios.context import Context, Sample, Scenario
+from bench.spread import spread
+
+LOAD = 0.5
+"""Share of the worker's throughput that others use."""
+LEAD_S = 0.5
+"""Between the start of the load and the first job that is waited for."""
+
+
+def run(context: Context) -> Iterator[Sample]:
+    settings = context.settings
+    context.server.reset()
+    context.enqueue(settings.roundtrip_backlog)
+    with context.start(
+        "serve", jobs=settings.roundtrip_backlog, concurrency=100, keep=settings.roundtrip_kept
+    ) as worker:
+        reached = worker.said("jobs", "seconds")
+        rate = reached["jobs"][0] / reached["seconds"][0]
+        yield from _waits(context, "idle")
+        with context.start("load", groups=settings.groups, chunk=settings.chunk, rate=int(rate * LOAD)) as others:
+            others.said("rate")
+            time.sleep(LEAD_S)
+            yield from _waits(context, "load")
+            added = others.end("jobs", "seconds", "left")
+        yield "roundtrip_rate", added["jobs"][0] / added["seconds"][0]
+        yield "roundtrip_left", added["left"][0]
+        worker.end("jobs")
+
+
+def _waits(context: Context, case: str) -> Iterator[Sample]:
+    took_ms = context.probe()
+    found = spread(took_ms)
+    yield f"roundtrip_{case}_count", len(took_ms)
+    for figure in ("p50", "p99"):
+        yield f"roundtrip_{case}_{figure}", found[figure]
+
+
+SCENARIO = Scenario(
+    "roundtrip",
+    "from adding a job to its result, idle and at half load",
+    run,
+    # Its workers tell nobody outside their process.
+    unable=frozenset({"groupmq_node"}),
+)

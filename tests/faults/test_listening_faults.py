@@ -1,0 +1,182 @@
+"""Listening and waiting while connections are cut and servers die: nothing is missed, or a gap is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections import Counter
+from typing import Any
+
+import pytest
+import redis
+
+from groupmq import Job, JobRemoved, Queue, Worker
+from tests.faults.conftest import StartServer
+from tests.support.fleet import Fleet
+from tests.support.listening import hears, listening, readers
+from tests.support.producing import produce
+from tests.support.proxy import Proxy
+from tests.support.servers import Kind, available_kinds, prefer
+from tests.support.waiting import eventually
+
+JOBS = 200
+SOME = 500
+
+
+async def echo(job: Job) -> Any:
+    return job.data
+
+
+def cut_readers(client: Any) -> int:
+    """End every connection that reads a log."""
+    found = readers(client)
+    for one in found:
+        with contextlib.suppress(redis.ResponseError):
+            client.client_kill_filter(_id=one["id"])
+    return len(found)
+
+
+async def test_a_loop_whose_connection_is_cut_again_and_again_misses_nothing(start_server: StartServer) -> None:
+    server = start_server(prefer("redis"))
+    with redis.Redis.from_url(server.url) as client:
+        async with Queue("orders", server.url) as queue, listening(queue, client) as heard:
+            with Fleet(server.url, "orders") as fleet:
+                fleet.start(2)
+                producing = asyncio.create_task(produce(queue, range(JOBS), seconds=0.005, pause=0.002))
+                cuts = 0
+
+                async def cut() -> bool:
+                    nonlocal cuts
+                    cuts += cut_readers(client)
+                    return cuts >= 5
+
+                await eventually(cut, "the listener was cut off five times", 20)
+                added = await producing
+                await heard.has("completed", JOBS, timeout=20)
+    for kind in ("added", "active", "completed"):
+        assert sorted(heard.ids(kind)) == sorted(added), kind  # type: ignore[type-var]
+    assert heard.of("gap") == []
+    where = {job_id: [heard.kinds(job_id)] for job_id in added}
+    assert all(found == [["added", "active", "completed"]] for found in where.values())
+
+
+@pytest.mark.parametrize("kind", available_kinds())
+async def test_whoever_waits_hears_of_what_ended_while_the_server_was_away(
+    start_server: StartServer, kind: Kind
+) -> None:
+    """The server keeps everything; the listener comes back later than the worker."""
+    server = start_server(kind, aof=True)
+    with redis.Redis.from_url(server.url) as client:
+        async with Queue("orders", server.url, keep_completed=0) as queue, listening(queue, client) as heard:
+            jobs = await queue.add_many({"data": n, "group_id": f"g{n % 10}"} for n in range(50))
+            waiting = [asyncio.create_task(job.result(30)) for job in jobs]
+            server.kill()
+            server.restart()
+            async with Worker(queue, echo, concurrency=10):
+                assert await asyncio.gather(*waiting) == list(range(50))
+            await heard.has("completed", 50)
+    assert sorted(heard.ids("completed")) == sorted(job.id for job in jobs)  # type: ignore[type-var]
+    assert heard.of("gap") == []
+
+
+async def test_whoever_waits_for_a_job_that_the_server_forgot_is_told(start_server: StartServer) -> None:
+    server = start_server(prefer("valkey"))
+    with redis.Redis.from_url(server.url) as client:
+        async with Queue("orders", server.url) as queue:
+            job = await queue.add(1)
+            task = asyncio.create_task(job.result(30))
+            await hears(client)
+            server.kill()
+            server.restart()
+            with pytest.raises(JobRemoved):
+                await task
+
+
+async def test_an_end_that_comes_while_the_listener_is_cut_off_is_told(start_server: StartServer) -> None:
+    server = start_server(prefer("redis"))
+    with redis.Redis.from_url(server.url) as client:
+        async with Queue("orders", server.url, keep_completed=0) as queue, Worker(queue, echo):
+            for n in range(20):
+                job = await queue.add(n, delay=0.02)
+                task = asyncio.create_task(job.result(10))
+                await hears(client)
+                cut_readers(client)
+                assert await task == n
+
+
+async def test_a_listener_on_a_connection_that_went_silent_comes_back(start_server: StartServer) -> None:
+    server = start_server(prefer("valkey"))
+    with Proxy(server.port) as proxy, redis.Redis.from_url(server.url) as client:
+        async with (
+            Queue("orders", proxy.url) as queue,
+            Queue("orders", server.url) as direct,
+            listening(queue, client) as heard,
+        ):
+            proxy.freeze()
+            await direct.add(1, job_id="x")
+            await heard.has("added", timeout=30)
+    assert heard.ids("added") == ["x"]
+
+
+async def test_a_result_outlives_lost_replies(start_server: StartServer) -> None:
+    """Of what listeners ask every second answer is lost on its way, of what anybody looks at every third."""
+    server = start_server(prefer("redis"))
+    asked = {b"XREAD": 0, b"EVALSHA": 0}
+
+    def cut(request: bytes) -> bool:
+        for name, every in ((b"XREAD", 2), (b"EVALSHA", 3)):
+            if name in request:
+                asked[name] += 1
+                return asked[name] % every == 0
+        return False
+
+    with Proxy(server.port) as proxy:
+        async with (
+            Queue("orders", proxy.url) as queue,
+            Queue("orders", server.url) as direct,
+            Worker(direct, echo, concurrency=5),
+        ):
+            jobs = await direct.add_many({"data": n, "delay": 0.01 * n} for n in range(30))
+            mine = [await queue.require_job(job.id) for job in jobs]
+            proxy.cut = cut
+            waiting = [asyncio.create_task(job.result(30)) for job in mine]
+            assert await asyncio.gather(*waiting) == list(range(30))
+            assert proxy.cuts > 0
+            proxy.cut = lambda _: False
+
+
+async def test_a_producers_memory_is_flat_over_many_jobs(start_server: StartServer) -> None:
+    """It waits for each job, listens to it and to the queue; nothing of a job that is over stays."""
+    server = start_server(prefer("valkey"))
+    heard = 0
+
+    def count(event: object) -> None:
+        nonlocal heard
+        heard += 1
+
+    async with Queue("orders", server.url, keep_completed=0) as queue, Worker(queue, echo, concurrency=100):
+        queue.on("completed", count)
+
+        async def turn() -> None:
+            jobs = await queue.add_many({"data": n, "group_id": f"g{n % 50}"} for n in range(SOME))
+            for job in jobs[::5]:
+                job.on("completed", count)
+            assert await asyncio.gather(*(job.result(20) for job in jobs)) == list(range(SOME))
+
+        async def objects() -> Counter[str]:
+            def jobs() -> int:
+                gc.collect()
+                return sum(isinstance(one, Job) for one in gc.get_objects())
+
+            await eventually(lambda: jobs() < 20, "the jobs are gone")
+            return Counter(type(one).__name__ for one in gc.get_objects())
+
+        for _ in range(8):
+            await turn()  # what is remembered for a while has its full size then
+        first = await objects()
+        for _ in range(6):
+            await turn()
+        more = await objects() - first
+    assert more.total() < SOME, f"more after {6 * SOME} jobs: {more.most_common(10)}"
+    assert heard >= 14 * SOME

@@ -1,0 +1,130 @@
+"""Which workers there are, how they are, and what becomes of one that cannot reach its server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from groupmq import ConfigurationError, ConnectionLost, Job, Queue, Worker, __version__
+from tests.conftest import MakeQueue
+from tests.support.fleet import Fleet
+from tests.support.servers import Server, prefer
+from tests.support.waiting import eventually
+from tests.support.workers import Recorder
+
+
+async def idle(job: Job) -> None:
+    pass
+
+
+async def test_a_worker_says_who_it_is_and_what_it_runs(queue: Queue) -> None:
+    recorder = Recorder()
+    recorder.gate = asyncio.Event()
+    async with Worker(queue, recorder, name="mine", concurrency=3, heartbeat=0.05):
+        jobs = await queue.add_many({"data": n} for n in range(2))
+
+        async def told() -> bool:
+            return [worker.current_jobs for worker in await queue.get_workers()] == [2]
+
+        await eventually(told, "the running jobs are told")
+        [found] = await queue.get_workers()
+        assert (found.name, found.host, found.pid) == ("mine", socket.gethostname(), os.getpid())
+        assert (found.concurrency, found.version, found.heartbeat) == (3, __version__, 0.05)
+        assert sorted(found.jobs) == sorted(job.id for job in jobs)
+        assert abs(datetime.now(UTC) - found.last_seen) < timedelta(seconds=2)
+        recorder.gate.set()
+    assert await queue.get_workers() == []
+
+
+async def test_each_worker_of_each_process_is_there(queue: Queue, url: str) -> None:
+    with Fleet(url, queue.name, worker={"heartbeat": 0.2}) as fleet:
+        processes = fleet.start(2)
+        async with Worker(queue, idle, heartbeat=0.2):
+
+            async def pids() -> set[int]:
+                return {worker.pid for worker in await queue.get_workers()}
+
+            async def all_there() -> bool:
+                return await pids() == {os.getpid(), *(process.pid for process in processes)}
+
+            await eventually(all_there, "all three are there")
+
+
+async def test_a_killed_worker_is_gone_within_two_heartbeats(queue: Queue, url: str) -> None:
+    with Fleet(url, queue.name, worker={"heartbeat": 0.5}) as fleet:
+        [process] = fleet.start()
+        await eventually(queue.get_workers, "it is there")
+        fleet.kill(process)
+        killed = time.monotonic()
+
+        async def gone() -> bool:
+            return await queue.get_workers() == []
+
+        await eventually(gone, "it is gone")
+        assert time.monotonic() - killed <= 1.0 + 0.5
+
+
+async def test_a_worker_is_healthy_while_it_works(queue: Queue) -> None:
+    worker = Worker(queue, idle, heartbeat=0.05)
+    assert (worker.health().alive, worker.health().ready) == (False, False)
+    async with worker:
+        health = worker.health()
+        assert (health.alive, health.ready) == (True, True)
+        assert health.loop_seen < 2
+        assert health.server_seen < 2
+    assert (worker.health().alive, worker.health().ready) == (False, False)
+
+
+@pytest.fixture
+def mortal() -> object:
+    server = Server.start(prefer("redis"))
+    yield server
+    server.stop()
+
+
+async def test_a_worker_that_cannot_reach_its_server_says_so_and_lives(mortal: Server) -> None:
+    async with Queue("q", mortal.url) as queue, Worker(queue, idle, heartbeat=0.05, blocking_timeout=0.2) as worker:
+        mortal.kill()
+        await eventually(lambda: not worker.health().ready, "it knows that the server is away")
+        assert worker.health().alive
+        assert not worker.is_closed()
+        mortal.restart()
+        await eventually(lambda: worker.health().ready, "it is ready again", 15)
+        assert await (await queue.add(1)).result(10) is None
+
+
+async def test_run_raises_when_the_server_is_away_for_too_long(mortal: Server) -> None:
+    async with Queue("q", mortal.url) as queue:
+        worker = Worker(queue, idle, unreachable_timeout=0.5, heartbeat=0.1, blocking_timeout=0.2, name="lonely")
+        running = asyncio.create_task(worker.run())
+        await queue.get_workers()
+        await eventually(lambda: worker.health().ready, "it works")
+        mortal.kill()
+        with pytest.raises(ConnectionLost, match=r"worker 'lonely' gave up: no answer for 0.5 s"):
+            async with asyncio.timeout(15):
+                await running
+        assert worker.is_closed()
+
+
+async def test_a_server_that_is_back_in_time_is_no_reason_to_give_up(mortal: Server) -> None:
+    async with Queue("q", mortal.url) as queue:
+        worker = Worker(queue, idle, unreachable_timeout=30, heartbeat=0.1, blocking_timeout=0.2)
+        running = asyncio.create_task(worker.run())
+        await eventually(lambda: worker.health().ready, "it works")
+        mortal.kill()
+        await eventually(lambda: worker.get_worker_metrics().connection_errors, "it has noticed")
+        mortal.restart()
+        assert await (await queue.add(1)).result(15) is None
+        await worker.close()
+        await running
+
+
+async def test_patience_must_be_a_duration(make_queue: MakeQueue) -> None:
+    for bad in (-1, "long", 0):
+        with pytest.raises(ConfigurationError, match="unreachable_timeout"):
+            Worker(make_queue(), idle, unreachable_timeout=bad)  # type: ignore[arg-type]

@@ -1,0 +1,295 @@
+"""Exclusive queues: one worker at a time, in turns; and priorities that are exact whatever the clock says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupmq import commands
+from groupmq.commands import Advanced, Taken
+from tests.lua.conftest import MakeEngine
+from tests.lua.engine import LEASE, SECOND, Engine
+
+
+class Person:
+    """A worker of an exclusive queue, with the one lane and the epoch that a real one has."""
+
+    def __init__(self, engine: Engine, name: str, batch: int = 2) -> None:
+        self.engine, self.name, self.batch = engine, name, batch
+        self.epoch = 0
+        self.held: list[Taken] = []
+
+    def ask(self, n: int = 10, *outcomes: commands.Outcome, lease_ms: int = LEASE) -> list[str]:
+        answer: Advanced = self.engine.advance(
+            *outcomes,
+            take=n,
+            worker=self.name,
+            lane=f"{self.name}:0",
+            batch=self.batch,
+            epoch=self.epoch,
+            lease_ms=lease_ms,
+        )
+        self.answer, self.epoch = answer, answer.epoch
+        self.held += answer.jobs
+        return [job.id for job in answer.jobs]
+
+    def finish(self, n: int = 10) -> list[str]:
+        """Complete all that is held, and ask for more in the same trip."""
+        done, self.held = self.held, []
+        return self.ask(n, *(commands.completed(job.id, job.token, None) for job in done))
+
+
+@pytest.fixture
+def lone(make_engine: MakeEngine) -> Engine:
+    return make_engine(exclusive=True)
+
+
+@pytest.fixture
+def ann(lone: Engine) -> Person:
+    return Person(lone, "ann")
+
+
+@pytest.fixture
+def bob(lone: Engine) -> Person:
+    return Person(lone, "bob")
+
+
+def turn(engine: Engine) -> list[Any]:
+    return engine.call(commands.look_turn(engine.now))
+
+
+# Turns
+
+
+def test_while_one_worker_has_a_turn_no_other_gets_anything(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add(*"abcdef", group=None)
+    assert ann.ask(1) == ["a"]
+    assert bob.ask() == []
+    assert bob.answer.wait_ms == LEASE
+    assert turn(lone) == ["ann", 1, LEASE, 1]
+
+
+def test_a_turn_has_at_most_a_batch_of_jobs_however_many_are_asked_for(lone: Engine, ann: Person) -> None:
+    lone.add(*"abcdef", group=None)
+    assert ann.ask(10) == ["a", "b"]
+    assert ann.ask(10) == []
+
+
+def test_a_turn_goes_on_in_the_trip_that_reports_until_its_batch_is_full(lone: Engine, ann: Person) -> None:
+    lone.add(*"abcdef", group=None)
+    assert ann.ask(1) == ["a"]
+    assert ann.finish(1) == ["b"]
+    assert turn(lone) == ["ann", 1, LEASE, 2]
+    assert ann.finish(1) == []
+    assert turn(lone) == []
+
+
+def test_a_full_batch_is_handed_over_to_whoever_waits(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add(*"abcdef", group=None)
+    ann.ask()
+    lone.woken()
+    assert ann.finish() == []
+    assert ann.epoch == 0
+    assert lone.woken()
+    assert bob.ask() == ["c", "d"]
+    assert bob.epoch == 2
+    assert ann.ask() == []
+    bob.finish()
+    assert ann.ask() == ["e", "f"]
+
+
+def test_a_request_made_in_a_turn_that_has_ended_takes_nothing(lone: Engine, ann: Person, bob: Person) -> None:
+    """The worker must queue up at the marker again, behind those who wait there."""
+    lone.add(*"abcdef", group=None)
+    ann.ask()
+    ann.finish()
+    lone.woken()
+    ann.epoch = 1
+    assert ann.ask() == []
+    assert lone.woken(), "the marker it may have come for is still there for the others"
+    assert bob.ask() == ["c", "d"]
+
+
+def test_a_turn_ends_when_nothing_is_ready(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add("a")
+    assert ann.ask() == ["a"]
+    ann.finish()
+    assert turn(lone) == []
+    lone.add("b")
+    assert bob.ask() == ["b"]
+
+
+def test_asking_an_empty_queue_begins_no_turn(lone: Engine, ann: Person, bob: Person) -> None:
+    assert ann.ask() == []
+    assert turn(lone) == []
+    lone.add("a")
+    assert bob.ask() == ["a"]
+
+
+def test_the_epoch_grows_with_each_turn_and_is_told_to_its_holder_only(lone: Engine, ann: Person, bob: Person) -> None:
+    epochs = []
+    for i in range(6):
+        lone.add(str(i), group=None)
+        who, other = (ann, bob) if i % 2 else (bob, ann)
+        assert who.ask() == [str(i)]
+        assert other.ask() == []
+        epochs.append(who.epoch)
+        assert other.epoch == 0
+        who.finish()
+    assert epochs == [1, 2, 3, 4, 5, 6]
+
+
+def test_jobs_of_one_turn_may_run_side_by_side_and_the_turn_lasts_to_the_last(
+    lone: Engine, ann: Person, bob: Person
+) -> None:
+    lone.add(*"abc", group=None)
+    ann.ask()
+    first = ann.held.pop(0)
+    ann.ask(0, commands.completed(first.id, first.token, None))
+    assert bob.ask() == []
+    ann.finish()
+    assert bob.ask() == ["c"]
+
+
+@pytest.mark.parametrize("how", ["retry", "release", "fail"])
+def test_every_end_of_the_last_run_ends_the_turn(lone: Engine, ann: Person, bob: Person, how: str) -> None:
+    lone.add("a", group="g")
+    lone.add("b", group="h")
+    ann.ask(1)
+    [job] = ann.held
+    outcome = {
+        "retry": commands.retried(job.id, job.token, SECOND, False, "boom", ""),
+        "release": commands.released(job.id, job.token),
+        "fail": commands.failed(job.id, job.token, "boom", ""),
+    }[how]
+    ann.ask(0, outcome)
+    assert turn(lone) == []
+    assert bob.ask(1) == (["a"] if how == "release" else ["b"])
+
+
+@pytest.mark.parametrize("how", ["remove", "fail"])
+def test_an_operator_who_takes_away_the_last_job_of_a_turn_ends_it(
+    lone: Engine, ann: Person, bob: Person, how: str
+) -> None:
+    lone.add("a", "b", group=None)
+    ann.ask(1)
+    lone.woken()
+    if how == "remove":
+        lone.remove("a")
+    else:
+        lone.fail("a")
+    assert turn(lone) == []
+    assert lone.woken()
+    assert not lone.hailed("ann")
+    assert bob.ask() == ["b"]
+
+
+def test_an_operator_who_takes_away_one_of_two_jobs_does_not_end_the_turn(
+    lone: Engine, ann: Person, bob: Person
+) -> None:
+    lone.add(*"abc", group=None)
+    ann.ask()
+    lone.remove("a")
+    assert bob.ask() == []
+    assert turn(lone)[0] == "ann"
+
+
+# A holder that froze
+
+
+def test_a_frozen_holder_loses_its_turn_with_its_lease_to_the_millisecond(
+    lone: Engine, ann: Person, bob: Person
+) -> None:
+    lone.add("a", "b", group=None)
+    assert ann.ask(1) == ["a"]
+    lone.pass_time(LEASE - 1)
+    assert bob.ask() == []
+    assert bob.answer.wait_ms == 1
+    lone.pass_time(1)
+    assert bob.ask() == ["a", "b"]
+    assert bob.epoch == 2
+
+
+def test_what_a_frozen_holder_reports_later_changes_nothing(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add(*"abcd", group=None)
+    ann.ask(1)
+    lone.pass_time(LEASE)
+    assert bob.ask() == ["a", "b"]
+    before = lone.look()
+    assert ann.finish() == []
+    assert ann.answer.accepted == [0]
+    after = lone.look()
+    assert (after.turn, after.leases, after.active) == (before.turn, before.leases, before.active)
+
+
+def test_a_heartbeat_renews_the_turn_with_the_leases(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add("a", "b", group=None)
+    ann.ask(1)
+    for _ in range(5):
+        lone.pass_time(LEASE - 1)
+        assert lone.beat(*ann.held, worker="ann") == []
+    assert bob.ask() == []
+    assert bob.answer.wait_ms == LEASE
+    lone.pass_time(LEASE)
+    assert bob.ask() == ["a", "b"]
+
+
+def test_a_heartbeat_of_another_worker_does_not_renew_the_turn(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add("a", group=None)
+    ann.ask(1)
+    lone.pass_time(LEASE - 1)
+    lone.beat(worker="bob")
+    assert turn(lone)[2] == 1
+    lone.pass_time(1)
+    assert bob.ask() == ["a"]
+
+
+def test_a_scheduler_that_takes_back_the_last_lease_ends_the_turn(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add("a", group=None)
+    ann.ask(1)
+    lone.woken()
+    assert [stalled.id for stalled in lone.stall()] == ["a"]
+    assert turn(lone) == []
+    assert lone.woken()
+    assert bob.ask() == ["a"]
+
+
+def test_a_request_sent_again_is_answered_the_same_with_its_epoch(lone: Engine, ann: Person) -> None:
+    lone.add("a", "b", group=None)
+
+    def ask() -> Advanced:
+        return lone.advance(take=1, worker="ann", lane="ann:0", request=7, batch=2, epoch=0)
+
+    first, again = ask(), ask()
+    assert [job.token for job in again.jobs] == [job.token for job in first.jobs]
+    assert (first.epoch, again.epoch) == (1, 1)
+    assert turn(lone) == ["ann", 1, LEASE, 1]
+
+
+# Groups and limits inside a turn
+
+
+def test_groups_keep_their_order_inside_and_across_turns(lone: Engine) -> None:
+    for i in range(6):
+        lone.add(f"g{i}", group="g")
+        lone.add(f"h{i}", group="h")
+    people = [Person(lone, f"p{i}", batch=3) for i in range(3)]
+    started: list[str] = []
+    for _ in range(50):
+        for person in people:
+            started += person.finish(2) if person.held else person.ask(2)
+    assert [job_id for job_id in started if job_id[0] == "g"] == [f"g{i}" for i in range(6)]
+    assert [job_id for job_id in started if job_id[0] == "h"] == [f"h{i}" for i in range(6)]
+
+
+def test_a_paused_queue_ends_no_turn_early_and_begins_none(lone: Engine, ann: Person, bob: Person) -> None:
+    lone.add(*"abc", group=None)
+    ann.ask(1)
+    lone.pause()
+    assert ann.ask() == []
+    assert turn(lone)[0] == "ann"
+    ann.finish()
+    assert bob.ask() == []
+    lone.resume()
+    assert bob.ask() == ["b", "c"]

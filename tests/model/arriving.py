@@ -1,0 +1,142 @@
+"""How jobs come into being: added by producers, perhaps in the place of others, or by the tick of a repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from groupmq.commands import Added, Ticked
+from groupmq.drafts import Draft
+from groupmq.limits import Debounce
+from groupmq.record import Record
+from tests.model.gates import Gates
+from tests.model.parts import UNGROUPED, Job, Repeat, StandIn
+
+
+class Arriving(Gates):
+    # Producers
+
+    def add(self, drafts: Sequence[Draft], now: int, *, whole: bool = False) -> Added:
+        order = max(self.order, now)
+        if whole and self.options.max_group_size is not None:
+            full = deepcopy(self).add(drafts, now).full
+            if full:
+                return Added(now, order, [], {}, full)
+        self.order = order
+        duplicates: list[int] = []
+        stood_for: dict[int, str] = {}
+        too_many: list[int] = []
+        for position, draft in enumerate(drafts):
+            stand_in = self.stand_in(draft, now)
+            if draft.id in self.jobs:
+                duplicates.append(position)
+            elif stand_in is not None:
+                stood_for[position] = stand_in
+                if isinstance(draft.dedupe, Debounce):
+                    self._become(self.jobs[stand_in], draft, now)
+            elif self.is_full(draft.group_id or UNGROUPED):
+                too_many.append(position)
+            else:
+                self._enter(draft, now)
+        self.settle()
+        return Added(now, order, duplicates, stood_for, too_many)
+
+    def is_full(self, group: str) -> bool:
+        most = self.options.max_group_size
+        return most is not None and group != UNGROUPED and len(self.live(group)) >= most
+
+    def stand_in(self, draft: Draft, now: int) -> str | None:
+        """The job that stands for this add. A debounced add needs one that can still become it."""
+        if draft.dedupe is None:
+            return None
+        entry = self.stand_ins.get(scope(draft))
+        if entry is None or entry.ends <= now:
+            return None
+        if isinstance(draft.dedupe, Debounce):
+            job = self.jobs.get(entry.id)
+            if job is None or job.state != "delayed" or job.record.arrival != entry.arrival:
+                return None
+        return entry.id
+
+    def _enter(self, draft: Draft, now: int) -> None:
+        due = due_of(draft, now)
+        job = Job(draft.id, self._record(draft, now))
+        job.expires = expiry(draft, max(due, now))
+        if due > now:
+            job.state, job.due = "delayed", due
+        else:
+            self.join(job, now)
+        self.jobs[job.id] = job
+        self._stand_for(draft, job.id, now)
+
+    def _become(self, job: Job, draft: Draft, now: int) -> None:
+        """Another job in all but its id; its delay begins anew."""
+        job.record, job.due = self._record(draft, now), due_of(draft, now)
+        job.expires = expiry(draft, job.due)
+        self._stand_for(draft, job.id, now)
+
+    def _record(self, draft: Draft, now: int) -> Record:
+        self.arrivals += 1
+        due, given = due_of(draft, now), draft.order_ms is not None
+        order = draft.order_ms if draft.order_ms is not None else due if due > now else self.order
+        body = draft.max_attempts, given, draft.group_id, draft.options or {}, draft.data
+        return Record(draft.priority, order, self.arrivals, now, *body)
+
+    def _stand_for(self, draft: Draft, job_id: str, now: int) -> None:
+        if draft.dedupe is not None:
+            ms = draft.dedupe.packed()[2]
+            self.stand_ins[scope(draft)] = StandIn(job_id, self.arrivals, now + ms)
+
+    # Repeats
+
+    def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, now: int) -> None:
+        """A definition comes, changes or goes, perhaps with an occurrence at once. One without a next tick goes."""
+        self.order = max(self.order, now)
+        if repeat is not None and first is not None:
+            self._occur(repeat_id, repeat, first, now)
+        if repeat is not None and repeat.fields["next"]:
+            self.repeats[repeat_id] = repeat
+        else:
+            self.repeats.pop(repeat_id, None)
+        self.settle()
+
+    def tick(self, ticks: Sequence[Sequence[Any]], now: int) -> Ticked:
+        """Only whoever expects the right tick makes it happen."""
+        added, self.order = 0, max(self.order, now)
+        for repeat_id, expected, following, *run in ticks:
+            repeat = self.repeats.get(repeat_id)
+            if repeat is not None and repeat.fields["next"] == expected:
+                for tick in run:
+                    self._occur(repeat_id, repeat, tick, now)
+                added += len(run)
+                repeat.fields["next"] = following
+                self.define(repeat_id, repeat, None, now)
+        return Ticked(added, self.until_tick(now))
+
+    def until_tick(self, now: int) -> int:
+        ticks = [repeat.fields["next"] for repeat in self.repeats.values()]
+        return max(0, min(ticks) - now) if ticks else -1
+
+    def _occur(self, repeat_id: str, repeat: Repeat, tick: int, now: int) -> None:
+        """A job like any other, ordered by its tick, which its id names: it is never run twice."""
+        repeat.fields |= {"last": tick, "count": repeat.fields["count"] + 1}
+        job_id = f"{repeat_id}:{tick}"
+        if job_id not in self.jobs:
+            self._enter(repeat.draft._replace(id=job_id, order_ms=tick), now)
+
+
+def scope(draft: Draft) -> tuple[int, str, str]:
+    """Adds with the same stand for each other: kind, group and key."""
+    assert draft.dedupe is not None
+    kind, key, _ = draft.dedupe.packed()
+    return kind, draft.group_id or UNGROUPED, key
+
+
+def expiry(draft: Draft, may_start: int) -> int:
+    """A ttl counts from when the job may start."""
+    return may_start + draft.ttl_ms if draft.ttl_ms else 0
+
+
+def due_of(draft: Draft, now: int) -> int:
+    return now + draft.delay_ms if draft.delay_ms else draft.run_at_ms

@@ -1,0 +1,130 @@
+"""How runs and jobs end: what workers report, what time takes back, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupmq.commands import FRESH, Stalled, StoredState
+from tests.model.arriving import Arriving
+from tests.model.parts import UNGROUPED, Finished, Job, Report
+
+
+class Ending(Arriving):
+    # Reports
+
+    def report_all(self, reports: Sequence[Report], now: int) -> list[int]:
+        """Completions count first; of two reports of one run, one is accepted."""
+        first = sorted(range(len(reports)), key=lambda i: reports[i].kind != "complete")
+        accepted = {i: self._report(reports[i], now) for i in first}
+        return [int(accepted[i]) for i in range(len(reports))]
+
+    def holder(self, job_id: str, token: int) -> Job | None:
+        job = self.jobs.get(job_id)
+        return job if job and job.lease and job.lease.token == token else None
+
+    def _report(self, report: Report, now: int) -> bool:
+        job = self.holder(report.id, report.token)
+        if job is None:
+            return False
+        later = now + report.delay if report.delay else 0
+        if report.kind in ("release", "limited"):
+            job.state, job.lease = "waiting", None
+            if report.kind == "limited":
+                self._come_back_later(job, later)
+            return True
+        stored = self._end_run(job)
+        if report.kind == "complete":
+            job.state, job.stored, job.result = "completed", stored._replace(finished=now), report.result
+            self.counters["processed"] += 1
+            self._ended["completed"].append(job)
+        elif report.kind == "fail":
+            self._fail(job, stored, report.reason, report.stack, now)
+        else:
+            job.stored = stored._replace(reason=report.reason, stack=report.stack)
+            self.counters["retried"] += 1
+            self._log(job, now, final=False)
+            if later and (report.yields or job.group == UNGROUPED):
+                job.state, job.due = "delayed", later
+            else:
+                job.state, job.hold = "waiting", later
+        return True
+
+    def _come_back_later(self, job: Job, later: int) -> None:
+        """The handler came too often: the whole group rests. Without a group, the job alone stays away."""
+        self.counters["limited"] += 1
+        if later and job.group == UNGROUPED:
+            job.state, job.due = "delayed", later
+        elif later:
+            self.rest(job.group, later)
+
+    @staticmethod
+    def _end_run(job: Job) -> StoredState:
+        """What is known of a job whose run has just ended: one attempt more."""
+        assert job.lease is not None
+        before, lease, job.lease = job.stored or FRESH, job.lease, None
+        return StoredState(before.attempts + 1, before.stalls, lease.started, 0, lease.worker, "", "")
+
+    def _fail(self, job: Job, stored: StoredState, reason: str, stack: str, now: int) -> None:
+        job.state, job.hold, job.due, job.expires = "failed", 0, 0, 0
+        job.stored = stored._replace(finished=now, reason=reason, stack=stack)
+        self.counters["failed"] += 1
+        self._log(job, now, final=True)
+        self._ended["failed"].append(job)
+
+    def _log(self, job: Job, now: int, *, final: bool) -> None:
+        s = job.stored or FRESH
+        self.failures.insert(0, [job.id, s.attempts, s.reason, s.stack, now, final, s.worker])
+
+    # Time
+
+    def take_back(self, now: int) -> list[Stalled]:
+        """Expired leases: that used an attempt, the place is kept."""
+        expired = [(job.lease.deadline, job.id.encode(), job) for job in self.jobs.values() if job.lease]
+        stalled = []
+        for _, _, job in sorted(e for e in expired if e[0] <= now):
+            worker = job.lease.worker if job.lease else ""
+            stored = self._end_run(job)
+            stored = stored._replace(stalls=stored.stalls + 1)
+            self.counters["stalled"] += 1
+            reason = f"stalled: the lease of worker {worker} expired"
+            most = self.policy.max_stalled
+            if stored.attempts >= (job.record.max_attempts or self.policy.max_attempts):
+                self._fail(job, stored, reason + " during the last attempt", "", now)
+            elif 0 <= most < stored.stalls:
+                self._fail(job, stored, f"{reason}, more than {most} times", "", now)
+            else:
+                job.state, job.stored = "waiting", stored._replace(reason=reason)
+                self._log(job, now, final=False)
+            stalled.append(Stalled(job.id, job.record.group_id, job.state == "failed"))
+        return stalled
+
+    def fail_unstarted(self, now: int) -> None:
+        """A job that has not started when its ttl ends never does."""
+        over = [(job.expires, job.id.encode(), job) for job in self.jobs.values() if 0 < job.expires <= now]
+        for _, _, job in sorted(over):
+            self._fail(job, job.stored or FRESH, "expired: not started within its ttl", "", now)
+
+    def promote(self, now: int) -> int:
+        due = [(job.due, job.id.encode(), job) for job in self.in_state("delayed") if job.due <= now]
+        for _, _, job in sorted(due):
+            self.join(job, now)
+        return len(due)
+
+    # Keeping
+
+    def next_stamp(self, now: int) -> int:
+        self.stamp = max(self.stamp + 1, now * 1000)
+        return self.stamp
+
+    def retain(self, now: int) -> None:
+        """What just ended joins the kept ones, and the oldest beyond the bound are forgotten."""
+        kinds: tuple[Finished, ...] = ("completed", "failed")
+        for kind in kinds:
+            new, keep = self._ended[kind], self.policy.keep[kind]
+            every = [*self.finished(kind), *new]
+            over = max(0, len(every) - keep) if new and keep >= 0 else 0
+            for job in every[:over]:
+                del self.jobs[job.id]
+            for job in every[over:]:
+                job.stamp = job.stamp or self.next_stamp(now)
+            new.clear()

@@ -1,0 +1,125 @@
+"""When jobs may start, and which of them first: back-offs, rests, windows, rates, fairness."""
+
+from __future__ import annotations
+
+from tests.model.ledger import Ledger
+from tests.model.parts import UNGROUPED, Conf, Job, Starts, Window
+
+NEVER = 2**53
+"""An order beyond this is no time; whoever waits for it to pass waits for ever."""
+
+
+class Gates(Ledger):
+    # May it start?
+
+    def startable_heads(self) -> list[Job]:
+        """The first job of each group that is neither paused nor full, even if it has to wait for its time."""
+        return [
+            self.waiting(group)[0]
+            for group in {j.group for j in self.in_state("waiting")}
+            if not self.conf.get(group, Conf()).paused and len(self.in_state("active", group)) < self.limit_of(group)
+        ]
+
+    def opens(self, head: Job) -> int:
+        """The first instant at which the head of a group may start. Nothing of this is for jobs without a group."""
+        if head.group == UNGROUPED:
+            return 0
+        times = [head.hold, self.rests.get(head.group, 0), self.event_passes(head), self.rate_allows(head.group)]
+        if head.group in self.windows:
+            times.append(self.windows[head.group].till)
+        return max(times)
+
+    def event_passes(self, head: Job) -> int:
+        ordering = self.options.ordering
+        if ordering is None or ordering.kind != "event_time":
+            return 0
+        return min(head.record.order_ms + ordering.window_ms, NEVER)
+
+    def rate_allows(self, group: str) -> int:
+        """More than the window after the n-th last start."""
+        rate, last = self.rate_of(group), self.group_starts.get(group)
+        if not rate or last is None or len(last.times) < rate[0]:
+            return 0
+        return last.times[rate[0] - 1] + rate[1] + 1
+
+    def runnable(self, now: int) -> list[Job]:
+        """The heads that may start now, who goes first in front."""
+        return sorted((job for job in self.startable_heads() if self.opens(job) <= now), key=self.urgency)
+
+    def urgency(self, job: Job) -> tuple[int, ...]:
+        """Across groups: most urgent first, then by arrival; with ageing by how long it waits; or in turns."""
+        r, ageing = job.record, self.options.priority_ageing_ms
+        if ageing is not None:
+            since = r.created_ms if r.order_given else r.order_ms
+            return since + r.priority * ageing, r.arrival
+        if self.options.fairness == "round-robin":
+            return r.priority, *self.turn_in_line(job)
+        return r.priority, r.arrival
+
+    def turn_in_line(self, job: Job) -> tuple[int, int]:
+        """Behind those who stand in line come the groups that became ready with this call, in whatever order, and then
+        those it has served, in that order. A job without a group stands where it arrived."""
+        if job.group == UNGROUPED:
+            return 0, job.record.arrival
+        if job.group in self.served:
+            return 2, len(self.served) - self.served[::-1].index(job.group)
+        return (0, self.line[job.group]) if job.group in self.line else (1, 0)
+
+    def schedule(self, now: int) -> set[int]:
+        """Every future instant at which something becomes due."""
+        times = {job.due for job in self.in_state("delayed")}
+        times |= {job.lease.deadline for job in self.jobs.values() if job.lease}
+        times |= {self.opens(job) for job in self.startable_heads()}
+        times |= {job.expires for job in self.jobs.values()}
+        return {time for time in times if time > now}
+
+    def next_due(self, now: int) -> int | None:
+        return min((time for time in self.schedule(now) if time < NEVER), default=None)
+
+    def instants(self, now: int) -> set[int]:
+        """The schedule, and every other future instant at which an answer changes."""
+        times = self.schedule(now) | {self.throttled} | {s.ends for s in self.stand_ins.values()}
+        times |= {self.rate_allows(group) for group in self.group_starts} | {w.till for w in self.windows.values()}
+        times |= {repeat.fields["next"] for repeat in self.repeats.values()}
+        return {time for time in times if now < time < NEVER}
+
+    # What changes it
+
+    def join(self, job: Job, now: int) -> None:
+        """A job comes into its group from outside. If nobody waits there, the group waits for others to come; whoever
+        comes while it waits makes it wait longer, within bounds."""
+        ordering = self.options.ordering
+        if ordering is not None and ordering.kind == "arrival" and job.group != UNGROUPED:
+            window = self.windows.get(job.group)
+            if not self.in_state("waiting", job.group):
+                self.windows[job.group] = Window(now, now + ordering.window_ms)
+            elif window is not None and window.till > now:
+                till = min(window.since + ordering.max_wait_ms, now + ordering.window_ms)
+                self.windows[job.group] = Window(window.since, till)
+        job.state, job.due = "waiting", 0
+
+    def rest(self, group: str, until: int) -> None:
+        self.rests[group] = max(self.rests.get(group, 0), until)
+
+    def note_start(self, job: Job, now: int) -> None:
+        """Both limits count every start, those of the group only if it has one."""
+        limit, rate = self.options.rate_limit, self.rate_of(job.group)
+        if limit is not None:
+            self.starts = [now, *self.starts][: limit.count]
+        if rate:
+            before = self.group_starts.get(job.group, Starts((), 0)).times
+            self.group_starts[job.group] = Starts((now, *before)[: rate[0]], now + rate[1])
+        self.served.append(job.group)
+
+    def free_starts(self, now: int) -> tuple[float, int]:
+        """How many jobs the queue's rate lets start now, and when the next one after those."""
+        if self.options.rate_limit is None:
+            return float("inf"), 0
+        count, per = self.options.rate_limit.packed()
+        young = [start for start in self.starts if now - start <= per]
+        return count - len(young), min(young, default=now) + per + 1
+
+    def sweep(self, now: int) -> None:
+        """Forget what is over and would only take up room."""
+        self.group_starts = {group: s for group, s in self.group_starts.items() if s.until >= now}
+        self.stand_ins = {key: s for key, s in self.stand_ins.items() if s.ends > now}

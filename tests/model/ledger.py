@@ -1,0 +1,107 @@
+"""All that the model knows, and the questions about jobs that need no rule to answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from groupmq.commands import Policy
+from groupmq.options import QueueOptions
+from tests.model.parts import (
+    UNGROUPED,
+    Conf,
+    Finished,
+    Job,
+    Repeat,
+    StandIn,
+    Starts,
+    State,
+    Turn,
+    Window,
+)
+
+ORDER_MAX = 2**63 - 1
+
+
+@dataclass
+class Ledger:
+    options: QueueOptions
+    policy: Policy
+    jobs: dict[str, Job] = field(default_factory=dict)
+    paused: bool = False
+    conf: dict[str, Conf] = field(default_factory=dict)
+    arrivals: int = 0
+    stamp: int = 0
+    order: int = 0
+    counters: Counter[str] = field(default_factory=Counter)
+    failures: list[list[Any]] = field(default_factory=list)
+    lanes: dict[str, tuple[int, list[int], list[tuple[str, int]]]] = field(default_factory=dict)
+    workers: dict[str, str] = field(default_factory=dict)
+    had_ttl: bool = False
+    rests: dict[str, int] = field(default_factory=dict)
+    windows: dict[str, Window] = field(default_factory=dict)
+    starts: list[int] = field(default_factory=list)
+    """Of the whole queue, newest first, as many as its rate limit counts."""
+    group_starts: dict[str, Starts] = field(default_factory=dict)
+    throttled: int = 0
+    """Until when the queue's rate lets nothing start, as last told to a worker."""
+    told: bool = False
+    """The worker that was told comes back by itself: nobody needs a marker meanwhile."""
+    stand_ins: dict[tuple[int, str, str], StandIn] = field(default_factory=dict)
+    repeats: dict[str, Repeat] = field(default_factory=dict)
+    turn: Turn | None = None
+    turns_begun: int = 0
+    line: dict[str, int] = field(default_factory=dict)
+    """With round-robin: the number in the line that each ready group drew when it joined it."""
+    served: list[str] = field(default_factory=list)
+    """With round-robin: the groups this call has taken from, in that order; they join the line anew."""
+    _ended: dict[str, list[Job]] = field(default_factory=lambda: {"completed": [], "failed": []})
+
+    def in_state(self, state: State, group: str | None = None) -> list[Job]:
+        return [j for j in self.jobs.values() if j.state == state and group in (None, j.group)]
+
+    def waiting(self, group: str) -> list[Job]:
+        """In start order."""
+        return sorted(self.in_state("waiting", group), key=self.place)
+
+    def place(self, job: Job) -> tuple[int, int, int]:
+        """Where a job stands in its group. With ageing, a level of priority is so much later an order."""
+        r, ageing = job.record, self.options.priority_ageing_ms
+        if ageing is None:
+            return r.priority, r.order_ms, r.arrival
+        return 0, min(r.order_ms + r.priority * ageing, ORDER_MAX), r.arrival
+
+    def finished(self, kind: Finished) -> list[Job]:
+        """The oldest first."""
+        return sorted((j for j in self.in_state(kind) if j.stamp), key=lambda job: job.stamp)
+
+    def live(self, group: str) -> list[Job]:
+        return [j for j in self.jobs.values() if j.group == group and j.state in ("waiting", "delayed", "active")]
+
+    def live_groups(self) -> set[str]:
+        return {j.group for j in self.jobs.values() if j.state in ("waiting", "delayed", "active")}
+
+    def leased(self) -> list[Job]:
+        return [job for job in self.jobs.values() if job.lease]
+
+    def limit_of(self, group: str) -> float:
+        if group == UNGROUPED:
+            return float("inf")
+        return self.conf.get(group, Conf()).limit or self.options.group_concurrency
+
+    def rate_of(self, group: str) -> tuple[int, ...]:
+        """Starts and milliseconds, () if the group may start as often as it likes."""
+        if group == UNGROUPED:
+            return ()
+        every = self.options.group_rate_limit
+        return self.conf.get(group, Conf()).rate or (tuple(every.packed()) if every else ())
+
+    def settle(self) -> None:
+        """What belongs to a group or a worker ends with it: after every change."""
+        waiting, live = {j.group for j in self.in_state("waiting")}, self.live_groups()
+        self.windows = {group: w for group, w in self.windows.items() if group in waiting}
+        self.rests = {group: time for group, time in self.rests.items() if group in live}
+        self.had_ttl = self.had_ttl or any(job.expires for job in self.jobs.values())
+        if not self.leased():
+            self.turn = None

@@ -1,0 +1,145 @@
+"""What workers ask for: one call that reports, does what is due, and takes; and the turns of an exclusive queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from groupmq.commands import FRESH, Stalled
+from tests.model.ending import Ending
+from tests.model.parts import Answer, Job, Lease, Request, Taken, Turn
+
+
+class Working(Ending):
+    def advance(self, request: Request, now: int) -> Answer:
+        last = self.lanes.get(request.lane)
+        if last is not None and request.number <= last[0]:
+            held = self._still_held(last[2])
+            return Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker))
+        before, throttled = self.schedule(now), self.throttled
+        statuses = self.report_all(request.reports, now)
+        reported = zip(statuses, request.reports, strict=True)
+        new = {now + report.delay for accepted, report in reported if accepted and report.delay}
+        stalled = self.take_back(now)
+        self.fail_unstarted(now)
+        self.promote(now)
+        jobs, told = self._take(request, now)
+        self.retain(now)
+        self.settle()
+        self.lanes[request.lane] = request.number, statuses, [(job[0], job[1]) for job in jobs]
+        new |= {self.opens(job) for job in self.startable_heads()} - before
+        new |= {self.throttled} - {throttled}
+        new = {time for time in new if time > now}
+        wait_ms = wait(before | new | told | self.schedule(now), now)
+        answer = Answer(wait_ms, statuses, stalled, jobs, self.until_tick(now), self.epoch_of(request.worker))
+        return replace(answer, sooner=now + wait_ms in new)
+
+    def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int]:
+        """Jobs promoted, leases taken back, and the wait when all duties were asked for."""
+        before = self.schedule(now)
+        stalled = self.take_back(now) if expire else []
+        if expire:
+            self.fail_unstarted(now)
+        promoted = self.promote(now) if promote else 0
+        self.retain(now)
+        if unpark:
+            self.sweep(now)
+        self.settle()
+        return promoted, stalled, wait(before | self.schedule(now), now)
+
+    def beat(
+        self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
+    ) -> list[str]:
+        lost = []
+        for job_id, token in held:
+            job = self.holder(job_id, token)
+            if job is None or job.lease is None:
+                lost.append(job_id)
+            else:
+                job.lease = replace(job.lease, deadline=now + lease_ms)
+        if self.turn is not None and self.turn.worker == worker:
+            self.turn = replace(self.turn, deadline=now + lease_ms)
+        if info is not None:
+            self.workers[worker] = f"{now} {info}"
+        return lost
+
+    def leave(self, worker: str, lane: str) -> None:
+        self.workers.pop(worker, None)
+        self.lanes.pop(lane, None)
+
+    def _still_held(self, leases: list[tuple[str, int]]) -> list[Taken]:
+        held = [(self.holder(job_id, token), token) for job_id, token in leases]
+        return [(job.id, token, job.stored or FRESH, job.record) for job, token in held if job]
+
+    # Taking
+
+    def _take(self, request: Request, now: int) -> tuple[list[Taken], set[int]]:
+        """The jobs taken, and times at which it makes sense to ask again."""
+        if not request.take or self.paused:
+            return [], set()
+        wanted, told = self._turn_allows(request, now)
+        free, next_start = self.free_starts(now)
+        allowed = min(wanted, free)
+        taken: list[Taken] = []
+        while len(taken) < allowed:
+            job = self._next(request, now, len(taken))
+            if job is None:
+                break
+            taken.append(self._start(job, request, now))
+        if wanted:
+            self.told = allowed < wanted and len(taken) == allowed
+        if wanted and self.told:
+            self.throttled = next_start
+            told = told | {next_start}
+        self._take_turn(request, len(taken), now)
+        return taken, told
+
+    def _next(self, request: Request, now: int, position: int) -> Job | None:
+        """The one to start next; where the model leaves a choice, the one that was chosen, if it is a right one."""
+        heads = self.runnable(now)
+        if request.chosen is None:
+            return heads[0] if heads else None
+        if self.options.fairness == "round-robin":
+            heads = [job for job in heads if self.urgency(job) == self.urgency(heads[0])]
+        wished = request.chosen[position : position + 1]
+        return next((job for job in heads if job.id in wished), None)
+
+    def _start(self, job: Job, request: Request, now: int) -> Taken:
+        assert job.expires == 0 or job.expires > now, "a job starts after its ttl"
+        self.note_start(job, now)
+        job.state, job.hold, job.expires = "active", 0, 0
+        job.lease = Lease(self.next_stamp(now), now + request.lease_ms, now, request.worker)
+        return job.id, job.lease.token, job.stored or FRESH, job.record
+
+    # Turns
+
+    def epoch_of(self, worker: str) -> int:
+        return self.turn.epoch if self.turn and self.turn.worker == worker else 0
+
+    def _turn_allows(self, request: Request, now: int) -> tuple[int, set[int]]:
+        """How many jobs the worker may take, and when it should ask again because it is not its turn.
+
+        A turn goes on while its worker has jobs, or takes the next ones in the call that ends the last ones, until its
+        batch is full. A new one begins when nobody has a job, and only for one who does not think it has a turn.
+        """
+        if not self.options.exclusive:
+            return request.take, set()
+        turn, live = self.turn, self.leased()
+        if turn and not live and (turn.worker != request.worker or turn.taken >= request.batch):
+            self.turn = turn = None
+        if turn is None:
+            return 0 if live or request.epoch else min(request.take, request.batch), set()
+        if turn.worker == request.worker:
+            return max(0, min(request.take, request.batch - turn.taken)), set()
+        return 0, {max(now, turn.deadline)}
+
+    def _take_turn(self, request: Request, taken: int, now: int) -> None:
+        if self.options.exclusive and taken:
+            if self.turn is None:
+                self.turns_begun += 1
+                self.turn = Turn(request.worker, self.turns_begun, 0, 0)
+            self.turn = replace(self.turn, deadline=now + request.lease_ms, taken=self.turn.taken + taken)
+
+
+def wait(times: set[int], now: int) -> int:
+    return min(times) - now if times else -1

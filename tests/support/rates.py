@@ -1,0 +1,22 @@
+"""Rate limits under test: starts by the server's clock, and every window in which there are too many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from groupmq import Job, RateLimit
+
+
+def started_ms(jobs: Iterable[Job]) -> list[int]:
+    """When jobs started, by the server's clock, first to last."""
+    return sorted(round(job.started_at.timestamp() * 1000) for job in jobs if job.started_at is not None)
+
+
+def excesses(starts: list[int], limit: RateLimit) -> list[str]:
+    """Windows with more starts than the limit allows, wherever they begin. `starts`: sorted, in milliseconds."""
+    count, per = limit.packed()
+    return [
+        f"{count + 1} starts within {last - first} ms, from {first} on"
+        for first, last in zip(starts, starts[count:], strict=False)
+        if last - first <= per
+    ]

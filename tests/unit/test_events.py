@@ -1,0 +1,179 @@
+"""Entries of the log of events, read without a server: what each kind says, in which order, and what is missing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from groupmq.codec import JSON
+from groupmq.errors import ConfigurationError
+from groupmq.events import ENDS, KINDS, Entry, Event, Position, Reader, gap, newer, read
+
+AT = 1_700_000_000_123
+WHEN = datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC)
+
+
+class Upper:
+    """A serializer of the user's."""
+
+    def encode(self, value: Any, /) -> bytes:
+        return str(value).encode()
+
+    def decode(self, raw: bytes, /) -> Any:
+        return raw.decode().upper()
+
+
+def raw(*kinds: list[Any], blob: bytes | None = None, number: int = 7, stream_id: str = "1700-3") -> list[Any]:
+    """An entry as the server gives it."""
+    fields = [b"e", msgspec.msgpack.encode([number, AT, *kinds])]
+    if blob is not None:
+        fields += [b"b", blob]
+    return [stream_id.encode(), fields]
+
+
+def entry(number: int, stream_id: str) -> Entry:
+    return read(raw(["added", ["j"], ["g"]], number=number, stream_id=stream_id), JSON)
+
+
+def only(*kinds: list[Any], **more: Any) -> Event:
+    [event] = read(raw(*kinds, **more), JSON).events
+    return event
+
+
+def test_every_event_has_an_id_a_kind_its_job_its_group_and_a_time() -> None:
+    found = read(raw(["added", ["a", "b"], ["g", ""]]), JSON)
+    assert (found.stream_id, found.number) == ("1700-3", 7)
+    assert [(e.id, e.kind, e.job_id, e.group_id, e.at) for e in found.events] == [
+        ("1700-3/7/0", "added", "a", "g", WHEN),
+        ("1700-3/7/1", "added", "b", None, WHEN),
+    ]
+    first = found.events[0]
+    assert (first.attempt, first.worker, first.reason, first.progress, first.result) == (None,) * 5
+
+
+def test_active_tells_attempt_and_worker() -> None:
+    found = read(raw(["active", ["a", "b"], ["g", "h"], [1, 3], "orders-1"]), JSON).events
+    assert [(e.attempt, e.worker) for e in found] == [(1, "orders-1"), (3, "orders-1")]
+
+
+def test_completed_jobs_share_one_blob_of_results() -> None:
+    columns = ["completed", ["a", "b", "c", "d"], ["", "", "", ""], [1, 1, 2, 1], [3, -1, 8, 2]]
+    found = read(raw(columns, blob=b'"x"{"n": 1}42'), JSON).events
+    assert [(e.result, e.stored) for e in found] == [("x", False), (None, False), ({"n": 1}, False), (42, False)]
+
+
+def test_a_result_too_large_for_an_event_is_stored_with_the_job() -> None:
+    event = only(["completed", ["a"], ["g"], [1], [-2]])
+    assert (event.stored, event.result, event.raw_result) == (True, None, None)
+
+
+def test_results_are_read_by_the_queues_own_serializer_and_only_when_asked_for() -> None:
+    [event] = read(raw(["completed", ["a"], ["g"], [1], [3]], blob=b"abc"), Upper()).events
+    assert event.raw_result == b"abc"
+    assert event.result == "ABC"
+
+
+def test_retrying_tells_the_delay_in_seconds_and_why() -> None:
+    event = only(["retrying", ["a"], ["g"], [2], [1500], ["ValueError: no"]])
+    assert (event.attempt, event.delay, event.reason) == (2, 1.5, "ValueError: no")
+
+
+def test_failed_tells_reason_and_stack() -> None:
+    event = only(["failed", ["a"], ["g"], [3], ["boom"], ["Traceback ..."]])
+    assert (event.attempt, event.reason, event.stacktrace) == (3, "boom", "Traceback ...")
+
+
+def test_stalled_tells_whether_that_was_the_end() -> None:
+    found = read(raw(["stalled", ["a", "b"], ["g", "g"], [1, 3], [False, True]]), JSON).events
+    assert [(e.attempt, e.final) for e in found] == [(1, False), (3, True)]
+
+
+@pytest.mark.parametrize("value", ["null", "0.5", '{"done": [1, 2]}', '"ü"', "false"])
+def test_progress_is_any_json(value: str) -> None:
+    assert only(["progress", ["a"], ["g"], [value]]).progress == msgspec.json.decode(value)
+
+
+@pytest.mark.parametrize("kind", ["drained", "paused", "resumed"])
+def test_what_concerns_the_queue_has_no_job(kind: str) -> None:
+    event = only([kind, [""], [""]])
+    assert (event.kind, event.job_id, event.group_id) == (kind, None, None)
+    assert only([kind, [""], ["g"]]).group_id == "g"
+
+
+def test_within_an_entry_runs_end_before_others_begin() -> None:
+    found = read(
+        raw(
+            ["active", ["new"], [""], [1], "w"],
+            ["drained", [""], [""]],
+            ["added", ["fresh"], [""]],
+            ["failed", ["old"], [""], [1], ["r"], [""]],
+            ["completed", ["done"], [""], [1], [-1]],
+            ["stalled", ["old"], [""], [1], [True]],
+        ),
+        JSON,
+    ).events
+    assert [e.kind for e in found] == ["stalled", "completed", "failed", "added", "active", "drained"]
+    assert [Position.parse(e.id).at for e in found] == list(range(6))
+
+
+def test_kinds_of_a_later_release_are_passed_over() -> None:
+    found = read(raw(["teleported", ["a"], ["g"], {"x": 1}], ["added", ["b"], ["g"]]), JSON).events
+    assert [(e.kind, e.job_id) for e in found] == [("added", "b")]
+
+
+def test_columns_of_a_later_release_are_passed_over() -> None:
+    assert only(["removed", ["a"], ["g"], ["by whom"]]).job_id == "a"
+
+
+def test_the_kinds_are_those_of_the_contract() -> None:
+    promised = "added active progress completed retrying failed stalled removed drained paused resumed"
+    assert set(KINDS) == {*promised.split(), "gap"}
+    assert set(KINDS) > ENDS
+
+
+def test_a_position_is_read_back_from_the_id_of_an_event() -> None:
+    assert Position.parse("1700-3/7/2") == Position("1700-3", 7, 2)
+    assert str(Position.parse("1700-3/7/-1")) == "1700-3/7/-1"
+
+
+@pytest.mark.parametrize("bad", ["", "1700-3", "1700/7/2", "a-b/7/2", "1700-3/7", "1700-3/7/2/9", None, 5, "1-2-3/4/5"])
+def test_what_is_no_id_of_an_event_is_refused(bad: object) -> None:
+    with pytest.raises(ConfigurationError, match="since: expected the id of an event"):
+        Position.parse(bad)
+
+
+def test_a_reader_tells_of_no_gap_while_entries_follow_each_other() -> None:
+    reader = Reader("10-0", 4)
+    assert [e.kind for n, at in ((5, "10-1"), (6, "11-0")) for e in reader.take(entry(n, at))] == ["added"] * 2
+    assert reader.at == "11-0"
+
+
+def test_a_reader_tells_of_a_gap_before_the_first_entry_after_it() -> None:
+    found = Reader("10-0", 4).take(entry(9, "12-0"))
+    assert [(e.kind, e.job_id) for e in found] == [("gap", None), ("added", "j")]
+    assert Position.parse(found[0].id) == Position("12-0", 9, -1)
+
+
+def test_a_log_that_began_anew_is_a_gap() -> None:
+    assert [e.kind for e in Reader("10-0", 4).take(entry(1, "12-0"))] == ["gap", "added"]
+
+
+def test_what_a_reader_has_seen_it_does_not_tell_again() -> None:
+    reader = Reader("12-0", 9)
+    assert reader.take(entry(9, "12-0")) == []
+    assert reader.take(entry(8, "9-5")) == []
+    assert [e.kind for e in reader.take(entry(10, "12-1"))] == ["added"]
+
+
+def test_a_gap_has_the_time_of_what_follows_it() -> None:
+    assert gap(entry(9, "12-0")).at == WHEN
+
+
+@pytest.mark.parametrize(("one", "other"), [("10-0", "9-9"), ("10-10", "10-9"), ("100-0", "99-0")])
+def test_places_in_the_log_compare_as_numbers(one: str, other: str) -> None:
+    assert newer(one, other)
+    assert not newer(other, one)
+    assert not newer(one, one)
