@@ -25,7 +25,6 @@ FIXED = (
     "completed",
     "failed",
     "failures",
-    "histograms",
     "series",
     "lanes",
     "workers",

@@ -97,9 +97,11 @@ class Metrics:
     oldest_wait: float | None
     """Seconds that the first job in line has been waiting; None if nothing is ready."""
     wait: Histogram
+    """From when a job may start to its first start."""
     run: Histogram
+    """Each run that ended with an outcome."""
     series: list[MinuteStats]
-    """Oldest first."""
+    """Oldest first; the last one is the minute under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -145,11 +146,16 @@ async def test_a_group_tells_its_state(queue: Queue) -> None:
         assert (await queue.get_group("a")).state == "paused"
 
 
+def counters(metrics: Metrics) -> dict[str, int]:
+    """Those that have counted something."""
+    return {name: n for name, n in asdict(metrics).items() if isinstance(n, int) and n}
+
+
 async def test_metrics_and_failures_tell_what_happened(queue: Queue) -> None:
     await fill(queue)
     async with Busy(queue):
         await settled(queue)
-    assert await queue.get_metrics() == Metrics(processed=2, failed=1, retried=1, stalled=0, lost=0, rate_limited=0)
+    assert counters(await queue.get_metrics()) == {"processed": 2, "failed": 1, "retried": 1}
     failures = {failure.job_id: failure for failure in await queue.get_failures()}
     assert set(failures) == {"broken", "held"}
     broken, held = failures["broken"], failures["held"]
@@ -206,7 +212,8 @@ async def test_an_empty_queue_is_no_special_case(queue: Queue) -> None:
     assert await queue.get_job_counts() == JobCounts(0, 0, 0, 0, 0, 0, 0)
     assert await queue.get_jobs() == {"active": [], "waiting": [], "delayed": [], "completed": [], "failed": []}
     assert (await queue.get_unique_groups(), await queue.get_failures(), await queue.is_paused()) == ([], [], False)
-    assert await queue.get_metrics() == Metrics(0, 0, 0, 0, 0, 0)
+    metrics = await queue.get_metrics()
+    assert (counters(metrics), metrics.oldest_wait, metrics.wait.count, metrics.run.count) == ({}, None, 0, 0)
 
 
 @pytest.mark.parametrize("limit", [-1, True, 1.5, "10", None])

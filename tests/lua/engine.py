@@ -252,6 +252,9 @@ class Engine:
         found: list[int] = self.call(commands.counts())
         return dict(zip(names, found, strict=False))
 
+    def meta(self) -> dict[str, str]:
+        return {field.decode(): value.decode("latin-1") for field, value in self.client.hgetall(self.keys.meta).items()}
+
     def counter(self, name: str) -> int:
         return int(self.client.hget(self.keys.meta, name) or 0)
 

@@ -192,6 +192,7 @@ KEYS: dict[str, Prepared] = {
     "starts": ({"rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
     "rated": ({"group_rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
     "r:g": ({"group_rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
+    "series": ({}, lambda e: e.add("x"), Engine.take),
     "repeats": ({}, Engine.counts, lambda e: e.repeat(Every(5))),
     "ticks": ({}, Engine.counts, lambda e: e.repeat(Every(5))),
     "mail:w": (

@@ -209,12 +209,13 @@ def superseded(engine: Engine, how: str) -> Taken:
 @pytest.mark.parametrize("how", ["expired", "ended", "failed by hand", "removed", "removed and added again"])
 def test_a_stale_token_changes_nothing_and_its_owner_is_told(engine: Engine, how: str, outcome: str) -> None:
     old = superseded(engine, how)
-    before = engine.digest()
+    before, told = engine.digest(), engine.meta()
     answer = engine.advance(OUTCOMES[outcome]("a", old.token), lane="old:0")
     assert answer.accepted == [0]
     after = engine.digest()
     changed = {key.decode() for key in after.keys() | before.keys() if after.get(key) != before.get(key)}
-    assert changed <= {engine.key("lanes")}
+    assert changed <= {engine.key("lanes"), engine.key("meta"), engine.key("series")}
+    assert engine.meta() == told | {"lease_lost": "1"}
     assert engine.call(commands.beat("w", None, LEASE, [("a", old.token)], engine.now)).lost == ["a"]
 
 

@@ -70,6 +70,9 @@ class Keyspace:
     cancels: dict[str, int]
     entries: dict[str, int]
     marks: list[str]
+    minutes: dict[int, list[int]]
+    wait: list[int]
+    run: list[int]
     strangers: list[str] = field(default_factory=list)
 
     def limit(self, group_id: str) -> float:
@@ -99,7 +102,7 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
     def zset_of(name: str) -> dict[str, float]:
         return {m.decode(): s for m, s in c.zrange(keys.fixed(name), 0, -1, withscores=True)}
 
-    raw_jobs, raw_leases, meta = hash_of("jobs"), hash_of("leases"), hash_of("meta")
+    raw_jobs, raw_leases, meta, series = hash_of("jobs"), hash_of("leases"), hash_of("meta"), hash_of("series")
     rules: dict[str, Any] = msgspec.msgpack.decode(meta.pop("rules", b"\x80"))
     turn: list[Any] | None = msgspec.msgpack.decode(meta.pop("turn")) if "turn" in meta else None
     waiting: dict[str, list[bytes]] = {}
@@ -157,8 +160,15 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         cancels={i: int(raw) for i, raw in hash_of("cancels").items()},
         entries={i.decode(): msgspec.msgpack.decode(e[b"e"])[0] for i, e in c.xrange(keys.fixed("events"))},
         marks=[mark.decode() for mark in c.lrange(keys.fixed("marks"), 0, -1)],
+        minutes={int(minute): _numbers(raw) for minute, raw in series.items() if minute.isdigit()},
+        wait=_numbers(series.get("wait", b"")),
+        run=_numbers(series.get("run", b"")),
         strangers=strangers,
     )
+
+
+def _numbers(raw: bytes) -> list[int]:
+    return [int.from_bytes(raw[i : i + 6], "big") for i in range(0, len(raw), 6)]
 
 
 def _repeat(raw: bytes) -> dict[str, Any]:
@@ -196,7 +206,8 @@ def _lease(raw: bytes) -> tuple[int, str]:
 
 def violations(k: Keyspace) -> list[str]:
     """Every broken invariant, in words. Empty for a healthy queue."""
-    return [*_jobs(k), *_groups(k), *_indexes(k), *_limits(k), *_repeats(k), *_turn(k), *_notes(k), *_log(k)]
+    parts = (_jobs, _groups, _indexes, _limits, _repeats, _turn, _notes, _log, _measures)
+    return [line for part in parts for line in part(k)]
 
 
 def _jobs(k: Keyspace) -> list[str]:
@@ -381,6 +392,24 @@ def _log(k: Keyspace) -> list[str]:
         found.append(f"marks {k.marks} are not ids of entries, in order")
     if not 0 <= int(k.meta.get("log_bytes", "0")) < 524_288:
         found.append(f"a segment of {k.meta['log_bytes']} bytes")
+    return found
+
+
+def _measures(k: Keyspace) -> list[str]:
+    """As long as no minute is forgotten, minutes add up to the counters, and to the jobs that waited."""
+    if len(k.minutes) > 20_160 + 840:
+        return [f"{len(k.minutes)} minutes are kept"]
+    if k.minutes and max(k.minutes) - min(k.minutes) >= 20_160:
+        return []
+    sums = [sum(column) for column in zip(*k.minutes.values(), strict=True)] or [0] * 8
+    counters = [int(k.meta.get(name, "0")) for name in ("processed", "failed", "retried", "stalled", "limited")]
+    found = []
+    if sums[:5] != counters:
+        found.append(f"minutes add up to {sums[:5]}, the counters say {counters}")
+    if sums[5:7] != [sum(k.wait[1:]), sum(k.wait[:1])]:
+        found.append(f"minutes say {sums[5:7]} jobs and ms of waiting, the histogram {k.wait}")
+    if sums[7:] != [sum(k.run[:1])]:
+        found.append(f"minutes say {sums[7]} ms of running, the histogram {k.run}")
     return found
 
 

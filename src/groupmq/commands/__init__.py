@@ -17,10 +17,9 @@ from groupmq.commands.jobs import (
     retry,
     update,
 )
+from groupmq.commands.measures import LARGEST_BUCKET, Minute, Stats, series, stats
 from groupmq.commands.operating import (
     Mended,
-    Minute,
-    Stats,
     clean,
     counts,
     list_groups,
@@ -33,8 +32,6 @@ from groupmq.commands.operating import (
     obliterate,
     open_queue,
     repair,
-    series,
-    stats,
     switch,
 )
 from groupmq.commands.repeats import Repeats, Ticked, define, repeats_due, repeats_of, repeats_page, tick
@@ -67,6 +64,7 @@ __all__ = [
     "COMPLETE",
     "FAIL",
     "FRESH",
+    "LARGEST_BUCKET",
     "LIMITED",
     "RELEASE",
     "RETRY",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from groupmq.commands.call import SCHEMA, Call, arguments, decode, text, texts
+from groupmq.commands.call import SCHEMA, Call, arguments, text, texts
 
 
 def open_queue(config: str, limit: int, rules: dict[str, Any], *, replace: bool = False) -> Call[tuple[str, str]]:
@@ -52,26 +52,6 @@ def list_groups(cursor: str) -> Call[tuple[str, list[str]]]:
     return Call("list_groups", arguments(cursor=cursor), _parse_page)
 
 
-class Stats(NamedTuple):
-    now: int
-    counters: list[int]
-    workers: dict[str, bytes]
-    failures: list[list[Any]]
-    histograms: dict[str, int]
-    oldest_ms: int
-
-
-def stats(failures: int = 0) -> Call[Stats]:
-    def parse(reply: list[Any]) -> Stats:
-        pairs = reply[2]
-        workers = {pairs[i].decode(): pairs[i + 1] for i in range(0, len(pairs), 2)}
-        flat = reply[4]
-        histograms = {flat[i].decode(): int(flat[i + 1]) for i in range(0, len(flat), 2)}
-        return Stats(reply[0], reply[1], workers, [decode(raw) for raw in reply[3]], histograms, reply[5])
-
-    return Call("stats", arguments(failures=failures), parse)
-
-
 def clean(kind: str, age_ms: int, limit: int, now: int | None = None) -> Call[int]:
     return Call("clean", arguments(kind=kind, age=age_ms, limit=limit, now=now), int)
 
@@ -108,26 +88,3 @@ def log(since: str, count: int) -> Call[list[Any]]:
 def log_end() -> Call[Any]:
     """The last entry of the log; None if there is none."""
     return Call("log", arguments(last=True), lambda reply: reply[0] if reply else None)
-
-
-class Minute(NamedTuple):
-    """What happened in a minute, `lua/lib/measure.lua`."""
-
-    processed: int
-    failed: int
-    retried: int
-    stalled: int
-    rate_limited: int
-    started: int
-    waited_ms: int
-    ran_ms: int
-
-
-def series(minutes: int, now: int | None = None) -> Call[tuple[int, list[Minute]]]:
-    """The number of this minute, and what happened in the last ones, oldest first."""
-
-    def parse(reply: list[Any]) -> tuple[int, list[Minute]]:
-        raw = [value or bytes(48) for value in reply[1]]
-        return reply[0], [Minute(*(int.from_bytes(one[i : i + 6], "big") for i in range(0, 48, 6))) for one in raw]
-
-    return Call("series", arguments(minutes=minutes, now=now), parse)

@@ -4,7 +4,7 @@ how long the head of the first ready group has been waiting.
 
 Arguments  failures (how many)
 Reply      {now, {processed, failed, retried, stalled, lost, limited, lease_lost}, workers (id, presence ...), failures,
-            histograms (field, number ...), ms the oldest has waited or -1}
+            {wait, run: as stored, or false}, ms the oldest has waited or -1}
 ]]
 --- @include "lib/group"
 local counters = redis.call(
@@ -18,5 +18,5 @@ local head = first and group.get(first).head
 local rec = head and redis.call('HGET', K.jobs, record.id_of(head))
 if rec then oldest = math.max(0, now - record.waits_since(rec)) end
 return {
-  now, counters, redis.call('HGETALL', K.workers), failures, redis.call('HGETALL', K.histograms), oldest,
+  now, counters, redis.call('HGETALL', K.workers), failures, redis.call('HMGET', K.series, 'wait', 'run'), oldest,
 }

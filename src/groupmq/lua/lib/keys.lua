@@ -27,8 +27,7 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
   completed  zset  finished jobs that are kept, by stamp
   failed     zset  failed jobs that are kept, by stamp
   failures   list  one record per failed attempt, newest first, bounded
-  histograms hash  how long jobs waited and ran (lib/measure.lua)
-  series     hash  minute -> what happened in it (lib/measure.lua), two weeks of them
+  series     hash  minute -> what happened in it, for two weeks, and how long jobs waited and ran (lib/measure.lua)
   lanes      hash  worker lane -> its last request and reply, so that a resent request answers the same
   workers    hash  worker id -> presence
   wake       zset  the marker idle workers block on; a hint, never data
@@ -66,7 +65,6 @@ local K = {
   completed = base .. 'completed',
   failed = base .. 'failed',
   failures = base .. 'failures',
-  histograms = base .. 'histograms',
   series = base .. 'series',
   lanes = base .. 'lanes',
   workers = base .. 'workers',

@@ -1,37 +1,40 @@
 --[[
-How long jobs waited and ran, and how much happened in each minute: bounded, whatever the traffic.
+How long jobs waited and ran, and how much happened in each minute: bounded, whatever the traffic, and one read and one
+write for a call, however much it did.
 
-  histograms  hash  `wait:<i>`, `run:<i>`: jobs whose time was below 2^i ms (i = 0 .. 24, the last for all above);
-                    `wait:sum`, `run:sum`: ms in all
-  series      hash  minute (epoch ms / 60000) -> eight numbers of 6 bytes: processed, failed, retried, stalled, limited,
-                    jobs that waited, ms they waited, ms that runs took
+  series  hash  minute (epoch ms / 60000) -> eight numbers of 6 bytes: processed, failed, retried, stalled, limited,
+                jobs that waited, ms they waited, ms that runs took; two weeks of them
+                `wait`, `run` -> numbers of 6 bytes: ms in all, then for i = 0 .. 24 the jobs whose time was below
+                2^i ms (the last: all above)
 
-A series goes back two weeks. Waiting is from when a job may start to its first start; running is each run that ended
-with an outcome.
+Waiting is from when a job may start to its first start; running is each run that ended with an outcome.
+A value of another length than ours is not ours: it counts as none and is written anew.
 ]]
 --- @include "lib/meta"
 local measure = {}
 --- @private
 local LARGEST, MINUTES, SLACK = 24, 20160, 840
-local LAYOUT = '>I6I6I6I6I6I6I6I6'
+local LAYOUT, LENGTH = '>I6I6I6I6I6I6I6I6', 48
+local EMPTY = string.rep('\0', 6 * (LARGEST + 2))
 local waits, runs = {}, {}
 local n_waits, waited, ran = 0, 0, 0
 
-local function bucket(ms)
-  if ms < 1 then return 0 end
+-- Which of the numbers counts a time.
+local function place(ms)
+  if ms < 1 then return 2 end
   local _, exponent = math.frexp(ms)
-  return exponent < LARGEST and exponent or LARGEST
+  return (exponent < LARGEST and exponent or LARGEST) + 2
 end
 
 function measure.wait(ms)
   if ms < 0 then ms = 0 end
-  local i = bucket(ms)
+  local i = place(ms)
   waits[i], n_waits, waited = (waits[i] or 0) + 1, n_waits + 1, waited + ms
 end
 
 function measure.run(ms)
   if ms < 0 then ms = 0 end
-  local i = bucket(ms)
+  local i = place(ms)
   runs[i], ran = (runs[i] or 0) + 1, ran + ms
 end
 
@@ -39,35 +42,42 @@ end
 local function drop_old(minute)
   local old = {}
   for _, field in ipairs(redis.call('HKEYS', K.series)) do
-    if tonumber(field) <= minute - MINUTES then old[#old + 1] = field end
+    local at = tonumber(field)
+    if at and at <= minute - MINUTES then old[#old + 1] = field end
   end
   for i = 1, math.min(#old, 4000) do W.hdel(K.series, old[i]) end
 end
 
-local function note_minute(counters)
-  local minute = math.floor(now / 60000)
-  local field = W.whole(minute)
-  local raw = redis.call('HGET', K.series, field)
+local function with(raw, numbers, sum)
+  if not raw or #raw ~= #EMPTY then raw = EMPTY end
+  numbers[1] = sum
+  for i, n in pairs(numbers) do
+    local at = 6 * i - 5
+    raw = raw:sub(1, at - 1) .. struct.pack('>I6', struct.unpack('>I6', raw, at) + n) .. raw:sub(at + 6)
+  end
+  return raw
+end
+
+local function note_minute(minute, raw, counters)
   local p, f, r, s, l, n, w, d = 0, 0, 0, 0, 0, 0, 0, 0
-  if raw then
+  if raw and #raw == LENGTH then
     p, f, r, s, l, n, w, d = struct.unpack(LAYOUT, raw)
   else
     W.hdel(K.series, W.whole(minute - MINUTES))
     if redis.call('HLEN', K.series) > MINUTES + SLACK then drop_old(minute) end
   end
-  W.hset(K.series, field, struct.pack(
+  W.hset(K.series, W.whole(minute), struct.pack(
     LAYOUT, p + (counters.processed or 0), f + (counters.failed or 0), r + (counters.retried or 0),
     s + (counters.stalled or 0), l + (counters.limited or 0), n + n_waits, w + waited, d + ran
   ))
 end
 
 W.before_commit[#W.before_commit + 1] = function()
-  local counters = W.counted()
-  if n_waits == 0 and next(runs) == nil and next(counters) == nil then return end
-  redis.call('HLEN', K.histograms) -- a key of a wrong type must stop the call before it writes
-  for i, n in pairs(waits) do W.tally(K.histograms, 'wait:' .. i, n) end
-  for i, n in pairs(runs) do W.tally(K.histograms, 'run:' .. i, n) end
-  if waited > 0 then W.tally(K.histograms, 'wait:sum', waited) end
-  if ran > 0 then W.tally(K.histograms, 'run:sum', ran) end
-  note_minute(counters)
+  local counters, ended = W.counted(), next(runs) ~= nil
+  if n_waits == 0 and not ended and next(counters) == nil then return end
+  local minute = math.floor(now / 60000)
+  local found = redis.call('HMGET', K.series, W.whole(minute), 'wait', 'run')
+  note_minute(minute, found[1], counters)
+  if n_waits > 0 then W.hset(K.series, 'wait', with(found[2], waits, waited)) end
+  if ended then W.hset(K.series, 'run', with(found[3], runs, ran)) end
 end

@@ -15,7 +15,7 @@ local W = { before_commit = {} }
 local CHUNK = 4000
 --- @private
 local notes = { ZREM = {}, HDEL = {}, HSET = {}, ZADD = {}, LPUSH = {} }
-local counters, tallies = {}, {}
+local counters = {}
 local kept = {} -- of a list that gets LPUSH: how many of its newest stay
 local unlinked = {}
 local lost_keys, lost, n_lost = {}, {}, 0
@@ -82,9 +82,6 @@ end
 function W.count(counter, n) counters[counter] = (counters[counter] or 0) + n end
 function W.counted() return counters end
 
--- Add to a number in a hash.
-function W.tally(key, field, n) tallies[#tallies + 1] = { key, field, n } end
-
 -- A whole number as text, exact, without the detour through scientific notation.
 function W.whole(number) return string.format('%d', number) end
 
@@ -113,7 +110,6 @@ function W.commit(allocates)
   send('ZADD')
   for i = 1, n_gained do redis.call('ZADD', gained_keys[i], 0, gained[i]) end
   for counter, n in pairs(counters) do redis.call('HINCRBY', K.meta, counter, n) end
-  for i = 1, #tallies do redis.call('HINCRBY', unpack(tallies[i])) end
   send('LPUSH')
   for key, keep in pairs(kept) do redis.call('LTRIM', key, 0, keep - 1) end
   if W.log then W.log() end

@@ -1,0 +1,18 @@
+"""What a queue can do, without I/O: each operation is a generator that yields Calls and is sent their answers.
+
+The asynchronous and the blocking Queue drive the same generators, so there is one meaning of everything.
+"""
+
+from __future__ import annotations
+
+from groupmq.operations.adding import Adding
+from groupmq.operations.changing import NOTHING, Changing
+from groupmq.operations.measuring import Measuring
+from groupmq.operations.steps import STATES, J, Steps, clipped, one
+from groupmq.operations.tending import Tending
+
+__all__ = ["NOTHING", "STATES", "Operations", "Steps", "clipped", "one"]
+
+
+class Operations(Adding[J], Measuring[J], Changing[J], Tending[J]):
+    """The operations of one queue."""

@@ -1,0 +1,86 @@
+"""Adding jobs, and what was there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from groupmq import commands, record
+from groupmq.commands import Call
+from groupmq.drafts import Draft, draft_from
+from groupmq.errors import ConfigurationError, GroupFull
+from groupmq.operations.finding import Finding
+from groupmq.operations.steps import J, Steps
+from groupmq.record import Record
+
+
+class Adding(Finding[J]):
+    def chunks(
+        self, items: Iterable[Any], headers: dict[str, str] | None = None
+    ) -> Iterator[tuple[Sequence[Draft], Call[commands.Added]]]:
+        """The items of an add_many, all checked before the first call is given out, as calls of bounded size."""
+        if not isinstance(items, Iterable):
+            raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
+        drafts = [draft_from(self.options, item, i, headers) for i, item in enumerate(items)]
+        for chunk in commands.chunked(drafts, lambda d: len(d.body)):
+            yield chunk, commands.add(chunk, whole=True)
+
+    def add_many(self, items: Iterable[Any], headers: dict[str, str] | None = None) -> Steps[list[J]]:
+        jobs: list[J] = []
+        for chunk, call in self.chunks(items, headers):
+            jobs += yield from self.added(chunk, (yield call))
+        return jobs
+
+    def add_one(self, d: Draft) -> Steps[J]:
+        return (yield from self.added([d], (yield commands.add([d], whole=True))))[0]
+
+    def add(self, drafts: Sequence[Draft]) -> Steps[list[J | GroupFull]]:
+        """At most CHUNK drafts, of callers that know nothing of each other, in one call."""
+        answer: commands.Added = yield commands.add(drafts)
+        jobs: list[J | GroupFull] = []
+        jobs += yield from self._added(drafts, answer)
+        for i in answer.full:
+            jobs[i] = self._full(drafts[i])
+        return jobs
+
+    def added(self, drafts: Sequence[Draft], added: commands.Added) -> Steps[list[J]]:
+        """The jobs of an add of one caller: all or none."""
+        if added.full:
+            raise self._full(drafts[added.full[0]])
+        return (yield from self._added(drafts, added))
+
+    def _full(self, d: Draft) -> GroupFull:
+        return GroupFull(d.group_id or "", self.options.max_group_size or 0)
+
+    def _added(self, drafts: Sequence[Draft], added: commands.Added) -> Steps[list[J]]:
+        """The jobs of an add; those whose id existed, or that another stands for, come back as they are stored."""
+        jobs = [self._job_of(d, added) for d in drafts]
+        if added.stood_for:
+            views = yield commands.get(list(added.stood_for.values()))
+            for (i, job_id), view in zip(added.stood_for.items(), views, strict=True):
+                # Gone already: all that is known of it is its id.
+                jobs[i] = (
+                    self._job_of(drafts[i]._replace(id=job_id), added) if view is None else self.job_from(job_id, view)
+                )
+                jobs[i].duplicate = True
+        if added.duplicates:
+            views = yield commands.get([drafts[i].id for i in added.duplicates])
+            for i, view in zip(added.duplicates, views, strict=True):
+                nonce = drafts[i].nonce
+                # Our own add that was sent twice is no duplicate: we made the id, or the stored nonce is ours.
+                if view is None:
+                    jobs[i].duplicate = nonce is not None
+                    continue
+                jobs[i] = self.job_from(drafts[i].id, view)
+                jobs[i].duplicate = nonce is not None and record.unpack(view.record).options.get("n") != nonce
+        return jobs
+
+    def _job_of(self, d: Draft, added: commands.Added) -> J:
+        due = added.now + d.delay_ms if d.delay_ms else d.run_at_ms
+        later = due > added.now
+        order = d.order_ms if d.order_ms is not None else (due if later else added.order_ms)
+        stored = Record(d.priority, order, 0, added.now, d.max_attempts, False, d.group_id, d.options or {}, d.data)
+        job = self.make(d.id, "delayed" if later else "waiting", stored)
+        if later:
+            job._run_at_ms = due
+        return job

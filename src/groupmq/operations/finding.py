@@ -1,0 +1,63 @@
+"""Jobs by their ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from groupmq import commands, record
+from groupmq.checks import text
+from groupmq.commands import CHUNK, Taken, View
+from groupmq.errors import JobNotFound
+from groupmq.operations.steps import Base, J, Steps
+
+
+class Finding(Base[J]):
+    def get_jobs_by_id(self, ids: Sequence[str]) -> Steps[list[J | None]]:
+        jobs: list[J | None] = []
+        for at in range(0, len(ids), CHUNK):
+            page = ids[at : at + CHUNK]
+            views = yield commands.get(page)
+            jobs += [None if view is None else self.job_from(i, view) for i, view in zip(page, views, strict=True)]
+        return jobs
+
+    def get_job(self, job_id: str) -> Steps[J | None]:
+        return (yield from self.get_jobs_by_id([text(job_id, "job_id")]))[0]
+
+    def require_job(self, job_id: str) -> Steps[J]:
+        job = yield from self.get_job(job_id)
+        if job is None:
+            raise JobNotFound(job_id)
+        return job
+
+    def job_from(self, job_id: str, view: View) -> J:
+        job = self.make(job_id, view.state, record.unpack(view.record))
+        stored = view.stored
+        job.attempts_made, job.stalls = stored.attempts, stored.stalls
+        job._started_ms = view.started or stored.started
+        job._finished_ms = stored.finished
+        job.worker = view.worker or stored.worker or None
+        job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
+        job.fence = view.token
+        job._raw_result = view.result
+        if view.progress is not None:
+            job.progress = json.loads(view.progress)
+        if view.log is not None:
+            job.logs = commands.log_lines(view.log)
+        if view.state == "delayed":
+            job._run_at_ms = int(view.score)
+        elif view.hold:
+            job._run_at_ms = view.hold
+        return job
+
+    def job_taken(self, taken: Taken, started_ms: int, worker: str) -> J:
+        """A job this worker has just been given."""
+        job = self.make(taken.id, "active", record.unpack(taken.record))
+        job.fence = taken.token
+        job._started_ms = started_ms
+        job.worker = worker
+        stored = taken.stored
+        if stored is not commands.FRESH:
+            job.attempts_made, job.stalls = stored.attempts, stored.stalls
+            job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
+        return job

@@ -1,0 +1,76 @@
+"""Counts, lists and groups."""
+
+from __future__ import annotations
+
+from groupmq import commands
+from groupmq.checks import text, whole
+from groupmq.commands import CHUNK
+from groupmq.operations.finding import Finding
+from groupmq.operations.steps import STATES, J, Steps, one
+from groupmq.views import GroupInfo, JobCounts
+
+
+class Looking(Finding[J]):
+    def get_job_counts(self) -> Steps[JobCounts]:
+        active, waiting, delayed, completed, failed, groups, *_ = yield commands.counts()
+        return JobCounts(active, waiting, delayed, completed, failed, active + waiting + delayed, groups)
+
+    def list_ids(self, state: str, limit: int, offset: int = 0, *, newest: bool = False) -> Steps[list[str]]:
+        whole(limit, "limit", 0, 2**31)
+        whole(offset, "offset", 0, 2**53)
+        if state == "waiting":
+            return (yield from self._list_waiting(limit, offset))
+        ids: list[str] = []
+        while len(ids) < limit:
+            size = min(CHUNK, limit - len(ids))
+            page = yield commands.list_jobs(state, offset + len(ids), size, newest=newest)
+            ids += page
+            if len(page) < size:
+                break
+        return ids
+
+    def _list_waiting(self, limit: int, offset: int) -> Steps[list[str]]:
+        # A dict: a hash that is resized while it is walked may show a group twice.
+        ids: dict[str, None] = {}
+        cursor = "0"
+        while len(ids) < limit + offset:
+            cursor, page = yield commands.list_waiting(cursor, limit + offset - len(ids))
+            ids.update(dict.fromkeys(page))
+            if cursor == "0":
+                break
+        return list(ids)[offset : offset + limit]
+
+    def list_jobs(self, state: str, limit: int, offset: int) -> Steps[list[J]]:
+        ids = yield from self.list_ids(state, limit, offset, newest=True)
+        jobs = yield from self.get_jobs_by_id(ids)
+        return [job for job in jobs if job is not None and job.state == state]
+
+    def get_jobs(self, limit: int) -> Steps[dict[str, list[str]]]:
+        found: dict[str, list[str]] = {}
+        for state in STATES:
+            found[state] = yield from self.list_ids(state, limit, newest=state in ("completed", "failed"))
+        return found
+
+    def get_unique_groups(self, limit: int | None) -> Steps[list[str]]:
+        if limit is not None:
+            whole(limit, "limit", 0, 2**31)
+        groups: dict[str, None] = {}
+        cursor = "0"
+        while limit is None or len(groups) < limit:
+            cursor, page = yield commands.list_groups(cursor)
+            groups.update(dict.fromkeys(page))
+            if cursor == "0":
+                break
+        return list(groups)[:limit]
+
+    def get_group(self, group_id: str) -> Steps[GroupInfo]:
+        place, waiting, active, delayed, limit, paused, held_ms = yield commands.look_group(text(group_id, "group_id"))
+        held = None if held_ms < 0 else held_ms / 1000
+        return GroupInfo(group_id, place, waiting, active, delayed, limit, paused == 1, held)
+
+    def get_group_job_count(self, group_id: str) -> Steps[int]:
+        group = yield from self.get_group(group_id)
+        return group.waiting + group.active
+
+    def is_paused(self) -> Steps[bool]:
+        return (yield from one(commands.counts()))[6] == 1
