@@ -32,9 +32,9 @@ class GroupFull(GroupMQError):
     """The group has as many live jobs as the queue's `max_group_size` allows; nothing was added."""
 
     def __init__(self, group_id: str, size: int) -> None:
-        super().__init__(
-            f"group {group_id!r} is full: it has {size} live jobs, the most it may have; nothing was added"
-        )
+        # A process that did not set the limit itself does not know it.
+        live = f"{size} live jobs, the most it may have" if size else "as many live jobs as it may have"
+        super().__init__(f"group {group_id!r} is full: it has {live}; nothing was added")
         self.group_id = group_id
         self.size = size
 

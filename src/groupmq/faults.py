@@ -45,8 +45,8 @@ def understood(error: BaseException, where: str) -> GroupMQError:
     names = _class_names(error)
     message = str(error)
     kind = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), message.split(" ", 1)[0])
-    if kind == "WRONGPASS" and "required" in message:
-        kind = "NOAUTH"
+    if kind == "WRONGPASS" and ("required" in message or "already authenticated" in message):
+        kind = "NOAUTH"  # no password was given; the latter is what the greeting of RESP3 says of it
     if kind in _REFUSALS:
         return ServerRefused(kind, f"the server at {where} {_REFUSALS[kind]}: {message}")
     if "ResponseError" in names:

@@ -38,6 +38,7 @@ class Snapshot:
     __slots__ = (
         "_created_ms",
         "_data",
+        "_expires_ms",
         "_finished_ms",
         "_queue",
         "_raw_data",
@@ -100,7 +101,7 @@ class Snapshot:
         self._data = _UNREAD
         self._raw_result: bytes | None = None
         self._result = _UNREAD
-        self._run_at_ms = self._started_ms = self._finished_ms = 0
+        self._run_at_ms = self._started_ms = self._finished_ms = self._expires_ms = 0
         self.attempts_made = self.stalls = self.fence = 0
         self.failed_reason = self.stacktrace = self.worker = self.progress = None
         self.duplicate = False
@@ -148,6 +149,11 @@ class Snapshot:
         return moment(self._run_at_ms)
 
     @property
+    def expires_at(self) -> datetime | None:
+        """When a job with a ttl fails unless it has started."""
+        return moment(self._expires_ms)
+
+    @property
     def started_at(self) -> datetime | None:
         """When the newest attempt started."""
         return moment(self._started_ms)
@@ -158,7 +164,7 @@ class Snapshot:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
-        times = ("created_at", "run_at", "started_at", "finished_at")
+        times = ("created_at", "run_at", "expires_at", "started_at", "finished_at")
         plain = (
             "id group_id data state priority order_ms attempts_made attempt max_attempts return_value "
             "failed_reason stacktrace progress worker fence duplicate timeout headers"

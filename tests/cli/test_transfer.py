@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,29 @@ def test_a_file_that_is_no_text_is_told(command: Command, tmp_path: Path) -> Non
     file = tmp_path / "jobs"
     file.write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in command("job", "import", str(file)).line(2)
+
+
+@pytest.mark.parametrize("delay", [None, 7200])
+def test_a_job_that_expires_does_so_at_the_same_time_on_the_other_side(
+    command: Command, url: str, tmp_path: Path, delay: int | None
+) -> None:
+    file = str(tmp_path / "jobs.jsonl")
+    with Queue("orders", url) as here:
+        here.add(1, job_id="brief", ttl=3600, delay=delay)
+        expires = here.require_job("brief").expires_at
+    assert command("job", "export", "--queue", "orders", "--output", file).code == 0
+    assert command("job", "import", "--queue", "elsewhere", file).code == 0
+    with Queue("elsewhere", url) as there:
+        found = there.require_job("brief").expires_at
+    assert expires is not None
+    assert found is not None
+    assert abs(found - expires) < timedelta(seconds=60)
+
+
+def test_a_job_that_has_expired_meanwhile_fails_as_expired(command: Command, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.jsonl"
+    file.write_text('{"data": 1, "id": "late", "expires_at": "2020-01-01T00:00:00+00:00"}\n')
+    assert command("job", "import", "--queue", "orders", str(file)).code == 0
+    assert order_of_runs(url, "orders") == []
+    with Queue("orders", url) as queue:
+        assert "expired" in str(queue.require_job("late").failed_reason)

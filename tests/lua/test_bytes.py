@@ -92,7 +92,7 @@ def test_every_reply_is_read_alike_by_every_client(any_client: Engine) -> None:
     assert engine.view("d").score == 1_700_000_001_000
     assert engine.call(commands.look_group("g", engine.now))[0] == "parked"
     assert engine.call(commands.list_groups("0")) == ("0", ["g"])
-    assert engine.call(commands.list_waiting("0", 10)) == ("0", ["a", "b"])
+    assert engine.call(commands.list_waiting("0", 10)) == ("0", ["a", "b"], [])
     assert engine.call(commands.list_jobs("delayed", 0, 10)) == ["d"]
     assert engine.call(commands.stats(5)).failures[0][:3] == ["a", 1, "boom"]
     engine.call(commands.beat("w", "{}", SECOND, [("ghost", 1)], engine.now))

@@ -271,3 +271,12 @@ def test_however_many_expire_at_once_what_is_left_starts_without_a_pause(engine:
             break
     assert started == ["ok"]
     assert engine.counter("failed") == n
+
+
+def test_a_view_tells_when_a_ttl_ends_until_the_job_has_started(engine: Engine) -> None:
+    engine.add("a", ttl=5)
+    engine.add("b", ttl=5, delay=2)
+    engine.add("c")
+    assert [engine.view(job_id).expires for job_id in "abc"] == [T0 + 5 * SECOND, T0 + 7 * SECOND, 0]
+    assert engine.take_one().id == "a"
+    assert engine.view("a").expires == 0

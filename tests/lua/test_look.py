@@ -9,6 +9,7 @@ import pytest
 
 from groupmq import commands
 from groupmq.drafts import draft
+from groupmq.operations.walking import WaitingWalk
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 
@@ -107,11 +108,43 @@ def test_waiting_jobs_of_many_groups_are_all_listed_once_page_by_page(engine: En
     assert len(waiting(engine, 100)) == 100
 
 
-def test_one_call_lists_no_more_waiting_jobs_than_asked_for(engine: Engine) -> None:
+def test_one_call_lists_no_more_waiting_jobs_than_asked_for_and_names_what_it_left_out(engine: Engine) -> None:
     engine.add(*(f"j{i}" for i in range(500)))
-    cursor, page = engine.call(commands.list_waiting("0", 10))
-    assert len(page) == 10
-    assert cursor == "0"
+    engine.add("x", group="small")
+    assert engine.call(commands.list_waiting("0", 10)) == ("0", ["x"], ["g"])
+
+
+@pytest.mark.parametrize("page", [1, 7, 499, 500, 501])
+def test_a_deep_group_is_listed_page_by_page_in_its_order(engine: Engine, page: int) -> None:
+    ids = [f"j{i}" for i in range(500)]
+    engine.add(*ids)
+    engine.add("last", priority=9)
+    engine.add("other", group="h")
+    found, after = [], b""
+    while True:
+        listed, end = engine.call(commands.list_group("g", after, page))
+        assert len(listed) <= page
+        found += listed
+        if end is None:
+            break
+        after = end
+    assert found == [*ids, "last"]
+    assert found == engine.run(engine.operations.list_waiting(1000, group_id="g"))
+
+
+def test_what_waits_all_the_while_is_listed_though_others_come_and_go(engine: Engine) -> None:
+    drafts = [draft(engine.options, None, group_id=f"g{i % 7}", job_id=f"j{i}") for i in range(700)]
+    engine.call(commands.add(drafts, T0))
+    walk, found = WaitingWalk(), []
+    for n in range(10_000):
+        page = engine.run(walk.next_page(30))
+        if not page:
+            break
+        found += page
+        engine.add(f"new{n}", group=f"g{n % 9}")
+        engine.complete(engine.take_one())
+    assert len(found) == len(set(found))
+    assert set(engine.run(engine.operations.list_waiting(10_000))) & {d.id for d in drafts} <= set(found)
 
 
 def test_groups_with_a_live_job_are_listed_once_and_without_the_nameless_one(engine: Engine) -> None:
@@ -157,6 +190,7 @@ def test_looking_changes_nothing(engine: Engine) -> None:
         commands.look_group("g", engine.now),
         commands.list_groups("0"),
         commands.list_waiting("0", 10),
+        commands.list_group("g", b"", 10),
         commands.list_jobs("active", 0, 10),
     )
     for call in calls:

@@ -44,7 +44,7 @@ def export_jobs(target: Target, states: tuple[str, ...], group_id: str | None, o
     Nothing is changed. For an exact picture pause the queue first: jobs that move while they are read may be missed.
     """
     with target.existing() as queue, _writable(output) as file:
-        ids = {state: ids_of(queue, state) for state in states or ("waiting", "delayed")}
+        ids = {state: ids_of(queue, state, group_id=group_id) for state in states or ("waiting", "delayed")}
         with LongWork("exporting", sum(map(len, ids.values()))) as work:
             for state, found in ids.items():
                 for job in jobs_of(queue, found, state, group_id):

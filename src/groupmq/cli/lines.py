@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
 from typing import Any
 
 from groupmq.backoff import Backoff
@@ -14,7 +16,7 @@ from groupmq.options import QueueOptions
 from groupmq.sync import Job
 
 GIVEN = frozenset(
-    "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry ttl headers".split()
+    "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry ttl expires_at headers".split()
 )
 """What makes a job."""
 TOLD = frozenset(
@@ -40,6 +42,7 @@ def line_of(job: Job) -> dict[str, Any]:
         "on_retry": job.on_retry,
         # The end of a back-off is no due time: it would take the job out of its group.
         "run_at": job.run_at if job.state == "delayed" else None,
+        "expires_at": job.expires_at,
         "headers": job.headers or None,
         "state": job.state,
         "created_at": job.created_at,
@@ -67,11 +70,19 @@ def draft_of(options: QueueOptions, line: str, *, new_id: bool = False) -> Draft
     own_id = given.pop("job_id", given.pop("id", None))
     if "run_at" in given:
         given["run_at"] = instant(given["run_at"])
+    if "expires_at" in given:
+        # A ttl counts from when the job may start.
+        starts = max(time.time(), _seconds(given.get("run_at", 0.0)))
+        given["ttl"] = max(0.001, _seconds(instant(given.pop("expires_at"))) - starts)
     if isinstance(given.get("backoff"), dict):
         given["backoff"] = _backoff(given["backoff"])
     if not _is_text_map(given.get("headers", {})):
         raise ConfigurationError.expected("headers", "an object of strings", given["headers"])
     return draft(options, data, job_id=None if new_id else own_id, **given)
+
+
+def _seconds(moment: datetime | float) -> float:
+    return moment.timestamp() if isinstance(moment, datetime) else moment
 
 
 def _backoff(fields: dict[str, Any]) -> Backoff:

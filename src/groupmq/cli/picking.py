@@ -13,8 +13,15 @@ EVERY = 2**31 - 1
 _FINISHED = ("completed", "failed")
 
 
-def ids_of(queue: Queue, state: str, limit: int = EVERY, *, newest: bool = False) -> list[str]:
-    """Ids of a state, as the queue lists them; finished ones oldest first, or newest first."""
+def ids_of(
+    queue: Queue, state: str, limit: int = EVERY, *, group_id: str | None = None, newest: bool = False
+) -> list[str]:
+    """Ids of a state, as the queue lists them; finished ones oldest first, or newest first.
+
+    Only waiting jobs are known by their group; of other states all are listed, whatever the group.
+    """
+    if state == "waiting" and group_id is not None:
+        return queue.run(queue.operations.list_waiting(limit, group_id=group_id))
     return queue.run(queue.operations.list_ids(state, limit, newest=newest and state in _FINISHED))
 
 
@@ -30,8 +37,9 @@ def pick(queue: Queue, states: Sequence[str], group_id: str | None, limit: int) 
     """At most `limit` jobs of these states."""
     found: list[Job] = []
     for state in states:
-        # Jobs are not indexed by group: with one, every job of the state has to be looked at.
-        ids = ids_of(queue, state, EVERY if group_id is not None else limit - len(found), newest=True)
+        # Most jobs are not indexed by group: with one, every job of the state has to be looked at.
+        whole = group_id is not None and state != "waiting"
+        ids = ids_of(queue, state, EVERY if whole else limit - len(found), group_id=group_id, newest=True)
         for job in jobs_of(queue, ids, state, group_id):
             if len(found) == limit:
                 return found

@@ -22,6 +22,7 @@ from groupmq.commands.operating import (
     Mended,
     clean,
     counts,
+    list_group,
     list_groups,
     list_jobs,
     list_waiting,
@@ -35,6 +36,7 @@ from groupmq.commands.operating import (
     switch,
 )
 from groupmq.commands.repeats import Repeats, Ticked, define, repeats_due, repeats_of, repeats_page, tick
+from groupmq.commands.surveying import Survey, SurveyedFailure, SurveyedGroup, SurveyedRun, survey
 from groupmq.commands.work import (
     COMPLETE,
     FAIL,
@@ -83,6 +85,10 @@ __all__ = [
     "Stalled",
     "Stats",
     "StoredState",
+    "Survey",
+    "SurveyedFailure",
+    "SurveyedGroup",
+    "SurveyedRun",
     "Taken",
     "Ticked",
     "View",
@@ -102,6 +108,7 @@ __all__ = [
     "get",
     "leave",
     "limited",
+    "list_group",
     "list_groups",
     "list_jobs",
     "list_waiting",
@@ -124,6 +131,7 @@ __all__ = [
     "retry",
     "series",
     "stats",
+    "survey",
     "switch",
     "tick",
     "update",

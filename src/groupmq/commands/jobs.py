@@ -37,6 +37,7 @@ class View(NamedTuple):
     hold: int
     progress: bytes | None = None
     log: bytes | None = None
+    expires: int = 0
 
 
 def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
@@ -77,7 +78,7 @@ def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:
 def _parse_view(raw: list[Any] | None) -> View | None:
     if raw is None:
         return None
-    state, stored_record, stored, result, score, token, started, worker, hold, progress, log = raw
+    state, stored_record, stored, result, score, token, started, worker, hold, progress, log, expires = raw
     return View(
         state.decode(),
         stored_record,
@@ -90,6 +91,7 @@ def _parse_view(raw: list[Any] | None) -> View | None:
         hold,
         progress,
         log,
+        int(expires),
     )
 
 

@@ -44,8 +44,18 @@ def _parse_page(reply: list[Any]) -> tuple[str, list[str]]:
     return reply[0].decode(), texts(reply[1])
 
 
-def list_waiting(cursor: str, limit: int) -> Call[tuple[str, list[str]]]:
-    return Call("list_waiting", arguments(cursor=cursor, limit=limit), _parse_page)
+def list_waiting(cursor: str, limit: int) -> Call[tuple[str, list[str], list[str]]]:
+    def parse(reply: list[Any]) -> tuple[str, list[str], list[str]]:
+        return (*_parse_page(reply), texts(reply[2]))
+
+    return Call("list_waiting", arguments(cursor=cursor, limit=limit), parse)
+
+
+def list_group(group_id: str, after: bytes, limit: int) -> Call[tuple[list[str], bytes | None]]:
+    def parse(reply: list[Any]) -> tuple[list[str], bytes | None]:
+        return texts(reply[0]), reply[1]
+
+    return Call("list_group", arguments(group=group_id, limit=limit), parse, after)
 
 
 def list_groups(cursor: str) -> Call[tuple[str, list[str]]]:

@@ -74,8 +74,13 @@ local function groups()
       end
     end
   end
-  local busiest, delayed = first(live, A.groups, larger, told_group), first(behind, A.groups, earlier, told_group)
-  table.sort(delayed, function(a, b) return a[6] > b[6] end)
+  local busiest = first(live, A.groups, larger, told_group)
+  local late = first(behind, A.groups, earlier, told_group)
+  for i = 1, #late do late[i] = { told = late[i], at = i } end
+  local delayed = first(late, #late, function(a, b)
+    if a.told[6] ~= b.told[6] then return a.told[6] > b.told[6] end
+    return a.at < b.at
+  end, function(one) return one.told end)
   return cursor, busiest, delayed
 end
 

@@ -44,6 +44,7 @@ class Finding(Base[J]):
             job.progress = json.loads(view.progress)
         if view.log is not None:
             job.logs = commands.log_lines(view.log)
+        job._expires_ms = view.expires
         if view.state == "delayed":
             job._run_at_ms = int(view.score)
         elif view.hold:

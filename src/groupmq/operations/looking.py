@@ -7,6 +7,7 @@ from groupmq.checks import text, whole
 from groupmq.commands import CHUNK
 from groupmq.operations.finding import Finding
 from groupmq.operations.steps import STATES, J, Steps, one
+from groupmq.operations.walking import WaitingWalk
 from groupmq.views import GroupInfo, JobCounts
 
 
@@ -19,7 +20,7 @@ class Looking(Finding[J]):
         whole(limit, "limit", 0, 2**31)
         whole(offset, "offset", 0, 2**53)
         if state == "waiting":
-            return (yield from self._list_waiting(limit, offset))
+            return (yield from self.list_waiting(limit, offset))
         ids: list[str] = []
         while len(ids) < limit:
             size = min(CHUNK, limit - len(ids))
@@ -29,16 +30,16 @@ class Looking(Finding[J]):
                 break
         return ids
 
-    def _list_waiting(self, limit: int, offset: int) -> Steps[list[str]]:
-        # A dict: a hash that is resized while it is walked may show a group twice.
-        ids: dict[str, None] = {}
-        cursor = "0"
+    def list_waiting(self, limit: int, offset: int = 0, group_id: str | None = None) -> Steps[list[str]]:
+        """Of the queue, or of one group in its order."""
+        walk = WaitingWalk(group_id)
+        ids: list[str] = []
         while len(ids) < limit + offset:
-            cursor, page = yield commands.list_waiting(cursor, limit + offset - len(ids))
-            ids.update(dict.fromkeys(page))
-            if cursor == "0":
+            page = yield from walk.next_page(min(CHUNK, limit + offset - len(ids)))
+            if not page:
                 break
-        return list(ids)[offset : offset + limit]
+            ids += page
+        return ids[offset:]
 
     def list_jobs(self, state: str, limit: int, offset: int) -> Steps[list[J]]:
         ids = yield from self.list_ids(state, limit, offset, newest=True)

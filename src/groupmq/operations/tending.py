@@ -11,6 +11,7 @@ from groupmq.commands import CHUNK
 from groupmq.durations import millis
 from groupmq.operations.looking import Looking
 from groupmq.operations.steps import STATES, J, Steps, one
+from groupmq.operations.walking import WaitingWalk
 from groupmq.views import RepairReport
 
 
@@ -34,9 +35,10 @@ class Tending(Looking[J]):
     def _clean_live(self, state: str, age_ms: int, limit: int) -> Steps[int]:
         """Waiting or delayed jobs are not indexed by age: go through them all, a page at a time."""
         now = (yield commands.stats()).now
+        walk = WaitingWalk()
         removed = kept = 0
         while removed < limit:
-            ids = yield from self.list_ids(state, CHUNK, kept)
+            ids = yield from walk.next_page() if state == "waiting" else self.list_ids(state, CHUNK, kept)
             jobs = yield from self.get_jobs_by_id(ids)
             old = [job.id for job in jobs if job is not None and job._created_ms <= now - age_ms]
             gone = yield from self._remove_all(old[: limit - removed], [state])

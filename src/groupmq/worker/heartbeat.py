@@ -48,13 +48,24 @@ class Heartbeat:
         self._connection: BlockingConnection | None = None
         self._logger = logger
         self._stop = threading.Event()
+        self._beating = threading.Lock()
         self._thread = threading.Thread(target=self._loop, name=f"{worker}-heartbeat", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; does not wait for a beat that is under way."""
+        """End the thread: at once if it waits for mail, after its beat if one is under way.
+
+        A beat that was cut off might still arrive, after our goodbye, and say that we are there.
+        """
+        self._stop.set()
+        if self._beating.acquire(blocking=False):
+            self.abandon()
+            self._beating.release()
+
+    def abandon(self) -> None:
+        """End the thread, whatever it does: the server does not answer."""
         self._stop.set()
         if self._connection is not None:
             self._connection.interrupt()
@@ -81,6 +92,10 @@ class Heartbeat:
         self._stop.wait(max(0.0, end - time.monotonic()))
 
     def _beat(self, connection: BlockingConnection) -> bool:
+        with self._beating:
+            return not self._stop.is_set() and self._say_all(connection)
+
+    def _say_all(self, connection: BlockingConnection) -> bool:
         held = self._held()
         try:
             for at in range(0, max(len(held), 1), commands.CHUNK):

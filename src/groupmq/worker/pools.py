@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import pickle
+import signal
 import threading
 import traceback
 from collections.abc import Awaitable, Callable
@@ -215,6 +216,8 @@ async def _awaited(what: Awaitable[None]) -> None:
 
 
 def _serve(pipe: Pipe, pickled: bytes) -> None:
+    # Ctrl-C on a terminal reaches the whole group; the worker alone decides what becomes of what runs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     handler = pickle.loads(pickled)  # noqa: S301 - our own parent's handler, never stored data
     while True:
         try:

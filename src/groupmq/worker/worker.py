@@ -253,7 +253,7 @@ class Worker:
             self.logger.warning(
                 "worker %s left without a word (%r); what it held comes back by itself", self.name, error
             )
-        self._heartbeat.stop()
+        self._heartbeat.abandon()
         await self._maintenance.close()
         await self._desk.fetcher.close()
         if self._runner is not None:

@@ -1,0 +1,123 @@
+"""`groupmq monitor`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import sys
+from typing import Any
+
+import click
+
+from groupmq.cli.common import Target, as_line, console, plain, target_options
+from groupmq.cli.monitor import terminal
+from groupmq.cli.monitor.app import App, trouble
+from groupmq.cli.monitor.draw import sheet
+from groupmq.cli.monitor.fetch import Watcher
+from groupmq.cli.monitor.state import State, seen
+from groupmq.cli.monitor.text import Glyphs, glyphs_for
+from groupmq.cli.shapes import examples, queue_argument
+from groupmq.errors import GroupMQError
+
+NARROWEST, WIDEST = 40, 400
+
+
+@click.command(
+    short_help="Watch a queue, live.",
+    epilog=examples(
+        "groupmq monitor --queue orders",
+        "groupmq monitor orders --interval 5 >> orders.log",
+        "groupmq monitor orders --once --json | jq .rates.processed",
+    ),
+)
+@queue_argument
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 3600),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time from one look to the next.",
+)
+@click.option("--once", is_flag=True, help="Print one frame; it takes two looks, one interval apart, for the rates.")
+@target_options
+def monitor(target: Target, name: str | None, interval: float, once: bool) -> None:
+    """Watch a queue: counts, rates, groups, what runs, who works, what failed.
+
+    On a terminal it fills the screen; ? lists the keys: inspect a job, retry one that failed, pause and resume. In a
+    pipe it prints a frame of plain text, or with --json a line, for each look. It only looks: nothing in the queue
+    changes unless a key asks for it.
+    """
+    with target.existing(name) as queue:
+        found = queue.name
+    asyncio.run(_watch(target, found, interval, once=once))
+
+
+async def _watch(target: Target, name: str, interval: float, *, once: bool) -> None:
+    watcher = Watcher(target, name)
+    try:
+        # Before anything is drawn: what goes wrong now is told as by any other command.
+        state = seen(State(name, watcher.where, interval), await watcher.look())
+        glyphs = glyphs_for(sys.stdout.encoding)
+        if once:
+            await asyncio.sleep(interval)
+            _print(target, seen(state, await watcher.look()), glyphs)
+        elif terminal.is_there() and not target.as_json:
+            await App(watcher, terminal.Terminal(), state, glyphs).run()
+        else:
+            await _stream(target, watcher, state, glyphs)
+    finally:
+        await watcher.close()
+
+
+async def _stream(target: Target, watcher: Watcher, state: State, glyphs: Glyphs) -> None:
+    """Frame after frame, until somebody ends it."""
+    over = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    _print(target, state, glyphs)
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(state.interval):
+                await over.wait()
+        if over.is_set():
+            return
+        try:
+            state = seen(state, await watcher.look())
+        except GroupMQError as error:
+            said = trouble(error, watcher.where)
+            click.echo(as_line({"queue": state.queue, "trouble": said}) if target.as_json else said)
+        else:
+            if not target.as_json:
+                click.echo()
+            _print(target, state, glyphs)
+
+
+def _print(target: Target, state: State, glyphs: Glyphs) -> None:
+    if target.as_json:
+        click.echo(as_line(facts(state)))
+        return
+    out = console()
+    for row in sheet(state, _width(), glyphs):
+        if out.is_terminal:
+            row.rstrip()
+            click.echo(terminal.rendered(out, row))
+        else:
+            click.echo(row.plain.rstrip())
+
+
+def _width() -> int:
+    """Of the terminal, or $COLUMNS, or 80 columns."""
+    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((80, 24)).columns))
+
+
+def facts(state: State) -> dict[str, Any]:
+    """The state, for programs."""
+    found: dict[str, Any] = {"queue": state.queue}
+    for name, value in (state.look.facts() if state.look else {}).items():
+        found[name] = plain(value)
+        if name == "counts":
+            found["rates"] = state.history.rates()
+    return found

@@ -1,0 +1,211 @@
+"""The parts of a frame, each a few lines of a given width. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rich.text import Text
+
+from groupmq.cli.monitor.look import RATES, Failure, Look, Run
+from groupmq.cli.monitor.state import Row, State
+from groupmq.cli.monitor.text import (
+    BAD,
+    BOLD,
+    CHOSEN,
+    DIM,
+    GAP,
+    GOOD,
+    SPARK,
+    Cell,
+    Column,
+    Glyphs,
+    fit,
+    heading,
+    line,
+    number,
+    per_second,
+    span,
+    sparkline,
+    widths,
+)
+
+T = TypeVar("T")
+NO_GROUP = "(no group)"
+_COUNT, _NAME, _CLOCK = 9, 12, 12
+"""Columns for a count, for the name of the queue, for the time."""
+_STATES = {"failed": BAD, "paused": BAD, "completed": GOOD, "gone": DIM}
+
+
+def header(state: State, width: int, glyphs: Glyphs) -> Text:
+    """Which queue, where, when."""
+    word, style = ("PAUSED", f"{BOLD} {BAD}") if state.paused else ("running", GOOD)
+    at = f"{state.look.at:%H:%M:%S} UTC" if state.look else "-"
+    columns, cells = [Column("", share=1), Column("", 7)], [Cell(state.queue, BOLD), Cell(word, style)]
+    # The name of the queue comes first; what is left is for its server.
+    room = min(len(state.where), width - _NAME - 7 - _CLOCK - 3 * GAP)
+    if room > 0:
+        columns, cells = [*columns, Column("", room)], [*cells, Cell(state.where, DIM)]
+    return line([*columns, Column("", _CLOCK, right=True)], [*cells, Cell(at, DIM)], width, glyphs)
+
+
+def counts(look: Look | None, width: int, glyphs: Glyphs) -> list[Text]:
+    """How many jobs are in each state, and how long the first in line has waited."""
+    names = ["active", "waiting", "delayed", "completed", "failed", "groups", "oldest wait"]
+    # A number that is cut would be another number: where the screen is narrow there are fewer.
+    for name in ("completed", "groups", "delayed", "failed"):
+        if (_COUNT + GAP) * len(names) - GAP > width:
+            names.remove(name)
+    values = dict.fromkeys(names, Cell("-"))
+    if look is not None:
+        found = look.counts
+        for name in names[:-1]:
+            n: int = getattr(found, "unique_groups" if name == "groups" else name)
+            colour = f" {BAD}" if name == "failed" else ""
+            values[name] = Cell(number(n), BOLD + colour if n else DIM)
+        values[names[-1]] = Cell(span(look.oldest_wait), BOLD if look.oldest_wait else DIM)
+    columns = [Column(name, right=i > 0, share=1) for i, name in enumerate(names)]
+    labels = [Cell(name, DIM) for name in names]
+    return [line(columns, labels, width, glyphs), line(columns, values.values(), width, glyphs)]
+
+
+def rates(state: State, width: int, glyphs: Glyphs) -> list[Text]:
+    """What happens per second, how that moved, and what the last hour brought."""
+    columns = [Column("RATES", 9), Column("PER S", 7, right=True), Column("", share=1), Column("1 HOUR", 7, right=True)]
+    steps = {name: state.history.steps(name) for name in RATES}
+    most = max((value for values in steps.values() for value in values), default=0.0)
+    room = widths(columns, width)[2]
+    lines = [heading(columns, width, glyphs)]
+    for name in RATES:
+        hour = "" if state.look is None or name == "added" else number(getattr(state.look.last_hour, name))
+        rate = state.history.rate(name)
+        bad = BAD if name == "failed" and rate else ""
+        bars = sparkline(steps[name], room, most, glyphs)
+        cells = [Cell(name), Cell(per_second(rate), bad), Cell(bars, bad or SPARK), Cell(hour)]
+        lines.append(line(columns, cells, width, glyphs))
+    return lines
+
+
+def workers(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """Who works."""
+    found = look.workers if look else ()
+    columns = [
+        Column(_title("WORKERS", len(found), height), share=1),
+        Column("BUSY", 7, right=True),
+        Column("SEEN", 6, right=True),
+    ]
+    rows = [(Cell(one.name), Cell(f"{one.busy}/{one.concurrency}"), Cell(span(one.seen), DIM)) for one in found]
+    return _table(columns, rows, width, height, glyphs, "nobody works")
+
+
+def busiest(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """The groups with most jobs."""
+    columns = [
+        Column("BUSIEST GROUPS", share=1),
+        Column("WAITING", 7, right=True),
+        Column("ACTIVE", 6, right=True),
+    ]
+    found = look.busiest if look else ()
+    rows = [(_group(one.id), Cell(number(one.waiting)), Cell(number(one.active))) for one in found]
+    return _table(columns, rows, width, height, glyphs, "no group has jobs")
+
+
+def most_delayed(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """The groups whose first job has waited longest, and why."""
+    columns = [
+        Column("MOST DELAYED GROUPS", share=1),
+        Column("WAITED", 6, right=True),
+        Column("STATE", 6),
+    ]
+    found = look.most_delayed if look else ()
+    rows = [(_group(one.id), Cell(span(one.waited)), _state(one.state)) for one in found]
+    return _table(columns, rows, width, height, glyphs, "no group waits")
+
+
+def runs(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """What runs, the longest first."""
+    look = state.look
+    total = look.counts.active if look else 0
+    columns = [
+        Column(_title("ACTIVE JOBS", total, height), share=3),
+        Column("GROUP", share=3),
+        Column("ATTEMPT", 7, right=True),
+        Column("RUNS FOR", 8, right=True),
+        Column("WORKER", share=3),
+    ]
+
+    def row(run: Run) -> tuple[Cell, ...]:
+        cells = Cell(run.id), _group(run.group_id), Cell(str(run.attempt)), Cell(span(run.running_for))
+        return *cells, Cell(run.worker, DIM)
+
+    found = look.runs if look else ()
+    at = _selected(state, [Row("run", run.id) for run in found])
+    return _walked(columns, found, row, at, width, height, glyphs, "nothing runs")
+
+
+def failures(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """What failed last, and what became of it."""
+    columns = [
+        Column("RECENT FAILURES", share=3),
+        Column("ATTEMPT", 7, right=True),
+        Column("AGO", 6, right=True),
+        Column("NOW", 9),
+        Column("ERROR", share=5),
+    ]
+
+    def row(one: Failure) -> tuple[Cell, ...]:
+        cells = Cell(one.id), Cell(str(one.attempt)), Cell(span(one.ago)), _state(one.state or "gone")
+        return *cells, Cell(one.error)
+
+    found = state.look.failures if state.look else ()
+    at = _selected(state, [Row("failure", one.id) for one in found])
+    return _walked(columns, found, row, at, width, height, glyphs, "nothing failed")
+
+
+def window(length: int, height: int, at: int | None) -> int:
+    """The first row to show so that row `at` is in view."""
+    return 0 if at is None or at < height else min(at - height + 1, length - height)
+
+
+def _title(name: str, total: int, height: int) -> str:
+    return f"{name} ({number(total)})" if total > height else name
+
+
+def _group(group_id: str | None) -> Cell:
+    return Cell(NO_GROUP, DIM) if group_id is None else Cell(group_id)
+
+
+def _state(name: str) -> Cell:
+    return Cell(name, _STATES.get(name, ""))
+
+
+def _selected(state: State, rows: Sequence[Row]) -> int | None:
+    return rows.index(state.selected) if state.selected in rows else None
+
+
+def _table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, height: int, glyphs: Glyphs, nothing: str
+) -> list[Text]:
+    lines = [heading(columns, width, glyphs)]
+    lines += [line(columns, cells, width, glyphs) for cells in rows[:height]]
+    if not rows and height > 0:
+        lines.append(Text(fit(nothing, width, glyphs), DIM))
+    return lines
+
+
+def _walked(
+    columns: Sequence[Column],
+    found: Sequence[T],
+    row: Callable[[T], Sequence[Cell]],
+    at: int | None,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    nothing: str,
+) -> list[Text]:
+    """A table with a selection, scrolled so that it is in view."""
+    first = window(len(found), height, at)
+    lines = _table(columns, [row(one) for one in found[first : first + height]], width, height, glyphs, nothing)
+    if at is not None and height > 0:
+        lines[1 + at - first].style = CHOSEN
+    return lines

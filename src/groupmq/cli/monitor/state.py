@@ -1,0 +1,200 @@
+"""What the monitor knows and shows, and what a key makes of it. Pure: what is to be done comes out as an effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from groupmq.cli import tables
+from groupmq.cli.monitor.history import History
+from groupmq.cli.monitor.keys import Action
+from groupmq.cli.monitor.look import Look
+from groupmq.job import Snapshot
+
+Page = Literal["queue", "job", "help"]
+JUMP = 10
+"""Rows that PgUp and PgDn move."""
+NEWS = timedelta(seconds=10)
+NONE_SELECTED = "no job is selected: move with the arrow keys"
+
+
+class Row(NamedTuple):
+    """A job in one of the lists that can be walked."""
+
+    kind: Literal["run", "failure"]
+    job_id: str
+
+
+class Switch(NamedTuple):
+    """Pause the queue, or let it go on."""
+
+    paused: bool
+
+
+class Retry(NamedTuple):
+    job_id: str
+
+
+class Inspect(NamedTuple):
+    job_id: str
+
+
+class Quit(NamedTuple):
+    pass
+
+
+Effect = Switch | Retry | Inspect | Quit
+
+
+class Question(NamedTuple):
+    """What is done only after a yes."""
+
+    text: str
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    queue: str
+    where: str
+    interval: float = 1.0
+    look: Look | None = None
+    history: History = field(default_factory=History)
+    trouble: str | None = None
+    """Why the last look failed."""
+    said: str | None = None
+    """What came of the last action; until the next key, or for a while."""
+    said_until: datetime | None = None
+    page: Page = "queue"
+    selected: Row | None = None
+    question: Question | None = None
+    job_id: str | None = None
+    """The job that is inspected."""
+    job: Snapshot | None = None
+    """None while it is fetched, or when it is gone."""
+    scroll: int = 0
+
+    @property
+    def rows(self) -> list[Row]:
+        """What the selection walks over: what runs, then what failed."""
+        if self.look is None:
+            return []
+        runs = [Row("run", run.id) for run in self.look.runs]
+        return runs + [Row("failure", failure.id) for failure in self.look.failures]
+
+    @property
+    def paused(self) -> bool:
+        return self.look is not None and self.look.paused
+
+
+def seen(state: State, look: Look) -> State:
+    """A look has succeeded. The selection stays with its job, or else in its place."""
+    after = replace(state, look=look, history=state.history.and_then(look), trouble=None)
+    if state.said_until is not None and look.at >= state.said_until:
+        after = replace(after, said=None, said_until=None)
+    if state.selected is None or state.selected in after.rows:
+        return after
+    rows = after.rows
+    at = state.rows.index(state.selected) if state.selected in state.rows else 0
+    return replace(after, selected=rows[min(at, len(rows) - 1)] if rows else None)
+
+
+def told(state: State, text: str) -> State:
+    """Something is to be said, for as long as it is news."""
+    return replace(state, said=text, said_until=state.look.at + NEWS if state.look else None)
+
+
+def shown(state: State, job_id: str, job: Snapshot | None) -> State:
+    """The job that is inspected was fetched, or is not there any more."""
+    if state.job_id != job_id:
+        return state
+    if job is None:
+        rest = "; this is how it was" if state.job else ""
+        return told(state, f"job {tables.words(job_id)} is gone{rest}")
+    return replace(state, job=job)
+
+
+def press(state: State, action: Action) -> tuple[State, Effect | None]:
+    """The state after a key, and what is to be done."""
+    if state.question is not None:
+        answered = replace(state, question=None)
+        return answered, state.question.effect if action is Action.YES else None
+    state = replace(state, said=None)
+    if action is Action.HELP:
+        return replace(state, page="queue" if state.page == "help" else "help", scroll=0, job_id=None), None
+    if action is Action.PAUSE:
+        return _asked_to_switch(state), None
+    if action is Action.RETRY:
+        return _asked_to_retry(state), None
+    if state.page == "queue":
+        return _in_the_lists(state, action)
+    if action in (Action.BACK, Action.QUIT, Action.OPEN):
+        return replace(state, page="queue", job_id=None, job=None, scroll=0), None
+    return replace(state, scroll=_moved(state.scroll, action, 2**31)), None
+
+
+def _in_the_lists(state: State, action: Action) -> tuple[State, Effect | None]:
+    rows = state.rows
+    if action is Action.QUIT:
+        return state, Quit()
+    if action is Action.BACK:
+        return replace(state, selected=None), None
+    if action is Action.OPEN:
+        if state.selected is None:
+            return told(state, NONE_SELECTED), None
+        job_id = state.selected.job_id
+        return replace(state, page="job", job_id=job_id, job=None, scroll=0), Inspect(job_id)
+    if not rows:
+        return state, None
+    if state.selected not in rows:
+        start = rows[-1] if action is Action.LAST else rows[0]
+        return (replace(state, selected=start) if action in _MOVES else state), None
+    at = _moved(rows.index(state.selected), action, len(rows))
+    return replace(state, selected=rows[at]), None
+
+
+_MOVES = {
+    Action.UP: -1,
+    Action.DOWN: 1,
+    Action.PAGE_UP: -JUMP,
+    Action.PAGE_DOWN: JUMP,
+    Action.FIRST: -(2**32),
+    Action.LAST: 2**32,
+}
+
+
+def _moved(at: int, action: Action, length: int) -> int:
+    return max(0, min(length - 1, at + _MOVES.get(action, 0)))
+
+
+def _asked_to_switch(state: State) -> State:
+    if state.look is None:
+        return state
+    if state.paused:
+        text = f"Resume {tables.words(state.queue)}? Jobs start again."
+    else:
+        text = f"Pause {tables.words(state.queue)}? Nothing new starts, what runs goes on."
+    return replace(state, question=Question(text, Switch(paused=not state.paused)))
+
+
+def _asked_to_retry(state: State) -> State:
+    job_id, found = _chosen(state)
+    if job_id is None:
+        return told(state, NONE_SELECTED)
+    if found != "failed":
+        return told(state, f"job {tables.words(job_id)} is {found}; only failed jobs can be retried")
+    text = f"Retry job {tables.words(job_id)}? Attempts count anew."
+    return replace(state, question=Question(text, Retry(job_id)))
+
+
+def _chosen(state: State) -> tuple[str | None, str]:
+    """The job a key is about, and its state."""
+    if state.page == "job":
+        return state.job_id, state.job.state if state.job else "gone"
+    if state.look is None or state.selected is None:
+        return None, ""
+    if state.selected.kind == "run":
+        return state.selected.job_id, "active"
+    states = {failure.id: failure.state or "gone" for failure in state.look.failures}
+    return state.selected.job_id, states.get(state.selected.job_id, "gone")

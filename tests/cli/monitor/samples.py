@@ -1,0 +1,94 @@
+"""Looks and states with fixed data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from groupmq.cli.monitor.look import Failure, Group, Look, Run, Totals, Worker
+from groupmq.cli.monitor.state import State, seen
+from groupmq.views import JobCounts
+
+AT = datetime(2026, 3, 4, 14, 3, 22, tzinfo=UTC)
+HOSTILE = [
+    "\x1b[31mred\x1b[2J\x07",
+    "漢字の長い名前" * 20,
+    "a\nb\tc\r",
+    "\u202eright to left\u2066",
+    "é" + "\u0301" * 40,
+    "👩\u200d👩\u200d👧 family",
+    "[bold]markup[/bold] [/] [red",
+    "\ud800 half",
+    "",
+    " ",
+    "x" * 5000,
+]
+"""Names that could break a screen."""
+
+
+def run(job_id: str = "job-1", group_id: str | None = "user:42", **more: Any) -> Run:
+    given: dict[str, Any] = {"attempt": 1, "running_for": 2.5, "worker": "shop-1"}
+    return Run(job_id, group_id, **(given | more))
+
+
+def failure(job_id: str = "bad-1", state: str | None = "failed", **more: Any) -> Failure:
+    given: dict[str, Any] = {"attempt": 3, "error": "no such customer", "ago": 65.0, "final": True, "worker": "shop-1"}
+    return Failure(job_id, state=state, **(given | more))
+
+
+def group(group_id: str | None = "user:42", state: str = "busy", waiting: int = 10, **more: Any) -> Group:
+    given: dict[str, Any] = {"active": 1, "delayed": 0, "waited": 61.0, "held_for": None}
+    return Group(group_id, state, waiting, **(given | more))
+
+
+def worker(name: str = "shop-1", busy: int = 3, **more: Any) -> Worker:
+    return Worker(name, "host", 4321, busy, **({"concurrency": 8, "seen": 0.4} | more))
+
+
+def look(second: int = 0, **more: Any) -> Look:
+    """A busy queue, `second` seconds later than the first look."""
+    given: dict[str, Any] = {
+        "at": AT + timedelta(seconds=second),
+        "paused": False,
+        "counts": JobCounts(3, 12_345, 7, 100, 2, 12_355, 812),
+        "totals": Totals(1000 + 12 * second, 900 + 10 * second, 40 + second // 3, 70 + second // 2),
+        "last_hour": Totals(0, 41_230, 12, 3),
+        "oldest_wait": 63.0,
+        "busiest": tuple(group(f"user:{n}", waiting=2000 // n) for n in range(1, 13)),
+        "most_delayed": tuple(
+            group(f"shop:{n}", state, waited=4000.0 / n)
+            for n, state in enumerate(("busy", "parked", "paused", "ready"), start=1)
+        ),
+        "runs": (run(running_for=3725.0), run("job-2", None, attempt=2), run("job-3", "user:7", running_for=0.04)),
+        "failures": (failure(), failure("bad-2", "waiting", attempt=1, ago=0.2), failure("bad-3", None, ago=90_000.0)),
+        "workers": tuple(worker(f"shop-{n}", n) for n in range(1, 4)),
+    }
+    return Look(**(given | more))
+
+
+EMPTY = Look(AT, False, JobCounts(0, 0, 0, 0, 0, 0, 0), Totals(), Totals(), None)
+
+
+def state(looks: int = 30, **more: Any) -> State:
+    """What the monitor knows after so many looks."""
+    found = State("orders", "redis://shop.example:6379")
+    for second in range(looks):
+        found = seen(found, look(second))
+    return replace(found, **more)
+
+
+def hostile_look() -> Look:
+    """Every name and text is one that could break a screen, and every number is huge."""
+    huge = 2**63 - 1
+    return look(
+        counts=JobCounts(huge, huge, huge, huge, huge, huge, huge),
+        totals=Totals(huge, huge, huge, huge),
+        last_hour=Totals(huge, huge, huge, huge),
+        oldest_wait=1e15,
+        busiest=tuple(group(name, waiting=huge, active=huge) for name in HOSTILE),
+        most_delayed=tuple(group(name, name[:10], waited=1e12) for name in HOSTILE),
+        runs=tuple(run(name, name, attempt=huge, running_for=1e12, worker=name) for name in HOSTILE),
+        failures=tuple(failure(name, name[:10], attempt=huge, error=name, ago=1e12) for name in HOSTILE),
+        workers=tuple(worker(name, huge, concurrency=huge, seen=1e9) for name in HOSTILE),
+    )

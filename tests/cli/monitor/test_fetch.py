@@ -1,0 +1,231 @@
+"""Looks at a real queue: what they see, what they cost, and that they change nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import redis
+
+from groupmq import Queue, Worker
+from groupmq.cli.common import Target
+from groupmq.cli.monitor.fetch import CALLS, FAILURES, GROUPS, QueueGone, Watcher
+from groupmq.cli.monitor.look import Look
+from groupmq.errors import ConfigurationError, ConnectionLost, JobNotFound, WrongState
+from tests.conftest import MakeQueue
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+from tests.support.workers import Waiting, one_kind
+
+
+@pytest.fixture
+def orders(make_queue: MakeQueue) -> Queue:
+    return make_queue("orders")
+
+
+async def fill(orders: Queue, sizes: dict[str, int]) -> None:
+    await orders.add_many([{"data": n, "group_id": name} for name, size in sizes.items() for n in range(size)])
+
+
+def sizes(look: Look) -> dict[str | None, int]:
+    return {group.id: group.waiting for group in look.busiest}
+
+
+async def test_a_look_sees_what_the_getters_tell(orders: Queue, watcher: Watcher) -> None:
+    await fill(orders, {"a": 3, "b": 5})
+    await orders.add(0, delay=60)
+    await orders.add(0, group_id="c", job_id="bad")
+    await orders.fail("bad", "no such customer")
+    look = await watcher.look()
+    assert look.counts == await orders.get_job_counts()
+    assert look.totals.added == 10
+    assert (look.totals.failed, look.last_hour.failed, look.last_hour.processed) == (1, 1, 0)
+    assert sizes(look) == {"b": 5, "a": 3}
+    assert not look.paused
+    assert look.oldest_wait is not None
+    (failure,) = look.failures
+    assert (failure.id, failure.error, failure.final, failure.state) == ("bad", "no such customer", True, "failed")
+    await orders.pause()
+    assert (await watcher.look()).paused
+
+
+async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Watcher) -> None:
+    handler = Waiting()
+    await fill(orders, {"a": 2, "b": 1})
+    await orders.add(7)
+    async with Worker(orders, handler, concurrency=4, name="shop-1"):
+        await eventually(lambda: len(handler.running) == 3, "three run")
+        look = await watcher.look()
+        assert sorted((run.group_id or "", run.attempt, run.worker) for run in look.runs) == [
+            ("", 1, "shop-1"),
+            ("a", 1, "shop-1"),
+            ("b", 1, "shop-1"),
+        ]
+        assert all(0 <= run.running_for < 60 for run in look.runs)
+        (worker,) = look.workers
+        assert (worker.name, worker.concurrency) == ("shop-1", 4)
+        (behind,) = look.most_delayed
+        assert (behind.id, behind.state, behind.waiting, behind.active) == ("a", "busy", 1, 1)
+        assert {group.id: group.active for group in look.busiest} == {"a": 1, "b": 1, None: 1}
+
+
+async def test_a_look_tells_what_became_of_a_failed_job(orders: Queue, watcher: Watcher) -> None:
+    for name in ("again", "kept", "removed"):
+        await orders.add(0, job_id=name, group_id=name)
+        await orders.fail(name, "told to")
+    await orders.retry("again")
+    await orders.remove("removed")
+    look = await watcher.look()
+    assert {failure.id: failure.state for failure in look.failures} == {
+        "again": "waiting",
+        "kept": "failed",
+        "removed": None,
+    }
+    await orders.fail("again", "told to, again")
+    assert [one.error for one in (await watcher.look()).failures if one.id == "again"] == ["told to, again"]
+
+
+async def test_the_groups_that_waited_longest_come_first(orders: Queue, watcher: Watcher) -> None:
+    for name in ("first", "second", "third"):
+        await orders.add(0, group_id=name)
+    await orders.pause_group("second")
+    look = await watcher.look()
+    assert [(one.id, one.state) for one in look.most_delayed] == [
+        ("first", "ready"),
+        ("second", "paused"),
+        ("third", "ready"),
+    ]
+    waited = [one.waited or 0 for one in look.most_delayed]
+    assert waited == sorted(waited, reverse=True)
+
+
+async def test_a_text_that_is_cut_in_a_letter_is_read(orders: Queue, watcher: Watcher) -> None:
+    await orders.add(0, job_id="bad")
+    await orders.fail("bad", "漢" * 5000)
+    (failure,) = (await watcher.look()).failures
+    assert set(failure.error) == {"漢"}
+
+
+async def test_a_large_group_among_many_is_found_and_stays(orders: Queue, watcher: Watcher) -> None:
+    await fill(orders, {f"g{n}": 1 for n in range(3000)} | {"large": 40})
+    for _ in range(30):
+        found = await watcher.look()
+        assert len(found.busiest) <= GROUPS
+        if found.cursor == "0":
+            break
+    for _ in range(3):
+        assert (await watcher.look()).busiest[0].id == "large"
+
+
+def commands_run(client: redis.Redis) -> dict[str, int]:
+    stats: Any = client.info("commandstats")
+    ours = ("cmdstat_config", "cmdstat_info", "cmdstat_client", "cmdstat_hello")
+    return {name: stat["calls"] for name, stat in stats.items() if not name.startswith(ours)}
+
+
+@pytest.mark.parametrize("groups", [3, 5000])
+async def test_a_look_costs_the_same_however_deep_the_queue(
+    orders: Queue, watcher: Watcher, client: redis.Redis, groups: int
+) -> None:
+    await orders.add_many([{"data": n, "group_id": f"g{n % groups}"} for n in range(10_000)])
+    for n in range(FAILURES + 20):
+        await orders.add(0, job_id=f"bad-{n}")
+        await orders.fail(f"bad-{n}", "told to")
+    await watcher.look()
+    client.config_resetstat()
+    await watcher.look()
+    ran = commands_run(client)
+    assert ran["cmdstat_evalsha"] == CALLS
+    # What the scripts ask in turn is bounded as well: a page of groups, so many failures.
+    assert sum(ran.values()) < 1500
+
+
+async def test_looking_changes_nothing(orders: Queue, watcher: Watcher, client: redis.Redis) -> None:
+    def changes() -> int:
+        stats: Any = client.info("persistence")
+        return int(stats["rdb_changes_since_last_save"])
+
+    await fill(orders, {"a": 20, "b": 1})
+    await orders.add(0, delay=0.001)
+    await orders.add(0, job_id="bad")
+    await orders.fail("bad", "told to")
+    before = changes(), sorted(client.keys())
+    for _ in range(3):
+        await watcher.look()
+    await watcher.job("bad")
+    assert (changes(), sorted(client.keys())) == before
+
+
+@one_kind
+async def test_a_queue_that_was_deleted_is_not_made_by_looking(
+    orders: Queue, watcher: Watcher, client: redis.Redis
+) -> None:
+    await orders.add(0)
+    await watcher.look()
+    client.flushall()
+    for asked in (watcher.look(), watcher.switch(paused=True), watcher.job("x")):
+        with pytest.raises(QueueGone, match="'orders' does not exist"):
+            await asked
+    assert client.keys() == []
+    await orders.add(0)
+    assert (await watcher.look()).counts.waiting == 1
+
+
+@one_kind
+async def test_a_queue_of_another_release_is_told(watcher: Watcher, client: redis.Redis) -> None:
+    client.hset("groupmq:{orders}:meta", "schema", "99")
+    with pytest.raises(ConfigurationError, match="format 99"):
+        await watcher.look()
+    client.flushall()
+
+
+async def test_what_a_key_asks_for_is_done(orders: Queue, watcher: Watcher) -> None:
+    await orders.add({"n": 1}, job_id="bad")
+    await orders.fail("bad", "told to")
+    await watcher.switch(paused=True)
+    assert await orders.is_paused()
+    await watcher.switch(paused=False)
+    assert not await orders.is_paused()
+    await watcher.retry("bad")
+    job = await watcher.job("bad")
+    assert job is not None
+    assert (job.state, job.data) == ("waiting", {"n": 1})
+    assert await watcher.job("nobody") is None
+    with pytest.raises(WrongState):
+        await watcher.retry("bad")
+    with pytest.raises(JobNotFound):
+        await watcher.retry("nobody")
+
+
+async def test_a_server_that_goes_is_told_at_once_and_one_that_comes_back_is_found() -> None:
+    server = Server.start("valkey", aof=True)
+    try:
+        async with Queue("orders", server.url) as queue:
+            await queue.add(0)
+        watcher = Watcher(Target(server.url, None, "groupmq", False), "orders")
+        assert (await watcher.look()).counts.waiting == 1
+        server.kill()
+        with pytest.raises(ConnectionLost):
+            await asyncio.wait_for(watcher.look(), 2)
+        server.restart()
+        assert (await watcher.look()).counts.waiting == 1
+        await watcher.close()
+    finally:
+        server.stop()
+
+
+async def test_a_server_that_hangs_is_out_of_reach_after_a_while(
+    orders: Queue, watcher: Watcher, monkeypatch: pytest.MonkeyPatch, client: redis.Redis
+) -> None:
+    await orders.add(0)
+    await watcher.look()
+    monkeypatch.setattr("groupmq.cli.monitor.fetch.PATIENCE", 0.05)
+    client.execute_command("CLIENT", "PAUSE", "60000", "ALL")
+    try:
+        with pytest.raises(ConnectionLost, match="no answer"):
+            await watcher.look()
+    finally:
+        client.execute_command("CLIENT", "UNPAUSE")
+    monkeypatch.undo()
+    assert (await watcher.look()).counts.waiting == 1
