@@ -26,12 +26,13 @@ test: $(READY_DEV) ## run the whole test suite
 test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we accept
 	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit
 
-check: $(READY_DEV) ## lint, formatting, types, layers, Lua
+check: $(READY_DEV) ## lint, formatting, types, layers, Lua, Dockerfile
 	$(VENV)/bin/ruff check $(CODE)
 	$(VENV)/bin/ruff format --check $(CODE)
 	$(VENV)/bin/mypy --strict $(CODE)
 	$(VENV)/bin/lint-imports
 	$(PYTHON) tools/lint_lua.py
+	if [ -x $(VENV)/bin/hadolint ]; then $(VENV)/bin/hadolint deploy/Dockerfile; fi
 
 bench: $(READY_DEV) ## measure throughput and latency
 	@$(PYTHON) -m bench

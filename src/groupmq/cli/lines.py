@@ -16,7 +16,8 @@ from groupmq.options import QueueOptions
 from groupmq.sync import Job
 
 GIVEN = frozenset(
-    "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry ttl expires_at headers".split()
+    "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry ttl expires_at "
+    "headers".split()
 )
 """What makes a job."""
 TOLD = frozenset(

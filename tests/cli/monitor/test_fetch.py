@@ -216,16 +216,16 @@ async def test_a_server_that_goes_is_told_at_once_and_one_that_comes_back_is_fou
 
 
 async def test_a_server_that_hangs_is_out_of_reach_after_a_while(
-    orders: Queue, watcher: Watcher, monkeypatch: pytest.MonkeyPatch, client: redis.Redis
+    orders: Queue, watcher: Watcher, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
     await orders.add(0)
     await watcher.look()
     monkeypatch.setattr("groupmq.cli.monitor.fetch.PATIENCE", 0.05)
-    client.execute_command("CLIENT", "PAUSE", "60000", "ALL")
+    server.pause()
     try:
         with pytest.raises(ConnectionLost, match="no answer"):
             await watcher.look()
     finally:
-        client.execute_command("CLIENT", "UNPAUSE")
+        server.resume()
     monkeypatch.undo()
     assert (await watcher.look()).counts.waiting == 1
