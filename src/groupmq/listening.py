@@ -84,15 +84,12 @@ class Behind(NamedTuple):
     until: str | None
 
 
-def _ms(event: Event) -> int:
-    return round(event.at.timestamp() * 1000)
-
-
 class Wait(NamedTuple):
     """Somebody waits for the end of a job that was made at that time; an earlier one may have had the same id."""
 
     created_ms: int
     future: asyncio.Future[Event]
+    doubt: Callable[[], None]
 
 
 class Channel:
@@ -180,11 +177,16 @@ class Channel:
                 self.position = entry.stream_id
                 continue
             if self._number is not None and entry.number != self._number + 1:
-                self.emitter.emit("gap", events.gap(entry))
+                self._tell_of_gap(events.gap(entry))
                 self._began_ms = int(entry.stream_id.split("-")[0])
                 self.check_again()
             self.position, self._number = entry.stream_id, entry.number
             self._deliver(entry)
+
+    def _tell_of_gap(self, gap: Event) -> None:
+        self.emitter.emit("gap", gap)
+        for watcher in tuple(self._watchers.values()):
+            watcher.heard(gap)
 
     def _deliver(self, entry: Entry) -> None:
         for feed in tuple(self._feeds):
@@ -198,14 +200,18 @@ class Channel:
         watcher = self._watchers.get(job_id)
         if watcher is not None:
             watcher.heard(event)
-        if event.kind in ENDS:
-            self._remember(job_id, event)
-        else:
-            self._recent.pop(job_id, None)  # an operator runs it again
-        if event.kind in ENDS and job_id in self.waiting:
-            for wait in tuple(self.waiting[job_id]):
-                if _ms(event) >= wait.created_ms and not wait.future.done():
-                    wait.future.set_result(event)
+        if event.kind not in ENDS:
+            past = self._recent.pop(job_id, None)
+            if past is not None:
+                # An operator runs it again, or there is a new job of that id: whoever asks for the old one must look.
+                self._forgot_ms = max(self._forgot_ms, past.at_ms)
+            return
+        self._remember(job_id, event)
+        for wait in tuple(self.waiting.get(job_id, ())):
+            if event.at_ms > wait.created_ms and not wait.future.done():
+                wait.future.set_result(event)
+            elif event.at_ms == wait.created_ms:
+                wait.doubt()  # its own end, or that of a job before it with the same id: the log knows
 
     def _remember(self, job_id: str, event: Event) -> None:
         self._recent.pop(job_id, None)
@@ -215,12 +221,12 @@ class Channel:
             if len(self._recent) <= _RECENT:
                 return
             forgotten = self._recent.pop(next(iter(self._recent)))
-        self._forgot_ms = max(self._forgot_ms, _ms(forgotten))
+        self._forgot_ms = max(self._forgot_ms, forgotten.at_ms)
 
     def recent_end(self, job_id: str, created_ms: int) -> Event | None:
         """How the job ended, if that was heard lately."""
         event = self._recent.get(job_id)
-        return event if event is not None and _ms(event) >= created_ms else None
+        return event if event is not None and event.at_ms >= created_ms else None
 
     def has_heard_all(self, created_ms: int) -> bool:
         """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
@@ -229,9 +235,9 @@ class Channel:
 
     # Waiting
 
-    def wait_for(self, job_id: str, created_ms: int) -> Wait:
-        """The event that will end the job."""
-        wait = Wait(created_ms, asyncio.get_running_loop().create_future())
+    def wait_for(self, job_id: str, created_ms: int, doubt: Callable[[], None]) -> Wait:
+        """The event that will end the job; `doubt` is called when one came that may have."""
+        wait = Wait(created_ms, asyncio.get_running_loop().create_future(), doubt)
         self.waiting.setdefault(job_id, []).append(wait)
         return wait
 

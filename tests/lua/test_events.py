@@ -77,7 +77,7 @@ def test_completing_tells_the_attempt_and_the_results(engine: Engine) -> None:
     ]
 
 
-@pytest.mark.parametrize(("kept", "size", "inline"), [(100, 16384, True), (100, 16385, False), (0, 16385, True)])
+@pytest.mark.parametrize(("kept", "size", "inline"), [(100, 524_288, True), (100, 524_289, False), (0, 524_289, True)])
 def test_a_large_result_is_in_the_event_only_if_it_is_nowhere_else(
     make_engine: MakeEngine, kept: int, size: int, inline: bool
 ) -> None:
@@ -87,6 +87,23 @@ def test_a_large_result_is_in_the_event_only_if_it_is_nowhere_else(
     engine.complete(engine.take_one(), result=result)
     [done, *_] = engine.last_events()
     assert (done.raw_result == result, done.stored) == (inline, not inline)
+
+
+def test_an_entry_carries_results_as_long_as_there_is_room(engine: Engine) -> None:
+    engine.add("a", "b", "c", group=None)
+    outcomes = [
+        commands.completed(job.id, job.token, b'"' + b"x" * (n - 2) + b'"')
+        for job, n in zip(engine.take(3), (500_000, 100_000, 24_288), strict=True)
+    ]
+    engine.advance(*outcomes)
+    assert [event.stored for event in engine.last_events() if event.kind == "completed"] == [False, True, False]
+
+
+def test_what_is_not_kept_beyond_the_call_has_room(make_engine: MakeEngine) -> None:
+    engine = make_engine(kept=1)
+    engine.add("a", "b", "c", group=None)
+    engine.advance(*(commands.completed(job.id, job.token, b'"' + b"x" * 300_000 + b'"') for job in engine.take(3)))
+    assert [event.stored for event in engine.last_events() if event.kind == "completed"] == [False, False, False]
 
 
 def test_a_retry_tells_delay_and_reason(engine: Engine) -> None:
