@@ -81,12 +81,9 @@ class Results:
                 found = await self._look(job_id)
                 if found is None:
                     return told(job_id, event or await self._find_end(channel, EndOf(job_id, created_ms)))
-                if found._created_ms != created_ms:
-                    # Another job of the same id; or ours, which a debounce has put another in the place of.
-                    end = await self._find_end(channel, EndOf(job_id, created_ms, found._created_ms))
-                    if end is not None:
-                        return told(job_id, end)
-                    created_ms = found._created_ms
+                if found._created_ms != created_ms:  # another job, of the same id
+                    end = EndOf(job_id, created_ms, found._created_ms)
+                    return told(job_id, event or await self._find_end(channel, end))
                 if finished(found):
                     return found.return_value
                 event = await self._next(wait.future, doubt)

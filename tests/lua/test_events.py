@@ -117,7 +117,7 @@ def test_a_failure_tells_reason_and_stack(engine: Engine) -> None:
     engine.fail_run(engine.take_one(), "boom")
     assert told(engine, "kind", "job_id", "attempt", "reason", "stacktrace") == [("failed", "a", 1, "boom", "stack")]
     engine.fail("b", "by hand")
-    assert told(engine, "kind", "job_id", "reason") == [("failed", "b", "by hand")]
+    assert told(engine, "kind", "job_id", "reason") == [("failed", "b", "by hand"), ("drained", None, None)]
 
 
 def test_a_release_tells_nothing_and_the_next_run_is_active_again(engine: Engine) -> None:
@@ -135,7 +135,7 @@ def test_a_stall_tells_whether_it_was_the_last_chance(engine: Engine) -> None:
     assert told(engine, "kind", "job_id", "attempt", "final") == [("stalled", "a", 1, False)]
     engine.take_one()
     engine.stall()
-    assert told(engine, "kind", "final") == [("stalled", True), ("failed", None)]
+    assert told(engine, "kind", "final") == [("stalled", True), ("failed", None), ("drained", None)]
 
 
 def test_removing_tells_of_each_job_once_in_whatever_state(engine: Engine) -> None:
@@ -148,6 +148,7 @@ def test_removing_tells_of_each_job_once_in_whatever_state(engine: Engine) -> No
         ("removed", "running", "a"),
         ("removed", "waiting", "b"),
         ("removed", "delayed", "c"),
+        ("drained", None, None),
     ]
 
 
@@ -179,6 +180,35 @@ def test_drained_is_told_once_when_the_last_live_job_has_ended(engine: Engine) -
     engine.advance(take=1)
     assert engine.heard()[-1] == ("drained", None)
     assert engine.heard().count(("drained", None)) == 1
+
+
+@pytest.mark.parametrize("how", ["removed", "cancelled", "failed by hand", "expired", "stalled for good"])
+def test_drained_is_told_however_the_last_live_job_went(make_engine: MakeEngine, how: str) -> None:
+    engine = make_engine(max_attempts=1)
+    engine.add("a", ttl=1)
+    if how == "removed":
+        engine.remove("a")
+    elif how == "cancelled":
+        engine.call(commands.cancel(["a"], engine.now))
+    elif how == "failed by hand":
+        engine.fail("a")
+    elif how == "expired":
+        engine.pass_time(2 * SECOND)
+        engine.due()
+    else:
+        engine.take_one()
+        engine.stall()
+    assert engine.heard().count(("drained", None)) == 1
+    assert engine.heard()[-1] == ("drained", None)
+
+
+def test_a_refused_outcome_in_an_empty_queue_tells_nothing(engine: Engine) -> None:
+    engine.add("a")
+    taken = engine.take_one()
+    engine.complete(taken)
+    before = engine.heard()
+    engine.complete(taken)
+    assert engine.heard() == before
 
 
 def test_a_delayed_job_keeps_the_queue_from_being_drained(engine: Engine) -> None:

@@ -91,12 +91,9 @@ def result_of(
         found = look(job.id)
         if found is None:
             return told(job.id, _find_end(log, EndOf(job.id, created_ms)) if listens else None)
-        if found._created_ms != created_ms and listens:
-            # Another job of the same id; or ours, which a debounce has put another in the place of.
-            end = _find_end(log, EndOf(job.id, created_ms, found._created_ms))
-            if end is not None:
-                return told(job.id, end)
-            created_ms = found._created_ms
+        if found._created_ms != created_ms:  # another job, of the same id
+            end = EndOf(job.id, created_ms, found._created_ms)
+            return told(job.id, _find_end(log, end) if listens else None)
         if finished(found):
             return found.return_value
         event = _wait(log, reader, job.id, give_up)

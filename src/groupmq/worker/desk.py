@@ -97,6 +97,7 @@ class Desk:
         self.last_reached = time.monotonic()
         self._unreached_since: float | None = None
         self.gave_up: BaseException | None = None
+        self.last_beat: Callable[[], float] = lambda: 0.0
         self.heard_of_tick: Callable[[int], None] = lambda _: None
         self._open = True
         self._end = math.inf
@@ -212,7 +213,7 @@ class Desk:
     def unreached(self, error: BaseException) -> None:
         """The server did not answer, or refused. Patience counts from the first time: it may have been quiet before."""
         now, patience = time.monotonic(), self._options.unreachable_timeout
-        if self._unreached_since is None:
+        if self._unreached_since is None or self.last_beat() > self._unreached_since:
             self._unreached_since = now
         if patience is not None and self.gave_up is None and now - self._unreached_since >= patience:
             self.gave_up = error

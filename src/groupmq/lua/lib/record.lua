@@ -24,6 +24,8 @@ local AGEING_EPOCH = 1577836800000 -- 2020: leaves 12 bits below a time
 -- Epoch milliseconds as the 8 bytes of order; negative or huge orders only ever come from the client, ready-made.
 function record.order(ms) return struct.pack('>BI7', 128, ms) end
 
+function record.created_of(rec) return (struct.unpack('>I6', rec, 17)) end
+
 function record.build(priority, order, seq, created, body)
   return struct.pack('>I2', priority) .. order .. struct.pack('>I6I6', seq, created) .. body
 end
