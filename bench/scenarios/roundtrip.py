@@ -1,7 +1,8 @@
 """How long does it take from adding a job to having its result in another process?
 
-A worker process first works off a backlog, which tells what it can do. Then whoever waits for results runs alone, and
-once more while a third process adds jobs at half that rate.
+A backlog is added and worked off first, which tells what the machine can do: adding and processing take turns there and
+share the cores later, so both count. Then whoever waits for results runs alone, and once more while a third process adds
+jobs at half that rate.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from bench.scenarios.context import Context, Sample, Scenario
 from bench.spread import spread
 
 LOAD = 0.5
-"""Share of the worker's throughput that others use."""
+"""Share of what can be added and processed that others use."""
 LEAD_S = 0.5
 """Between the start of the load and the first job that is waited for."""
 
@@ -21,20 +22,20 @@ LEAD_S = 0.5
 def run(context: Context) -> Iterator[Sample]:
     settings = context.settings
     context.server.reset()
-    context.enqueue(settings.roundtrip_backlog)
+    added = context.enqueue(settings.roundtrip_backlog)
     with context.start(
         "serve", jobs=settings.roundtrip_backlog, concurrency=100, keep=settings.roundtrip_kept
     ) as worker:
         reached = worker.said("jobs", "seconds")
-        rate = reached["jobs"][0] / reached["seconds"][0]
+        rate = reached["jobs"][0] / (reached["seconds"][0] + added.seconds)
         yield from _waits(context, "idle")
         with context.start("load", groups=settings.groups, chunk=settings.chunk, rate=int(rate * LOAD)) as others:
             others.said("rate")
             time.sleep(LEAD_S)
             yield from _waits(context, "load")
-            added = others.end("jobs", "seconds", "left")
-        yield "roundtrip_rate", added["jobs"][0] / added["seconds"][0]
-        yield "roundtrip_left", added["left"][0]
+            load = others.end("jobs", "seconds", "left")
+        yield "roundtrip_rate", load["jobs"][0] / load["seconds"][0]
+        yield "roundtrip_left", load["left"][0]
         worker.end("jobs")
 
 

@@ -76,10 +76,10 @@ class JobFailed(GroupMQError):
 
 
 class JobRemoved(GroupMQError):
-    """The awaited job was removed before it finished."""
+    """The awaited job was removed before it finished, or before its result could be read."""
 
-    def __init__(self, job_id: str) -> None:
-        super().__init__(f"job {job_id!r} was removed before it finished")
+    def __init__(self, job_id: str, how: str = "was removed before it finished") -> None:
+        super().__init__(f"job {job_id!r} {how}")
         self.job_id = job_id
 
 

@@ -89,6 +89,10 @@ class Event:
     serializer: Serializer = field(default=JSON, repr=False, compare=False)
 
     @property
+    def at_ms(self) -> int:
+        return round(self.at.timestamp() * 1000)
+
+    @property
     def result(self) -> Any:
         """completed: what the handler returned (None if it is `stored` with the job)."""
         return None if self.raw_result is None else self.serializer.decode(self.raw_result)
@@ -191,6 +195,36 @@ class Reader:
         missed = self._number is not None and entry.number != self._number + 1
         self.at, self._number = entry.stream_id, entry.number
         return [gap(entry), *entry.events] if missed else entry.events
+
+
+class EndOf:
+    """Finds in the log how a job ended that was made at that time; others before and after may have had its id."""
+
+    def __init__(self, job_id: str, created_ms: int, next_ms: int | None = None) -> None:
+        self._job_id = job_id
+        self._created_ms = created_ms
+        self._next_ms = next_ms
+        """When the next job of that id was made, if there is one."""
+        self.found: Event | None = None
+        self.sure = False
+
+    @property
+    def since(self) -> str:
+        """From where on the log is of interest."""
+        return f"{max(0, self._created_ms - 1)}-0"
+
+    def see(self, event: Event) -> None:
+        """Events as they stand in the log, until `sure`."""
+        if event.job_id != self._job_id or self.sure:
+            return
+        if event.kind == "added" and event.at_ms == self._created_ms:
+            self.found = None  # here it begins: what ended in this very millisecond was another's
+        elif event.kind == "added" and event.at_ms == self._next_ms:
+            self.sure = True
+        elif event.kind in ENDS and event.at_ms >= self._created_ms:
+            self.found = event
+            # After a failure an operator may let it run again; after the others the id is free for a new job.
+            self.sure = event.kind != "failed" and event.at_ms > self._created_ms
 
 
 def newer(one: str, other: str) -> bool:

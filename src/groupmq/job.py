@@ -15,8 +15,6 @@ from groupmq.emitter import Listener
 from groupmq.errors import ConfigurationError
 from groupmq.record import Record
 
-_STOPPED, _LOOKED = 1, 2
-
 
 class LogLine(NamedTuple):
     """A line that a handler has logged."""
@@ -224,14 +222,15 @@ class Job(Snapshot):
     'waiting'
     """
 
-    __slots__ = ("__weakref__", "_heard", "_home", "_listeners", "_stop", "_stop_event", "_tell")
+    __slots__ = ("__weakref__", "_heard", "_home", "_listeners", "_looked", "_stop_event", "_stopped", "_tell")
 
     _queue: JobActions
     _heard: Callable[[Job, Any], None] | None
     _home: asyncio.AbstractEventLoop | None
     _listeners: JobListeners | None
-    _stop: int
+    _looked: bool
     _stop_event: threading.Event | None
+    _stopped: bool
     _tell: Callable[[Job, str, Any], None] | None
 
     # Waiting and listening
@@ -284,9 +283,9 @@ class Job(Snapshot):
     @property
     def cancelled(self) -> bool:
         """Whether the run is to end: cancelled, out of time, closing, its lease lost. For `def` handlers to look at."""
-        stop = getattr(self, "_stop", 0)
-        self._stop = stop | _LOOKED
-        return stop & _STOPPED != 0
+        # Written by the handler's thread alone, and `_stopped` by the loop alone: neither can undo the other's word.
+        self._looked = True
+        return getattr(self, "_stopped", False)
 
     @property
     def cancel_event(self) -> threading.Event:
@@ -299,7 +298,7 @@ class Job(Snapshot):
         return event
 
     def _end_run(self) -> None:
-        self._stop = getattr(self, "_stop", 0) | _STOPPED
+        self._stopped = True
         event = getattr(self, "_stop_event", None)
         if event is not None:
             event.set()
@@ -307,7 +306,7 @@ class Job(Snapshot):
     @property
     def _looks(self) -> bool:
         """Whether the handler looks at `cancelled`, and so may be expected to end by itself."""
-        return getattr(self, "_stop", 0) & _LOOKED != 0
+        return getattr(self, "_looked", False)
 
     # Acting
 

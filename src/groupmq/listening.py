@@ -17,7 +17,7 @@ from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictiona
 from groupmq import commands, events
 from groupmq.codec import Serializer
 from groupmq.connection import Connection, StreamConnection
-from groupmq.emitter import Emitter
+from groupmq.emitter import Emitter, Listener
 from groupmq.errors import GroupMQError
 from groupmq.events import ENDS, KINDS, UNREADABLE, Entry, Event, Position, Reader, newer
 from groupmq.tasks import end_tasks
@@ -30,20 +30,27 @@ _LINGER = 5.0
 _SMALL = 4096
 _RECENT = 2000
 """Ends of jobs that are remembered for whoever asks for a result a moment later."""
+_TOLD = 100
+"""Events of a job that are remembered for whoever begins to listen to it later."""
 _BUFFER = 1000
 """Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
 
 
 class JobListeners(Emitter):
-    """Who listens to one job. Held by the job object alone: when that goes, so does this."""
+    """Who listens to one job. Held by the job object alone: when that goes, so does this.
+
+    Whoever comes is told first what has happened before.
+    """
 
     def __init__(self) -> None:
         super().__init__(KINDS, _logger)
         self._before: list[Event] | None = []
+        self._told: deque[Event] = deque(maxlen=_TOLD)
+        self._newcomers: list[tuple[str, Listener]] = []
 
     def heard(self, event: Event) -> None:
         if self._before is None:
-            self.emit(event.kind, event)
+            self._tell(event)
         else:
             self._before.append(event)
 
@@ -51,7 +58,36 @@ class JobListeners(Emitter):
         """What had happened before anybody listened comes first."""
         later, self._before = self._before or [], None
         for event in [*past, *later]:
-            self.emit(event.kind, event)
+            self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        self._admit()
+        self._told.append(event)
+        self.emit(event.kind, event)
+
+    def on(self, event: str, listener: Listener) -> Listener:
+        if not self._told:
+            return super().on(event, listener)
+        Emitter(KINDS, _logger).on(event, listener)  # refuses what is wrong, here and now
+        self._newcomers.append((event, listener))
+        asyncio.get_running_loop().call_soon(self._admit)
+        return listener
+
+    def off(self, event: str, listener: Listener) -> bool:
+        if (event, listener) in self._newcomers:
+            self._newcomers.remove((event, listener))
+            return True
+        return super().off(event, listener)
+
+    def _admit(self) -> None:
+        """Tell newcomers what the others have heard already; from now on they hear with them."""
+        newcomers, self._newcomers = self._newcomers, []
+        for kind, listener in newcomers:
+            alone = Emitter(KINDS, _logger)
+            alone.on(kind, listener)
+            for event in self._told:
+                alone.emit(event.kind, event)
+            super().on(kind, listener)
 
 
 class Feed:
@@ -84,15 +120,12 @@ class Behind(NamedTuple):
     until: str | None
 
 
-def _ms(event: Event) -> int:
-    return round(event.at.timestamp() * 1000)
-
-
 class Wait(NamedTuple):
     """Somebody waits for the end of a job that was made at that time; an earlier one may have had the same id."""
 
     created_ms: int
     future: asyncio.Future[Event]
+    doubt: Callable[[], None]
 
 
 class Channel:
@@ -180,11 +213,16 @@ class Channel:
                 self.position = entry.stream_id
                 continue
             if self._number is not None and entry.number != self._number + 1:
-                self.emitter.emit("gap", events.gap(entry))
+                self._tell_of_gap(events.gap(entry))
                 self._began_ms = int(entry.stream_id.split("-")[0])
                 self.check_again()
             self.position, self._number = entry.stream_id, entry.number
             self._deliver(entry)
+
+    def _tell_of_gap(self, gap: Event) -> None:
+        self.emitter.emit("gap", gap)
+        for watcher in tuple(self._watchers.values()):
+            watcher.heard(gap)
 
     def _deliver(self, entry: Entry) -> None:
         for feed in tuple(self._feeds):
@@ -198,14 +236,18 @@ class Channel:
         watcher = self._watchers.get(job_id)
         if watcher is not None:
             watcher.heard(event)
-        if event.kind in ENDS:
-            self._remember(job_id, event)
-        else:
-            self._recent.pop(job_id, None)  # an operator runs it again
-        if event.kind in ENDS and job_id in self.waiting:
-            for wait in tuple(self.waiting[job_id]):
-                if _ms(event) >= wait.created_ms and not wait.future.done():
-                    wait.future.set_result(event)
+        if event.kind not in ENDS:
+            past = self._recent.pop(job_id, None)
+            if past is not None:
+                # An operator runs it again, or there is a new job of that id: whoever asks for the old one must look.
+                self._forgot_ms = max(self._forgot_ms, past.at_ms)
+            return
+        self._remember(job_id, event)
+        for wait in tuple(self.waiting.get(job_id, ())):
+            if event.at_ms > wait.created_ms and not wait.future.done():
+                wait.future.set_result(event)
+            elif event.at_ms == wait.created_ms:
+                wait.doubt()  # its own end, or that of a job before it with the same id: the log knows
 
     def _remember(self, job_id: str, event: Event) -> None:
         self._recent.pop(job_id, None)
@@ -215,12 +257,12 @@ class Channel:
             if len(self._recent) <= _RECENT:
                 return
             forgotten = self._recent.pop(next(iter(self._recent)))
-        self._forgot_ms = max(self._forgot_ms, _ms(forgotten))
+        self._forgot_ms = max(self._forgot_ms, forgotten.at_ms)
 
     def recent_end(self, job_id: str, created_ms: int) -> Event | None:
         """How the job ended, if that was heard lately."""
         event = self._recent.get(job_id)
-        return event if event is not None and _ms(event) >= created_ms else None
+        return event if event is not None and event.at_ms >= created_ms else None
 
     def has_heard_all(self, created_ms: int) -> bool:
         """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
@@ -229,9 +271,9 @@ class Channel:
 
     # Waiting
 
-    def wait_for(self, job_id: str, created_ms: int) -> Wait:
-        """The event that will end the job."""
-        wait = Wait(created_ms, asyncio.get_running_loop().create_future())
+    def wait_for(self, job_id: str, created_ms: int, doubt: Callable[[], None]) -> Wait:
+        """The event that will end the job; `doubt` is called when one came that may have."""
+        wait = Wait(created_ms, asyncio.get_running_loop().create_future(), doubt)
         self.waiting.setdefault(job_id, []).append(wait)
         return wait
 

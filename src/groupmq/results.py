@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from groupmq.errors import JobFailed, JobRemoved
-from groupmq.events import ENDS, Event
+from groupmq.events import EndOf, Event
 from groupmq.job import Snapshot
 from groupmq.listening import Channel, Wait
 
@@ -30,12 +30,14 @@ def ended(job_id: str, event: Event) -> Any:
     return event.result
 
 
-def _told(job_id: str, event: Event) -> Any:
-    """What the last event says of a job that is gone."""
+def told(job_id: str, event: Event | None) -> Any:
+    """What the last event, if it is known, says of a job that is gone."""
+    if event is None:
+        raise JobRemoved(job_id)
     try:
         return ended(job_id, event)
     except Unknown:
-        raise JobRemoved(job_id) from None
+        raise JobRemoved(job_id, "completed, but was gone before its large result could be read") from None
 
 
 def finished(job: Snapshot) -> bool:
@@ -61,7 +63,7 @@ class Results:
 
     async def _listen(self, channel: Channel, job_id: str, created_ms: int) -> Any:
         doubt = asyncio.Event()
-        wait = channel.wait_for(job_id, created_ms)
+        wait = channel.wait_for(job_id, created_ms, doubt.set)
         channel.on_doubt(doubt.set)
         try:
             await channel.ready()
@@ -74,13 +76,14 @@ class Results:
                         pass
                 if event is not None:
                     channel.give_up(job_id, wait)
-                    wait = channel.wait_for(job_id, created_ms)
+                    wait = channel.wait_for(job_id, created_ms, doubt.set)
                 doubt.clear()
                 found = await self._look(job_id)
-                if found is None and event is not None:
-                    return _told(job_id, event)
                 if found is None:
-                    return await self._remembered(channel, job_id, created_ms)
+                    return told(job_id, event or await self._find_end(channel, EndOf(job_id, created_ms)))
+                if found._created_ms != created_ms:  # another job, of the same id
+                    end = EndOf(job_id, created_ms, found._created_ms)
+                    return told(job_id, event or await self._find_end(channel, end))
                 if finished(found):
                     return found.return_value
                 event = await self._next(wait.future, doubt)
@@ -93,8 +96,8 @@ class Results:
         if not channel.has_heard_all(wait.created_ms):
             return None
         recent = channel.recent_end(job_id, wait.created_ms)
-        if recent is not None and recent.kind == "failed":
-            return None  # an operator may have let it run again since: the job says
+        if recent is not None and (recent.kind == "failed" or recent.at_ms == wait.created_ms):
+            return None  # an operator may have let it run again since, or it was another of the same id: the job says
         return recent or await self._next(wait.future, doubt)
 
     async def _next(self, future: asyncio.Future[Event], doubt: asyncio.Event) -> Event | None:
@@ -107,16 +110,14 @@ class Results:
             doubting.cancel()
         return future.result() if future.done() else None
 
-    async def _remembered(self, channel: Channel, job_id: str, created_ms: int) -> Any:
-        """The job is gone: finished and not kept, or removed. The log knows which, as long as it goes back."""
-        last: Event | None = None
-        async for entry in channel.past(f"{max(0, created_ms - 1)}-0"):
+    async def _find_end(self, channel: Channel, end: EndOf) -> Event | None:
+        """How a job ended that is gone, as long as the log goes back."""
+        async for entry in channel.past(end.since):
             for event in entry.events:
-                if event.job_id == job_id and event.kind in ENDS:
-                    last = event
-        if last is None:
-            raise JobRemoved(job_id)
-        return _told(job_id, last)
+                end.see(event)
+            if end.sure:
+                break
+        return end.found
 
     async def _poll(self, job_id: str) -> Any:
         """Without events there is nothing to listen to. Only kept jobs can be told from removed ones."""

@@ -77,7 +77,7 @@ def test_completing_tells_the_attempt_and_the_results(engine: Engine) -> None:
     ]
 
 
-@pytest.mark.parametrize(("kept", "size", "inline"), [(100, 16384, True), (100, 16385, False), (0, 16385, True)])
+@pytest.mark.parametrize(("kept", "size", "inline"), [(100, 524_288, True), (100, 524_289, False), (0, 524_289, True)])
 def test_a_large_result_is_in_the_event_only_if_it_is_nowhere_else(
     make_engine: MakeEngine, kept: int, size: int, inline: bool
 ) -> None:
@@ -87,6 +87,23 @@ def test_a_large_result_is_in_the_event_only_if_it_is_nowhere_else(
     engine.complete(engine.take_one(), result=result)
     [done, *_] = engine.last_events()
     assert (done.raw_result == result, done.stored) == (inline, not inline)
+
+
+def test_an_entry_carries_results_as_long_as_there_is_room(engine: Engine) -> None:
+    engine.add("a", "b", "c", group=None)
+    outcomes = [
+        commands.completed(job.id, job.token, b'"' + b"x" * (n - 2) + b'"')
+        for job, n in zip(engine.take(3), (500_000, 100_000, 24_288), strict=True)
+    ]
+    engine.advance(*outcomes)
+    assert [event.stored for event in engine.last_events() if event.kind == "completed"] == [False, True, False]
+
+
+def test_what_is_not_kept_beyond_the_call_has_room(make_engine: MakeEngine) -> None:
+    engine = make_engine(kept=1)
+    engine.add("a", "b", "c", group=None)
+    engine.advance(*(commands.completed(job.id, job.token, b'"' + b"x" * 300_000 + b'"') for job in engine.take(3)))
+    assert [event.stored for event in engine.last_events() if event.kind == "completed"] == [False, False, False]
 
 
 def test_a_retry_tells_delay_and_reason(engine: Engine) -> None:
@@ -100,7 +117,7 @@ def test_a_failure_tells_reason_and_stack(engine: Engine) -> None:
     engine.fail_run(engine.take_one(), "boom")
     assert told(engine, "kind", "job_id", "attempt", "reason", "stacktrace") == [("failed", "a", 1, "boom", "stack")]
     engine.fail("b", "by hand")
-    assert told(engine, "kind", "job_id", "reason") == [("failed", "b", "by hand")]
+    assert told(engine, "kind", "job_id", "reason") == [("failed", "b", "by hand"), ("drained", None, None)]
 
 
 def test_a_release_tells_nothing_and_the_next_run_is_active_again(engine: Engine) -> None:
@@ -118,7 +135,7 @@ def test_a_stall_tells_whether_it_was_the_last_chance(engine: Engine) -> None:
     assert told(engine, "kind", "job_id", "attempt", "final") == [("stalled", "a", 1, False)]
     engine.take_one()
     engine.stall()
-    assert told(engine, "kind", "final") == [("stalled", True), ("failed", None)]
+    assert told(engine, "kind", "final") == [("stalled", True), ("failed", None), ("drained", None)]
 
 
 def test_removing_tells_of_each_job_once_in_whatever_state(engine: Engine) -> None:
@@ -131,6 +148,7 @@ def test_removing_tells_of_each_job_once_in_whatever_state(engine: Engine) -> No
         ("removed", "running", "a"),
         ("removed", "waiting", "b"),
         ("removed", "delayed", "c"),
+        ("drained", None, None),
     ]
 
 
@@ -162,6 +180,35 @@ def test_drained_is_told_once_when_the_last_live_job_has_ended(engine: Engine) -
     engine.advance(take=1)
     assert engine.heard()[-1] == ("drained", None)
     assert engine.heard().count(("drained", None)) == 1
+
+
+@pytest.mark.parametrize("how", ["removed", "cancelled", "failed by hand", "expired", "stalled for good"])
+def test_drained_is_told_however_the_last_live_job_went(make_engine: MakeEngine, how: str) -> None:
+    engine = make_engine(max_attempts=1)
+    engine.add("a", ttl=1)
+    if how == "removed":
+        engine.remove("a")
+    elif how == "cancelled":
+        engine.call(commands.cancel(["a"], engine.now))
+    elif how == "failed by hand":
+        engine.fail("a")
+    elif how == "expired":
+        engine.pass_time(2 * SECOND)
+        engine.due()
+    else:
+        engine.take_one()
+        engine.stall()
+    assert engine.heard().count(("drained", None)) == 1
+    assert engine.heard()[-1] == ("drained", None)
+
+
+def test_a_refused_outcome_in_an_empty_queue_tells_nothing(engine: Engine) -> None:
+    engine.add("a")
+    taken = engine.take_one()
+    engine.complete(taken)
+    before = engine.heard()
+    engine.complete(taken)
+    assert engine.heard() == before
 
 
 def test_a_delayed_job_keeps_the_queue_from_being_drained(engine: Engine) -> None:

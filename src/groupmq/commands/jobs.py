@@ -126,6 +126,11 @@ class Cancelled(NamedTuple):
     left: int
     """Of a group: how many wait still."""
 
+    @property
+    def live(self) -> set[str]:
+        """Those that had not ended yet."""
+        return {job_id for job_id, state in self.found if state in ("waiting", "delayed", "active")}
+
 
 def _parse_cancelled(reply: list[Any]) -> Cancelled:
     flat, left = reply

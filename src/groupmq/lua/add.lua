@@ -29,11 +29,11 @@ local seen = A.repeats and {}
 
 -- True if the job of an earlier add stands for this one. While it waits for its debounce, it becomes this one.
 local function stands_in(i, d, priority, due, order, ttl, body)
-  local id, replaceable = dedupe.find(gids[i], d)
+  local id, created = dedupe.find(gids[i], d)
   if not id then return false end
-  if replaceable then
-    arrival.replace(id, priority, due, order, ttl, body)
-    dedupe.note(gids[i], d, id)
+  if created then
+    arrival.replace(id, created, priority, due, order, ttl, body)
+    dedupe.note(gids[i], d, id, created)
   end
   deduped[#deduped + 1] = i
   deduped[#deduped + 1] = id
@@ -57,7 +57,7 @@ for i = 1, #ids do
     if arrival.fits(g) then
       if seen then seen[id] = true end
       arrival.enter(g, id, priority, due, order, ttl, body)
-      if d then dedupe.note(gids[i], d, id) end
+      if d then dedupe.note(gids[i], d, id, now) end
     else
       full[#full + 1] = i
     end

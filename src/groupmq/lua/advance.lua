@@ -31,7 +31,6 @@ due.unpark()
 local jobs, ids, tokens, left, epoch = take.jobs(n, A)
 retention.settle(A.policy.keep)
 if settle.groups() or left or horizon.moved() then wake.up() end
-if #ids == 0 and #statuses > 0 and settle.is_empty() then events.note('drained', '', '') end
 lane.remember(A.lane, A.request, statuses, ids, tokens)
 W.commit()
 return { now, horizon.wait(), statuses, stalled, jobs, tick, epoch }

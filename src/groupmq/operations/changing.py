@@ -48,18 +48,15 @@ class Changing(Looking[J]):
     def cancel_group(self, group_id: str) -> Steps[int]:
         """Cancel everything of a group, in bounded steps; how many jobs."""
         text(group_id, "group_id")
-        cancelled = 0
+        cancelled: set[str] = set()
         delayed = yield from self._delayed_of(group_id)
         for at in range(0, len(delayed), CHUNK):
-            removed: commands.Cancelled = yield commands.cancel(delayed[at : at + CHUNK])
-            cancelled += sum(state != "" for _, state in removed.found)
-        stopping: set[str] = set()
+            cancelled |= (yield commands.cancel(delayed[at : at + CHUNK])).live
         while True:
             answer: commands.Cancelled = yield commands.cancel_group(group_id, CHUNK)
-            cancelled += sum(state == "waiting" for _, state in answer.found)
-            stopping |= {job_id for job_id, state in answer.found if state == "active"}
+            cancelled |= answer.live
             if answer.left == 0:
-                return cancelled + len(stopping)
+                return len(cancelled)
 
     def _delayed_of(self, group_id: str) -> Steps[list[str]]:
         """Delayed jobs are not indexed by group: look at all of them, a page at a time."""

@@ -12,11 +12,11 @@ from groupmq import commands, events
 from groupmq.checks import Logger
 from groupmq.codec import Serializer
 from groupmq.connection import BlockingConnection
-from groupmq.errors import ConfigurationError, GroupMQError, JobRemoved, said
-from groupmq.events import ENDS, KINDS, UNREADABLE, Event, Position, Reader
+from groupmq.errors import ConfigurationError, GroupMQError, said
+from groupmq.events import ENDS, KINDS, UNREADABLE, EndOf, Event, Position, Reader
 from groupmq.faults import is_passing
 from groupmq.job import Snapshot
-from groupmq.results import Unknown, ended, finished
+from groupmq.results import Unknown, ended, finished, told
 
 _logger: Logger = logging.getLogger("groupmq.events")
 _BLOCK = 5.0
@@ -85,11 +85,15 @@ def result_of(
 ) -> Any:
     """Wait for a job's end: where the log is first, then at the job, then at what is new in the log."""
     give_up = None if timeout is None else time.monotonic() + timeout
+    created_ms = job._created_ms
     while True:
         reader = log.end() if listens else None
         found = look(job.id)
         if found is None:
-            return _remembered(log, job, listens=listens)
+            return told(job.id, _find_end(log, EndOf(job.id, created_ms)) if listens else None)
+        if found._created_ms != created_ms:  # another job, of the same id
+            end = EndOf(job.id, created_ms, found._created_ms)
+            return told(job.id, _find_end(log, end) if listens else None)
         if finished(found):
             return found.return_value
         event = _wait(log, reader, job.id, give_up)
@@ -119,17 +123,13 @@ def _wait(log: Log, reader: Reader | None, job_id: str, give_up: float | None) -
             return None  # nothing for a while: look at the job itself
 
 
-def _remembered(log: Log, job: Snapshot, *, listens: bool) -> Any:
-    last: Event | None = None
-    for event in log.past(f"{max(0, job._created_ms - 1)}-0") if listens else ():
-        if event.job_id == job.id and event.kind in ENDS:
-            last = event
-    if last is None:
-        raise JobRemoved(job.id)
-    try:
-        return ended(job.id, last)
-    except Unknown:
-        raise JobRemoved(job.id) from None
+def _find_end(log: Log, end: EndOf) -> Event | None:
+    """How a job ended that is gone, as long as the log goes back."""
+    for event in log.past(end.since):
+        end.see(event)
+        if end.sure:
+            break
+    return end.found
 
 
 class Listeners:

@@ -95,7 +95,9 @@ class Desk:
             batch=options.batch_size if exclusive else None,
         )
         self.last_reached = time.monotonic()
+        self._unreached_since: float | None = None
         self.gave_up: BaseException | None = None
+        self.last_beat: Callable[[], float] = lambda: 0.0
         self.heard_of_tick: Callable[[int], None] = lambda _: None
         self._open = True
         self._end = math.inf
@@ -206,13 +208,20 @@ class Desk:
     def reached(self) -> None:
         """The server has answered."""
         self.last_reached = time.monotonic()
+        self._unreached_since = None
+
+    def unreached(self, error: BaseException) -> None:
+        """The server did not answer, or refused. Patience counts from the first time: it may have been quiet before."""
+        now, patience = time.monotonic(), self._options.unreachable_timeout
+        if self._unreached_since is None or self.last_beat() > self._unreached_since:
+            self._unreached_since = now
+        if patience is not None and self.gave_up is None and now - self._unreached_since >= patience:
+            self.gave_up = error
+            self.changed.set()
+        self.trouble(error)
 
     def trouble(self, error: BaseException) -> None:
         self.metrics.connection_errors += 1
-        patience = self._options.unreachable_timeout
-        if patience is not None and self.gave_up is None and time.monotonic() - self.last_reached >= patience:
-            self.gave_up = error
-            self.changed.set()
         self._logger.warning("worker %s: %s; trying again", self._options.name, error)
         self.events.emit("error", error)
         self._on_error(error, None)

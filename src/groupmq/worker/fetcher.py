@@ -33,7 +33,7 @@ class Host(Protocol):
     def refused(self, report: Report) -> None: ...
     def stalled(self, stalled: Stalled) -> None: ...
     def reached(self) -> None: ...
-    def trouble(self, error: BaseException) -> None: ...
+    def unreached(self, error: BaseException) -> None: ...
     def tick(self, wait_ms: int) -> None: ...
     def dry(self) -> None: ...
     def at_rest(self) -> None: ...
@@ -257,7 +257,7 @@ class Fetcher:
                 return await self._connection.call(call, patience=0.0)
             except Exception as error:
                 # Of whatever kind: a worker that stopped asking would be dead without a word.
-                self._host.trouble(error)
+                self._host.unreached(error)
                 if not is_passing(error):
                     pause = max(pause, _FIRST_PAUSE)
             await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
@@ -280,8 +280,9 @@ class Fetcher:
                         await wake.pass_on()
                         continue
                     pause = 0.0
+                    self._host.reached()
                 except GroupMQError as error:
-                    self._host.trouble(error)
+                    self._host.unreached(error)
                     pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE) if pause else 0.1
                     await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
                 # Popped, or the block ran out: a marker may have been lost with whoever popped it, so look either way.

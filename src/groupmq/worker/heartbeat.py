@@ -15,7 +15,7 @@ from groupmq.checks import Logger
 from groupmq.connection import BlockingConnection
 from groupmq.errors import GroupMQError
 
-_RETRY = 1.0
+_RETRY, _SOON = 1.0, 0.1
 _WORTH_BLOCKING = 1.0
 
 
@@ -88,7 +88,9 @@ class Heartbeat:
                 if connection.wait_for_mail(self._worker, left):
                     return
             except GroupMQError:
-                break  # the next beat tells
+                # The next beat tells, and learns what came meanwhile: nobody may be deaf until a long interval ends.
+                end = min(end, time.monotonic() + _SOON)
+                break
         self._stop.wait(max(0.0, end - time.monotonic()))
 
     def _beat(self, connection: BlockingConnection) -> bool:

@@ -142,6 +142,7 @@ class Worker:
             self._cancel_heard,
             self.logger,
         )
+        self._desk.last_beat = lambda: self._heartbeat.last_beat
         self._maintenance = Maintenance(self.options, self._desk, operations, queue.run)
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._started = self._loop_seen = 0.0

@@ -13,10 +13,10 @@ local ttls = {} -- job id -> when its ttl ends, false = it has none any more; a 
 local added, n_added = nil, 0 -- columns of the new ones
 local order_now = record.order(meta.next_order())
 
-local function store(id, priority, due, order, ttl, body)
+local function store(id, created, priority, due, order, ttl, body)
   local later = due > now
   order = order or (later and record.order(due)) or order_now
-  local rec = record.build(priority, order, meta.next_seq(), now, body)
+  local rec = record.build(priority, order, meta.next_seq(), created, body)
   local n = #stored
   stored[n + 1], stored[n + 2] = id, rec
   if ttl then
@@ -29,7 +29,7 @@ end
 
 -- A new job goes where its time says: to the waiting of its group `g`, or outside until it is due.
 function arrival.enter(g, id, priority, due, order, ttl, body)
-  local rec, later = store(id, priority, due, order, ttl, body)
+  local rec, later = store(id, now, priority, due, order, ttl, body)
   if events.on then
     added, n_added = added or events.columns('added', 2), n_added + 1
     added[2][n_added], added[3][n_added] = id, g.id
@@ -43,10 +43,10 @@ function arrival.enter(g, id, priority, due, order, ttl, body)
   end
 end
 
--- A job that is still delayed becomes another in all but its id.
-function arrival.replace(id, priority, due, order, ttl, body)
+-- A job that is still delayed becomes another in all but its id and when it was made, by which whoever waits knows it.
+function arrival.replace(id, created, priority, due, order, ttl, body)
   ttls[id] = false
-  store(id, priority, due, order, ttl, body)
+  store(id, created, priority, due, order, ttl, body)
   W.zadd(K.delayed, W.whole(due), id)
   horizon.note(due)
 end

@@ -30,26 +30,29 @@ local function entry(name)
   return entries[name]
 end
 
--- The very job of the entry, not another one that got its id since, still waits for its time.
-local function is_delayed(e)
-  if e.fresh then return true end
+-- When the job of the entry was made, if that very job, not another that got its id since, still waits for its time.
+local function made_at(e)
+  if e.fresh then return e.made end
   local rec = redis.call('HGET', K.jobs, e.id)
-  return rec and record.seq_of(rec) == e.seq and redis.call('ZSCORE', K.delayed, e.id)
+  local same = rec and record.seq_of(rec) == e.seq and redis.call('ZSCORE', K.delayed, e.id)
+  e.made = same and record.created_of(rec)
+  return e.made
 end
 
--- The id of the job that stands for this add already, or nil. Whether it may be replaced is the second answer.
+-- The id of the job that stands for this add already, or nil. If it may be replaced, also when it was made.
 function dedupe.find(gid, d)
   local e = entry(field(gid, d))
   if not e or e.ends <= now then return nil end
   if d[KIND] == THROTTLE then return e.id, false end
-  if is_delayed(e) then return e.id, true end
+  local made = made_at(e)
+  if made then return e.id, made end
 end
 
--- From now on `id`, the job that arrived last, stands for the key.
-function dedupe.note(gid, d, id)
+-- From now on `id`, the job that arrived last and was made at that time, stands for the key.
+function dedupe.note(gid, d, id, made)
   redis.call('ZCARD', K.deduped) -- a key of a wrong type must stop the call before it writes
   local name, ends = field(gid, d), now + d[MS]
-  entries[name] = { id = id, ends = ends, seq = meta.seq, fresh = true }
+  entries[name] = { id = id, ends = ends, seq = meta.seq, made = made, fresh = true }
   W.hset(K.dedupe, name, struct.pack('>I6I6', ends, meta.seq) .. id)
   W.zadd(K.deduped, W.whole(ends), name)
 end

@@ -9,7 +9,8 @@ missed some; a column is an array with a value per job, or one value for all:
   progress   ids, groups, values (JSON)             removed    ids, groups
   drained, paused, resumed: ids ('' each), groups ('' = the queue)
 
-`b`, if there, holds the results of the completed ones, joined; a size of -1 = none, -2 = too large, look at the job.
+`b`, if there, holds the results of the completed ones, joined; a size of -1 = none, -2 = no room, look at the job. What
+does not stay with its job beyond this call always has room, other results ROOM bytes in all.
 
 The log is bounded in bytes: each time SEGMENT bytes are full the id of the entry is noted in `marks`, and what lies
 before the oldest of MARKS marks goes.
@@ -17,8 +18,8 @@ before the oldest of MARKS marks goes.
 --- @include "lib/meta"
 local events = { on = not rules.silent }
 --- @private
-local SEGMENT, MARKS, INLINE = 524288, 8, 16384
-local kinds, blob = {}, {}
+local SEGMENT, MARKS, ROOM = 524288, 8, 524288
+local kinds, blob, n_bytes = {}, {}, 0
 
 -- The columns of a kind, made on first use; append to each.
 function events.columns(kind, n)
@@ -48,7 +49,8 @@ end
 -- What a completed job returned: how the entry will carry it.
 function events.result(result, kept)
   if not result then return -1 end
-  if kept and #result > INLINE then return -2 end
+  if kept and n_bytes + #result > ROOM then return -2 end
+  n_bytes = n_bytes + #result
   blob[#blob + 1] = result
   return #result
 end

@@ -29,7 +29,8 @@ local function log_failure(id, s, final)
   W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
 end
 
-function finish.completed(id, l, result, keep)
+-- `keep` completed jobs are kept, and `n` complete in this call.
+function finish.completed(id, l, result, keep, n)
   finish.end_run(id, l)
   measure.run(now - l.started)
   if keep == 0 then
@@ -44,7 +45,7 @@ function finish.completed(id, l, result, keep)
   if events.on then
     done, n_done = done or events.columns('completed', 4), n_done + 1
     done[2][n_done], done[3][n_done], done[4][n_done] = id, l.gid, l.attempts + 1
-    done[5][n_done] = events.result(result, keep ~= 0)
+    done[5][n_done] = events.result(result, keep < 0 or keep >= n)
   end
 end
 

@@ -40,7 +40,7 @@ function outcome.complete(completed, blob, keep)
     if l and l.token == completed[3 * i - 1] and not lease.is_over(id) then
       statuses[i] = ACCEPTED
       accepted = accepted + 1
-      finish.completed(id, l, result, keep)
+      finish.completed(id, l, result, keep, n)
     else
       statuses[i] = STALE
     end

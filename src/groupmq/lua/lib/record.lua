@@ -24,6 +24,8 @@ local AGEING_EPOCH = 1577836800000 -- 2020: leaves 12 bits below a time
 -- Epoch milliseconds as the 8 bytes of order; negative or huge orders only ever come from the client, ready-made.
 function record.order(ms) return struct.pack('>BI7', 128, ms) end
 
+function record.created_of(rec) return (struct.unpack('>I6', rec, 17)) end
+
 function record.build(priority, order, seq, created, body)
   return struct.pack('>I2', priority) .. order .. struct.pack('>I6I6', seq, created) .. body
 end
@@ -52,7 +54,7 @@ function record.turn_of(score) return score % PRIORITY_UNIT end
 
 -- Since when a job may start: its arrival, or its due time if it was delayed.
 function record.waits_since(rec)
-  return order_given(rec) and struct.unpack('>I6', rec, 17) or record.order_of(rec)
+  return order_given(rec) and record.created_of(rec) or record.order_of(rec)
 end
 
 -- A job that brought no order of its own is ordered by its due time, so a new due time is a new place.
