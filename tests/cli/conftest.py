@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,19 @@ import groupmq
 from groupmq import Every, Job, Worker
 from groupmq.sync import Queue
 from tests.cli.operating import Command
+from tests.cli.programs import Programs, in_folder
 from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
+    """`groupmq` as programs of its own, started in a folder with handlers."""
+    yield from in_folder(tmp_path, url)
+
+
+@pytest.fixture
+def queue(orders: Queue) -> Queue:
+    return orders
 
 
 @pytest.fixture

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 import redis
 from prometheus_client import CollectorRegistry, generate_latest
 
 from groupmq.metrics import QueueCollector
 from groupmq.sync import Queue
-from tests.cli.programs import Programs, in_folder
+from tests.cli.programs import Programs
 from tests.support.servers import Server
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
-
-
-@pytest.fixture
-def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
-    yield from in_folder(tmp_path, url)
-
-
-@pytest.fixture
-def queue(url: str) -> Iterator[Queue]:
-    with Queue("orders", url) as queue:
-        yield queue
 
 
 def test_the_collector_in_ones_own_program(queue: Queue, url: str) -> None:

@@ -5,29 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from groupmq.sync import Queue
-from tests.cli.programs import Program, Programs, children, in_folder
+from tests.cli.programs import Program, Programs, children
 from tests.support.servers import Server, _free_port
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
-
-
-@pytest.fixture
-def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
-    yield from in_folder(tmp_path, url)
-
-
-@pytest.fixture
-def queue(url: str) -> Iterator[Queue]:
-    with Queue("orders", url) as queue:
-        yield queue
 
 
 HEALTH = ("--bind", "127.0.0.1", "--health-port", "0")

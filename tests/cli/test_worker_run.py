@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from groupmq import Ordering, RateLimit
 from groupmq.sync import Queue
-from tests.cli.programs import Programs, in_folder
+from tests.cli.programs import Programs
 from tests.support.servers import Server
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
-
-
-@pytest.fixture
-def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
-    yield from in_folder(tmp_path, url)
-
-
-@pytest.fixture
-def queue(url: str) -> Iterator[Queue]:
-    with Queue("orders", url) as queue:
-        yield queue
 
 
 def test_a_burst_runs_what_there_is_and_ends(programs: Programs, queue: Queue) -> None:

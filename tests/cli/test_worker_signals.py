@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from groupmq.sync import Queue
-from tests.cli.programs import Program, Programs, children, in_folder, is_alive
+from tests.cli.programs import Program, Programs, children, is_alive
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
-
-
-@pytest.fixture
-def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
-    yield from in_folder(tmp_path, url)
-
-
-@pytest.fixture
-def queue(url: str) -> Iterator[Queue]:
-    with Queue("orders", url) as queue:
-        yield queue
 
 
 both_ways = pytest.mark.parametrize("words", [(), ("--processes", "2")], ids=["alone", "supervised"])

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import redis
 
 from groupmq.sync import Queue
-from tests.cli.programs import Programs, in_folder
+from tests.cli.programs import Programs
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
-
-
-@pytest.fixture
-def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
-    yield from in_folder(tmp_path, url)
-
-
-@pytest.fixture
-def queue(url: str) -> Iterator[Queue]:
-    with Queue("orders", url) as queue:
-        yield queue
 
 
 def said(programs: Programs, *words: str, code: int) -> str:
