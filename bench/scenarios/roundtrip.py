@@ -1,8 +1,8 @@
 """How long does it take from adding a job to having its result in another process?
 
-A backlog is added and worked off first, which tells what the machine can do: adding and processing take turns there and
-share the cores later, so both count. Then whoever waits for results runs alone, and once more while a third process adds
-jobs at half that rate.
+A backlog is added and worked off first, which tells what the machine can do: adding and processing take turns there
+and share the cores later, so both count. Then whoever waits for results runs alone, and once more while a third process
+adds jobs at half that rate.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from tests.support.waiting import eventually
 
 JOBS = 200
 SOME = 500
+NEVER = 3600.0
 
 
 async def echo(job: Job) -> Any:
@@ -80,10 +81,15 @@ async def test_whoever_waits_hears_of_what_ended_while_the_server_was_away(
     assert heard.of("gap") == []
 
 
-async def test_whoever_waits_for_a_job_that_the_server_forgot_is_told(start_server: StartServer) -> None:
+@pytest.mark.parametrize("hears_all", [True, False])
+async def test_whoever_waits_for_a_job_that_the_server_forgot_is_told_as_soon_as_it_is_back(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch, hears_all: bool
+) -> None:
+    """Not only when it would look at the job anyway."""
+    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", NEVER)
     server = start_server(prefer("valkey"))
     with redis.Redis.from_url(server.url) as client:
-        async with Queue("orders", server.url) as queue:
+        async with Queue("orders", server.url) as queue, listening(queue, client if hears_all else None):
             job = await queue.add(1)
             task = asyncio.create_task(job.result(30))
             await hears(client)

@@ -116,7 +116,7 @@ async def test_a_thread_that_hangs_does_not_keep_a_closed_worker_process_alive(s
     server = start_server(prefer("valkey"))
     async with Queue("orders", server.url) as queue:
         with Fleet(server.url, "orders", concurrency=1, close_timeout=0.2) as fleet:
-            (process,) = fleet.start(threads=True)
+            (process,) = fleet.start(handler="thread")
             job = await queue.add({"seconds": 60.0}, group_id="g", max_attempts=1)
             await eventually(lambda: open_runs(fleet, process), "the handler hangs")
             process.terminate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -149,6 +150,49 @@ async def test_work_ends_when_it_is_cancelled_and_gives_back_what_runs(make_queu
     with pytest.raises(asyncio.CancelledError):
         await working
     assert await (await other.require_job(job.id)).get_state() == "waiting"
+
+
+async def test_a_decorated_worker_that_cannot_start_says_so_and_work_raises_it(
+    make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    await make_queue("disagree", group_concurrency=2).add(1)
+    queue = make_queue("disagree", group_concurrency=3)
+    with caplog.at_level(logging.ERROR, "groupmq.queue"):
+
+        @queue.process(name="odd")
+        async def handle(job: Job) -> None:
+            raise AssertionError("never")
+
+        await eventually(lambda: caplog.records, "it is logged")
+    assert "worker odd of queue disagree could not be started" in caplog.text
+    assert "group_concurrency" in caplog.text
+    with pytest.raises(ConfigurationError, match="group_concurrency"):
+        async with asyncio.timeout(5):
+            await queue.work()
+
+
+@pytest.mark.parametrize("how", ["work", "block"])
+def test_without_a_loop_a_decorated_worker_that_cannot_start_raises_it_later(url: str, how: str) -> None:
+    queue = Queue("disagree", url, group_concurrency=3)
+
+    @queue.process()
+    def handle(job: Job) -> None:
+        raise AssertionError("never")
+
+    async def main() -> None:
+        async with Queue("disagree", url, group_concurrency=2) as other:
+            await other.add(1)
+        try:
+            async with asyncio.timeout(5):
+                if how == "work":
+                    await queue.work()
+                async with queue:
+                    pass
+        finally:
+            await queue.close()
+
+    with pytest.raises(ConfigurationError, match="group_concurrency"):
+        asyncio.run(main())
 
 
 async def test_what_cannot_work_is_refused_at_once(queue: Queue) -> None:

@@ -137,6 +137,20 @@ async def test_hard_timeouts_are_what_they_were(queue: Queue) -> None:
             await both.result(5)
 
 
+async def test_a_thread_that_runs_out_of_time_is_told_as_if_it_were_cancelled(queue: Queue) -> None:
+    told = threading.Event()
+
+    def handle(job: Job) -> None:
+        if job.cancel_event.wait(20) and job.cancelled:
+            told.set()
+
+    async with Worker(queue, handle):
+        job = await queue.add(1, timeout=0.1, max_attempts=1)
+        with pytest.raises(JobFailed, match="ran longer than its timeout"):
+            await job.result(5)
+        await eventually(told.is_set, "the thread was told", AT_ONCE)
+
+
 async def test_a_cancelled_job_of_a_dead_worker_fails_when_its_lease_expires(make_queue: MakeQueue, url: str) -> None:
     queue = make_queue(job_timeout=1)
     with Fleet(url, queue.name, job_timeout=1) as fleet:

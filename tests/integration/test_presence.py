@@ -7,15 +7,17 @@ import os
 import socket
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from groupmq import ConfigurationError, ConnectionLost, Job, Queue, Worker, __version__
+from groupmq.worker.worker import Health
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.servers import Server, prefer
-from tests.support.waiting import eventually
-from tests.support.workers import Recorder
+from tests.support.waiting import eventually, wait_until
+from tests.support.workers import Recorder, one_kind, settled
 
 
 async def idle(job: Job) -> None:
@@ -80,6 +82,28 @@ async def test_a_worker_is_healthy_while_it_works(queue: Queue) -> None:
     assert (worker.health().alive, worker.health().ready) == (False, False)
 
 
+@one_kind
+async def test_a_worker_whose_loop_stands_still_is_not_alive_though_its_heart_beats(queue: Queue) -> None:
+    """Health means that the loop advances; asked from another thread, since in its own nobody could ask."""
+    seen: list[Health] = []
+
+    async def hang(job: Job) -> None:
+        def unwell() -> bool:
+            seen.append(worker.health())
+            return not seen[-1].alive
+
+        wait_until(unwell, "the worker is seen not to be alive")
+
+    worker = Worker(queue, hang, heartbeat=0.02)
+    async with worker:
+        job = await queue.add(1)
+        assert await job.result(20) is None
+        await eventually(lambda: worker.health().alive, "it is alive again")
+    assert seen[0].alive
+    assert (seen[-1].alive, seen[-1].ready) == (False, True)
+    assert seen[-1].loop_seen > 1 > seen[-1].server_seen
+
+
 @pytest.fixture
 def mortal() -> object:
     server = Server.start(prefer("redis"))
@@ -122,6 +146,86 @@ async def test_a_server_that_is_back_in_time_is_no_reason_to_give_up(mortal: Ser
         assert await (await queue.add(1)).result(15) is None
         await worker.close()
         await running
+
+
+async def test_a_process_whose_server_is_away_for_too_long_exits_non_zero(mortal: Server) -> None:
+    options = {"unreachable_timeout": 0.3, "heartbeat": 0.1, "blocking_timeout": 0.2}
+    with Fleet(mortal.url, "q", worker=options) as fleet:
+        [process] = fleet.start()
+        mortal.kill()
+        fleet.wait_for(lambda: process.poll() is not None, "it has given up")
+        assert process.returncode == 1
+
+
+async def quiet_time(seconds: float) -> None:
+    """Nothing happens for a while, which is what the test is about."""
+    began = time.monotonic()
+    await eventually(lambda: time.monotonic() - began > seconds, "a quiet time")
+
+
+@one_kind
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_connection_cut_after_a_quiet_time_is_no_reason_to_give_up(
+    queue: Queue, client: Any, busy: bool
+) -> None:
+    """Nothing was asked for longer than the worker's patience; then every connection breaks once."""
+    recorder, patience = Recorder(), 0.3
+    recorder.gate = asyncio.Event()
+    worker = Worker(queue, recorder, unreachable_timeout=patience, heartbeat=0.1)
+    running = asyncio.create_task(worker.run())
+    if busy:
+        await queue.add("busy")
+        await eventually(lambda: recorder.started, "it is busy")
+    else:
+        await settled(worker)
+    asked = worker.get_worker_metrics().advances
+    await quiet_time(1.5 * patience)
+    assert worker.get_worker_metrics().advances == asked
+    for one in client.client_list():
+        if one["id"] != str(client.client_id()):
+            client.client_kill_filter(_id=one["id"])
+    recorder.gate.set()
+    job = await queue.add("after")
+    assert await job.result(10) is None
+    assert not running.done()
+    await worker.close()
+    await running
+
+
+@one_kind
+async def test_two_failures_with_a_quiet_time_between_them_are_no_reason_to_give_up(
+    queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its one slot is taken, so that it asks for nothing in between; its heartbeats are answered all the time."""
+    recorder, patience = Recorder(), 0.3
+    recorder.gate = asyncio.Event()
+
+    def waits_for_hints() -> list[dict[str, str]]:
+        return [one for one in client.client_list() if one["cmd"] == "bzpopmin"]
+
+    worker = Worker(queue, recorder, unreachable_timeout=patience, heartbeat=0.1)
+    running = asyncio.create_task(worker.run())
+    await settled(worker)
+    job = await queue.add("due", delay=0.2)
+    await eventually(lambda: recorder.started, "it runs, started by the worker's own timer")
+    [one] = waits_for_hints()
+    client.client_kill_filter(_id=one["id"])
+    await eventually(lambda: worker.get_worker_metrics().connection_errors == 1, "the first failure")
+    await quiet_time(1.5 * patience)
+    call, failures = queue.connection.call, [ConnectionLost("the second failure")]
+
+    async def fail_once(*args: Any, **options: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return await call(*args, **options)
+
+    monkeypatch.setattr(queue.connection, "call", fail_once)
+    recorder.gate.set()
+    await eventually(lambda: worker.get_worker_metrics().connection_errors == 2, "the second failure")
+    assert await job.result(10) is None
+    assert not running.done()
+    await worker.close()
+    await running
 
 
 async def test_patience_must_be_a_duration(make_queue: MakeQueue) -> None:

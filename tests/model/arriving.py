@@ -68,11 +68,13 @@ class Arriving(Gates):
         else:
             self.join(job, now)
         self.jobs[job.id] = job
+        self.tell("added", job.id, job.group)
         self._stand_for(draft, job.id, now)
 
     def _become(self, job: Job, draft: Draft, now: int) -> None:
-        """Another job in all but its id; its delay begins anew."""
-        job.record, job.due = self._record(draft, now), due_of(draft, now)
+        """Another job in all but its id and when it was made; its delay begins anew."""
+        made, job.due = job.record.created_ms, due_of(draft, now)
+        job.record = self._record(draft, now)._replace(created_ms=made)
         job.expires = expiry(draft, job.due)
         self._stand_for(draft, job.id, now)
 
@@ -91,15 +93,20 @@ class Arriving(Gates):
     # Repeats
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, now: int) -> None:
-        """A definition comes, changes or goes, perhaps with an occurrence at once. One without a next tick goes."""
-        self.order = max(self.order, now)
+        """A definition comes, changes or goes, perhaps with an occurrence at once. Workers hear of an earlier tick."""
+        before, self.order = self.first_tick(), max(self.order, now)
         if repeat is not None and first is not None:
             self._occur(repeat_id, repeat, first, now)
+        self._keep(repeat_id, repeat)
+        if self.first_tick() < before:
+            self.send_mail(self.workers)
+        self.settle()
+
+    def _keep(self, repeat_id: str, repeat: Repeat | None) -> None:
+        """A definition without a next tick goes."""
+        self.repeats.pop(repeat_id, None)
         if repeat is not None and repeat.fields["next"]:
             self.repeats[repeat_id] = repeat
-        else:
-            self.repeats.pop(repeat_id, None)
-        self.settle()
 
     def tick(self, ticks: Sequence[Sequence[Any]], now: int) -> Ticked:
         """Only whoever expects the right tick makes it happen."""
@@ -111,12 +118,15 @@ class Arriving(Gates):
                     self._occur(repeat_id, repeat, tick, now)
                 added += len(run)
                 repeat.fields["next"] = following
-                self.define(repeat_id, repeat, None, now)
+                self._keep(repeat_id, repeat)
+        self.settle()
         return Ticked(added, self.until_tick(now))
 
     def until_tick(self, now: int) -> int:
-        ticks = [repeat.fields["next"] for repeat in self.repeats.values()]
-        return max(0, min(ticks) - now) if ticks else -1
+        return max(0, int(self.first_tick()) - now) if self.repeats else -1
+
+    def first_tick(self) -> float:
+        return min((repeat.fields["next"] for repeat in self.repeats.values()), default=float("inf"))
 
     def _occur(self, repeat_id: str, repeat: Repeat, tick: int, now: int) -> None:
         """A job like any other, ordered by its tick, which its id names: it is never run twice."""

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from groupmq.commands import FRESH, Stalled, StoredState
 from tests.model.arriving import Arriving
-from tests.model.parts import UNGROUPED, Finished, Job, Report
+from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report
+
+CANCELLED = "cancelled"
+ROOM = 524_288
+"""Bytes of results in an entry of the log, as far as they are stored elsewhere."""
 
 
 class Ending(Arriving):
@@ -15,18 +19,22 @@ class Ending(Arriving):
     def report_all(self, reports: Sequence[Report], now: int) -> list[int]:
         """Completions count first; of two reports of one run, one is accepted."""
         first = sorted(range(len(reports)), key=lambda i: reports[i].kind != "complete")
-        accepted = {i: self._report(reports[i], now) for i in first}
+        completions = sum(report.kind == "complete" for report in reports)
+        accepted = {i: self._report(reports[i], completions, now) for i in first}
         return [int(accepted[i]) for i in range(len(reports))]
 
     def holder(self, job_id: str, token: int) -> Job | None:
         job = self.jobs.get(job_id)
         return job if job and job.lease and job.lease.token == token else None
 
-    def _report(self, report: Report, now: int) -> bool:
+    def _report(self, report: Report, completions: int, now: int) -> bool:
         job = self.holder(report.id, report.token)
         if job is None:
             return False
         later = now + report.delay if report.delay else 0
+        if job.lease and job.lease.cancelled and report.kind not in ("complete", "fail"):
+            self._fail(job, self._end_run(job), CANCELLED, "", now)
+            return True
         if report.kind in ("release", "limited"):
             job.state, job.lease = "waiting", None
             if report.kind == "limited":
@@ -37,12 +45,14 @@ class Ending(Arriving):
             job.state, job.stored, job.result = "completed", stored._replace(finished=now), report.result
             self.counters["processed"] += 1
             self._ended["completed"].append(job)
+            self.tell("completed", job.id, job.group, stored.attempts, self._as_told(report.result, completions))
         elif report.kind == "fail":
             self._fail(job, stored, report.reason, report.stack, now)
         else:
             job.stored = stored._replace(reason=report.reason, stack=report.stack)
             self.counters["retried"] += 1
             self._log(job, now, final=False)
+            self.tell("retrying", job.id, job.group, stored.attempts, report.delay, report.reason)
             if later and (report.yields or job.group == UNGROUPED):
                 job.state, job.due = "delayed", later
             else:
@@ -57,6 +67,14 @@ class Ending(Arriving):
         elif later:
             self.rest(job.group, later)
 
+    def _as_told(self, result: bytes | None, completions: int) -> bytes | str | None:
+        """Results that stay with their jobs share some room in what the call tells; all others are told."""
+        keep = self.policy.keep["completed"]
+        told = [row[-1] for row in self.entries[-1].rows.get("completed", ())]
+        used = sum(len(other) for other in told if isinstance(other, bytes))
+        stays = keep < 0 or keep >= completions
+        return STORED if result is not None and stays and used + len(result) > ROOM else result
+
     @staticmethod
     def _end_run(job: Job) -> StoredState:
         """What is known of a job whose run has just ended: one attempt more."""
@@ -69,6 +87,7 @@ class Ending(Arriving):
         job.stored = stored._replace(finished=now, reason=reason, stack=stack)
         self.counters["failed"] += 1
         self._log(job, now, final=True)
+        self.tell("failed", job.id, job.group, stored.attempts, reason, stack)
         self._ended["failed"].append(job)
 
     def _log(self, job: Job, now: int, *, final: bool) -> None:
@@ -82,21 +101,27 @@ class Ending(Arriving):
         expired = [(job.lease.deadline, job.id.encode(), job) for job in self.jobs.values() if job.lease]
         stalled = []
         for _, _, job in sorted(e for e in expired if e[0] <= now):
-            worker = job.lease.worker if job.lease else ""
+            cancelled = job.lease is not None and job.lease.cancelled
             stored = self._end_run(job)
             stored = stored._replace(stalls=stored.stalls + 1)
             self.counters["stalled"] += 1
-            reason = f"stalled: the lease of worker {worker} expired"
-            most = self.policy.max_stalled
-            if stored.attempts >= (job.record.max_attempts or self.policy.max_attempts):
-                self._fail(job, stored, reason + " during the last attempt", "", now)
-            elif 0 <= most < stored.stalls:
-                self._fail(job, stored, f"{reason}, more than {most} times", "", now)
+            reason = f"stalled: the lease of worker {stored.worker} expired"
+            last = CANCELLED if cancelled else self._last_chance(job, stored, reason)
+            self.tell("stalled", job.id, job.group, stored.attempts, last is not None)
+            if last is not None:
+                self._fail(job, stored, last, "", now)
             else:
                 job.state, job.stored = "waiting", stored._replace(reason=reason)
                 self._log(job, now, final=False)
-            stalled.append(Stalled(job.id, job.record.group_id, job.state == "failed"))
+            stalled.append(Stalled(job.id, job.record.group_id, last is not None))
         return stalled
+
+    def _last_chance(self, job: Job, stored: StoredState, reason: str) -> str | None:
+        """Why the job does not run again; None = it does."""
+        most = self.policy.max_stalled
+        if stored.attempts >= (job.record.max_attempts or self.policy.max_attempts):
+            return reason + " during the last attempt"
+        return f"{reason}, more than {most} times" if 0 <= most < stored.stalls else None
 
     def fail_unstarted(self, now: int) -> None:
         """A job that has not started when its ttl ends never does."""

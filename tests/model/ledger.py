@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from groupmq.options import QueueOptions
 from tests.model.parts import (
     UNGROUPED,
     Conf,
+    Entry,
     Finished,
     Job,
     Repeat,
@@ -38,7 +40,14 @@ class Ledger:
     failures: list[list[Any]] = field(default_factory=list)
     lanes: dict[str, tuple[int, list[int], list[tuple[str, int]]]] = field(default_factory=dict)
     workers: dict[str, str] = field(default_factory=dict)
+    mail: set[str] = field(default_factory=set)
+    """The workers whose heartbeat is to come at once."""
+    had_live: bool = False
+    """Whether there was a live job after the last change."""
     had_ttl: bool = False
+    had_notes: bool = False
+    entries: list[Entry] = field(default_factory=list)
+    """One for each call since somebody listened."""
     rests: dict[str, int] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
@@ -57,6 +66,14 @@ class Ledger:
     served: list[str] = field(default_factory=list)
     """With round-robin: the groups this call has taken from, in that order; they join the line anew."""
     _ended: dict[str, list[Job]] = field(default_factory=lambda: {"completed": [], "failed": []})
+
+    def tell(self, kind: str, job_id: str, group: str, *more: Any) -> None:
+        if self.options.events:
+            self.entries[-1].rows[kind].append((job_id, group, *more))
+
+    def send_mail(self, workers: Iterable[str]) -> None:
+        """Only to those who have said that they live."""
+        self.mail |= set(workers) & set(self.workers)
 
     def in_state(self, state: State, group: str | None = None) -> list[Job]:
         return [j for j in self.jobs.values() if j.state == state and group in (None, j.group)]
@@ -102,6 +119,9 @@ class Ledger:
         waiting, live = {j.group for j in self.in_state("waiting")}, self.live_groups()
         self.windows = {group: w for group, w in self.windows.items() if group in waiting}
         self.rests = {group: time for group, time in self.rests.items() if group in live}
+        if self.had_live and not live:
+            self.tell("drained", "", "")
+        self.had_live = bool(live)
         self.had_ttl = self.had_ttl or any(job.expires for job in self.jobs.values())
         if not self.leased():
             self.turn = None

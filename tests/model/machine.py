@@ -12,14 +12,14 @@ from groupmq.commands import FRESH
 from tests.model import strategies as draws
 from tests.model.pair import at, same
 from tests.model.parts import State
-from tests.model.repeating import Repeating
+from tests.model.telling import Telling
 
 CHANGES_OF_A_JOB = ("remove", "remove_some", "promote", "change_delay", "fail", "retry", "retry", "update_data")
 CHANGES_OF_THE_QUEUE = ("pause_queue", "pause_group", "limit_group", "rate_group", "clean")
 LOOKS = ("at_everything", "for_damage", "after_a_flush")
 
 
-class QueueMachine(Repeating):
+class QueueMachine(Telling):
     """Operators share few rules with many words, so that most steps are work."""
 
     # One job
@@ -28,11 +28,6 @@ class QueueMachine(Repeating):
     @rule(what=st.sampled_from(CHANGES_OF_A_JOB), which=st.integers(0, 12), detail=st.integers(0, 4))
     def an_operator_changes_a_job(self, what: str, which: int, detail: int) -> None:
         getattr(self, what)(which, detail)
-
-    def pick(self, which: int, *states: State) -> str:
-        """One of the jobs, in one of these states if there are some; 0 = one that does not exist."""
-        jobs = [job.id for state in states for job in self.model.in_state(state)] or list(self.model.jobs)
-        return sorted(jobs)[which % len(jobs)] if which else "never added"
 
     def remove(self, which: int, detail: int) -> None:
         states = None if detail else [draws.STATES[which % len(draws.STATES)]]
@@ -153,6 +148,10 @@ class QueueMachine(Repeating):
             same(record.unpack(view.record), job.record)
             same((view.token, view.hold), (job.lease.token if job.lease else 0, job.hold))
             same(view.score, job.due or job.stamp)
+            same(view.progress, job.progress.encode() if job.progress is not None else None)
+            same(
+                [line.text for line in commands.log_lines(view.log)] if view.log else [], [line for _, line in job.log]
+            )
         for group in self.groups:
             place, *sizes, limit, _, wait_ms = self.call(commands.look_group(group, self.now))
             expected = [len(model.in_state(state, group)) for state in ("waiting", "active", "delayed")]

@@ -5,22 +5,8 @@ A patch that no longer applies fails its test: rewrite it for the new text, so t
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from functools import cache
-from typing import NamedTuple
-
-from groupmq import scripts
-from groupmq.scripts import Script
-
-
-class Mutant(NamedTuple):
-    defect: str
-    text: str
-    instead: str
-    kind: str = "plain"
-    """Of queue, in which it shows."""
-
+from tests.model.mutant import Mutant
+from tests.model.mutants_of_telling import TELLING
 
 MUTANTS = [
     # Fencing
@@ -180,8 +166,8 @@ MUTANTS = [
     Mutant("heartbeat without the turn", "turn.renew(A.worker, A.lease)\n", "", "exclusive"),
     # Dedupe
     Mutant("dedupe without end", "if not e or e.ends <= now then", "if not e then", "default"),
-    Mutant("debounce changes a job that is under way", "if is_delayed(e) then return", "if e then return", "default"),
-    Mutant("debounce does not start its delay anew", "  W.zadd(K.delayed, W.whole(due), id)\n", "", "default"),
+    Mutant("debounce changes a job that is under way", " and redis.call('ZSCORE', K.delayed, e.id)\n", "\n", "default"),
+    Mutant("debounce does not start its delay anew", "  W.zadd(K.delayed, W.whole(due), id)\n", "", "steady"),
     # Repeats
     Mutant("tick not compared", "if definition.next == t[2] then", "if true then", "default"),
     Mutant("changed definition overwritten", "~= string.sub(blob, 1, A.size) then", "== false then", "default"),
@@ -199,18 +185,5 @@ MUTANTS = [
     Mutant(
         "ttl does not move with its job", "if ends then W.zadd(K.expiring", "if false then W.zadd(K.expiring", "default"
     ),
+    *TELLING,
 ]
-
-
-def loader(mutant: Mutant, load: Callable[[str], Script] = scripts.load) -> Callable[[str], Script]:
-    """Loads every script with the defect in it. Raises LookupError if no script has the text."""
-    if not any(mutant.text in load(name).text for name in scripts.names()):
-        raise LookupError(f"no script contains {mutant.text!r}: the mutant {mutant.defect!r} needs a new patch")
-
-    @cache
-    def mutated(name: str) -> Script:
-        text = load(name).text.replace(mutant.text, mutant.instead)
-        sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-        return Script(name, text, sha, load(name).origins)
-
-    return mutated

@@ -15,7 +15,7 @@ from groupmq.operations import Operations
 from groupmq.options import QueueOptions
 from tests.model import strategies as draws
 from tests.model.model import Model
-from tests.model.parts import Job
+from tests.model.parts import Entry, Job
 from tests.model.stored import Dump, Stored, differences
 from tests.support import keyspace
 
@@ -37,6 +37,8 @@ class Pair(RuleBasedStateMachine):
         self.calls = 0
         self.seen = (-1, 0)
         """How many calls there were, and what time it was, when the server was looked at."""
+        self.heard = 0
+        """How many entries of the log of events there were."""
 
     def open(self, setup: draws.Setup) -> None:
         self.groups, self.kind = setup.groups, setup.kind
@@ -60,6 +62,7 @@ class Pair(RuleBasedStateMachine):
             self.seen = self.calls, self.latest
             self.stored = Stored(Dump(self.client), QUEUE, self.latest)
             self.look_at_the_line()
+            self.look_at_the_log()
 
     def look_at_the_line(self) -> None:
         """With round-robin, a ready group keeps its number in the line until it is served, and whoever joins goes to
@@ -76,8 +79,16 @@ class Pair(RuleBasedStateMachine):
             model.arrivals = max(model.arrivals, int(self.stored.keyspace.meta.get("seq", "0")))
         model.served.clear()
 
+    def look_at_the_log(self) -> None:
+        """Each call tells of what it did in one entry, or in none if that concerns nobody."""
+        told = self.stored.entries_after(self.heard)
+        same(told, [entry for entry in self.model.entries if entry.rows])
+        self.heard += len(told)
+        self.model.entries.clear()
+
     def call(self, call: Call[T]) -> T:
         self.calls += 1
+        self.model.entries.append(Entry(self.now))
         return self.connection.call(call, patience=0)
 
     def carry(self, steps: Any, change: Callable[[Call[Any]], Call[Any]] = lambda call: call) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from groupmq.commands import Stalled, StoredState
@@ -13,6 +14,8 @@ State = Literal["waiting", "delayed", "active", "completed", "failed"]
 Finished = Literal["completed", "failed"]
 Taken = tuple[str, int, StoredState, Record]
 UNGROUPED = ""
+STORED = "stored"
+"""Told instead of a result that has no room in an entry."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class Lease:
     deadline: int
     started: int
     worker: str
+    cancelled: bool = False
+    """The run is to be stopped: its worker is told, and it is not tried again."""
 
 
 @dataclass
@@ -38,6 +43,9 @@ class Job:
     result: bytes | None = None
     stamp: int = 0
     """When it finished, in microseconds of a clock that only grows."""
+    progress: str | None = None
+    log: list[list[Any]] = field(default_factory=list)
+    """The newest lines, each with its time."""
 
     @property
     def group(self) -> str:
@@ -56,6 +64,16 @@ class Report:
     yields: bool = False
     reason: str = ""
     stack: str = ""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a handler says of its run."""
+
+    id: str
+    token: int
+    progress: str | None
+    line: str | None
 
 
 @dataclass(frozen=True)
@@ -138,3 +156,11 @@ class Turn:
     epoch: int
     deadline: int
     taken: int
+
+
+@dataclass
+class Entry:
+    """What one call tells those who listen: rows by kind, each with the job, its group and what the kind knows."""
+
+    at: int
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: defaultdict(list))

@@ -55,14 +55,8 @@ class Repeating(Work):
         fields, body = (dict(repeat.fields), repeat.draft.body) if repeat else (None, b"")
         same(self.call(commands.define(repeat_id, expected, fields, body, first, self.now)), not outdated)
         if not outdated:
-            before = self.first_tick()
             self.model.define(repeat_id, repeat, first, self.now)
             self.look()
-            if self.first_tick() < before:
-                same(sorted(self.stored.keyspace.mails), sorted(self.model.workers))
-
-    def first_tick(self) -> float:
-        return min((repeat.fields["next"] for repeat in self.model.repeats.values()), default=float("inf"))
 
     @precondition(lambda self: self.model.repeats)
     @rule(
@@ -73,7 +67,7 @@ class Repeating(Work):
     )
     def schedulers_tick(self, late: int, missed: int, ahead: int | None, rivals: int) -> None:
         """At the next tick or after it; all read the same definitions, and then each sends what it has computed."""
-        self.go_to(max(self.now, int(self.first_tick()) + late))
+        self.go_to(max(self.now, int(self.model.first_tick()) + late))
         ticks = self.due_ticks(missed, ahead)
         for _ in range(1 + rivals):
             self.tick(ticks)

@@ -10,8 +10,9 @@ import msgspec
 import redis
 
 from groupmq.commands import StoredState
+from tests.model import told
 from tests.model.model import Model
-from tests.model.parts import StandIn, Turn
+from tests.model.parts import Entry, StandIn, Turn
 from tests.support import keyspace
 from tests.support.keyspace import Keyspace
 
@@ -82,6 +83,14 @@ class Stored:
         name = f"hail:{turn.worker}" if turn else "wake"
         return bool(self._dump.zrange(self._base + name, 0, -1))
 
+    def entries_after(self, number: int) -> list[Entry]:
+        """What the log says since its `number`-th entry."""
+        return told.entries_after(number, self._dump.xrange(self._base + "events"))
+
+    def log_sizes(self) -> dict[int, int]:
+        """Bytes of each entry of the log, by its number."""
+        return told.sizes(self._dump.xrange(self._base + "events"))
+
     def state(self) -> dict[str, Any]:
         k, base = self.keyspace, self._base
         lanes = self._dump.hgetall(base + "lanes").items()
@@ -113,6 +122,10 @@ class Stored:
             "failures": [msgspec.msgpack.decode(raw) for raw in self._dump.lrange(base + "failures")],
             "lanes": {name.decode(): _lane(raw) for name, raw in lanes},
             "workers": {i.decode(): raw.decode() for i, raw in self._dump.hgetall(base + "workers").items()},
+            "mail": set(k.mails),
+            "cancels": k.cancels,
+            "progress": {i: raw.decode() for i, raw in k.progress.items()},
+            "logs": k.logs,
         }
 
 
@@ -174,6 +187,10 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "failures": model.failures,
         "lanes": {name: (number, [i for i, _ in leases]) for name, (number, _, leases) in model.lanes.items()},
         "workers": model.workers,
+        "mail": model.mail,
+        "cancels": {j.id: j.lease.token for j in jobs if j.lease and j.lease.cancelled},
+        "progress": {j.id: j.progress for j in jobs if j.progress is not None},
+        "logs": {j.id: j.log for j in jobs if j.log},
     }
 
 
@@ -183,6 +200,7 @@ def _meta(model: Model) -> dict[str, str]:
         "stamp": model.stamp,
         "order": model.order,
         "ttls": int(model.had_ttl),
+        "notes": int(model.had_notes),
         "throttled": model.throttled,
         "epoch": model.turns_begun,
         "paused": int(model.paused),

@@ -34,6 +34,7 @@ DEDUPES: tuple[Dedupe, ...] = (Throttle("k", 0.5), Throttle("nul\0", 0.05), Debo
 RATES: tuple[tuple[int, ...], ...] = ((), (1, 50), (2, 500), (1, 300))
 REPEATS = ("repeat-1", "0:1")
 KEEPS = (-1, 3, 2, 1, 0)
+RESULTS = (None, b"", b"\x80result")
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Kind:
     batch: int = 2
     """Of each worker, in an exclusive queue."""
     extras: bool = True
-    """With ttl, dedupe and repeats; without them more of the other things happen."""
+    """With ttl, dedupe, repeats, notes and cancelled jobs; without them more of the other things happen."""
 
 
 LATE = Ordering.arrival(0.1, 0.12)
@@ -71,6 +72,7 @@ KINDS = (
     Kind("both rates", {"rate_limit": RateLimit(3, 0.4), "group_rate_limit": RateLimit(1, 0.1)}),
     Kind("events in turn", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
     Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),
+    Kind("silent", {"events": False}),
 )
 
 
@@ -136,6 +138,16 @@ class Wish:
     """`own`, or one that must be refused: `old`, `next`, `unknown`."""
 
 
+@dataclass(frozen=True)
+class Word:
+    """What a handler says of one of the running jobs, by its token as in a wish."""
+
+    which: int
+    token: str
+    progress: str | None
+    line: str | None
+
+
 def setups() -> SearchStrategy[Setup]:
     return st.builds(
         Setup,
@@ -168,9 +180,19 @@ def wishes(*tokens: str) -> SearchStrategy[Wish]:
         Wish,
         st.integers(0, 7),
         st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release", "limited")),
-        st.sampled_from((None, b"", b"\x80result")),
+        st.sampled_from(RESULTS),
         st.sampled_from((500, 0, 1, 500)),
         st.sampled_from(tokens),
+    )
+
+
+def words() -> SearchStrategy[Word]:
+    return st.builds(
+        Word,
+        st.integers(0, 7),
+        st.sampled_from(("own", "own", "own", "next", "old", "unknown")),
+        st.sampled_from((None, "0", '{"a": "\u00fc"}')),
+        st.sampled_from((None, "", "line \u00fc\n")),
     )
 
 

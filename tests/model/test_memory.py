@@ -13,8 +13,9 @@ from groupmq import commands
 from groupmq.errors import ServerRefused
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
-from tests.model.parts import Repeat
+from tests.model.parts import Note, Repeat
 from tests.model.running import run
+from tests.model.telling import spoken
 from tests.support.servers import Kind, Server, available_kinds
 
 EXAMPLES = 40
@@ -57,6 +58,12 @@ class FullServerMachine(QueueMachine):
             super().update_data(which, detail)
         else:
             self.refused(commands.update(job_id, b"new data"))
+
+    def note(self, notes: list[Note]) -> None:
+        if self.full:
+            self.refused(spoken(notes, self.now))
+        else:
+            super().note(notes)
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, *, outdated: bool) -> None:
         """Removing one is possible."""

@@ -8,7 +8,8 @@ import pytest
 import redis
 
 from groupmq import scripts
-from tests.model.mutants import MUTANTS, Mutant, loader
+from tests.model.mutant import Mutant, loader
+from tests.model.mutants import MUTANTS
 from tests.model.running import of_kind, run
 from tests.support.servers import Server
 

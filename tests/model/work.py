@@ -182,28 +182,6 @@ class Work(Pair):
         job_id, own = held[which % len(held)]
         return job_id, own + 1 if token == "next" else own
 
-    @rule(
-        lane=LANE,
-        info=st.sampled_from((None, '{"a": 1}')),
-        lease_ms=LEASE,
-        held=st.lists(st.tuples(st.integers(0, 7), st.sampled_from(("own", "own", "old", "next"))), max_size=4),
-        leaves=st.sampled_from((False, False, False, True)),
-    )
-    def beat(
-        self, lane: tuple[str, str], info: str | None, lease_ms: int, held: list[tuple[int, str]], leaves: bool
-    ) -> None:
-        worker = None
-        if self.model.options.exclusive:
-            worker, lease_ms = lane[0], draws.LEASES[0]  # the turn is renewed with the leases of its worker
-        leases = [self.lease(which, token, worker) for which, token in held]
-        answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
-        lost = self.model.beat(lane[0], info, lease_ms, leases, self.now)
-        same(tuple(answer), (lost, self.model.until_tick(self.now), []))  # nobody cancels here
-        if leaves:
-            same(self.call(commands.leave([lane[0]], [lane[1]])), 1)
-            self.model.leave(*lane)
-            self.last.pop(lane[1], None)
-
     # Time
 
     @rule(ms=draws.moves(), until_due=st.booleans())

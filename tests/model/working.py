@@ -7,7 +7,10 @@ from dataclasses import replace
 
 from groupmq.commands import FRESH, Stalled
 from tests.model.ending import Ending
-from tests.model.parts import Answer, Job, Lease, Request, Taken, Turn
+from tests.model.parts import Answer, Job, Lease, Note, Request, Taken, Turn
+
+MOST_LINES = 100
+"""Of the log of a job."""
 
 
 class Working(Ending):
@@ -19,7 +22,8 @@ class Working(Ending):
         before, throttled = self.schedule(now), self.throttled
         statuses = self.report_all(request.reports, now)
         reported = zip(statuses, request.reports, strict=True)
-        new = {now + report.delay for accepted, report in reported if accepted and report.delay}
+        delayed = [report for accepted, report in reported if accepted and report.delay]
+        new = {now + report.delay for report in delayed if self.jobs[report.id].state != "failed"}
         stalled = self.take_back(now)
         self.fail_unstarted(now)
         self.promote(now)
@@ -49,7 +53,8 @@ class Working(Ending):
 
     def beat(
         self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
-    ) -> list[str]:
+    ) -> tuple[list[str], list[int]]:
+        """The jobs that are not this worker's any more, and the tokens of its runs that are to be stopped."""
         lost = []
         for job_id, token in held:
             job = self.holder(job_id, token)
@@ -61,10 +66,26 @@ class Working(Ending):
             self.turn = replace(self.turn, deadline=now + lease_ms)
         if info is not None:
             self.workers[worker] = f"{now} {info}"
-        return lost
+        leases = [job.lease for job in self.jobs.values() if job.lease]
+        return lost, sorted(lease.token for lease in leases if lease.cancelled and lease.worker == worker)
+
+    def note(self, notes: Sequence[Note], now: int) -> list[int]:
+        """What running handlers say. It stays with the job: over its attempts and its end, until it is forgotten."""
+        self.had_notes = True
+        statuses = []
+        for note in notes:
+            job = self.holder(note.id, note.token)
+            statuses.append(int(job is not None))
+            if job is not None and note.progress is not None:
+                job.progress = note.progress
+                self.tell("progress", job.id, job.group, note.progress)
+            if job is not None and note.line is not None:
+                job.log = [*job.log, [now, note.line]][-MOST_LINES:]
+        return statuses
 
     def leave(self, worker: str, lane: str) -> None:
         self.workers.pop(worker, None)
+        self.mail.discard(worker)
         self.lanes.pop(lane, None)
 
     def _still_held(self, leases: list[tuple[str, int]]) -> list[Taken]:
@@ -109,6 +130,7 @@ class Working(Ending):
         self.note_start(job, now)
         job.state, job.hold, job.expires = "active", 0, 0
         job.lease = Lease(self.next_stamp(now), now + request.lease_ms, now, request.worker)
+        self.tell("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
         return job.id, job.lease.token, job.stored or FRESH, job.record
 
     # Turns

@@ -55,8 +55,8 @@ def tell(job: Job) -> str:
 
 
 def sleep_and_mark(job: Job) -> None:
-    """Leave a file behind at the start, and a second one only if nobody ends us."""
+    """Leave a file with the id of our process behind at the start, and a second one only if nobody ends us."""
     path, seconds = job.data
-    Path(path).touch()
+    Path(path).write_text(str(os.getpid()), encoding="utf-8")
     time.sleep(seconds)
     Path(path + ".ended").touch()

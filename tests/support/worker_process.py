@@ -14,9 +14,11 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from groupmq import Job, Ordering, Queue, RateLimit, Worker
+from tests.support.handlers import sleep_and_mark
 from tests.support.workers import watching
 
 
@@ -30,7 +32,8 @@ class Diary:
         line: dict[str, Any] = {"kind": kind, "t": time.monotonic(), "pid": os.getpid(), **more}
         if job is not None:
             line |= {"job": job.id, "group": job.group_id, "token": job.fence, "order": job.order_ms}
-            line |= {"n": job.data.get("n"), "at": job.started_at and round(job.started_at.timestamp() * 1000)}
+            n = job.data.get("n") if isinstance(job.data, dict) else None
+            line |= {"n": n, "at": job.started_at and round(job.started_at.timestamp() * 1000)}
             line.setdefault("attempt", job.attempt)
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
@@ -52,6 +55,11 @@ async def work(job: Job) -> str:
             await asyncio.sleep(seconds)
         case "work-once" if unusual:
             await asyncio.sleep(seconds)
+        case "talk":
+            for n in range(data["times"]):
+                await job.report_progress({"done": n})
+                await job.log(f"line {n}")
+                await asyncio.sleep(seconds)
     return job.id
 
 
@@ -88,8 +96,19 @@ async def main(settings: dict[str, Any]) -> None:
         time.sleep(job.data["seconds"])
         diary.note("end", job, how="returned")
 
+    def handle_until_told(job: Job) -> None:
+        diary.note("start", job)
+        told = job.cancel_event.wait(job.data["seconds"])
+        diary.note("end", job, how="told" if told and job.cancelled else "returned")
+
+    handlers: dict[str, Callable[[Job], Any]] = {
+        "async": handle,
+        "thread": handle_in_thread,
+        "thread that looks": handle_until_told,
+        "process": sleep_and_mark,
+    }
     async with Queue(settings["queue"], settings["url"], **read_options(settings["queue_options"])) as queue:
-        worker = Worker(queue, handle_in_thread if settings.get("threads") else handle, **settings["worker_options"])
+        worker = Worker(queue, handlers[settings.get("handler", "async")], **settings["worker_options"])
         for event in ("active", "completed", "retrying", "failed", "lease-lost", "graceful-timeout"):
             worker.on(event, lambda job, *_, event=event: diary.note(event, job, attempt=job.attempts_made))
         for event in ("ready", "closed"):

@@ -1,0 +1,117 @@
+"""Events that are gone from the log before a listener that was cut off is back: told as a gap, and nobody hangs."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from groupmq import JobRemoved, Queue
+from groupmq.keys import Keys
+from groupmq.sync import Queue as SyncQueue
+from tests.conftest import MakeQueue
+from tests.support.fleet import Fleet
+from tests.support.listening import Heard, hears, listening, readers
+from tests.support.waiting import wait_until
+from tests.support.workers import one_kind
+
+NEVER = 3600.0
+BEGINNING = "0-1/0/0"
+"""Before the first event of a queue."""
+
+
+def cut_off(client: Any) -> None:
+    """End the connections that read the log. Until the test awaits something, its own event loop stands still."""
+    for one in readers(client):
+        client.client_kill_filter(_id=one["id"])
+    assert readers(client) == []
+
+
+def forget(client: Any, queue: Queue) -> None:
+    """The log keeps nothing but its last entry."""
+    client.xtrim(Keys("groupmq", queue.name).fixed("events"), maxlen=1, approximate=False)
+
+
+def miss_some(client: Any, queue: Queue, url: str) -> None:
+    """Let things happen that nobody who listens now will ever read."""
+    cut_off(client)
+    with SyncQueue(queue.name, url) as other:
+        for n in range(5):
+            other.add(n, job_id=f"missed-{n}")
+    forget(client, queue)
+
+
+async def test_a_gap_is_told_to_whoever_listens_to_the_queue(queue: Queue, url: str, client: Any) -> None:
+    called = Heard()
+    async with listening(queue, client) as heard:
+        for kind in ("gap", "added"):
+            queue.on(kind, called.append)
+        await queue.add("seen", job_id="seen")
+        await heard.has("added")
+        await called.has("added")
+        await hears(client)
+        miss_some(client, queue, url)
+        await heard.has("gap")
+        await called.has("gap")
+        await heard.has("added", 2)
+        await called.has("added", 2)
+    for found in (heard, called):
+        assert found.kinds() == ["added", "gap", "added"]
+        assert found.ids("added") == ["seen", "missed-4"], "what the log still holds is told"
+
+
+async def test_a_gap_is_told_to_whoever_listens_to_a_job(queue: Queue, url: str, client: Any) -> None:
+    heard, witness = Heard(), Heard()
+    queue.on("gap", witness.append)
+    job = await queue.add(1)
+    for kind in ("gap", "added", "completed"):
+        job.on(kind, heard.append)
+    await heard.has("added")
+    await hears(client)
+    miss_some(client, queue, url)
+    await witness.has("gap")
+    await heard.has("gap", timeout=2)
+    assert heard.kinds() == ["added", "gap"]
+
+
+def test_a_gap_is_told_by_the_blocking_twin(url: str, client: Any) -> None:
+    with SyncQueue("twin", url) as queue:
+        for n in range(6):
+            queue.add(n, job_id=str(n))
+        first = next(queue.events(BEGINNING))
+        assert (first.kind, first.job_id) == ("added", "0")
+        client.xtrim(Keys("groupmq", "twin").fixed("events"), maxlen=1, approximate=False)
+        resumed = list(islice(queue.events(first.id), 2))
+        assert [(event.kind, event.job_id) for event in resumed] == [("gap", None), ("added", "5")]
+
+
+@one_kind
+@pytest.mark.parametrize("kept", [True, False])
+async def test_whoever_waits_for_an_end_that_fell_into_a_gap_is_told_by_the_job(
+    make_queue: MakeQueue, url: str, client: Any, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    """At once, not when it would look anyway. Of a job that is not kept nobody knows more than that it is gone."""
+    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", NEVER)
+    keep: dict[str, Any] = {"keep_completed": 100 if kept else 0}
+    queue = make_queue(**keep)
+    async with listening(queue, client) as heard:
+        job = await queue.add({}, delay=0.05)
+        await heard.has("added")
+        task = asyncio.create_task(job.result(20))
+        await hears(client)
+        with Fleet(url, queue.name, **keep) as fleet:
+            cut_off(client)
+            fleet.start()
+            fleet.wait_for(lambda: fleet.lines("completed"), "the job is done")
+        with SyncQueue(queue.name, url, **keep) as other:
+            other.add("last", delay=60)
+        wait_until(lambda: not readers(client), "nobody has come back yet")
+        forget(client, queue)
+        if kept:
+            assert await task == job.id
+        else:
+            with pytest.raises(JobRemoved, match=job.id):
+                await task
+        await heard.has("gap")

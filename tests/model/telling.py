@@ -1,0 +1,120 @@
+"""Rules: what goes to and fro between workers and the queue while jobs run: heartbeats, notes, cancelled runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from groupmq import commands
+from groupmq.commands import Call
+from tests.model import strategies as draws
+from tests.model.pair import same
+from tests.model.parts import Lease, Note, State
+from tests.model.repeating import Repeating
+from tests.model.work import LANE, LEASE, OWN
+
+LIVE: tuple[State, ...] = ("waiting", "delayed", "active")
+
+
+class Telling(Repeating):
+    @rule(
+        lane=LANE,
+        info=st.sampled_from((None, '{"a": 1}')),
+        lease_ms=LEASE,
+        held=st.lists(st.tuples(st.integers(0, 7), st.sampled_from(("own", "own", "old", "next"))), max_size=4),
+        leaves=st.sampled_from((False, False, False, True)),
+    )
+    def beat(
+        self, lane: tuple[str, str], info: str | None, lease_ms: int, held: list[tuple[int, str]], leaves: bool
+    ) -> None:
+        worker = None
+        if self.model.options.exclusive:
+            worker, lease_ms = lane[0], draws.LEASES[0]  # the turn is renewed with the leases of its worker
+        leases = [self.lease(which, token, worker) for which, token in held]
+        self.take_mail(lane[0])
+        answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
+        lost, cancelled = self.model.beat(lane[0], info, lease_ms, leases, self.now)
+        same((answer.lost, answer.tick_ms), (lost, self.model.until_tick(self.now)))
+        same(sorted(answer.cancelled), cancelled)
+        if leaves:
+            same(self.call(commands.leave([lane[0]], [lane[1]])), 1)
+            self.model.leave(*lane)
+            self.last.pop(lane[1], None)
+
+    def take_mail(self, worker: str) -> None:
+        """A worker's heartbeat waits for it."""
+        if worker in self.model.mail:
+            self.calls += 1
+            self.client.zpopmin(self.connection.dialogue.keys.mail(worker))
+            self.model.mail.discard(worker)
+
+    # Handlers
+
+    @precondition(lambda self: self.kind.extras and self.model.in_state("active"))
+    @rule(notes=st.lists(draws.words(), min_size=1, max_size=3), many=st.sampled_from((0, 0, 101)))
+    def handlers_say_something(self, notes: list[draws.Word], many: int) -> None:
+        said = [Note(*self.lease(word.which, word.token), word.progress, word.line) for word in notes]
+        self.note(said + [replace(said[0], progress=None, line=str(n)) for n in range(many)])
+
+    def note(self, notes: list[Note]) -> None:
+        same(self.call(spoken(notes, self.now)), self.model.note(notes, self.now))
+
+    # Cancelling
+
+    @precondition(lambda self: self.kind.extras and self.model.live_groups())
+    @rule(
+        what=st.sampled_from(("runs", "jobs", "group")),
+        which=st.integers(0, 12),
+        detail=st.integers(0, 4),
+        beats=st.booleans(),
+        info=st.sampled_from((None, "{}")),
+    )
+    def somebody_cancels(self, what: str, which: int, detail: int, beats: bool, info: str | None) -> None:
+        """`beats`: all workers hear of it before anything else happens."""
+        if what == "group":
+            self.cancel_group(which, detail)
+        else:
+            states: tuple[State, ...] = ("active",) if what == "runs" else LIVE
+            self.cancel([self.pick(which, *states), self.pick(detail, *states)])
+        for lane in draws.LANES[1:] if beats else ():
+            self.beat(lane, info, draws.LEASES[0], [], leaves=False)
+
+    @precondition(lambda self: self.cancelled_runs())
+    @rule(lane=LANE, wishes=st.lists(OWN, max_size=1), take=st.integers(0, 2), lease_ms=LEASE)
+    def a_cancelled_run_ends(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
+        """As its worker says, or with its lease."""
+        at, lease = self.cancelled_runs()[0]
+        if not wishes:
+            self.go_to(max(self.now, lease.deadline))
+        self.advance(lane, [replace(wish, which=at) for wish in wishes], take, lease_ms)
+
+    def cancelled_runs(self) -> list[tuple[int, Lease]]:
+        """Each with its number among all runs."""
+        leases = [job.lease for job in self.model.jobs.values() if job.lease]
+        return [(at, lease) for at, lease in enumerate(leases) if lease.cancelled]
+
+    def cancel(self, ids: list[str]) -> None:
+        same(self.call(commands.cancel(ids, self.now)), (self.model.cancel(ids), 0))
+
+    def cancel_group(self, which: int, detail: int) -> None:
+        group, limit = self.groups[which % len(self.groups)], 1 + detail
+        answer = self.call(commands.cancel_group(group, limit, self.now))
+        found, left = self.model.cancel_group(group, limit)
+        same((sorted(answer.found), answer.left), (sorted(found), left))
+
+    def pick(self, which: int, *states: State) -> str:
+        """One of the jobs, in one of these states if there are some; 0 = one that does not exist."""
+        jobs = [job.id for state in states for job in self.model.in_state(state)] or list(self.model.jobs)
+        return sorted(jobs)[which % len(jobs)] if which else "never added"
+
+
+def spoken(notes: list[Note], now: int) -> Call[list[int]]:
+    """All in one call, though our client sends them one by one."""
+    packed: list[list[Any]] = [
+        [note.id, note.token, note.progress or False, False if note.line is None else note.line] for note in notes
+    ]
+    return Call("note", msgspec.msgpack.encode({"notes": packed, "now": now}), list)

@@ -1,0 +1,72 @@
+"""The log of events has a bound: its oldest entries go, a segment at a time, and no others."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from groupmq import scripts
+from tests.model.machine import QueueMachine
+from tests.model.mutant import Mutant, loader
+from tests.model.pair import same
+from tests.model.running import run
+from tests.model.strategies import KINDS, Item, Setup, Wish
+
+SEGMENT, MARKS = 400, 3
+SMALL = Mutant("segments that are full soon", "= 524288, 8, ", f"= {SEGMENT}, {MARKS}, ")
+DEFECTS = [
+    Mutant("nothing is forgotten", "> MARKS then", "> 1000 then"),
+    Mutant("all but the last segment forgotten", "redis.pcall('LPOP', K.marks)", "redis.pcall('RPOP', K.marks)"),
+    Mutant("segments of any size", "W.whole(bytes < SEGMENT and bytes or 0)", "'0'"),
+]
+EXAMPLES = 15
+LANE = "w1", "w1:0"
+
+
+class SmallLogMachine(QueueMachine):
+    def __init__(self, client: redis.Redis) -> None:
+        super().__init__(client)
+        self.sizes: dict[int, int] = {}
+
+    def look_at_the_log(self) -> None:
+        super().look_at_the_log()
+        stored = self.stored.log_sizes()
+        self.sizes |= stored
+        same(list(stored), list(range(first_kept(list(self.sizes.values())), len(self.sizes) + 1)))
+
+
+def first_kept(sizes: list[int]) -> int:
+    """The number of the first entry after all entries of these sizes were written."""
+    first, used, marks = 1, 0, list[int]()
+    for number, size in enumerate(sizes, 1):
+        used += size
+        if used >= SEGMENT:
+            marks.append(number)
+            used = 0
+        if len(marks) > MARKS:
+            first = marks.pop(0)
+    return first
+
+
+def test_the_newest_segments_are_kept_and_no_more(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts, "load", loader(SMALL))
+    run(SmallLogMachine, client, EXAMPLES)
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=[defect.defect.replace(" ", "-") for defect in DEFECTS])
+def test_defect_is_caught(defect: Mutant, client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts, "load", loader(defect, loader(SMALL)))
+    with pytest.raises(AssertionError):
+        run(SmallLogMachine, client, EXAMPLES, shrink=False, derandomize=True)
+    client.flushall()  # of what the defect has left
+
+
+@pytest.mark.parametrize("keep", [-1, 3, 2, 0])
+def test_results_that_stay_with_their_jobs_share_the_room_of_an_entry(client: redis.Redis, keep: int) -> None:
+    machine = QueueMachine(client)
+    machine.open(Setup(("a", "b", "c"), 1, keep, 3, 3, -1, KINDS[0]))
+    machine.add([Item(f"job-{n}", n, 0, None, (0, None), 0, b"{}") for n in range(3)])
+    machine.advance(LANE, [], 3, 1000)
+    sizes = (300_000, 224_289, 224_288)
+    machine.advance(LANE, [Wish(n, "complete", b"r" * size, 0, "own") for n, size in enumerate(sizes)], 0, 1000)
+    machine.stored_as_the_model_says()

@@ -1,0 +1,101 @@
+"""The log of a queue as one process hears it, without a server: nothing stays of what is over."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from groupmq.codec import JSON
+from groupmq.job import Snapshot
+from groupmq.keys import Keys
+from groupmq.listening import Channel
+from groupmq.record import Record
+from groupmq.results import Results
+
+THEN = 1_700_000_000_000
+JOBS, AT_ONCE = 100_000, 500
+
+
+class Line:
+    """A connection to a server whose log is empty when it is asked for."""
+
+    def __init__(self) -> None:
+        self.dialogue = self
+        self.keys = Keys("groupmq", "q")
+
+    async def call(self, call: Any) -> list[Any]:
+        return []
+
+
+class Log(Channel):
+    """A channel that is told by hand what is in its log."""
+
+    def __init__(self) -> None:
+        super().__init__(Line(), JSON)  # type: ignore[arg-type]
+        self._entries = 0
+        self.now = THEN
+
+    async def ready(self) -> None:
+        pass
+
+    def hear(self, *kinds: list[Any], blob: bytes = b"") -> None:
+        self._entries += 1
+        self.now += 1
+        fields = [b"e", msgspec.msgpack.encode([self._entries, self.now, *kinds]), b"b", blob]
+        self.feed([[f"{self.now}-0".encode(), fields]])
+
+
+class Turns:
+    """Jobs from their adding to their end, some of them waited for and listened to."""
+
+    def __init__(self) -> None:
+        self.log = Log()
+        self.heard = 0
+        self.made = 0
+        self._created = THEN
+        self._results = Results(self._waiting, listens=True)
+        self.log.emitter.on("completed", self._count)
+
+    async def _waiting(self, job_id: str) -> Snapshot:
+        return Snapshot(None, JSON, job_id, "waiting", Record(0, 0, 0, self._created, 3, False, None, {}, b"1"), 3)
+
+    def _count(self, event: object) -> None:
+        self.heard += 1
+
+    async def take(self) -> None:
+        ids = [f"job-{n}" for n in range(self.made, self.made + AT_ONCE)]
+        self.made += AT_ONCE
+        groups, ones = [""] * AT_ONCE, [1] * AT_ONCE
+        self.log.hear(["added", ids, groups])
+        self._created = self.log.now
+        waits = [asyncio.create_task(self._results.of(self.log, one, self._created, None)) for one in ids[::10]]
+        await asyncio.sleep(0)
+        listeners = [self.log.listeners_of(job_id, self._created) for job_id in ids[::20]]
+        for one in listeners:
+            one.on("completed", self._count)
+        self.log.hear(["active", ids, groups, ones, "worker"])
+        self.log.hear(["completed", ids, groups, ones, ones], blob=b"7" * AT_ONCE)
+        assert await asyncio.gather(*waits) == [7] * (AT_ONCE // 10)
+        if self.log._catching_up is not None:
+            await self.log._catching_up
+
+
+def objects() -> Counter[str]:
+    gc.collect()
+    return Counter(type(one).__name__ for one in gc.get_objects())
+
+
+async def test_memory_is_flat_over_a_hundred_thousand_jobs() -> None:
+    turns = Turns()
+    while turns.made < JOBS / 4:
+        await turns.take()  # what is remembered for a while has its full size then
+    before = objects()
+    while turns.made < JOBS:
+        await turns.take()
+    more = objects() - before
+    assert turns.heard == JOBS + JOBS // 20
+    assert more.total() < AT_ONCE, f"more after {JOBS} jobs: {more.most_common(10)}"
