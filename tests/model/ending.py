@@ -29,10 +29,13 @@ class Ending(Arriving):
 
     def _report(self, report: Report, completions: int, now: int) -> bool:
         job = self.holder(report.id, report.token)
-        if job is None:
+        if job is None or job.lease is None:
+            self.counters["lease_lost"] += 1
             return False
+        if report.kind in ("complete", "fail", "retry"):
+            self.runs.append(max(0, now - job.lease.started))
         later = now + report.delay if report.delay else 0
-        if job.lease and job.lease.cancelled and report.kind not in ("complete", "fail"):
+        if job.lease.cancelled and report.kind not in ("complete", "fail"):
             self._fail(job, self._end_run(job), CANCELLED, "", now)
             return True
         if report.kind in ("release", "limited"):

@@ -37,6 +37,10 @@ class Ledger:
     stamp: int = 0
     order: int = 0
     counters: Counter[str] = field(default_factory=Counter)
+    waits: list[int] = field(default_factory=list)
+    """How long each job waited that started for the first time."""
+    runs: list[int] = field(default_factory=list)
+    """How long each run took that ended with an outcome."""
     failures: list[list[Any]] = field(default_factory=list)
     lanes: dict[str, tuple[int, list[int], list[tuple[str, int]]]] = field(default_factory=dict)
     workers: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Defects of what workers, handlers and listeners are told: cancelled runs, notes, events."""
+"""Defects of what workers, handlers, listeners and operators are told: cancelled runs, notes, events, measures."""
 
 from __future__ import annotations
 
@@ -53,4 +53,19 @@ TELLING = [
     Mutant("results of two jobs told as one", "blob[#blob + 1] = result", "blob[1] = result"),
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),
+    # Measures
+    Mutant("waiting measured at every start", "if not states[i] then measure.wait(", "if true then measure.wait("),
+    Mutant("runs that are tried again not measured", "if o[1] == FAIL or o[1] == RETRY then", "if o[1] == FAIL then"),
+    Mutant(
+        "delay measured as waiting",
+        "measure.wait(now - record.waits_since(recs[i]))",
+        "measure.wait(now - record.created_of(recs[i]))",
+    ),
+    Mutant("lost lease not counted", "W.count('lease_lost', n - accepted)", ""),
+    Mutant("minutes begin anew with every call", "if raw and #raw == LENGTH then", "if false then"),
+    Mutant(
+        "a power of two in the bucket below",
+        "return (exponent < LARGEST",
+        "return (ms == 2 ^ (exponent - 1) and exponent - 1 or exponent < LARGEST",
+    ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -123,6 +124,8 @@ class Stored:
             "lanes": {name.decode(): _lane(raw) for name, raw in lanes},
             "workers": {i.decode(): raw.decode() for i, raw in self._dump.hgetall(base + "workers").items()},
             "mail": set(k.mails),
+            "waits": k.wait,
+            "runs": k.run,
             "cancels": k.cancels,
             "progress": {i: raw.decode() for i, raw in k.progress.items()},
             "logs": k.logs,
@@ -188,10 +191,18 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "lanes": {name: (number, [i for i, _ in leases]) for name, (number, _, leases) in model.lanes.items()},
         "workers": model.workers,
         "mail": model.mail,
+        "waits": _histogram(model.waits),
+        "runs": _histogram(model.runs),
         "cancels": {j.id: j.lease.token for j in jobs if j.lease and j.lease.cancelled},
         "progress": {j.id: j.progress for j in jobs if j.progress is not None},
         "logs": {j.id: j.log for j in jobs if j.log},
     }
+
+
+def _histogram(times: list[int]) -> list[int]:
+    """Their sum, then how many were below 1, 2, 4 ... ms, the last: all above."""
+    counts = Counter(min(ms.bit_length(), 24) for ms in times)
+    return [sum(times), *(counts[i] for i in range(25))] if times else []
 
 
 def _meta(model: Model) -> dict[str, str]:

@@ -128,6 +128,9 @@ class Working(Ending):
     def _start(self, job: Job, request: Request, now: int) -> Taken:
         assert job.expires == 0 or job.expires > now, "a job starts after its ttl"
         self.note_start(job, now)
+        if job.stored is None:
+            since = job.record.created_ms if job.record.order_given else job.record.order_ms
+            self.waits.append(max(0, now - since))
         job.state, job.hold, job.expires = "active", 0, 0
         job.lease = Lease(self.next_stamp(now), now + request.lease_ms, now, request.worker)
         self.tell("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
