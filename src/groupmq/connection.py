@@ -8,7 +8,7 @@ import inspect
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -102,8 +102,7 @@ class Endpoint:
         """Refuse a client of the other kind; it would fail later, and less clearly."""
         if self.client is None:
             return
-        is_async = inspect.iscoroutinefunction(type(self.client).execute_command)
-        if is_async != asynchronous:
+        if _is_asynchronous(self.client) != asynchronous:
             wanted = "redis.asyncio.Redis" if asynchronous else "redis.Redis"
             raise ConfigurationError.expected("redis", f"a URL or a {wanted} client", self.client)
 
@@ -119,8 +118,12 @@ class Endpoint:
                 client.connection_pool.connection_kwargs["socket_timeout"] = timeout
             return client
         pool = self.client.connection_pool
-        own = type(pool)(connection_class=pool.connection_class, **self._described(), **ours)
-        return type(self.client)(connection_pool=own)
+        if _is_asynchronous(self.client):
+            own = type(pool)(connection_class=pool.connection_class, **self._described(), **ours)
+            return type(self.client)(connection_pool=own)
+        kind = _same_kind(pool, redis.asyncio)
+        own = redis.asyncio.ConnectionPool(connection_class=kind, **self._described(), **ours)
+        return redis.asyncio.Redis(connection_pool=own)
 
     def blocking(self, timeout: float | None = None) -> redis.Redis:
         """A new blocking client of our own; `timeout` as above."""
@@ -130,13 +133,8 @@ class Endpoint:
             if timeout is not None:
                 client.connection_pool.connection_kwargs["socket_timeout"] = timeout
             return client
-        kinds: dict[str, Any] = {
-            "SSLConnection": redis.SSLConnection,
-            "UnixDomainSocketConnection": redis.UnixDomainSocketConnection,
-        }
-        kind = kinds.get(self.client.connection_pool.connection_class.__name__, redis.Connection)
-        pool = redis.ConnectionPool(connection_class=kind, **self._described(), **ours)
-        return redis.Redis(connection_pool=pool)
+        kind = _same_kind(self.client.connection_pool, redis)
+        return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=kind, **self._described(), **ours))
 
     def _ours(self, given: float | None) -> dict[str, Any]:
         """What every connection of ours gets, whoever described the server."""
@@ -153,6 +151,16 @@ class Endpoint:
         }
 
 
+def _is_asynchronous(client: Any) -> bool:
+    return inspect.iscoroutinefunction(type(client).execute_command)
+
+
+def _same_kind(pool: Any, library: Any) -> Any:
+    """The class for such connections in the other half of the client library."""
+    name = pool.connection_class.__name__
+    return getattr(library, name if name in ("SSLConnection", "UnixDomainSocketConnection") else "Connection")
+
+
 def _where(client: Any) -> str:
     kwargs = client.connection_pool.connection_kwargs
     if "path" in kwargs:
@@ -163,17 +171,34 @@ def _where(client: Any) -> str:
 class Connection:
     """The asynchronous connection of one queue object."""
 
-    def __init__(self, endpoint: Endpoint, options: QueueOptions) -> None:
-        endpoint.require(asynchronous=True)
+    def __init__(self, endpoint: Endpoint, options: QueueOptions, *, beside: BlockingConnection | None = None) -> None:
+        """`beside`: the connection of a blocking queue, for which this one listens."""
+        if beside is None:
+            endpoint.require(asynchronous=True)
         self.endpoint = endpoint
-        self.dialogue = Dialogue(options, endpoint.where)
-        self._own = endpoint.client is None
+        self.dialogue = Dialogue(options, endpoint.where) if beside is None else beside.dialogue
+        self._own = beside is not None or endpoint.client is None
         self._client = endpoint.asynchronous() if self._own else endpoint.client
         # A thousand calls at once wait for each other here; in the client library's pool they would fail.
         self._slots = asyncio.Semaphore(_MOST_CALLS)
 
     async def call(self, call: Call[T], patience: float = PATIENCE) -> T:
         return await self.drive(self.dialogue.ask(call, patience))
+
+    async def carry(self, steps: Generator[Call[Any], Any, T]) -> T:
+        """Carry out an operation: make each call it yields, and send back the answer."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    answer = await self.call(call)
+                except Exception as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
 
     async def drive(self, steps: Steps[T]) -> T:
         """Carry out a dialogue. A cancelled call drops its connection: a late reply must not reach the next one."""
@@ -203,6 +228,7 @@ class Connection:
         self.dialogue.closed = True
         if self._own:
             await self._client.aclose()
+            await self._client.connection_pool.disconnect()  # which it leaves open if the pool was handed to it
 
 
 class WakeConnection:
@@ -309,14 +335,6 @@ class StreamConnection:
             await self._client.aclose()
 
 
-def _checked_out(pool: Any) -> Any:
-    """A connection of a pool; redis-py below 5.3 wants to know what for, later ones do not want to be told."""
-    try:
-        return pool.get_connection()
-    except TypeError:
-        return pool.get_connection("XREAD")
-
-
 class BlockingConnection:
     """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
 
@@ -342,26 +360,6 @@ class BlockingConnection:
             return self._client.execute_command("BZPOPMIN", key, block, NEVER_DECODE=True) is not None
         except Exception as error:
             raise understood(error, self.dialogue.where) from error
-
-    def read_log(self, since: str, timeout: float) -> list[Any]:
-        """New entries of the log of events after `since`; waits for them up to `timeout` seconds, or somewhat less."""
-        block = max(1, int(min(timeout, self._longest_block) * 1000))
-        key = self.dialogue.keys.fixed("events")
-        try:
-            # Over a connection of its own: the library's reading of streams differs between releases and protocols.
-            connection = _checked_out(self._client.connection_pool)
-            try:
-                connection.send_command("XREAD", "COUNT", 500, "BLOCK", block, "STREAMS", key, since)
-                reply = connection.read_response(disable_decoding=True)
-            except BaseException:
-                connection.disconnect()
-                raise
-            finally:
-                self._client.connection_pool.release(connection)
-        except Exception as error:
-            raise understood(error, self.dialogue.where) from error
-        pairs = list(reply.items()) if isinstance(reply, dict) else reply or []
-        return list(pairs[0][1]) if pairs else []
 
     def interrupt(self) -> None:
         """End a blocking read of another thread."""

@@ -117,18 +117,7 @@ class Queue(Looking):
     async def run(self, steps: operations.Steps[T]) -> T:
         """Carry out an operation: make each call it yields, and send back the answer."""
         await self._listeners_placed()
-        try:
-            call = next(steps)
-            while True:
-                try:
-                    answer = await self.connection.call(call)
-                except Exception as error:
-                    call = steps.throw(error)
-                else:
-                    call = steps.send(answer)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+        return await self.connection.carry(steps)
 
     async def _listeners_placed(self) -> None:
         """Whoever began to listen before a call hears of what it does."""

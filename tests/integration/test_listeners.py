@@ -174,7 +174,7 @@ async def test_one_connection_serves_however_many_queues_and_jobs(make_queue: Ma
 async def test_without_a_listener_there_is_no_connection(
     queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groupmq.listening._LINGER", 0.0)
+    monkeypatch.setattr("groupmq.listening.hub._LINGER", 0.0)
     heard = Heard()
     job = await queue.add(1)
     await Worker(queue, handle).run(burst=True)

@@ -80,7 +80,7 @@ async def test_whoever_waits_when_the_queue_is_obliterated_learns_it_with_the_ne
 def test_the_blocking_twin_learns_that_the_queue_was_obliterated(
     url: str, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groupmq.sync.listening._BLOCK", 0.1)
+    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", 0.1)
     ends: list[Exception] = []
 
     def wait(job: Any) -> None:

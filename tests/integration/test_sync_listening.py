@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import pytest
+import redis
 
 import groupmq
 from groupmq import ConfigurationError, FailJob, Job, JobFailed, JobNotFound, JobRemoved, Worker, WrongState
@@ -201,3 +206,73 @@ def test_cancelling(queue: Queue, url: str) -> None:
         assert queue.cancel(later.id)
         with pytest.raises(JobNotFound):
             later.cancel()
+
+
+def test_one_connection_reads_for_all_queues_listeners_and_waiters_of_a_process(url: str, client: Any) -> None:
+    queues = [Queue(f"q-{n}", url) for n in range(5)]
+    heard, ended = Heard(), list[Any]()
+    threads = []
+    for queue in queues:
+        queue.on("completed", heard.append)
+        for n in range(10):
+            job = queue.add(n)
+            threads.append(threading.Thread(target=lambda job=job: ended.append(job.result(15))))
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: readers(client), "somebody listens")
+    assert len(readers(client)) == 1
+    for queue in queues:
+        with working(queue, url):
+            assert queue.wait_for_empty(10)
+        assert len(readers(client)) <= 1
+    for thread in threads:
+        thread.join(15)
+    assert len(ended) == 50
+    wait_until(lambda: len(heard) == 50, "all are heard")
+    for queue in queues:
+        queue.close()
+    wait_until(lambda: not readers(client), "nobody reads any more")
+
+
+@pytest.mark.parametrize("decode", [False, True])
+def test_a_client_of_ones_own_is_listened_through_as_well(url: str, decode: bool) -> None:
+    with redis.Redis.from_url(url, decode_responses=decode) as own, Queue("own", own) as queue:
+        heard = Heard()
+        queue.on("completed", heard.append)
+        job = queue.add("x")
+        with working(queue, url):
+            assert job.result(10) == {"did": "x"}
+        wait_until(lambda: heard, "it is heard")
+
+
+def test_a_forked_child_listens_by_itself(queue: Queue, url: str) -> None:
+    heard = Heard()
+    queue.on("added", heard.append)
+    first = queue.add("before")
+    wait_until(lambda: heard, "the parent hears")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if first.result(10) == {"did": "before"} else 2
+        finally:
+            os._exit(code)
+    with working(queue, url):
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert first.result(10) == {"did": "before"}
+    queue.add("after")
+    wait_until(lambda: len(heard) == 2, "the parent still hears")
+
+
+def test_whoever_stops_waiting_leaves_nothing_behind(url: str, client: Any) -> None:
+    """As a program: Ctrl-C ends the wait, and the program ends without a word of what it had open."""
+    program = (
+        "import sys\nfrom groupmq.sync import Queue\n"
+        f"queue = Queue('q', {url!r})\nqueue.on('added', print)\n"
+        "try:\n    queue.add(1, delay=600).result(60)\nexcept KeyboardInterrupt:\n    print('stopped')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=-1, stderr=-1, text=True) as process:
+        wait_until(lambda: readers(client), "it waits")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=15)
+    assert (out.splitlines()[-1], err, process.returncode) == ("stopped", "", 0)

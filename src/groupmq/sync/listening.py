@@ -1,4 +1,4 @@
-"""Listening, blocking: the log of events read in the caller's thread, or in one of its own for callbacks."""
+"""Listening, blocking: threads wait for what an event loop in another thread of this process hears."""
 
 from __future__ import annotations
 
@@ -6,195 +6,169 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from groupmq import commands, events
 from groupmq.checks import Logger
-from groupmq.codec import Serializer
-from groupmq.connection import BlockingConnection
+from groupmq.connection import BlockingConnection, Connection, Endpoint
 from groupmq.errors import ConfigurationError, GroupMQError, said
-from groupmq.events import ENDS, KINDS, UNREADABLE, EndOf, Event, Position, Reader
-from groupmq.faults import is_passing
+from groupmq.events import KINDS, Event, Position
 from groupmq.job import Snapshot
-from groupmq.results import Unknown, ended, finished, told
+from groupmq.listening import Channel, Following
+from groupmq.operations import Operations
+from groupmq.results import Results
+from groupmq.sync.portal import Portal, Stopped, leave_behind, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")
-_BLOCK = 5.0
-_PAGE = 200
 _PAUSE = 0.5
+Listener = Callable[[Event], Any]
 
 
-class Log:
-    """The log of one queue."""
+class Ears(NamedTuple):
+    """What hears for one queue. Lives in the loop of a portal and is used nowhere else."""
 
-    def __init__(self, connection: BlockingConnection, serializer: Serializer) -> None:
-        self._connection = connection
-        self._serializer = serializer
+    portal: Portal
+    connection: Connection
+    channel: Channel
+    results: Results
 
-    def end(self) -> Reader:
-        """A reader that sees what happens from now on."""
-        last = self._connection.call(commands.log_end())
-        if not last:
-            return Reader("0-0", 0)
-        entry = events.read(last, self._serializer)
-        return Reader(entry.stream_id, None if entry.number == UNREADABLE else entry.number)
 
-    def read(self, reader: Reader, timeout: float) -> list[Event]:
-        """What comes next, waiting for it up to `timeout` seconds; nothing, soon, if the server is away for now."""
-        try:
-            raw = self._connection.read_log(reader.at, timeout)
-        except GroupMQError as error:
-            if not is_passing(error) or self._connection.dialogue.closed:
-                raise
-            time.sleep(min(timeout, _PAUSE))
-            return []
-        return [event for one in raw for event in reader.take(events.read(one, self._serializer))]
+class Listening:
+    """What one blocking queue hears. All of them in a process share the connection that reads."""
 
-    def since(self, position: Position) -> tuple[Reader, list[Event]]:
-        """A reader behind an event, and what follows that event in its own entry."""
-        reader = Reader(position.stream_id, position.entry)
-        page = self._connection.call(commands.log(position.stream_id, 1))
-        if page and page[0][0].decode() == position.stream_id:
-            return reader, events.read(page[0], self._serializer).events[position.at + 1 :]
-        return reader, []
+    def __init__(self, endpoint: Endpoint, beside: BlockingConnection, operations: Operations[Any]) -> None:
+        self._endpoint = endpoint
+        self._beside = beside
+        self._operations = operations
+        self._ears: Ears | None = None
 
-    def past(self, since: str) -> Iterator[Event]:
-        """Everything after a stream id that the log still has."""
-        while True:
-            page = self._connection.call(commands.log(f"({since}", _PAGE))
-            for raw in page:
-                entry = events.read(raw, self._serializer)
-                since = entry.stream_id
-                yield from entry.events
-            if len(page) < _PAGE:
-                return
+    def _open(self) -> Ears:
+        here = portal()
+        with here.lock:
+            if self._ears is None or self._ears.portal is not here:
+                if self._ears is not None:
+                    leave_behind(self._ears)
+                self._ears = here.run(self._make(here))
+            return self._ears
+
+    async def _make(self, here: Portal) -> Ears:
+        options = self._operations.options
+        connection = Connection(self._endpoint, options, beside=self._beside)
+
+        async def look(job_id: str) -> Snapshot | None:
+            found: Snapshot | None = await connection.carry(self._operations.get_job(job_id))
+            return found
+
+        return Ears(here, connection, Channel(connection, options.serializer), Results(look, listens=options.events))
+
+    def result_of(self, job: Snapshot, timeout: float | None) -> Any:
+        ears = self._open()
+        return ears.portal.run(ears.results.of(ears.channel, job.id, job._created_ms, timeout))
 
     def follow(self, since: str | None) -> Iterator[Event]:
         """All events, for ever; waits in between."""
-        if since is None:
-            reader = self.end()
-        else:
-            reader, rest = self.since(Position.parse(since))
-            yield from rest
-        while True:
-            yield from self.read(reader, _BLOCK)
+        tail = self.start(None if since is None else Position.parse(since))
+        try:
+            while (batch := tail.next()) is not None:
+                yield from batch
+        finally:
+            tail.close()
+
+    def start(self, since: Position | None) -> Tail:
+        """From the return of this on nothing is missed."""
+        ears = self._open()
+        following = Following(ears.channel, since)
+        ears.portal.run(following.start())
+        return Tail(ears.portal, following)
+
+    def close(self) -> None:
+        ears = self._ears
+        if ears is not None and ears.portal is portal():
+            ears.portal.run(ears.channel.close())
+            ears.portal.run(ears.connection.close())
 
 
-def result_of(
-    log: Log, look: Callable[[str], Snapshot | None], job: Snapshot, timeout: float | None, *, listens: bool
-) -> Any:
-    """Wait for a job's end: where the log is first, then at the job, then at what is new in the log."""
-    give_up = None if timeout is None else time.monotonic() + timeout
-    created_ms = job._created_ms
-    while True:
-        reader = log.end() if listens else None
-        found = look(job.id)
-        if found is None:
-            return told(job.id, _find_end(log, EndOf(job.id, created_ms)) if listens else None)
-        if found._created_ms != created_ms:  # another job, of the same id
-            end = EndOf(job.id, created_ms, found._created_ms)
-            return told(job.id, _find_end(log, end) if listens else None)
-        if finished(found):
-            return found.return_value
-        event = _wait(log, reader, job.id, give_up)
-        if event is not None:
-            try:
-                return ended(job.id, event)
-            except Unknown:
-                continue
+class Tail:
+    """The end of a log, for a thread."""
 
+    def __init__(self, here: Portal, following: Following) -> None:
+        self._portal = here
+        self._following = following
 
-def _wait(log: Log, reader: Reader | None, job_id: str, give_up: float | None) -> Event | None:
-    """The event that ends the job; None to look again."""
-    while True:
-        left = _BLOCK if give_up is None else give_up - time.monotonic()
-        if left <= 0:
-            raise TimeoutError(f"job {job_id!r} has not ended in time")
-        if reader is None:
-            time.sleep(min(left, 0.05))
-            return None
-        found = log.read(reader, min(left, _BLOCK))
-        for event in found:
-            if event.job_id == job_id and event.kind in ENDS:
-                return event
-            if event.kind == "gap":
-                return None
-        if not found:
-            return None  # nothing for a while: look at the job itself
+    def next(self) -> list[Event] | None:
+        """What happened since, once there is something; None if nothing will be heard any more."""
+        return self._portal.run(self._following.next())
 
-
-def _find_end(log: Log, end: EndOf) -> Event | None:
-    """How a job ended that is gone, as long as the log goes back."""
-    for event in log.past(end.since):
-        end.see(event)
-        if end.sure:
-            break
-    return end.found
+    def close(self) -> None:
+        self._portal.call(self._following.close)
 
 
 class Listeners:
     """Callbacks, called in a thread of their own, which lives while there are any."""
 
-    def __init__(self, log: Log, name: str) -> None:
-        self._log = log
+    def __init__(self, listening: Listening, name: str) -> None:
+        self._listening = listening
         self._name = name
-        self._listeners: dict[str, list[Callable[[Event], Any]]] = {kind: [] for kind in KINDS}
+        self._listeners: dict[str, list[Listener]] = {kind: [] for kind in KINDS}
         self._lock = threading.Lock()
+        self._tail: Tail | None = None
         self._thread: threading.Thread | None = None
-        self._closed = False
 
-    def on(self, event: str, listener: Callable[[Event], Any]) -> None:
+    def on(self, event: str, listener: Listener) -> None:
         if not callable(listener):
             raise ConfigurationError.expected("listener", "a callable", listener)
         with self._lock:
             self._of(event).append(listener)
-            if self._thread is None:
-                reader = self._log.end()
+            if self._tail is None or self._thread is None or not self._thread.is_alive():
+                try:
+                    self._tail = self._listening.start(None)
+                except BaseException:
+                    self._of(event).remove(listener)
+                    raise
                 self._thread = threading.Thread(
-                    target=self._run, args=(reader,), name=f"{self._name}-events", daemon=True
+                    target=self._run, args=(self._tail,), name=f"{self._name}-events", daemon=True
                 )
                 self._thread.start()
 
-    def off(self, event: str, listener: Callable[[Event], Any]) -> bool:
+    def off(self, event: str, listener: Listener) -> bool:
         with self._lock:
             listeners = self._of(event)
-            if listener in listeners:
+            found = listener in listeners
+            if found:
                 listeners.remove(listener)
-                return True
-            return False
+            self._end_if_unwanted()
+            return found
 
     def remove_all(self, event: str | None = None) -> None:
         with self._lock:
             for name in [event] if event is not None else list(self._listeners):
                 self._of(name).clear()
+            self._end_if_unwanted()
 
-    def close(self) -> None:
-        self._closed = True
+    def _end_if_unwanted(self) -> None:
+        if self._tail is not None and not any(self._listeners.values()):
+            self._tail.close()
+            self._tail = None
 
-    def _of(self, event: str) -> list[Callable[[Event], Any]]:
+    def _of(self, event: str) -> list[Listener]:
         try:
             return self._listeners[event]
         except KeyError:
             raise ConfigurationError.expected("event", f"one of {', '.join(sorted(KINDS))}", event) from None
 
-    def _run(self, reader: Reader) -> None:
-        while self._wanted():
+    def _run(self, tail: Tail) -> None:
+        while True:
             try:
-                found = self._log.read(reader, 1.0)
+                batch = tail.next()
+            except Stopped:
+                return
             except GroupMQError as error:
-                if not self._closed:
-                    _logger.warning("the log of events cannot be read: %s; trying again", error)
-                    time.sleep(_PAUSE)
+                _logger.warning("the log of events cannot be read: %s; trying again", error)
+                time.sleep(_PAUSE)
                 continue
-            for event in found:
+            if batch is None:
+                return
+            for event in batch:
                 self._tell(event)
-
-    def _wanted(self) -> bool:
-        with self._lock:
-            if self._closed or not any(self._listeners.values()):
-                self._thread = None
-                return False
-            return True
 
     def _tell(self, event: Event) -> None:
         for listener in tuple(self._listeners[event.kind]):

@@ -26,7 +26,7 @@ from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
 from groupmq.sync.inspect import Looking
 from groupmq.sync.job import Job
-from groupmq.sync.listening import Listeners, Log, result_of
+from groupmq.sync.listening import Listeners, Listening
 from groupmq.views import RepairReport
 
 T = TypeVar("T")
@@ -91,8 +91,8 @@ class Queue(Looking):
         self.operations: Operations[Job] = Operations(self.options, self._make_job)
         self._repeating = Repeating(self.operations)
         self._middleware = middlewares.checked(middleware)
-        self._log = Log(self.connection, self.options.serializer)
-        self._listeners = Listeners(self._log, self.name)
+        self._listening = Listening(self._endpoint, self.connection, self.operations)
+        self._listeners = Listeners(self._listening, self.name)
         self._looked_at_repeats: int | None = None
 
     def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
@@ -300,7 +300,7 @@ class Queue(Looking):
         ...     print(event.kind, event.job_id)
         """
         self._require_events()
-        return self._log.follow(since)
+        return self._listening.follow(since)
 
     def on(self, event: str, listener: Callable[[Event], Any]) -> Callable[[Event], Any]:
         """Call `listener(event)`, in a thread of its own, for events of all workers in all processes."""
@@ -321,11 +321,12 @@ class Queue(Looking):
     def result_of(self, job: Job, timeout: Duration | None) -> Any:
         """Wait for the end of a job; see `Job.result`."""
         limit = None if timeout is None else seconds(timeout, "timeout")
-        return result_of(self._log, self.get_job, job, limit, listens=self.options.events)
+        return self._listening.result_of(job, limit)
 
     def close(self) -> None:
         """Close our connections (never the user's)."""
-        self._listeners.close()
+        self._listeners.remove_all()
+        self._listening.close()
         self.connection.close()
 
     def __enter__(self) -> Self:

@@ -1,123 +1,28 @@
-"""Listening: one connection per server and event loop reads the logs of every queue that somebody listens to.
-
-A channel is the log of one queue as this process sees it. Whoever waits for a job registers with it first and looks at
-the job after that, so nothing can fall in between.
-"""
+"""A channel is the log of one queue as this process sees it: who waits for what, and what was heard lately."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
-from weakref import ReferenceType, WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
+from weakref import WeakSet, WeakValueDictionary, ref
 
 from groupmq import commands, events
 from groupmq.codec import Serializer
-from groupmq.connection import Connection, StreamConnection
-from groupmq.emitter import Emitter, Listener
+from groupmq.connection import Connection
+from groupmq.emitter import Emitter
 from groupmq.errors import GroupMQError
 from groupmq.events import ENDS, KINDS, UNREADABLE, Entry, Event, Position, Reader, newer
+from groupmq.listening.following import PAGE, Feed, Following
+from groupmq.listening.hub import Hub, hub_of
+from groupmq.listening.watching import Behind, JobListeners
 from groupmq.tasks import end_tasks
 
 _logger = logging.getLogger("groupmq.events")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_PAGE = 200
-_LINGER = 5.0
-"""Seconds that a log is read on after the last listener has gone."""
 _SMALL = 4096
 _RECENT = 2000
 """Ends of jobs that are remembered for whoever asks for a result a moment later."""
-_TOLD = 100
-"""Events of a job that are remembered for whoever begins to listen to it later."""
-_BUFFER = 1000
-"""Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
-
-
-class JobListeners(Emitter):
-    """Who listens to one job. Held by the job object alone: when that goes, so does this.
-
-    Whoever comes is told first what has happened before.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(KINDS, _logger)
-        self._before: list[Event] | None = []
-        self._told: deque[Event] = deque(maxlen=_TOLD)
-        self._newcomers: list[tuple[str, Listener]] = []
-
-    def heard(self, event: Event) -> None:
-        if self._before is None:
-            self._tell(event)
-        else:
-            self._before.append(event)
-
-    def caught_up(self, past: list[Event]) -> None:
-        """What had happened before anybody listened comes first."""
-        later, self._before = self._before or [], None
-        for event in [*past, *later]:
-            self._tell(event)
-
-    def _tell(self, event: Event) -> None:
-        self._admit()
-        self._told.append(event)
-        self.emit(event.kind, event)
-
-    def on(self, event: str, listener: Listener) -> Listener:
-        if not self._told:
-            return super().on(event, listener)
-        Emitter(KINDS, _logger).on(event, listener)  # refuses what is wrong, here and now
-        self._newcomers.append((event, listener))
-        asyncio.get_running_loop().call_soon(self._admit)
-        return listener
-
-    def off(self, event: str, listener: Listener) -> bool:
-        if (event, listener) in self._newcomers:
-            self._newcomers.remove((event, listener))
-            return True
-        return super().off(event, listener)
-
-    def _admit(self) -> None:
-        """Tell newcomers what the others have heard already; from now on they hear with them."""
-        newcomers, self._newcomers = self._newcomers, []
-        for kind, listener in newcomers:
-            alone = Emitter(KINDS, _logger)
-            alone.on(kind, listener)
-            for event in self._told:
-                alone.emit(event.kind, event)
-            super().on(kind, listener)
-
-
-class Feed:
-    """The entries an `events()` loop has yet to see."""
-
-    def __init__(self) -> None:
-        self.entries: deque[Entry] = deque()
-        self.behind = False
-        self.closed = False
-        self.ready = asyncio.Event()
-
-    def push(self, entry: Entry) -> None:
-        if self.behind:
-            pass
-        elif len(self.entries) < _BUFFER:
-            self.entries.append(entry)
-        else:
-            # It reads on from the server, from where it is; what is buffered here would only be read twice.
-            self.entries.clear()
-            self.behind = True
-        self.ready.set()
-
-
-class Behind(NamedTuple):
-    """Listeners of a job that have yet to hear what happened to it before, up to a position of the log."""
-
-    listeners: ReferenceType[JobListeners]
-    job_id: str
-    created_ms: int
-    until: str | None
 
 
 class Wait(NamedTuple):
@@ -146,7 +51,7 @@ class Channel:
         self._recent: dict[str, Event] = {}
         self._forgot_ms = 0
         self._watchers: WeakValueDictionary[str, JobListeners] = WeakValueDictionary()
-        self._feeds: WeakSet[Feed] = WeakSet()
+        self.feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
         self._place: asyncio.Task[None] | None = None
         self._behind: list[Behind] = []
@@ -177,7 +82,7 @@ class Channel:
             for wait in waits:
                 if not wait.future.done():
                     wait.future.set_exception(GroupMQError("the queue was closed while somebody waited for a result"))
-        for feed in tuple(self._feeds):
+        for feed in tuple(self.feeds):
             feed.closed = True
             feed.ready.set()
         if self._hub is not None:
@@ -200,7 +105,11 @@ class Channel:
 
     @property
     def wanted(self) -> bool:
-        return bool(self.waiting or len(self._watchers) or len(self._feeds) or self.emitter.any)
+        return bool(self.waiting or len(self._watchers) or len(self.feeds) or self.emitter.any)
+
+    def reader(self) -> Reader:
+        """One that sees what comes next."""
+        return Reader(self.position or "0-0", self._number)
 
     # Hearing
 
@@ -225,7 +134,7 @@ class Channel:
             watcher.heard(gap)
 
     def _deliver(self, entry: Entry) -> None:
-        for feed in tuple(self._feeds):
+        for feed in tuple(self.feeds):
             feed.push(entry)
         for event in entry.events:
             self.emitter.emit(event.kind, event)
@@ -339,134 +248,24 @@ class Channel:
     async def past(self, since: str) -> AsyncIterator[Entry]:
         """The entries after `since` (a stream id), as far as the log still has them."""
         while True:
-            page = await self.connection.call(commands.log(f"({since}", _PAGE))
-            for raw in page:
-                entry = self._read(raw)
+            page = await self.page(f"({since}", PAGE)
+            for entry in page:
                 since = entry.stream_id
                 yield entry
-            if len(page) < _PAGE:
+            if len(page) < PAGE:
                 return
+
+    async def page(self, since: str, most: int) -> list[Entry]:
+        """Entries from a stream id on; after it with a `(` before the id."""
+        return [self._read(raw) for raw in await self.connection.call(commands.log(since, most))]
 
     async def iterate(self, since: Position | None) -> AsyncIterator[Event]:
         """All events from a position on, for ever. A gap is an event of its own."""
-        feed = Feed()
-        self._feeds.add(feed)
+        following = Following(self, since)
         try:
-            await self.ready()
-            reader = Reader(self.position or "0-0", self._number)
-            if since is not None:
-                reader = Reader(since.stream_id, since.entry)
-                for event in await self._rest_of(since):
+            await following.start()
+            while (batch := await following.next()) is not None:
+                for event in batch:
                     yield event
-                feed.behind = True
-            while not feed.closed:
-                for entry in await self._next(feed, reader.at):
-                    for event in reader.take(entry):
-                        yield event
         finally:
-            self._feeds.discard(feed)
-
-    async def _next(self, feed: Feed, since: str) -> list[Entry]:
-        """What a reader has yet to see, from the server if it could not keep up."""
-        if feed.behind:
-            feed.behind = False
-            feed.entries.clear()
-            page = await self.connection.call(commands.log(f"({since}", _PAGE))
-            feed.behind = feed.behind or len(page) == _PAGE
-            return [self._read(raw) for raw in page]
-        if not feed.entries:
-            feed.ready.clear()
-            await feed.ready.wait()
-        found = list(feed.entries)
-        feed.entries.clear()
-        return found
-
-    async def _rest_of(self, since: Position) -> list[Event]:
-        """What follows an event in its own entry. If the entry is gone, the count of the next one tells."""
-        page = await self.connection.call(commands.log(since.stream_id, 1))
-        if page and page[0][0].decode() == since.stream_id:
-            return self._read(page[0]).events[since.at + 1 :]
-        return []
-
-
-class Hub:
-    """Reads for all channels of one server, over one connection, while anybody listens."""
-
-    def __init__(self) -> None:
-        self._channels: set[Channel] = set()
-        self._task: asyncio.Task[None] | None = None
-        self._stream: StreamConnection | None = None
-
-    def ensure(self, channel: Channel) -> None:
-        """See to it that this channel is read."""
-        new = channel not in self._channels
-        self._channels.add(channel)
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(
-                self._read(StreamConnection(channel.connection.endpoint))
-            )
-        elif new and self._stream is not None:
-            self._stream.unblock(channel.connection)
-
-    async def _read(self, stream: StreamConnection) -> None:
-        self._stream = stream
-        pause = 0.0
-        try:
-            while self._forget_unwanted():
-                try:
-                    found = await stream.read(self._positions(), wait=not pause)
-                except GroupMQError as error:
-                    _logger.warning("the log of events cannot be read: %s; trying again", error)
-                    pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
-                    await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
-                    continue
-                if pause:
-                    # What happened meanwhile the log says; but a server that lost its data has no log to say it.
-                    pause = 0.0
-                    for channel in tuple(self._channels):
-                        channel.check_again()
-                for channel in tuple(self._channels):
-                    channel.feed(found.get(channel.key, []))
-        finally:
-            if self._stream is stream:
-                self._task = self._stream = None
-            await stream.close()
-
-    def _positions(self) -> dict[str, str]:
-        """Where to read on in each log: where the channel is that has seen the least of it."""
-        found: dict[str, str] = {}
-        for channel in self._channels:
-            at = channel.position or "0-0"
-            if channel.key not in found or newer(found[channel.key], at):
-                found[channel.key] = at
-        return found
-
-    def _forget_unwanted(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        for channel in tuple(self._channels):
-            if channel.wanted:
-                channel.idle_since = None
-            elif channel.idle_since is None:
-                # Whoever asks for one result after the other must not pay for a new connection each time.
-                channel.idle_since = now
-            elif now - channel.idle_since >= _LINGER:
-                channel.rest()
-                self._channels.discard(channel)
-        if not self._channels:
-            self._task = self._stream = None
-        return bool(self._channels)
-
-    async def drop(self, channel: Channel) -> None:
-        """A queue is closed: nobody listens to its log any more."""
-        self._channels.discard(channel)
-        if not self._channels:
-            task, self._task, self._stream = self._task, None, None
-            await end_tasks([task])
-
-
-_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Hub]] = WeakKeyDictionary()
-
-
-def hub_of(connection: Connection) -> Hub:
-    """The hub of this event loop for the server behind a connection."""
-    return _hubs.setdefault(asyncio.get_running_loop(), {}).setdefault(connection.endpoint.identity, Hub())
+            following.close()

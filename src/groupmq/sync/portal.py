@@ -1,0 +1,89 @@
+"""One event loop in a thread of its own, for all that blocking callers of this process listen to."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from groupmq.errors import GroupMQError
+from groupmq.tasks import end_tasks
+
+T = TypeVar("T")
+
+
+class Stopped(GroupMQError):
+    """The process ends, and with it all listening."""
+
+
+class Portal:
+    """Runs coroutines for threads that wait for them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        """For what must not be made twice here. A forked process has a portal of its own, so it is free there."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="groupmq-listening", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Wait for it. Whoever stops waiting (Ctrl-C) cancels it."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise Stopped("this process ends and listens no more") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Call it in the loop, without waiting."""
+        self._loop.call_soon_threadsafe(function)
+
+    def close(self) -> None:
+        """End what still runs; at the end of the process."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        self._thread.join(5)
+
+    async def _end(self) -> None:
+        await end_tasks([task for task in asyncio.all_tasks() if task is not asyncio.current_task()])
+        self._loop.call_soon(self._loop.stop)
+
+
+_lock = threading.Lock()
+_portal: Portal | None = None
+_left_behind: list[object] = []
+"""Of the parent process: not ours to end, and not to be ended by being forgotten."""
+
+
+def portal() -> Portal:
+    """The one of this process, made when it is first needed."""
+    global _portal
+    with _lock:
+        if _portal is None:
+            _portal = Portal()
+            atexit.register(_portal.close)
+        return _portal
+
+
+def leave_behind(what: object) -> None:
+    """Keep what belongs to a parent process as it is."""
+    _left_behind.append(what)
+
+
+def _after_fork() -> None:
+    # The thread did not come along, and somebody may have held the lock.
+    global _lock, _portal
+    if _portal is not None:
+        atexit.unregister(_portal.close)
+        leave_behind(_portal)
+    _lock, _portal = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
