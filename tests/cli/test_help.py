@@ -11,7 +11,7 @@ from groupmq.cli import app
 from tests.cli.operating import Command
 
 NOWHERE = Command("redis://127.0.0.1:1", queue="")
-OURS = ("job", "queue", "repeat", "check", "server", "demo", "bench", "completion")
+OURS = ("monitor", "job", "queue", "repeat", "check", "server", "demo", "bench", "completion")
 
 
 def commands(name: str) -> Iterator[tuple[list[str], click.Command]]:

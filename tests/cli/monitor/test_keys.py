@@ -51,10 +51,8 @@ def test_keys_that_come_at_once_are_taken_one_by_one() -> None:
 
 def test_an_escape_waits_for_what_may_follow() -> None:
     decoder = Decoder()
-    assert decoder.feed(b"\x1b") == []
-    assert decoder.waiting
-    assert decoder.feed(b"[B") == [Action.DOWN]
-    assert not decoder.waiting
+    assert (decoder.feed(b"\x1b"), decoder.waiting) == ([], True)
+    assert (decoder.feed(b"[B"), decoder.waiting) == ([Action.DOWN], False)
     assert decoder.settle() == []
 
 

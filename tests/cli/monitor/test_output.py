@@ -23,7 +23,7 @@ def test_once_prints_one_frame(command: Command, stocked: Queue) -> None:
     assert max(map(len, rows)) <= 80
     assert re.match(r"  orders +running +redis://\S+ +\d\d:\d\d:\d\d UTC$", rows[0])
     assert re.match(r"  0 +3 +1 +1 +2 +2 ", rows[3])
-    assert re.search(r"  processed +0\.0 +▁ +1 ", answer.out)
+    assert re.search(r"  processed +0\.0 +▁ +1\s", answer.out)
     assert re.search(r"  user:1 +2 +0 +user:1 +\S+ +ready\n", answer.out)
     assert re.search(r"  bad-2 +0 +\S+ +failed +no such customer\n", answer.out)
     assert "nothing runs" in answer.out
