@@ -23,6 +23,7 @@ from groupmq.dialogue import Dialogue, Steps
 from groupmq.errors import ConfigurationError
 from groupmq.faults import understood
 from groupmq.options import QueueOptions
+from groupmq.tasks import heedful
 
 T = TypeVar("T")
 DEFAULT_URL = "redis://127.0.0.1:6379"
@@ -211,7 +212,7 @@ class Connection:
                         await asyncio.sleep(step)
                     else:
                         async with self._slots:
-                            reply = await self._client.execute_command(*step, NEVER_DECODE=True)
+                            reply = await heedful(self._client.execute_command(*step, NEVER_DECODE=True))
                 except Exception as error:
                     step = steps.throw(error)
                 else:
@@ -222,7 +223,7 @@ class Connection:
 
     async def command(self, *parts: Any) -> Any:
         """A plain command, as it is."""
-        return await self._client.execute_command(*parts, NEVER_DECODE=True)
+        return await heedful(self._client.execute_command(*parts, NEVER_DECODE=True))
 
     async def close(self) -> None:
         self.dialogue.closed = True
@@ -250,7 +251,9 @@ class WakeConnection:
         """
         try:
             async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
-                reply = await self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
+                reply = await heedful(
+                    self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
+                )
         except Exception as error:
             await self.drop()
             raise understood(error, self._endpoint.where) from error
@@ -308,7 +311,7 @@ class StreamConnection:
         return {key.decode(): entries for key, entries in pairs}
 
     async def _command(self, *parts: Any) -> Any:
-        return await self._client.execute_command(*parts, NEVER_DECODE=True)
+        return await heedful(self._client.execute_command(*parts, NEVER_DECODE=True))
 
     def unblock(self, via: Connection) -> None:
         """Let the read under way return, since there is another log to read; `via` reaches the same server."""

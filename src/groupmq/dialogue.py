@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from groupmq import commands, scripts
 from groupmq.commands import Call
-from groupmq.errors import ConfigurationError, GroupMQError, ScriptError
+from groupmq.errors import ConfigurationError, GroupMQError, QueueNotFound, ScriptError
 from groupmq.faults import is_no_script, is_passing, understood
 from groupmq.keys import Keys
 from groupmq.options import SHARED_DEFAULTS, QueueOptions
@@ -37,6 +37,7 @@ class Dialogue:
         self.where = where
         self._opened = False
         self._lenient = False
+        self._makes = True
         self.closed = False
 
     def ask(self, call: Call[T], patience: float) -> Steps[T]:
@@ -60,9 +61,16 @@ class Dialogue:
     def open(self, *, replace: bool = False) -> Steps[None]:
         """Create the queue, or check that this process agrees with how it was created."""
         call = commands.open_queue(
-            self.options.shared, self.options.group_concurrency, self.options.rules, replace=replace
+            self.options.shared,
+            self.options.group_concurrency,
+            self.options.rules,
+            replace=replace,
+            only_look=not self._makes,
         )
         schema, config = yield from self._evaluate(call)
+        if schema is None:
+            self._opened = False
+            raise QueueNotFound(self.options.name, self.where)
         if schema != commands.SCHEMA:
             raise ConfigurationError(
                 f"queue {self.options.name!r} is stored in format {schema}, this release of groupmq reads "
@@ -71,9 +79,13 @@ class Dialogue:
         self._compare(json.loads(config), json.loads(self.options.shared))
         self._opened = True
 
-    def accept_stored_settings(self) -> None:
-        """Use the queue with whatever settings it has; for tools that only look at it or act on its jobs."""
+    def accept_stored_settings(self, *, make: bool = True) -> None:
+        """Use the queue with whatever settings it has; for tools that only look at it or act on its jobs.
+
+        Without `make` a queue that does not exist is not made, whatever is called: that raises QueueNotFound.
+        """
         self._lenient = True
+        self._makes = make
 
     def _compare(self, stored: dict[str, Any], mine: dict[str, Any]) -> None:
         default = SHARED_DEFAULTS.get

@@ -57,6 +57,14 @@ class WrongState(GroupMQError):
         self.actual = actual
 
 
+class QueueNotFound(GroupMQError):
+    """There is no such queue, and whoever asked only meant to look at one."""
+
+    def __init__(self, name: str, where: str) -> None:
+        super().__init__(f"queue {name!r} does not exist at {where}; adding a job makes it")
+        self.name = name
+
+
 class LeaseLost(GroupMQError):
     """This worker no longer holds the job: its lease expired, or the job was removed, failed or taken over."""
 

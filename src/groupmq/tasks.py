@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Awaitable, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel tasks and wait until they have ended."""
     left = {task for task in tasks if task is not None}
     while left:
-        # Again and again: on Python 3.11 `wait_for`, inside the client library, can swallow a cancellation.
+        # Again and again: whatever a handler of ours awaits may swallow a cancellation.
         for task in left:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=0.1)
+
+
+async def heedful(call: Awaitable[T]) -> T:
+    """Await a call of the client library. A cancellation that came meanwhile counts, whatever the call says.
+
+    The library sends with `wait_for`, which on Python 3.11 swallows one that comes when the sending is done already.
+    """
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
+    try:
+        return await call
+    finally:
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError

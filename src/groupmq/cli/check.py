@@ -15,7 +15,7 @@ from groupmq.cli.params import DURATION
 from groupmq.cli.picking import jobs_of
 from groupmq.cli.shapes import examples
 from groupmq.cli.wire import Wire
-from groupmq.errors import ConnectionLost, GroupMQError
+from groupmq.errors import ConnectionLost, GroupMQError, QueueNotFound
 from groupmq.sync import Queue
 
 LOOKED_AT = 1000
@@ -81,11 +81,12 @@ def _scripts(wire: Wire) -> Finding:
 
 
 def _of_queue(target: Target, wire: Wire, max_wait: float) -> Iterator[Finding]:
-    with target.open() as queue:
-        if not wire.has_queue(queue):
+    with target.open(make=False) as queue:
+        try:
+            counts, paused = queue.get_job_counts(), queue.is_paused()
+        except QueueNotFound:
             yield Finding("queue", FAIL, f"{queue.name!r} does not exist", "adding a job or starting a worker makes it")
             return
-        counts, paused = queue.get_job_counts(), queue.is_paused()
         live = ", ".join(f"{getattr(counts, state):,} {state}" for state in ("active", "waiting", "delayed", "failed"))
         yield Finding("queue", OK, f"{queue.name}: {live}")
         yield findings.paused_queue(paused=paused)

@@ -17,7 +17,6 @@ import click
 from rich.console import Console
 
 from groupmq.cli.reading import READABLE
-from groupmq.cli.wire import Wire
 from groupmq.embedded import EmbeddedServerError
 from groupmq.errors import (
     ConfigurationError,
@@ -56,14 +55,14 @@ class Target:
         return name
 
     @contextmanager
-    def open(self, given: str | None = None, **options: Any) -> Iterator[Queue]:
+    def open(self, given: str | None = None, *, make: bool = True, **options: Any) -> Iterator[Queue]:
         """The queue, as it is stored: a command never disagrees about its settings.
 
         Nor does it trim what workers keep: it cannot know how much they do.
         """
         settings: dict[str, Any] = {"keep_completed": Retention(), "keep_failed": Retention(), "serializer": READABLE}
         queue = Queue(self.name(given), self.url, prefix=self.prefix, **(settings | options))
-        queue.connection.dialogue.accept_stored_settings()
+        queue.connection.dialogue.accept_stored_settings(make=make)
         try:
             yield queue
         finally:
@@ -72,10 +71,8 @@ class Target:
     @contextmanager
     def existing(self, given: str | None = None) -> Iterator[Queue]:
         """Like `open`, for a queue that must be there: a slip in its name is told, and makes no new queue."""
-        with self.open(given, max_attempts=UNSET_ATTEMPTS) as queue:
-            with Wire(self.url) as wire:
-                if not wire.has_queue(queue):
-                    fail(f"queue {queue.name!r} does not exist at {wire.where}; adding a job makes it", NOT_FOUND)
+        with self.open(given, make=False, max_attempts=UNSET_ATTEMPTS) as queue:
+            queue.is_paused()  # raises if there is no such queue, before the command asks or does anything
             yield queue
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -16,11 +17,11 @@ from groupmq import commands
 from groupmq.cli import logs, running
 from groupmq.cli.common import DONE, Target, target_options
 from groupmq.cli.health import Report, probes, serve
-from groupmq.cli.loading import exists, require_writable
+from groupmq.cli.loading import require_writable
 from groupmq.cli.signals import Stages
 from groupmq.cli.worker import running_options
 from groupmq.connection import PATIENCE
-from groupmq.errors import ConnectionLost, GroupMQError
+from groupmq.errors import ConnectionLost, GroupMQError, QueueNotFound
 from groupmq.operations import Steps
 from groupmq.options import Retention
 from groupmq.queue import Queue
@@ -105,7 +106,7 @@ class Duties:
         except asyncio.CancelledError:
             return DONE
         if once:
-            if await exists(self._queue):
+            with contextlib.suppress(QueueNotFound):
                 done, _ = await self._duty.look()
                 _logger.info("%s: did %d things", self._duty.NAME, done)
             return DONE
@@ -115,8 +116,7 @@ class Duties:
         reached, pause = time.monotonic(), 0.5
         while not self._over.is_set():
             try:
-                # Looking would make a queue that nobody has made, with settings that its producer may not share.
-                wait = (await self._duty.look())[1] if await exists(self._queue) else None
+                wait = await self._look()
                 reached, pause, self.report.ready = time.monotonic(), 0.5, True
             except GroupMQError as error:
                 self.report.ready = False
@@ -129,6 +129,13 @@ class Duties:
             await self._sleep(wait)
         _logger.info("%s ended", self._duty.NAME)
         return DONE
+
+    async def _look(self) -> float | None:
+        """Seconds until the next look; None if nothing is known to come, as in a queue that nobody has made yet."""
+        try:
+            return (await self._duty.look())[1]
+        except QueueNotFound:
+            return None
 
     def _stop(self) -> None:
         self._over.set()
@@ -226,7 +233,8 @@ def _run(
 
     async def main() -> int:
         queue = Queue(name, target.url, prefix=target.prefix, **settings)
-        queue.connection.dialogue.accept_stored_settings()
+        # Looking must not make a queue that nobody has made, with settings that its producer may not share.
+        queue.connection.dialogue.accept_stored_settings(make=False)
         duties = Duties(queue, make(queue), interval, unreachable_timeout)
         pages = serve(bind, {"health": health_port}, {"health": probes(lambda: [duties.report])})
         try:

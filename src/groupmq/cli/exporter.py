@@ -14,7 +14,6 @@ from groupmq.cli.common import BAD_USAGE, fail
 from groupmq.cli.health import ANYWHERE, Make, Page, serve
 from groupmq.cli.logs import FORMATS, LEVELS, set_up
 from groupmq.connection import Endpoint
-from groupmq.faults import understood
 from groupmq.sync import Queue
 
 _logger = logging.getLogger("groupmq.cli")
@@ -50,20 +49,14 @@ def queue_collector(names: Sequence[str], endpoint: Endpoint, prefix: str) -> tu
     client = endpoint.blocking(_TIMEOUT)
     queues = [Queue(name, client, prefix=prefix) for name in names]
     for queue in queues:
-        queue.connection.dialogue.accept_stored_settings()
-
-    def exists(queue: Queue) -> bool:
-        try:
-            return bool(client.hexists(queue.connection.dialogue.keys.meta, "schema"))
-        except Exception as error:
-            raise understood(error, endpoint.where) from error
+        queue.connection.dialogue.accept_stored_settings(make=False)
 
     def close() -> None:
         for queue in queues:
             queue.close()
         client.close()
 
-    return QueueCollector(*queues, exists=exists), close
+    return QueueCollector(*queues), close
 
 
 @click.command()

@@ -16,7 +16,7 @@ from typing import Any
 from groupmq import commands
 from groupmq.cli.plan import Plan
 from groupmq.connection import PATIENCE
-from groupmq.errors import ConfigurationError, GroupMQError, said
+from groupmq.errors import ConfigurationError, GroupMQError, QueueNotFound, said
 from groupmq.faults import is_passing, understood
 from groupmq.limits import RateLimit
 from groupmq.ordering import Ordering
@@ -106,14 +106,15 @@ async def open_queue(plan: Plan, patience: float, waiting: Callable[[bool], None
     """
     assert plan.queue  # noqa: S101
     probe = Queue(plan.queue, plan.url, prefix=plan.prefix, **plan.queue_options, **plan.shared)
-    probe.connection.dialogue.accept_stored_settings()
+    probe.connection.dialogue.accept_stored_settings(make=bool(plan.shared))
     try:
         await require_writable(probe, patience)
-        if not plan.shared and not await exists(probe):
+        try:
+            await probe.connection.call(commands.counts(), patience)
+        except QueueNotFound:
             if plan.burst:
                 return None
             await _until_made(probe, waiting)
-        await probe.connection.call(commands.counts(), patience)
         stored = await _stored(probe)
     finally:
         await probe.close()
@@ -143,19 +144,15 @@ async def command(queue: Queue, *parts: Any) -> Any:
         raise understood(error, queue.connection.endpoint.where) from error
 
 
-async def exists(queue: Queue) -> bool:
-    """Whether anybody has made the queue yet."""
-    return bool(await command(queue, "HEXISTS", queue.connection.dialogue.keys.meta, "schema"))
-
-
 async def _until_made(queue: Queue, waiting: Callable[[bool], None]) -> None:
     _logger.info("queue %s: nobody has added anything yet; waiting for its producer", queue.name)
     waiting(True)
     while True:
         await asyncio.sleep(_LOOK_AGAIN)
         try:
-            if await exists(queue):
-                return
+            await queue.connection.call(commands.counts(), 0.0)
+            return
+        except QueueNotFound:
             waiting(True)
         except GroupMQError as error:
             waiting(False)

@@ -6,9 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from groupmq.connection import Endpoint
-from groupmq.errors import ServerRefused
 from groupmq.faults import understood
-from groupmq.sync import Queue
 
 
 class Wire:
@@ -26,15 +24,6 @@ class Wire:
             return self._client.execute_command(*parts, NEVER_DECODE=True)
         except Exception as error:
             raise understood(error, self.where) from error
-
-    def has_queue(self, queue: Queue) -> bool:
-        """Whether the queue exists. Who may not look is not told "no"."""
-        try:
-            return bool(self.ask("EXISTS", queue.connection.dialogue.keys.meta) == 1)
-        except ServerRefused as error:
-            if error.kind == "NOPERM":
-                return True
-            raise
 
     def info(self) -> dict[str, str]:
         """INFO, all sections as one."""

@@ -8,11 +8,19 @@ from typing import Any, NamedTuple
 from groupmq.commands.call import SCHEMA, Call, arguments, text, texts
 
 
-def open_queue(config: str, limit: int, rules: dict[str, Any], *, replace: bool = False) -> Call[tuple[str, str]]:
-    def parse(reply: list[bytes]) -> tuple[str, str]:
-        return reply[0].decode(), (reply[1] or b"{}").decode()
+def open_queue(
+    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False, only_look: bool = False
+) -> Call[tuple[str | None, str]]:
+    """Format and settings of the queue as stored; no format if it does not exist and was only looked for."""
 
-    return Call("open", arguments(schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace), parse)
+    def parse(reply: list[bytes | None]) -> tuple[str | None, str]:
+        schema, stored = reply
+        return None if schema is None else schema.decode(), (stored or b"{}").decode()
+
+    args = arguments(
+        schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace, only_look=only_look or None
+    )
+    return Call("open", args, parse)
 
 
 def switch(

@@ -2,13 +2,13 @@
 Open a queue: store its settings if it is new, and tell what is stored.
 
 Arguments  schema, config (text), limit (group_concurrency), rules (lib/meta.lua),
-           replace (true: store these settings whatever was there)
-Reply      {schema, config} as stored now
+           replace (true: store these settings whatever was there), only_look (true: store nothing)
+Reply      {schema, config} as stored now, false if there is nothing
 ]]
 --- @include "lib/keys"
 --- @include "lib/args"
 local stored = redis.call('HMGET', K.meta, 'schema', 'config')
-if stored[1] and not A.replace then return stored end
+if A.only_look or (stored[1] and not A.replace) then return stored end
 redis.call('HSET', K.meta, 'schema', A.schema, 'config', A.config, 'limit', A.limit)
 local turn = redis.call('HGET', K.meta, 'turn')
 if turn and not A.rules.exclusive then

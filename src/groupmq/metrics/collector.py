@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from groupmq.errors import GroupMQError
+from groupmq.errors import GroupMQError, QueueNotFound
 from groupmq.sync import Queue
 from groupmq.views import Histogram, JobCounts, Metrics, WorkerInfo
 
@@ -66,13 +66,10 @@ class QueueCollector(Collector):
     """Collects the metrics of queues, each time it is asked.
 
     >>> prometheus_client.REGISTRY.register(QueueCollector(groupmq.sync.Queue("orders")))
-
-    `exists`, if given, is asked before each look: a queue that nobody has made is then not made by looking at it.
     """
 
-    def __init__(self, *queues: Queue, exists: Callable[[Queue], bool] | None = None) -> None:
+    def __init__(self, *queues: Queue) -> None:
         self._queues = queues
-        self._exists = exists
 
     def describe(self) -> Iterable[Metric]:
         """The metrics without values: registering must not need the server."""
@@ -90,9 +87,9 @@ class QueueCollector(Collector):
 
     def _look(self, queue: Queue) -> tuple[int, Look | None]:
         try:
-            if self._exists is not None and not self._exists(queue):
-                return 1, None
             return 1, Look(queue.get_job_counts(), queue.get_metrics(minutes=0), queue.get_workers(), queue.is_paused())
+        except QueueNotFound:
+            return 1, None
         except GroupMQError as error:
             _logger.warning("queue %s cannot be looked at: %s", queue.name, error)
             return 0, None

@@ -10,9 +10,9 @@ import redis
 
 from groupmq import Queue, Worker
 from groupmq.cli.common import Target
-from groupmq.cli.monitor.fetch import CALLS, FAILURES, GROUPS, QueueGone, Watcher
+from groupmq.cli.monitor.fetch import CALLS, FAILURES, GROUPS, Watcher
 from groupmq.cli.monitor.look import Look
-from groupmq.errors import ConfigurationError, ConnectionLost, JobNotFound, WrongState
+from groupmq.errors import ConfigurationError, ConnectionLost, JobNotFound, QueueNotFound, WrongState
 from tests.conftest import MakeQueue
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -54,7 +54,7 @@ async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Watch
     handler = Waiting()
     await fill(orders, {"a": 2, "b": 1})
     await orders.add(7)
-    async with Worker(orders, handler, concurrency=4, name="shop-1"):
+    async with Worker(orders, handler, concurrency=4, name="shop-1") as at_work:
         await eventually(lambda: len(handler.running) == 3, "three run")
         look = await watcher.look()
         assert sorted((run.group_id or "", run.attempt, run.worker) for run in look.runs) == [
@@ -68,6 +68,7 @@ async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Watch
         (behind,) = look.most_delayed
         assert (behind.id, behind.state, behind.waiting, behind.active) == ("a", "busy", 1, 1)
         assert {group.id: group.active for group in look.busiest} == {"a": 1, "b": 1, None: 1}
+        await at_work.close(timeout=0)
 
 
 async def test_a_look_tells_what_became_of_a_failed_job(orders: Queue, watcher: Watcher) -> None:
@@ -165,7 +166,7 @@ async def test_a_queue_that_was_deleted_is_not_made_by_looking(
     await watcher.look()
     client.flushall()
     for asked in (watcher.look(), watcher.switch(paused=True), watcher.job("x")):
-        with pytest.raises(QueueGone, match="'orders' does not exist"):
+        with pytest.raises(QueueNotFound, match="'orders' does not exist"):
             await asked
     assert client.keys() == []
     await orders.add(0)

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from groupmq.cli import tables
 from groupmq.cli.monitor.draw import frame, within
-from groupmq.cli.monitor.fetch import QueueGone, Watcher
+from groupmq.cli.monitor.fetch import Watcher
 from groupmq.cli.monitor.keys import Action, Decoder
 from groupmq.cli.monitor.look import Look
 from groupmq.cli.monitor.state import Effect, Inspect, Quit, Retry, State, Switch, press, seen, shown, told
 from groupmq.cli.monitor.terminal import Terminal
 from groupmq.cli.monitor.text import Glyphs
-from groupmq.errors import ConnectionLost, GroupMQError
+from groupmq.errors import ConnectionLost, GroupMQError, QueueNotFound
 from groupmq.job import Snapshot
 
 ESCAPE_WAIT = 0.05
@@ -62,8 +62,8 @@ def trouble(error: GroupMQError, where: str) -> str:
     """Why a look failed, in one line."""
     if isinstance(error, ConnectionLost):
         return f"cannot reach {where}, trying again"
-    if isinstance(error, QueueGone):
-        return f"{error}; looking again"
+    if isinstance(error, QueueNotFound):
+        return f"queue {error.name!r} does not exist at {where}; looking again"
     return f"{' '.join(str(error).split())}; trying again"
 
 

@@ -12,10 +12,7 @@ from groupmq.cli.common import UNSET_ATTEMPTS, Target
 from groupmq.cli.monitor.look import Failure, Group, Look, Run, Totals, Worker
 from groupmq.cli.reading import READABLE
 from groupmq.commands import Minute, Stats, Survey, SurveyedFailure, SurveyedGroup, SurveyedRun
-from groupmq.dialogue import Dialogue
-from groupmq.dialogue import Steps as Talk
-from groupmq.errors import ConfigurationError, ConnectionLost, GroupMQError
-from groupmq.faults import understood
+from groupmq.errors import ConnectionLost
 from groupmq.job import Job
 from groupmq.operations import Steps, one
 from groupmq.operations.measuring import worker_info
@@ -32,29 +29,6 @@ PATIENCE = 5.0
 """Seconds a look or an action may take; then the server counts as out of reach."""
 
 
-class QueueGone(GroupMQError):
-    """The queue does not exist (any more)."""
-
-
-class Onlooker(Dialogue):
-    """A dialogue that never makes the queue: one that was deleted stays so, however long it is watched."""
-
-    def open(self, *, replace: bool = False) -> Talk[None]:
-        try:
-            (schema,) = yield ("HMGET", self.keys.meta, "schema")
-        except Exception as error:
-            raise understood(error, self.where) from error
-        if schema is None:
-            self._opened = False
-            raise QueueGone(f"queue {self.options.name!r} does not exist at {self.where}")
-        if schema.decode() != commands.SCHEMA:
-            raise ConfigurationError(
-                f"queue {self.options.name!r} is stored in format {schema.decode()}, this release of groupmq reads "
-                f"format {commands.SCHEMA}"
-            )
-        self._opened = True
-
-
 class Watcher:
     """Looks at a queue, and does what a key asked for."""
 
@@ -69,7 +43,7 @@ class Watcher:
             serializer=READABLE,
         )
         self.where = self.queue.connection.endpoint.where
-        self.queue.connection.dialogue = Onlooker(self.queue.options, self.where)
+        self.queue.connection.dialogue.accept_stored_settings(make=False)
         self._cursor = "0"
         self._again: Sequence[str] = ()
 
