@@ -5,6 +5,8 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 CODE := src tests tools $(if $(wildcard bench/*.py),bench)
+# Test processes at once, each with servers of its own. Tests mostly wait: one more than there are cores.
+AT_ONCE := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Stamps: an install is repeated only when pyproject.toml changes.
@@ -20,11 +22,11 @@ demo: $(READY_DEMO) ## run the demo on an embedded server
 	@$(PYTHON) -m groupmq.demo
 
 test: $(READY_DEV) ## run the whole test suite
-	@$(PYTHON) -m pytest tests
+	@$(PYTHON) -m pytest tests -n $(AT_ONCE)
 
 # The range of redis-py is wide on purpose; its oldest release has a virtual environment of its own.
 test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we accept
-	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit
+	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit -n $(AT_ONCE)
 
 check: $(READY_DEV) ## lint, formatting, types, layers, Lua, Dockerfile
 	$(VENV)/bin/ruff check $(CODE)
@@ -57,7 +59,7 @@ $(READY_OLDEST): pyproject.toml | $(PYTHON)
 	@echo "installing groupmq with the oldest redis-py into $(OLDEST)"
 	@$(PYTHON) -m venv --clear $(OLDEST)
 	@$(OLDEST)/bin/python -m pip install -q -e '.[embedded,uvloop]' 'redis==5.2.0' \
-	    hypothesis pytest pytest-asyncio pytest-timeout
+	    hypothesis pytest pytest-asyncio pytest-timeout pytest-xdist
 	@touch $@
 
 # Plain python3 wins if it is new enough; a newer one beside an old python3 is found too.

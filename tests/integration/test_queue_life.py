@@ -12,7 +12,7 @@ from groupmq.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 
-FIXED_AND_SMALL = {"meta", "failures", "wake", "lanes", "workers", "events", "marks"}
+FIXED_AND_SMALL = {"series", "meta", "failures", "wake", "lanes", "workers", "events", "marks"}
 
 
 async def handle(job: Job) -> str:

@@ -110,7 +110,9 @@ BAD_SETTINGS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("argument", "value", "expected"), BAD_SETTINGS, ids=lambda v: repr(v)[:25])
+@pytest.mark.parametrize(
+    ("argument", "value", "expected"), BAD_SETTINGS, ids=lambda v: repr(v).partition(" at 0x")[0][:25]
+)
 def test_a_bad_setting_names_argument_expectation_and_what_came(argument: str, value: Any, expected: str) -> None:
     arguments = {"name": "q", "redis": NOWHERE, argument: value}
     with pytest.raises(ConfigurationError) as caught:
