@@ -94,6 +94,11 @@ class Metrics:
     """Runs that ended with RateLimited."""
     lease_lost: int
     """Outcomes that were refused, since the lease was another's by then."""
+    groups_ready: int
+    """Groups that may start a job now."""
+    groups_due: int
+    """Groups whose head has to wait: for a back-off, a window, a rate."""
+    groups_paused: int
     oldest_wait: float | None
     """Seconds that the first job in line has been waiting; None if nothing is ready."""
     wait: Histogram

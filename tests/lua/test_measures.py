@@ -132,6 +132,33 @@ def test_a_value_that_is_not_ours_is_written_anew_and_stops_nobody(engine: Engin
     assert minutes(engine, 1)[0][:6] == (1, 0, 0, 0, 0, 1)
 
 
+def test_groups_are_counted_by_what_they_may_do(engine: Engine) -> None:
+    engine.add("alone", group=None)
+    for group in ("ready", "also ready", "held", "paused", "paused and empty", "busy"):
+        engine.add(group, group=group)
+    for job in engine.take(7):
+        if job.id == "held":
+            engine.retry_run(job, 5 * SECOND)
+        elif job.id != "busy":
+            engine.release(job)
+    engine.add("behind", group="busy")
+    engine.remove("paused and empty")
+    engine.pause("paused")
+    engine.pause("paused and empty")
+    engine.limit("ready", 3)
+    stats = engine.call(commands.stats(now=engine.now))
+    assert (stats.ready, stats.due, stats.overrides) == (2, 1, 3)
+    metrics = engine.run(engine.operations.get_metrics(0))
+    assert (metrics.groups_ready, metrics.groups_due, metrics.groups_paused) == (2, 1, 2)
+
+
+def test_paused_groups_are_counted_page_by_page(engine: Engine) -> None:
+    for n in range(1500):
+        engine.pause(f"g{n}")
+    engine.limit("other", 2)
+    assert engine.run(engine.operations.get_metrics(0)).groups_paused == 1500
+
+
 def test_how_long_the_first_in_line_has_waited(engine: Engine) -> None:
     assert engine.call(commands.stats(now=engine.now)).oldest_ms == -1
     engine.add("a", group="a")

@@ -17,7 +17,7 @@ from groupmq.commands.jobs import (
     retry,
     update,
 )
-from groupmq.commands.measures import LARGEST_BUCKET, Minute, Stats, series, stats
+from groupmq.commands.measures import LARGEST_BUCKET, Minute, Stats, count_paused, series, stats
 from groupmq.commands.operating import (
     Mended,
     clean,
@@ -100,6 +100,7 @@ __all__ = [
     "chunked",
     "clean",
     "completed",
+    "count_paused",
     "counts",
     "define",
     "due",

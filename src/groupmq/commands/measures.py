@@ -31,6 +31,12 @@ class Stats(NamedTuple):
     """ms in all, then how many were below 1, 2, 4 ... ms, see `lua/lib/measure.lua`."""
     run: list[int]
     oldest_ms: int
+    ready: int
+    """Groups that may start a job."""
+    due: int
+    """Groups whose head has to wait: for a back-off, a window, a rate."""
+    overrides: int
+    """Groups with settings of their own."""
 
 
 def numbers(raw: bytes | None, count: int) -> list[int]:
@@ -46,9 +52,14 @@ def stats(failures: int = 0, now: int | None = None) -> Call[Stats]:
         workers = {pairs[i].decode(): pairs[i + 1] for i in range(0, len(pairs), 2)}
         failures = [decode(raw) for raw in reply[3]]
         wait, run = (numbers(raw, LARGEST_BUCKET + 2) for raw in reply[4])
-        return Stats(reply[0], Counters(*reply[1]), workers, failures, wait, run, reply[5])
+        return Stats(reply[0], Counters(*reply[1]), workers, failures, wait, run, reply[5], *reply[6])
 
     return Call("stats", arguments(failures=failures, now=now), parse)
+
+
+def count_paused(cursor: str) -> Call[tuple[str, int]]:
+    """Where to go on, '0' = nowhere, and how many paused groups there are in this page."""
+    return Call("count_paused", arguments(cursor=cursor), lambda reply: (reply[0].decode(), reply[1]))
 
 
 class Minute(NamedTuple):

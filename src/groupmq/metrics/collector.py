@@ -22,6 +22,9 @@ GAUGES = {
     "groupmq_up": "1 if the queue's server answered, else 0 and nothing else is told",
     "groupmq_jobs": "Jobs by state; completed and failed are those still kept",
     "groupmq_groups": "Groups that have a live job",
+    "groupmq_groups_ready": "Groups that may start a job now",
+    "groupmq_groups_due": "Groups whose next job has to wait: for a back-off, a window, a rate",
+    "groupmq_groups_paused": "Groups that an operator has paused",
     "groupmq_oldest_wait_seconds": "Seconds the first job in line has been waiting; 0 if nothing is ready",
     "groupmq_paused": "1 while the queue is paused",
     "groupmq_workers": "Workers heard of within two heartbeats",
@@ -113,6 +116,9 @@ def _add(families: Families, queue: str, look: Look) -> None:
         families.plain["groupmq_jobs"].add_metric([queue, state], getattr(counts, state))
     plain: dict[str, float] = {
         "groupmq_groups": counts.unique_groups,
+        "groupmq_groups_ready": metrics.groups_ready,
+        "groupmq_groups_due": metrics.groups_due,
+        "groupmq_groups_paused": metrics.groups_paused,
         "groupmq_oldest_wait_seconds": metrics.oldest_wait or 0.0,
         "groupmq_paused": int(look.paused),
         "groupmq_workers": len(look.workers),

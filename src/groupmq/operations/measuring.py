@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from groupmq import commands
 from groupmq.checks import whole
-from groupmq.operations.steps import Base, J, Steps
+from groupmq.operations.steps import Base, J, Steps, one
 from groupmq.views import Failure, Histogram, Metrics, MinuteStats, WorkerInfo
 
 MOST_MINUTES = 20_160
@@ -19,13 +19,25 @@ class Measuring(Base[J]):
     def get_metrics(self, minutes: int) -> Steps[Metrics]:
         stats: commands.Stats = yield commands.stats()
         minute, found = yield commands.series(whole(minutes, "minutes", 0, MOST_MINUTES))
+        paused = (yield from self._paused_groups()) if stats.overrides else 0
         return Metrics(
             *stats.counters,
+            groups_ready=stats.ready,
+            groups_due=stats.due,
+            groups_paused=paused,
             oldest_wait=None if stats.oldest_ms < 0 else stats.oldest_ms / 1000,
             wait=histogram(stats.wait),
             run=histogram(stats.run),
-            series=[minute_stats(minute - len(found) + 1 + i, one) for i, one in enumerate(found)],
+            series=[minute_stats(minute - len(found) + 1 + i, past) for i, past in enumerate(found)],
         )
+
+    def _paused_groups(self) -> Steps[int]:
+        cursor, paused = "0", 0
+        while True:
+            cursor, more = yield from one(commands.count_paused(cursor))
+            paused += more
+            if cursor == "0":
+                return paused
 
     def get_failures(self, limit: int) -> Steps[list[Failure]]:
         stats = yield commands.stats(whole(limit, "limit", 0, 2**31))
