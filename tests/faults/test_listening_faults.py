@@ -143,10 +143,13 @@ async def test_a_result_outlives_lost_replies(start_server: StartServer) -> None
             Queue("orders", server.url) as direct,
             Worker(direct, echo, concurrency=5),
         ):
+            await direct.pause()
             jobs = await direct.add_many({"data": n, "delay": 0.01 * n} for n in range(30))
             mine = [await queue.require_job(job.id) for job in jobs]
             proxy.cut = cut
             waiting = [asyncio.create_task(job.result(30)) for job in mine]
+            await eventually(lambda: asked[b"XREAD"] > 0, "they listen")
+            await direct.resume()
             assert await asyncio.gather(*waiting) == list(range(30))
             assert proxy.cuts > 0
             proxy.cut = lambda _: False

@@ -66,6 +66,7 @@ class Proxy:
             except asyncio.CancelledError:
                 pass
             finally:
+                to_client.transport.abort()
                 links.discard(task)
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -96,8 +97,9 @@ class Proxy:
         except OSError:
             pass  # the server is away: the client finds its connection closed
         finally:
-            for writer in writers:
+            for writer in writers:  # all of them before the first wait, which may be cancelled
                 writer.transport.abort()
+            for writer in writers:
                 with contextlib.suppress(OSError):
                     await writer.wait_closed()
 

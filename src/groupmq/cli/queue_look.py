@@ -12,6 +12,9 @@ from groupmq.cli.common import Target, plain, show, target_options
 from groupmq.cli.shapes import examples, group_option, queue_argument
 from groupmq.views import GroupInfo
 
+PLACES = ("ready", "due", "paused")
+"""Of groups: may start a job, has to wait, paused by an operator."""
+
 
 @click.command(
     short_help="Show how many jobs are in each state.",
@@ -29,8 +32,13 @@ def stats(target: Target, name: str | None) -> None:
         "paused": paused,
         "workers": workers,
         "counts": plain(counts),
+        "groups": {place: getattr(metrics, f"groups_{place}") for place in PLACES},
         "oldest_wait": metrics.oldest_wait,
-        "metrics": {name: count for name, count in plain(metrics).items() if isinstance(count, int)},
+        "metrics": {
+            name: count
+            for name, count in plain(metrics).items()
+            if isinstance(count, int) and not name.startswith("groups_")
+        },
     }
     show(target, value, lambda: _stats(value))
 
@@ -44,7 +52,7 @@ def _stats(value: dict[str, Any]) -> Table:
             ("queue", value["queue"]),
             ("state", "paused" if value["paused"] else "running"),
             ("workers", value["workers"]),
-            ("groups", counts["unique_groups"]),
+            ("groups", f"{counts['unique_groups']:,}: {', '.join(f'{n:,} {at}' for at, n in value['groups'].items())}"),
             *live,
             ("first in line", wait and f"has waited {wait}"),
             ("kept", f"{counts['completed']:,} completed, {counts['failed']:,} failed"),
