@@ -102,7 +102,7 @@ class Metrics:
     oldest_wait: float | None
     """Seconds that the first job in line has been waiting; None if nothing is ready."""
     wait: Histogram
-    """From when a job may start to its first start."""
+    """From when a job may start to the start of its first attempt."""
     run: Histogram
     """Each run that ended with an outcome."""
     series: list[MinuteStats]

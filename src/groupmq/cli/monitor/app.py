@@ -20,6 +20,7 @@ from groupmq.cli.monitor.terminal import Terminal
 from groupmq.cli.monitor.text import Glyphs
 from groupmq.errors import ConnectionLost, GroupMQError, QueueNotFound
 from groupmq.job import Snapshot
+from groupmq.tasks import end_tasks
 
 ESCAPE_WAIT = 0.05
 """Seconds after which a lone escape is the key, not the begin of an arrow."""
@@ -100,7 +101,7 @@ class App:
                 finally:
                     loop.remove_reader(self._terminal.keyboard)
         finally:
-            await self._end_tasks()
+            await end_tasks(self._tasks)
             for number in notices:
                 loop.remove_signal_handler(number)
 
@@ -164,13 +165,6 @@ class App:
         task = asyncio.get_running_loop().create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def _end_tasks(self) -> None:
-        # Again and again: `asyncio.wait_for` of Python 3.11, which sending a command uses, may lose a cancellation.
-        while self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.wait(self._tasks, timeout=0.1)
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         """What nobody expected ends the monitor, by way of the inbox: so the terminal is given back first."""

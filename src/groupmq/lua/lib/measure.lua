@@ -7,7 +7,8 @@ write for a call, however much it did.
                 `wait`, `run` -> numbers of 6 bytes: ms in all, then for i = 0 .. 24 the jobs whose time was below
                 2^i ms (the last: all above)
 
-Waiting is from when a job may start to its first start; running is each run that ended with an outcome.
+Waiting is from when a job may start to the start of its first attempt, once more if it was given back or rate-limited
+then; running is each run that ended with an outcome.
 A value of another length than ours is not ours: it counts as none and is written anew.
 ]]
 --- @include "lib/meta"
