@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Itera
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from groupmq import commands, operations
 from groupmq import middleware as middlewares
+from groupmq import operations
+from groupmq.acting import Acting
 from groupmq.backoff import DEFAULT, BackoffPolicy
 from groupmq.batching import Batcher
 from groupmq.codec import JSON, Serializer
@@ -33,7 +34,6 @@ from groupmq.record import Record
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
 from groupmq.results import Results
-from groupmq.views import RepairReport
 
 if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
@@ -42,7 +42,7 @@ T = TypeVar("T")
 _logger = logging.getLogger("groupmq.queue")
 
 
-class Queue(Looking):
+class Queue(Looking, Acting):
     """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
 
     >>> async with Queue("orders") as queue:
@@ -211,90 +211,12 @@ class Queue(Looking):
         """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
         return await self.run(self._repeating.remove(group_id, repeat_or_key))
 
-    # Changing
-
-    async def remove(self, job_id: str) -> bool:
-        """Remove a job in whatever state. A running one loses its lease; False if there is no such job."""
-        return await self.run(self.operations.remove(job_id))
-
-    async def retry(self, job_id: str) -> bool:
-        """Run a failed job again, from its original place, attempts counted anew."""
-        return await self.run(self.operations.retry(job_id))
-
-    async def promote(self, job_id: str) -> bool:
-        """Let a delayed job, or one in its back-off, start now."""
-        return await self.run(self.operations.promote(job_id))
-
-    async def change_delay(self, job_id: str, delay: Duration) -> bool:
-        """Let a delayed or waiting job start `delay` from now instead."""
-        return await self.run(self.operations.change_delay(job_id, delay))
-
-    async def update_data(self, job_id: str, data: Any) -> None:
-        """Replace a job's data; a handler that runs already keeps what it was given."""
-        await self.run(self.operations.update_data(job_id, data))
-
-    async def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
-        """Fail a job for good, whatever attempts remain. A running one loses its lease."""
-        return await self.run(self.operations.fail(job_id, reason))
-
-    async def cancel(self, job_id: str) -> bool:
-        """Remove a job that waits; stop the handler of one that runs, in whichever process, within a second.
-
-        A stopped job is recorded as failed with the reason "cancelled".
-        """
-        return await self.run(self.operations.cancel(job_id))
-
-    async def cancel_group(self, group_id: str) -> int:
-        """Cancel every job of a group: waiting, delayed and running; how many."""
-        return await self.run(self.operations.cancel_group(group_id))
-
-    async def pause(self) -> None:
-        """From now on nothing starts; what runs goes on."""
-        await self.run(operations.one(commands.switch(paused=True)))
-
-    async def resume(self) -> None:
-        await self.run(operations.one(commands.switch(paused=False)))
-
-    async def is_paused(self) -> bool:
-        return await self.run(self.operations.is_paused())
-
-    async def pause_group(self, group_id: str) -> bool:
-        """Stop one group; True if it was not paused already."""
-        return await self.run(self.operations.switch_group(group_id, paused=True))
-
-    async def resume_group(self, group_id: str) -> bool:
-        return await self.run(self.operations.switch_group(group_id, paused=False))
-
-    async def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
-        """Let `n` jobs of one group run at once; None = the queue's own setting again."""
-        return await self.run(self.operations.set_group_concurrency(group_id, n))
-
-    async def set_group_rate_limit(self, group_id: str, rate_limit: RateLimit | None) -> bool:
-        """Let one group start jobs at a rate of its own; None = the queue's own setting again."""
-        return await self.run(self.operations.set_group_rate_limit(group_id, rate_limit))
-
-    async def clean(self, state: str, *, grace: Duration = 0, limit: int = 1000) -> int:
-        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many."""
-        return await self.run(self.operations.clean(state, grace, limit))
-
-    async def purge(self, states: Sequence[str] = ("waiting", "delayed")) -> int:
-        """Remove all jobs in these states, in bounded steps; how many."""
-        return await self.run(self.operations.purge(states))
-
-    async def obliterate(self) -> None:
-        """Delete the queue and everything in it, running jobs too."""
-        await self.run(self.operations.obliterate())
-
-    async def repair(self) -> RepairReport:
-        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life."""
-        return await self.run(self.operations.repair())
+    # Time and settings
 
     async def reconfigure(self) -> None:
         """Store the shared settings of this object (ordering, limits ...) with the queue, whatever was there before."""
         await self.connection.drive(self.connection.dialogue.open(replace=True))
         await self.repair()
-
-    # Time
 
     async def run_scheduler_once(self) -> int:
         """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""

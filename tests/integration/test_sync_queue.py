@@ -44,7 +44,8 @@ def public(cls: type) -> dict[str, Any]:
 
 
 def parameters(name: str, member: Any) -> list[inspect.Parameter]:
-    found = list(inspect.signature(member).parameters.values())
+    """All but `self`."""
+    found = list(inspect.signature(member).parameters.values())[1:]
     # Listeners of the one may be async, those of the other not: only their types differ.
     return [one.replace(annotation=None) for one in found] if name in ("on", "off") else found
 
