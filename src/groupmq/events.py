@@ -137,21 +137,23 @@ def _read(raw: Any, serializer: Serializer) -> Entry:
 # What stands in the columns behind ids and groups.
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "active": ("attempt", "worker"),
-    "completed": ("attempt", "size"),
+    "begun": ("attempt", "worker"),
+    "completed": ("attempt", "size", "ahead", "worker"),
     "retrying": ("attempt", "delay", "reason"),
     "failed": ("attempt", "reason", "stacktrace"),
     "stalled": ("attempt", "final"),
     "progress": ("progress",),
 }
 _ORDER = {
-    name: at for at, name in enumerate(("stalled", "completed", "retrying", "failed", "removed", "added", "active"))
+    name: at
+    for at, name in enumerate(("stalled", "completed", "begun", "retrying", "failed", "removed", "added", "active"))
 }
 
 
 def _rows(kinds: list[list[Any]], blob: bytes) -> Iterator[tuple[Any, str, str, dict[str, Any]]]:
     """The events of an entry, one by one: ends of runs before new runs, as they happened."""
     for kind, ids, groups, *columns in sorted(kinds, key=lambda columns: _ORDER.get(columns[0], len(_ORDER))):
-        if kind not in KINDS:
+        if kind not in KINDS and kind != "begun":
             continue  # of a later release
         names, at = _COLUMNS.get(kind, ()), 0
         for i in range(len(ids)):
@@ -160,7 +162,10 @@ def _rows(kinds: list[list[Any]], blob: bytes) -> Iterator[tuple[Any, str, str, 
                 for name, column in zip(names, columns, strict=False)
             }
             if kind == "completed":
-                size = rest.pop("size")
+                size, worker = rest.pop("size"), rest.pop("worker", None)
+                if rest.pop("ahead", 0):
+                    # Taken ahead: it became active and completed, and only this tells of both.
+                    yield "active", ids[i], groups[i], {"attempt": rest["attempt"], "worker": worker}
                 if size >= 0:
                     rest["raw_result"] = blob[at : at + size]
                     at += size
@@ -169,7 +174,7 @@ def _rows(kinds: list[list[Any]], blob: bytes) -> Iterator[tuple[Any, str, str, 
                 rest["delay"] /= 1000
             elif kind == "progress":
                 rest["progress"] = json.loads(rest["progress"])
-            yield kind, ids[i], groups[i], rest
+            yield "active" if kind == "begun" else kind, ids[i], groups[i], rest
 
 
 def gap(entry: Entry) -> Event:

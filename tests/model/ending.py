@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from groupmq.commands import FRESH, Stalled, StoredState
 from tests.model.arriving import Arriving
@@ -16,22 +17,29 @@ ROOM = 524_288
 class Ending(Arriving):
     # Reports
 
-    def report_all(self, reports: Sequence[Report], now: int) -> list[int]:
+    def report_all(self, reports: Sequence[Report], worker: str, now: int) -> list[int]:
         """Completions count first; of two reports of one run, one is accepted."""
         first = sorted(range(len(reports)), key=lambda i: reports[i].kind != "complete")
         completions = sum(report.kind == "complete" for report in reports)
-        accepted = {i: self._report(reports[i], completions, now) for i in first}
+        accepted = {i: self._report(reports[i], completions, worker, now) for i in first}
         return [int(accepted[i]) for i in range(len(reports))]
 
     def holder(self, job_id: str, token: int) -> Job | None:
         job = self.jobs.get(job_id)
         return job if job and job.lease and job.lease.token == token else None
 
-    def _report(self, report: Report, completions: int, now: int) -> bool:
+    def _report(self, report: Report, completions: int, worker: str, now: int) -> bool:
         job = self.holder(report.id, report.token)
         if job is None or job.lease is None:
-            self.counters["lease_lost"] += 1
+            self.counters["lease_lost"] += report.kind != "begin"
             return False
+        ahead = job.lease.ahead
+        if ahead and report.kind not in ("complete", "release"):
+            self.tell("begun", job.id, job.group, 1, job.lease.worker)
+        if report.kind == "begin":
+            if ahead:
+                job.lease = replace(job.lease, ahead=False, started=now)
+            return True
         if report.kind in ("complete", "fail", "retry"):
             self.runs.append(max(0, now - job.lease.started))
         later = now + report.delay if report.delay else 0
@@ -48,7 +56,8 @@ class Ending(Arriving):
             job.state, job.stored, job.result = "completed", stored._replace(finished=now), report.result
             self.counters["processed"] += 1
             self._ended["completed"].append(job)
-            self.tell("completed", job.id, job.group, stored.attempts, self._as_told(report.result, completions))
+            result = self._as_told(report.result, completions)
+            self.tell("completed", job.id, job.group, stored.attempts, result, worker if ahead else None)
         elif report.kind == "fail":
             self._fail(job, stored, report.reason, report.stack, now)
         else:
@@ -73,7 +82,7 @@ class Ending(Arriving):
     def _as_told(self, result: bytes | None, completions: int) -> bytes | str | None:
         """Results that stay with their jobs share some room in what the call tells; all others are told."""
         keep = self.policy.keep["completed"]
-        told = [row[-1] for row in self.entries[-1].rows.get("completed", ())]
+        told = [row[-2] for row in self.entries[-1].rows.get("completed", ())]
         used = sum(len(other) for other in told if isinstance(other, bytes))
         stays = keep < 0 or keep >= completions
         return STORED if result is not None and stays and used + len(result) > ROOM else result
@@ -100,11 +109,16 @@ class Ending(Arriving):
     # Time
 
     def take_back(self, now: int) -> list[Stalled]:
-        """Expired leases: that used an attempt, the place is kept."""
+        """Expired leases: that used an attempt, unless the job is not known to have started; the place is kept."""
         expired = [(job.lease.deadline, job.id.encode(), job) for job in self.jobs.values() if job.lease]
         stalled = []
         for _, _, job in sorted(e for e in expired if e[0] <= now):
             cancelled = job.lease is not None and job.lease.cancelled
+            if job.lease is not None and job.lease.ahead:
+                job.state, job.lease = "waiting", None
+                if cancelled:
+                    self._fail(job, FRESH, CANCELLED, "", now)
+                continue
             stored = self._end_run(job)
             stored = stored._replace(stalls=stored.stalls + 1)
             self.counters["stalled"] += 1

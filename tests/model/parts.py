@@ -26,6 +26,8 @@ class Lease:
     worker: str
     cancelled: bool = False
     """The run is to be stopped: its worker is told, and it is not tried again."""
+    ahead: bool = False
+    """Taken behind another job of its group, and not known to have started."""
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Job:
 class Report:
     """What a worker says of one run."""
 
-    kind: Literal["complete", "retry", "fail", "release", "limited"]
+    kind: Literal["complete", "retry", "fail", "release", "limited", "begin"]
     id: str
     token: int
     result: bytes | None = None
@@ -91,6 +93,9 @@ class Request:
     """Of the turn this worker believes to have, in an exclusive queue."""
     chosen: tuple[str, ...] | None = None
     """The jobs to take if they may start, when the order across groups is not promised."""
+    row: int = 1
+    rows: tuple[int, ...] = ()
+    """How many jobs were taken together, row by row: up to `row`, if they may be; empty = each by itself."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ class Answer:
     jobs: list[Taken]
     tick_ms: int
     epoch: int
+    rows: tuple[int, ...]
     sooner: bool = False
     """A wait that began with this call is the next thing due: workers that sleep must hear of it."""
 

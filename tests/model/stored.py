@@ -142,11 +142,11 @@ def _stand_in(raw: bytes) -> StandIn:
     return StandIn(raw[12:].decode(), int.from_bytes(raw[6:12], "big"), int.from_bytes(raw[:6], "big"))
 
 
-def _lease(raw: bytes) -> tuple[int, int, int, int, str, str]:
-    """Token, started, attempts, stalls, group and worker."""
+def _lease(raw: bytes) -> tuple[int, int, int, int, int, str, str]:
+    """Token, started, attempts, stalls, whether ahead, group and worker."""
     token, started = int.from_bytes(raw[:7], "big"), int.from_bytes(raw[7:13], "big")
-    attempts, stalls, size = struct.unpack_from(">HHH", raw, 13)
-    return token, started, attempts, stalls, raw[19 : 19 + size].decode(), raw[19 + size :].decode()
+    attempts, stalls, ahead, size = struct.unpack_from(">HHBH", raw, 13)
+    return token, started, attempts, stalls, ahead, raw[20 : 20 + size].decode(), raw[20 + size :].decode()
 
 
 def _lane(raw: bytes) -> tuple[int, list[str]]:
@@ -222,7 +222,8 @@ def _meta(model: Model) -> dict[str, str]:
 
 def _active(job: Any) -> tuple[Any, ...]:
     lease, before = job.lease, job.stored or StoredState()
-    return lease.deadline, lease.token, lease.started, before.attempts, before.stalls, job.group, lease.worker
+    known = lease.token, lease.started, before.attempts, before.stalls, int(lease.ahead)
+    return lease.deadline, *known, job.group, lease.worker
 
 
 def differences(model: Model, stored: Stored, batch: int) -> list[str]:

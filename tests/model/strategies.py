@@ -179,7 +179,7 @@ def wishes(*tokens: str) -> SearchStrategy[Wish]:
     return st.builds(
         Wish,
         st.integers(0, 7),
-        st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release", "limited")),
+        st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release", "limited", "begin")),
         st.sampled_from(RESULTS),
         st.sampled_from((500, 0, 1, 500)),
         st.sampled_from(tokens),

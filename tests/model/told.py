@@ -35,7 +35,8 @@ def _entry(at: int, kinds: list[Any], results: bytes) -> Entry:
         assert kind not in rows, f"an entry tells of {kind!r} twice"
         each = [column if isinstance(column, list) else [column] * len(ids) for column in columns]
         if kind == "completed":
-            each[-1], results = _cut(results, each[-1])
+            each[2], results = _cut(results, each[2])
+            each[3:] = [_ahead(len(ids), *each[3:])]
         rows[kind] = list(zip(ids, *each, strict=True))
     assert not results, f"{results[:100]!r} is the result of no job"
     return Entry(at, rows)
@@ -51,3 +52,8 @@ def _cut(joined: bytes, sizes: list[int]) -> tuple[list[bytes | str | None], byt
         else:
             found.append({NO_RESULT: None, RESULT_IS_STORED: STORED}[size])
     return found, joined
+
+
+def _ahead(count: int, flags: Sequence[int] = (), workers: Sequence[str] = ()) -> list[str | None]:
+    """For each that completed: who had taken it ahead; None = it was active before."""
+    return [worker if flag else None for flag, worker in zip(flags, workers, strict=True)] or [None] * count

@@ -17,6 +17,7 @@ from tests.model.parts import Report, Request
 from tests.model.promises import Promises
 
 LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
+ROW = st.sampled_from((1, 1, 2, 3))
 OWN = draws.wishes("own")
 MOSTLY_OWN = draws.wishes("own", "own", "own", "next", "old")
 ANY = draws.wishes("own", "own", "next", "old", "unknown")
@@ -72,37 +73,51 @@ class Work(Pair):
     # Working
 
     @precondition(lambda self: self.model.in_state("waiting"))
-    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
-    def an_idle_worker_takes_the_marker_and_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
+    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE, row=ROW)
+    def an_idle_worker_takes_the_marker_and_asks(
+        self, lane: tuple[str, str], take: int, lease_ms: int, row: int = 1
+    ) -> None:
         keys = self.connection.dialogue.keys
         self.calls += 1
         if not self.client.zpopmin(keys.hail(lane[0])):
             self.client.zpopmin(keys.wake)
-        self.advance(lane, [], take, lease_ms)
+        self.advance(lane, [], take, lease_ms, row)
 
-    @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE)
-    def advance(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
+    @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE, row=ROW)
+    def advance(
+        self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1
+    ) -> None:
         self.requests += 1
         reports = tuple(self.report(wish) for wish in wishes)
         if self.model.options.exclusive:
             lease_ms = draws.LEASES[0]  # of one length: that of the queue
         epoch = self.epochs.get(lane[0], 0)
-        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, self.kind.batch, epoch)
+        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, self.kind.batch, epoch, row=row)
         self.last[lane[1]] = request
         self.carry_out(request)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(lane=LANE, wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=4), take=st.integers(0, 4), lease_ms=LEASE)
-    def runs_end(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
-        self.advance(lane, wishes, take, lease_ms)
+    @rule(
+        lane=LANE,
+        wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=4),
+        take=st.integers(0, 4),
+        lease_ms=LEASE,
+        row=ROW,
+    )
+    def runs_end(
+        self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1
+    ) -> None:
+        self.advance(lane, wishes, take, lease_ms, row)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(lane=LANE, result=st.sampled_from((None, b"", b"result")), take=st.integers(1, 4), lease_ms=LEASE)
-    def every_run_completes(self, lane: tuple[str, str], result: bytes | None, take: int, lease_ms: int) -> None:
+    @rule(lane=LANE, result=st.sampled_from((None, b"", b"result")), take=st.integers(1, 4), lease_ms=LEASE, row=ROW)
+    def every_run_completes(
+        self, lane: tuple[str, str], result: bytes | None, take: int, lease_ms: int, row: int = 1
+    ) -> None:
         wishes = [
             draws.Wish(which, "complete", result, 0, "own") for which in range(len(self.model.in_state("active")))
         ]
-        self.advance(lane, wishes, take, lease_ms)
+        self.advance(lane, wishes, take, lease_ms, row)
 
     @precondition(lambda self: self.model.in_state("active"))
     @rule(lane=LANE, late=st.lists(OWN, max_size=2), take=st.integers(0, 4), lease_ms=LEASE)
@@ -127,6 +142,7 @@ class Work(Pair):
     def carry_out(self, request: Request) -> None:
         answer = self.call(self.sent(request))
         jobs = [(job.id, job.token, job.stored, record.unpack(job.record)) for job in answer.jobs]
+        request = replace(request, rows=tuple(answer.rows))
         fallen_back = self.fallen_back()
         if fallen_back or self.model.options.fairness == "round-robin":
             # Held groups that stand in `ready` take up places of the page that was looked at: fewer or other groups may
@@ -135,6 +151,7 @@ class Work(Pair):
         expected = self.model.advance(request, self.now)
         same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
         same((answer.now, answer.tick_ms, answer.epoch), (self.now, expected.tick_ms, expected.epoch))
+        same(tuple(answer.rows), expected.rows)
         if not fallen_back:
             same(answer.wait_ms, expected.wait_ms)
         self.look()
@@ -156,6 +173,7 @@ class Work(Pair):
             take=request.take,
             lease_ms=request.lease_ms,
             policy=self.model.policy,
+            row=request.row,
             batch=request.batch if exclusive else None,
             epoch=request.epoch if exclusive else None,
             now=self.now,
@@ -228,6 +246,8 @@ def outcome_of(report: Report) -> commands.Outcome:
         return commands.retried(report.id, report.token, report.delay, report.yields, report.reason, report.stack)
     if report.kind == "fail":
         return commands.failed(report.id, report.token, report.reason, report.stack)
+    if report.kind == "begin":
+        return commands.begun(report.id, report.token)
     if report.kind == "limited":
         return commands.limited(report.id, report.token, report.delay)
     return commands.released(report.id, report.token)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from groupmq.commands import FRESH, Stalled
 from tests.model.ending import Ending
-from tests.model.parts import Answer, Job, Lease, Note, Request, Taken, Turn
+from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Request, Taken, Turn
 
 MOST_LINES = 100
 """Of the log of a job."""
@@ -18,9 +18,10 @@ class Working(Ending):
         last = self.lanes.get(request.lane)
         if last is not None and request.number <= last[0]:
             held = self._still_held(last[2])
-            return Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker))
+            rows = self._rows_of(held)
+            return Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker), rows)
         before, throttled = self.schedule(now), self.throttled
-        statuses = self.report_all(request.reports, now)
+        statuses = self.report_all(request.reports, request.worker, now)
         reported = zip(statuses, request.reports, strict=True)
         delayed = [report for accepted, report in reported if accepted and report.delay]
         new = {now + report.delay for report in delayed if self.jobs[report.id].state != "failed"}
@@ -35,7 +36,8 @@ class Working(Ending):
         new |= {self.throttled} - {throttled}
         new = {time for time in new if time > now}
         wait_ms = wait(before | new | told | self.schedule(now), now)
-        answer = Answer(wait_ms, statuses, stalled, jobs, self.until_tick(now), self.epoch_of(request.worker))
+        rows = self._rows_of(jobs)
+        answer = Answer(wait_ms, statuses, stalled, jobs, self.until_tick(now), self.epoch_of(request.worker), rows)
         return replace(answer, sooner=now + wait_ms in new)
 
     def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int]:
@@ -102,18 +104,49 @@ class Working(Ending):
         free, next_start = self.free_starts(now)
         allowed = min(wanted, free)
         taken: list[Taken] = []
-        while len(taken) < allowed:
+        heads = 0
+        while heads < allowed:
             job = self._next(request, now, len(taken))
             if job is None:
                 break
             taken.append(self._start(job, request, now))
+            for _ in range(1, request.rows[heads] if request.rows else 1):
+                taken.append(self._follow(job, request, now))
+            heads += 1
         if wanted:
-            self.told = allowed < wanted and len(taken) == allowed
+            self.told = allowed < wanted and heads == allowed
         if wanted and self.told:
             self.throttled = next_start
             told = told | {next_start}
-        self._take_turn(request, len(taken), now)
+        self._take_turn(request, heads, now)
         return taken, told
+
+    def _follow(self, head: Job, request: Request, now: int) -> Taken:
+        """The next job of the group is taken with its head, to run after it. Allowed, never owed."""
+        options, job = self.options, self.waiting(head.group)[0]
+        assert not (options.exclusive or options.rate_limit or options.priority_ageing_ms), "nobody may follow here"
+        assert options.fairness != "round-robin", "a group has more than its turn"
+        assert head.group != UNGROUPED and self.limit_of(head.group) == 1, "jobs that may run at once are made to wait"
+        assert not self.rate_of(head.group), "starts that the rate of the group does not see"
+        assert self.opens(job) <= now and not job.hold, "a job starts too early"
+        assert job.record.priority == head.record.priority, "a less urgent job is taken before other groups"
+        assert head.stored is None and job.stored is None, "a job that did not end well is not alone"
+        assert not job.expires, "a job with a ttl has to start when it is taken"
+        assert (job.record.max_attempts or self.policy.max_attempts) > 1, "a job that may run once may run twice"
+        assert 1 < max(request.rows) <= request.row, "more than was asked for"
+        return self._start(job, request, now, ahead=True)
+
+    def _rows_of(self, jobs: list[Taken]) -> tuple[int, ...]:
+        rows: list[int] = []
+        before = None
+        for job_id, *_, known in jobs:
+            lease = self.jobs[job_id].lease
+            if lease and lease.ahead and known.group_id == before:
+                rows[-1] += 1
+            else:
+                rows.append(1)
+            before = known.group_id
+        return tuple(rows) if len(rows) < len(jobs) else ()
 
     def _next(self, request: Request, now: int, position: int) -> Job | None:
         """The one to start next; where the model leaves a choice, the one that was chosen, if it is a right one."""
@@ -125,15 +158,16 @@ class Working(Ending):
         wished = request.chosen[position : position + 1]
         return next((job for job in heads if job.id in wished), None)
 
-    def _start(self, job: Job, request: Request, now: int) -> Taken:
+    def _start(self, job: Job, request: Request, now: int, *, ahead: bool = False) -> Taken:
         assert job.expires == 0 or job.expires > now, "a job starts after its ttl"
         self.note_start(job, now)
         if job.stored is None:
             since = job.record.created_ms if job.record.order_given else job.record.order_ms
             self.waits.append(max(0, now - since))
         job.state, job.hold, job.expires = "active", 0, 0
-        job.lease = Lease(self.next_stamp(now), now + request.lease_ms, now, request.worker)
-        self.tell("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
+        job.lease = Lease(self.next_stamp(now), now + request.lease_ms, now, request.worker, ahead=ahead)
+        if not ahead:
+            self.tell("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
         return job.id, job.lease.token, job.stored or FRESH, job.record
 
     # Turns

@@ -55,6 +55,8 @@ class Keyspace:
     rules: dict[str, Any]
     turn: list[Any] | None
     lease_workers: dict[str, str]
+    ahead: set[str]
+    """Jobs that were taken behind another, and are not known to have started."""
     starts: list[int]
     group_starts: dict[str, list[int]]
     rated: dict[str, float]
@@ -144,7 +146,8 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         expiring=zset_of("expiring"),
         rules=rules,
         turn=turn,
-        lease_workers={i: raw[19 + struct.unpack_from(">H", raw, 17)[0] :].decode() for i, raw in raw_leases.items()},
+        lease_workers={i: raw[20 + struct.unpack_from(">H", raw, 18)[0] :].decode() for i, raw in raw_leases.items()},
+        ahead={i for i, raw in raw_leases.items() if raw[17]},
         starts=[int(at) for at in c.lrange(keys.fixed("starts"), 0, -1)],
         group_starts=group_starts,
         rated=zset_of("rated"),
@@ -200,8 +203,8 @@ def _group(raw: bytes) -> StoredGroup:
 def _lease(raw: bytes) -> tuple[int, str]:
     """Token and group of a lease."""
     token = int.from_bytes(raw[:7], "big")
-    (size,) = struct.unpack_from(">H", raw, 17)
-    return token, raw[19 : 19 + size].decode()
+    (size,) = struct.unpack_from(">H", raw, 18)
+    return token, raw[20 : 20 + size].decode()
 
 
 def violations(k: Keyspace) -> list[str]:

@@ -33,6 +33,8 @@ class Advanced(NamedTuple):
     """Until the next tick of a repeating job; -1 = there is none."""
     epoch: int = 0
     """Of this worker's turn in an exclusive queue; 0 = it has none."""
+    rows: Sequence[int] = ()
+    """How many of the jobs run one after the other, row by row; empty = each by itself."""
 
 
 class Beat(NamedTuple):
@@ -52,7 +54,7 @@ class Due(NamedTuple):
 
 
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
-COMPLETE, RETRY, FAIL, RELEASE, LIMITED = 0, 1, 2, 3, 4
+COMPLETE, RETRY, FAIL, RELEASE, LIMITED, BEGIN = 0, 1, 2, 3, 4, 5
 Outcome = tuple[list[Any], bytes]
 
 
@@ -76,6 +78,11 @@ def limited(job_id: str, token: int, delay_ms: int) -> Outcome:
     return [LIMITED, job_id, token, delay_ms], b""
 
 
+def begun(job_id: str, token: int) -> Outcome:
+    """No outcome yet: a job that was taken ahead runs by now."""
+    return [BEGIN, job_id, token], b""
+
+
 def advance(
     *,
     worker: str,
@@ -85,11 +92,15 @@ def advance(
     take: int,
     lease_ms: int,
     policy: Policy,
+    row: int = 1,
     batch: int | None = None,
     epoch: int | None = None,
     now: int | None = None,
 ) -> Call[Advanced]:
-    """`batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have."""
+    """Take up to `take` jobs, and behind each up to `row - 1` more of its group, to run after it.
+
+    `batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have.
+    """
     completed: list[Any] = []
     others: list[list[Any]] = []
     blobs: list[bytes] = []
@@ -111,20 +122,21 @@ def advance(
         take=take,
         lease=lease_ms,
         policy=policy.packed(),
+        row=row if row > 1 else None,
         batch=batch,
         epoch=epoch,
         now=now,
     )
 
     def parse(reply: list[Any]) -> Advanced:
-        now, wait_ms, statuses, stalled, flat, tick_ms, epoch = reply
+        now, wait_ms, statuses, stalled, flat, tick_ms, epoch, rows = reply
         if mixed:
             n = len(completed) // 3
             statuses = [statuses[at if is_completed else n + at] for is_completed, at in mixed]
         jobs = [
             Taken(flat[i].decode(), flat[i + 1], state_of(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)
         ]
-        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs, tick_ms, epoch)
+        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs, tick_ms, epoch, rows)
 
     return Call("advance", args, parse, b"".join(blobs))
 

@@ -80,7 +80,9 @@ function due.expire(policy)
   local stalled = {}
   for i = 1, #ids do
     local id, l, rec = ids[i], leases[i], recs[i]
-    if l and rec then
+    if l and rec and l.ahead then
+      finish.unstarted(id, l, rec)
+    elseif l and rec then
       local final = finish.stalled(id, l, rec, policy)
       local n = #stalled
       stalled[n + 1], stalled[n + 2], stalled[n + 3] = id, l.gid, final and 1 or 0

@@ -4,10 +4,14 @@ What happened, for whoever listens: one entry in the stream `events` per call, h
 missed some; a column is an array with a value per job, or one value for all:
 
   added      ids, groups                            active     ids, groups, attempts, worker
+  begun      the same, of jobs that were taken ahead and are active by now
   completed  ids, groups, attempts, sizes           retrying   ids, groups, attempts, delays, reasons
   failed     ids, groups, attempts, reasons, stacks stalled    ids, groups, attempts, whether for good
   progress   ids, groups, values (JSON)             removed    ids, groups
   drained, paused, resumed: ids ('' each), groups ('' = the queue)
+
+Jobs that were taken ahead and have completed were not told to be active: `completed` then has two columns more, 1 = it
+became active and completed, else 0, and the worker.
 
 `b`, if there, holds the results of the completed ones, joined; a size of -1 = none, -2 = no room, look at the job. What
 does not stay with its job beyond this call always has room, other results ROOM bytes in all.

@@ -29,8 +29,8 @@ local function log_failure(id, s, final)
   W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
 end
 
--- `keep` completed jobs are kept, and `n` complete in this call.
-function finish.completed(id, l, result, keep, n)
+-- `keep` completed jobs are kept, and `n` complete in this call, all of `worker`.
+function finish.completed(id, l, result, keep, n, worker)
   finish.end_run(id, l)
   measure.run(now - l.started)
   if keep == 0 then
@@ -46,7 +46,21 @@ function finish.completed(id, l, result, keep, n)
     done, n_done = done or events.columns('completed', 4), n_done + 1
     done[2][n_done], done[3][n_done], done[4][n_done] = id, l.gid, l.attempts + 1
     done[5][n_done] = events.result(result, keep < 0 or keep >= n)
+    if l.ahead then
+      if not done[6] then
+        done[6], done[7] = {}, worker
+        for i = 1, n_done - 1 do done[6][i] = 0 end
+      end
+      done[6][n_done] = 1
+    elseif done[6] then
+      done[6][n_done] = 0
+    end
   end
+end
+
+-- Nobody has heard yet that this job, taken ahead, is running.
+function finish.begun(id, l)
+  if l.ahead then events.note('begun', id, l.gid, l.attempts + 1, lease.worker(l)) end
 end
 
 -- The job, of group `gid`, failed for good. It holds no lease any more.
@@ -106,6 +120,17 @@ function finish.limited(id, rec, delay)
   else
     finish.put_back(id, rec)
     if delay > 0 then group.rest(group.get(gid), now + delay) end
+  end
+end
+
+-- The lease of a job that was taken ahead, and that nobody knows to have started, is over: as if it had never been.
+function finish.unstarted(id, l, rec)
+  local cancelled = cancels.has(id)
+  finish.end_run(id, l)
+  if cancelled then
+    finish.failed(id, l.gid, state.fresh(), cancels.REASON, '')
+  else
+    finish.put_back(id, rec)
   end
 end
 

@@ -19,19 +19,21 @@ function lane.remember(name, request, statuses, ids, tokens)
   W.hset(K.lanes, name, cmsgpack.pack({ request, statuses, ids, tokens[1] or 0 }))
 end
 
--- The jobs of the remembered reply whose leases still stand, as take.jobs gave them.
+-- The jobs of the remembered reply whose leases still stand, and their rows, as take.jobs gave them.
 function lane.jobs(last)
   local ids, first = last[3], last[4]
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   local _, raw_states = state.load(ids)
-  local reply = {}
+  local reply, rows = {}, {}
   for i = 1, #ids do
     local token = first + i - 1
     if leases[i] and leases[i].token == token and recs[i] then
       local at = #reply
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ids[i], token, raw_states[i] or '', recs[i]
+      local n, before = #rows, i > 1 and leases[i - 1] and leases[i - 1].gid
+      if leases[i].ahead and leases[i].gid == before then rows[n] = rows[n] + 1 else rows[n + 1] = 1 end
     end
   end
-  return reply
+  return reply, #rows < #reply / 4 and rows or {}
 end

@@ -2,31 +2,44 @@
 A lease: the right to run one job until a deadline, proven by a token that only grows. It is data (a deadline in
 `active`, a value in `leases`), never a key with a TTL, so a clock jump of the server cannot make it vanish.
 The value holds all that ending a run needs, so a completion reads neither the job's record nor its state.
+
+Several jobs of a group may be taken together, to run one after the other (lib/take.lua). All of them have leases; those
+behind the first are `ahead`: nobody knows yet whether they have started, and until then they never were active.
 ]]
 --- @include "lib/meta"
 --- @include "lib/state"
 local lease = {}
 --- @private
 local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
-local ended, revoked, over = W.list('ZREM', K.active), W.list('HDEL', K.leases), {}
+local ended, revoked, over, begun = W.list('ZREM', K.active), W.list('HDEL', K.leases), {}, {}
 
 -- `deadline` is text: made once for a batch, not once a job. `s` is the job's state, false if it never ran.
-function lease.grant(id, gid, worker, s, deadline)
+function lease.grant(id, gid, worker, s, deadline, ahead)
   local token = meta.next_stamp()
   local attempts, stalls = 0, 0
   if s then attempts, stalls = s[ATTEMPTS], s[STALLS] end
   local n = #granted
   deadlines[n + 1], deadlines[n + 2] = deadline, id
   granted[n + 1] = id
-  granted[n + 2] = struct.pack('>I7I6I2I2I2', token, now, attempts, stalls, #gid) .. gid .. worker
+  granted[n + 2] = struct.pack('>I7I6I2I2BI2', token, now, attempts, stalls, ahead and 1 or 0, #gid) .. gid .. worker
   return token
 end
 
+-- A job that was taken ahead is known to have started. It may end within this very call.
+function lease.begin(id, l)
+  l.ahead, l.started = false, now
+  begun[id] = l
+end
+
+-- The lease as this call leaves it.
+function lease.current(id, l) return not over[id] and (begun[id] or l) end
+
 -- The name of the worker is cut out only where it is asked for (lease.worker).
 function lease.decode(raw)
-  local token, started, attempts, stalls, gid, after = struct.unpack('>I7I6I2I2I2c0', raw)
+  local token, started, attempts, stalls, ahead, gid, after = struct.unpack('>I7I6I2I2BI2c0', raw)
   return {
-    token = token, started = started, attempts = attempts, stalls = stalls, gid = gid, raw = raw, after = after,
+    token = token, started = started, attempts = attempts, stalls = stalls, ahead = ahead == 1, gid = gid, raw = raw,
+    after = after,
   }
 end
 
@@ -39,7 +52,7 @@ function lease.load(ids)
   local raw = redis.call('HMGET', K.leases, unpack(ids))
   for i = 1, #ids do
     local value = raw[i]
-    if value then raw[i] = not over[ids[i]] and lease.decode(value) end
+    if value then raw[i] = lease.current(ids[i], lease.decode(value)) end
   end
   return raw
 end
@@ -55,3 +68,12 @@ function lease.is_over(id) return over[id] end
 
 -- The state of a job whose run under `l` has just ended, however it ended.
 function lease.state_after(l) return { l.attempts + 1, l.stalls, l.started, 0, lease.worker(l), '', '' } end
+
+W.before_commit[#W.before_commit + 1] = function()
+  for id, l in pairs(begun) do
+    if not over[id] then
+      local head = struct.pack('>I7I6I2I2B', l.token, l.started, l.attempts, l.stalls, 0)
+      W.hset(K.leases, id, head .. string.sub(l.raw, #head + 1))
+    end
+  end
+end

@@ -101,6 +101,33 @@ function members.pop(g, ahead)
   return member
 end
 
+-- Take the head out; some of those behind it, as urgent as it is, may follow: `n` in all. Returns the member, and those
+-- that may. Where this call has changed the group before, none may.
+function members.pop_row(g, n)
+  if g.stored or g.added or g.removed or g.holds then return members.pop(g, 1), NONE end
+  local member, key = g.head, K.group .. g.id
+  local stored = redis.call('ZRANGE', key, 0, n)
+  g.stored, g.known_all, g.pos = stored, #stored <= n, 1
+  if stored[1] ~= member then
+    members.drop(g, member)
+    return member, NONE
+  end
+  local last, priority = math.min(#stored, n), record.priority_of(member)
+  while record.priority_of(stored[last]) ~= priority do last = last - 1 end
+  g.removed = { member, [member] = true }
+  g.head, g.pos = stored[2] or false, 2
+  group.touch(g)
+  return member, { unpack(stored, 2, last) }
+end
+
+-- The head follows the one that was taken before it.
+function members.follow(g)
+  local removed, member = g.removed, g.head
+  removed[#removed + 1], removed[member] = member, true
+  g.pos = g.pos + 1
+  g.head = g.stored[g.pos] or false
+end
+
 -- Forget what the stored value says of the head; for groups that cannot be trusted.
 function members.reread(g)
   g.stored, g.pos, g.at = false, 1, 'unknown'

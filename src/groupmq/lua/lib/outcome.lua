@@ -5,7 +5,7 @@ other it changes nothing, and the worker is told. One refused outcome never harm
 --- @include "lib/finish"
 local outcome = {}
 --- @private
-local RETRY, FAIL, LIMITED = 1, 2, 4
+local RETRY, FAIL, RELEASE, LIMITED, BEGIN = 1, 2, 3, 4, 5
 local ACCEPTED, STALE = 1, 0
 
 -- Load the leases of `ids` and the groups they belong to.
@@ -22,7 +22,7 @@ local function leases_of(ids)
 end
 
 -- Completed jobs, the common case, flat: id, token, bytes of result in `blob` or -1. Returns one status each.
-function outcome.complete(completed, blob, keep)
+function outcome.complete(completed, blob, keep, worker)
   local ids, n = {}, 0
   for i = 1, #completed, 3 do
     n = n + 1
@@ -40,7 +40,7 @@ function outcome.complete(completed, blob, keep)
     if l and l.token == completed[3 * i - 1] and not lease.is_over(id) then
       statuses[i] = ACCEPTED
       accepted = accepted + 1
-      finish.completed(id, l, result, keep, n)
+      finish.completed(id, l, result, keep, n, worker)
     else
       statuses[i] = STALE
     end
@@ -53,8 +53,31 @@ function outcome.complete(completed, blob, keep)
   return statuses
 end
 
--- All other ends of a run: {RETRY, id, token, delay, yield, reason, stack}, {FAIL, id, token, reason, stack},
--- {RELEASE, id, token}, {LIMITED, id, token, delay}. Returns one status each.
+-- What becomes of a job whose run has ended in another way than completing.
+local function conclude(o, id, l, rec)
+  local cancelled = cancels.has(id)
+  finish.end_run(id, l)
+  local s = lease.state_after(l)
+  if o[1] == FAIL or o[1] == RETRY then measure.run(now - l.started) end
+  if o[1] ~= RELEASE then finish.begun(id, l) end
+  if not rec then
+    retention.forget(id) -- deleted behind our back: nothing of it may stay
+  elseif o[1] == FAIL then
+    finish.failed(id, l.gid, s, o[4], o[5])
+  elseif cancelled then
+    finish.failed(id, l.gid, s, cancels.REASON, '') -- whatever it asks for, it is not to run again
+  elseif o[1] == RETRY then
+    finish.retry(id, rec, s, { delay = o[4], yield = o[5], reason = o[6], stack = o[7] })
+  elseif o[1] == LIMITED then
+    finish.limited(id, rec, o[4])
+  else
+    finish.put_back(id, rec)
+  end
+end
+
+-- All else there is to say of a run: {RETRY, id, token, delay, yield, reason, stack}, {FAIL, id, token, reason, stack},
+-- {RELEASE, id, token}, {LIMITED, id, token, delay}, and of one that was taken ahead {BEGIN, id, token}: it goes on.
+-- Returns one status each.
 function outcome.apply(outcomes)
   local ids, statuses = {}, {}
   for i = 1, #outcomes do ids[i] = outcomes[i][2] end
@@ -62,29 +85,20 @@ function outcome.apply(outcomes)
   local leases = leases_of(ids)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   for i = 1, #ids do
-    local o, l, id, rec = outcomes[i], leases[i], ids[i], recs[i]
-    if l and l.token == o[3] and not lease.is_over(id) then
-      statuses[i] = ACCEPTED
-      local cancelled = cancels.has(id)
-      finish.end_run(id, l)
-      local s = lease.state_after(l)
-      if o[1] == FAIL or o[1] == RETRY then measure.run(now - l.started) end
-      if not rec then
-        retention.forget(id) -- deleted behind our back: nothing of it may stay
-      elseif o[1] == FAIL then
-        finish.failed(id, l.gid, s, o[4], o[5])
-      elseif cancelled then
-        finish.failed(id, l.gid, s, cancels.REASON, '') -- whatever it asks for, it is not to run again
-      elseif o[1] == RETRY then
-        finish.retry(id, rec, s, { delay = o[4], yield = o[5], reason = o[6], stack = o[7] })
-      elseif o[1] == LIMITED then
-        finish.limited(id, rec, o[4])
-      else
-        finish.put_back(id, rec)
-      end
-    else
+    local o, id = outcomes[i], ids[i]
+    local l = leases[i] and lease.current(id, leases[i])
+    if not (l and l.token == o[3]) then
       statuses[i] = STALE
-      W.count('lease_lost', 1)
+      -- That a run has begun may be said by a call that is overtaken by the one that ends it: nothing is lost then.
+      if o[1] ~= BEGIN then W.count('lease_lost', 1) end
+    else
+      statuses[i] = ACCEPTED
+      if o[1] ~= BEGIN then
+        conclude(o, id, l, recs[i])
+      elseif l.ahead then
+        finish.begun(id, l)
+        lease.begin(id, l)
+      end
     end
   end
   return statuses

@@ -43,6 +43,11 @@ function record.order_of(member)
   return (high - 2147483648) * 4294967296 + low
 end
 function record.max_of(rec) return (struct.unpack('>I2', rec, 23)) end
+function record.runs_once(rec, default)
+  local max = record.max_of(rec)
+  return max == 1 or (max == 0 and default == 1)
+end
+function record.priority_of(member) return (struct.unpack('>I2', member)) end
 
 -- Where a group stands among the ready ones, by its head: most urgent first, then the one that arrived first.
 function record.score(member, turn)

@@ -1,6 +1,11 @@
 --[[
 Taking jobs: from the ready groups, in their order, the head of each. A group that may run more of its jobs at once
 rejoins the candidates at its new place, so nobody drains one group while others wait.
+
+A worker whose handlers are short asks for rows: behind a head, further jobs of its group, to be run one after the
+other. That costs much less than taking each when the one before it has ended. Only where it changes nothing but the
+turn of other groups, by a moment: a group that runs one job at a time and waits for nothing, jobs as urgent as the head
+that never ran, have no ttl, and may run again if their worker dies before anybody knows whether they had started.
 ]]
 --- @include "lib/members"
 --- @include "lib/lease"
@@ -11,6 +16,7 @@ rejoins the candidates at its new place, so nobody drains one group while others
 --- @include "lib/measure"
 local take = {}
 --- @private
+local NONE = {}
 
 -- The groups this call has changed are kept apart from the stored order, worst first: the best is popped off the end.
 local function insert(changed, g)
@@ -52,11 +58,21 @@ local function changed_groups(mine, worst)
   return changed
 end
 
--- Choose up to `n` jobs. Returns parallel lists of groups and ids, and whether ready groups may be left over.
-local function choose(n)
+-- Take the head of a ready group out, and see which others may follow it; `n` jobs are still wanted.
+local function pop(g, n, row)
+  if row > 1 and g.limit == 1 and not g.gated then return members.pop_row(g, row) end
+  local free = g.limit - g.running
+  return members.pop(g, free == 1 and 1 or math.min(free, n)), NONE
+end
+
+local has_rows = not (rules.round_robin or rules.ageing or rules.rate or rules.exclusive)
+
+-- Choose up to `n` jobs, and behind each as many as make a row of `row`. Returns parallel lists of groups, ids, and
+-- whether the job is one behind another; and whether ready groups may be left over.
+local function choose(n, row)
   local gids, scores = untouched(n, group.touched())
   local changed = changed_groups(group.touched(), scores[n] or math.huge)
-  local groups, ids, taken, next_up = {}, {}, 0, 1
+  local groups, ids, behind, count, taken, next_up = {}, {}, {}, 0, 0, 1
   while taken < n do
     local g = changed[#changed]
     if gids[next_up] and (not g or scores[next_up] < g.score) then
@@ -70,11 +86,14 @@ local function choose(n)
       break
     end
     if g.place == 'ready' then
-      local free = g.limit - g.running
-      local member = members.pop(g, free == 1 and 1 or math.min(free, n - taken))
+      local member, followers = pop(g, n - taken, row)
       group.start(g)
-      taken = taken + 1
-      groups[taken], ids[taken] = g, record.id_of(member)
+      taken, count = taken + 1, count + 1
+      groups[count], ids[count], behind[count] = g, record.id_of(member), false
+      for i = 1, #followers do
+        count = count + 1
+        groups[count], ids[count], behind[count] = g, record.id_of(followers[i]), true
+      end
       group.refresh(g)
       if g.place == 'ready' then insert(changed, g) end
     else
@@ -83,31 +102,46 @@ local function choose(n)
     end
   end
   -- Stale entries (the clock stepped back under a hold) that used up the page say nothing of the groups behind them.
-  return groups, ids, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
+  return groups, ids, behind, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
 end
 
--- Take up to `n` jobs under leases.
-local function grant(n, worker, lease_ms)
-  local groups, ids, left = choose(n)
-  if #ids == 0 then return {}, {}, {}, left end
+-- Take up to `n` jobs, and those behind them, under leases.
+local function grant(n, row, who)
+  local groups, ids, behind, left = choose(n, has_rows and row or 1)
+  if #ids == 0 then return {}, {}, {}, {}, left end
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   local states, raw_states = state.load(ids)
-  local reply, taken, tokens, n_taken = {}, {}, {}, 0
-  local gids, attempts = {}, {}
-  local deadline = W.whole(now + lease_ms)
-  horizon.note(now + lease_ms)
+  local reply, taken, tokens, rows, n_taken, n_rows = {}, {}, {}, {}, 0, 0
+  local told, gids, attempts, worker = {}, {}, {}, who.worker
+  local deadline, most = W.whole(now + who.lease), who.policy.max_attempts
+  local cut = false -- nobody follows in this row any more
+  horizon.note(now + who.lease)
   for i = 1, #ids do
-    local g, id = groups[i], ids[i]
-    if recs[i] then
-      local token = lease.grant(id, g.id, worker, states[i], deadline)
+    local g, id, rec, s, follows = groups[i], ids[i], recs[i], states[i], behind[i]
+    if follows then
+      cut = cut or s or not rec or record.has_ttl(rec) or record.runs_once(rec, most)
+      if not cut then
+        members.follow(g)
+        group.start(g)
+      end
+    else
+      cut = s or not rec
+    end
+    if rec and not (follows and cut) then
+      local token = lease.grant(id, g.id, worker, s, deadline, follows)
       local at = 4 * n_taken
-      reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', recs[i]
+      reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', rec
       n_taken = n_taken + 1
       taken[n_taken], tokens[n_taken] = id, token
-      if not states[i] then measure.wait(now - record.waits_since(recs[i])) end
-      gids[n_taken], attempts[n_taken] = g.id, states[i] and states[i][ATTEMPTS] + 1 or 1
-      if meta.ttls and record.has_ttl(recs[i]) then W.zrem(K.expiring, id) end -- it has started
-    else
+      if not s then measure.wait(now - record.waits_since(rec)) end
+      if follows then
+        rows[n_rows] = rows[n_rows] + 1
+      else
+        n_rows = n_rows + 1
+        rows[n_rows], told[n_rows], gids[n_rows], attempts[n_rows] = 1, id, g.id, s and s[ATTEMPTS] + 1 or 1
+        if meta.ttls and record.has_ttl(rec) then W.zrem(K.expiring, id) end -- it has started
+      end
+    elseif not follows then
       -- Its record was deleted behind our back; the group goes on with the next one.
       g.running = g.running - 1
       group.touch(g)
@@ -115,20 +149,21 @@ local function grant(n, worker, lease_ms)
       W.count('lost', 1)
     end
   end
-  if n_taken > 0 then events.give('active', taken, gids, attempts, worker) end
-  return reply, taken, tokens, left
+  if n_rows > 0 then events.give('active', told, gids, attempts, worker) end
+  return reply, taken, tokens, n_rows < n_taken and rows or {}, left
 end
 
--- The jobs as the client reads them: id, token, state, record, flat; their ids and tokens; whether a worker that asks
--- now would get more; and the epoch of the worker's turn. `who`: worker, lease, batch and epoch, as in advance.
+-- The jobs as the client reads them: id, token, state, record, flat; their ids and tokens; how many run one after the
+-- other, row by row, {} = each by itself; whether a worker that asks now would get more; and the epoch of the worker's
+-- turn. `who`: worker, lease, row, policy, batch and epoch, as in advance.
 function take.jobs(n, who)
   if meta.paused then n = 0 end
   local allowed, throttled = n, nil
   if n > 0 then allowed = turn.allowance(n, who.worker, who.batch, who.epoch) end
   local mine = allowed == n
   if allowed > 0 and rules.rate then allowed, throttled = rate.allowance(allowed) end
-  local reply, ids, tokens, left = {}, {}, {}, false
-  if allowed > 0 then reply, ids, tokens, left = grant(allowed, who.worker, who.lease) end
+  local reply, ids, tokens, rows, left = {}, {}, {}, {}, false
+  if allowed > 0 then reply, ids, tokens, rows, left = grant(allowed, who.row or 1, who) end
   if rules.rate then
     rate.started(#ids)
     if throttled and #ids == allowed then
@@ -136,5 +171,5 @@ function take.jobs(n, who)
       left = false
     end
   end
-  return reply, ids, tokens, left and mine, turn.took(who.worker, #ids, who.lease)
+  return reply, ids, tokens, rows, left and mine, turn.took(who.worker, #ids, who.lease)
 end
