@@ -204,6 +204,7 @@ class WorkerOptions:
     atomic_completion: bool
     executor: Literal["thread", "process"]
     batch_size: int
+    prefetch: Literal["auto"] | int
     middleware: tuple[Any, ...]
     unreachable_timeout: float | None
 
@@ -243,6 +244,7 @@ class WorkerOptions:
             atomic_completion=flag(given["atomic_completion"], "atomic_completion"),
             executor="process" if one_of(given["executor"], "executor", "thread", "process") == "process" else "thread",
             batch_size=concurrency if batch is None else whole(batch, "batch_size", 1, 10_000),
+            prefetch=prefetch,
             middleware=given["middleware"],
             unreachable_timeout=None if patience is None else seconds(patience, "unreachable_timeout", minimum=0.1),
         )

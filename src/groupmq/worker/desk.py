@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from groupmq.commands import Policy, Stalled, Taken
@@ -17,9 +18,10 @@ from groupmq.errors import GroupMQError, said
 from groupmq.job import Job
 from groupmq.operations import Operations
 from groupmq.options import WorkerOptions
-from groupmq.worker.executor import Executor, Run
-from groupmq.worker.fetcher import Fetcher
+from groupmq.worker.executor import Executor
+from groupmq.worker.fetcher import Fetcher, Lane
 from groupmq.worker.outcome import Judge, Report
+from groupmq.worker.pace import Pace
 
 EVENTS = (
     "ready",
@@ -79,7 +81,8 @@ class Desk:
         self.metrics = WorkerMetrics(options.name)
         self.changed = asyncio.Event()
         self._judge = Judge(operations.options, options.backoff)
-        self.executor = Executor(invoke, self._judge, self._run_ended)
+        self.pace = Pace(options.prefetch)
+        self.executor = Executor(invoke, self._judge, self, self.pace)
         keys, exclusive = connection.dialogue.keys, operations.options.exclusive
         markers = [keys.wake, keys.hail(worker_id)] if exclusive else [keys.wake]
         self.fetcher = Fetcher(
@@ -109,6 +112,7 @@ class Desk:
         """Take nothing on from this moment."""
         self._open = False
         self.fetcher.stop_taking()
+        self.executor.give_back_all()
         self.changed.set()
 
     def give_back(self) -> None:
@@ -146,8 +150,26 @@ class Desk:
     def room(self) -> int:
         return self._options.concurrency - len(self.executor.runs)
 
-    def take_on(self, taken: list[Taken], now: int) -> None:
+    def row(self, take: int) -> int:
+        return self.pace.row(take, len(self.executor.ahead))
+
+    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None:
         self._worked = True
+        at = 0
+        for length in rows or repeat(1, len(taken)):
+            jobs = self._read(taken[at : at + length], now)
+            at += length
+            if not jobs:
+                continue
+            if self._open:
+                self.executor.start(jobs, lane)
+            else:
+                # Taken by a call that was under way when closing began.
+                for job in jobs:
+                    self.fetcher.report(self._judge.released(job))
+
+    def _read(self, taken: list[Taken], now: int) -> list[Job]:
+        jobs = []
         for one in taken:
             try:
                 job = self._operations.job_taken(one, now, self._options.name)
@@ -155,13 +177,9 @@ class Desk:
                 # Not a record of ours. Its lease runs out by itself; the jobs beside it must not suffer.
                 self.trouble(GroupMQError(f"job {one.id!r} cannot be read and is left alone: {said(error)}"))
                 continue
-            if self._open:
-                job._heard = self.progress
-                self.events.emit("active", job)
-                self.executor.start(job)
-            else:
-                # Taken by a call that was under way when closing began.
-                self.fetcher.report(self._judge.released(job))
+            job._heard = self.progress
+            jobs.append(job)
+        return jobs
 
     def progress(self, job: Job, value: Any) -> None:
         self.events.emit("progress", job, value)
@@ -169,6 +187,8 @@ class Desk:
     def accepted(self, report: Report) -> None:
         """The server recorded an outcome: bring the job object up to date, and tell."""
         job, event = report.job, report.event
+        if event == "begun":
+            return
         if event == "released":
             self.metrics.released += 1
             job.state = "waiting"
@@ -196,7 +216,10 @@ class Desk:
 
     def refused(self, report: Report) -> None:
         """The server says the lease is another's: nothing of this run was recorded."""
-        self._lost(report.job)
+        if report.event == "begun":
+            self.executor.lease_lost(report.job.fence)  # nothing, if its end was reported meanwhile
+        else:
+            self._lost(report.job)
 
     def stalled(self, stalled: Stalled) -> None:
         """A lease, of whichever worker, expired and was taken back by a call of ours."""
@@ -243,12 +266,18 @@ class Desk:
 
     # What the executor tells
 
-    def _run_ended(self, run: Run, report: Report | None) -> None:
+    def run_starts(self, job: Job) -> None:
+        self.events.emit("active", job)
+
+    def run_goes_on(self, report: Report) -> None:
+        self.fetcher.report(report)
+
+    def run_ended(self, job: Job, report: Report | None) -> None:
         if report is None:
-            self._lost(run.job)
+            self._lost(job)
         else:
             if report.error is not None and report.event != "limited":
-                self._on_error(report.error, run.job)
+                self._on_error(report.error, job)
             self.fetcher.report(report)
         self.changed.set()
 

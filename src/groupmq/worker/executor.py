@@ -1,28 +1,51 @@
-"""Running jobs: one task per run, its hard timeout, its cancellation, and the report at its end."""
+"""Running jobs: one task per run, its hard timeout, its cancellation, and the report at its end.
+
+Jobs that were taken together (a row) use one slot: the next one starts when the one before it has completed. If it ends
+in any other way, or takes long, or the worker closes, those behind it are given back.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, Protocol
 
 from groupmq.errors import HandlerTimeout
 from groupmq.job import Job
 from groupmq.worker.outcome import Judge, Report
+from groupmq.worker.pace import Pace
 
 Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
 GRACE = 1.0
 """Seconds a cancelled handler has to end before its slot is taken back without it."""
+PATIENCE = 0.01
+"""Seconds. Whoever waits longer behind a running job goes back to where others can see it wait."""
+
+
+class Row:
+    """Jobs of a group that were taken together and run one after the other. `rest` have not started."""
+
+    __slots__ = ("lane", "rest", "run", "sure")
+
+    def __init__(self, lane: Any, rest: deque[Job]) -> None:
+        self.lane = lane
+        self.rest = rest
+        self.run: Run | None = None
+        self.sure = True
+        """The server knows that the current one runs."""
 
 
 class Run:
     """One run of one job in this worker."""
 
-    __slots__ = ("begun", "give_up", "hard_end", "job", "started", "task", "timer", "verdict")
+    __slots__ = ("begun", "give_up", "hard_end", "job", "row", "started", "task", "timer", "verdict")
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, row: Row) -> None:
         self.job = job
+        self.row = row
         self.started = time.monotonic()
         self.hard_end = self.started + job.timeout if job.timeout is not None else None
         self.task: asyncio.Task[None] | None = None
@@ -32,28 +55,53 @@ class Run:
         self.begun = False
 
 
-class Executor:
-    """Holds the runs of a worker. `ended` is called exactly once per run, with its report or None."""
+class Host(Protocol):
+    """What the executor needs of the worker around it."""
 
-    def __init__(
-        self,
-        invoke: Callable[[Job], Awaitable[Any]],
-        judge: Judge,
-        ended: Callable[[Run, Report | None], None],
-    ) -> None:
+    def run_starts(self, job: Job) -> None: ...
+    def run_ended(self, job: Job, report: Report | None) -> None:
+        """Exactly once per job; None = there is nothing to say, its lease is another's."""
+
+    def run_goes_on(self, report: Report) -> None:
+        """The server should know that this one has started."""
+
+
+class Executor:
+    """Holds the runs of a worker, and the jobs that will follow them in their rows."""
+
+    def __init__(self, invoke: Callable[[Job], Awaitable[Any]], judge: Judge, host: Host, pace: Pace) -> None:
         self._invoke = invoke
         self._judge = judge
-        self._ended = ended
+        self._host = host
+        self._pace = pace
         # By token: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, Run] = {}
+        self.ahead: dict[int, tuple[Job, Row]] = {}
+        self._rows: set[Row] = set()
+        self._patience: asyncio.TimerHandle | None = None
         self._doomed: set[int] = set()
 
-    def start(self, job: Job) -> None:
-        run = Run(job)
+    def start(self, jobs: Sequence[Job], lane: Any = None) -> None:
+        """Run these one after the other, as long as each of them completes. `lane` goes with their reports."""
+        row = Row(lane, deque(jobs))
+        if len(jobs) > 1:
+            self._rows.add(row)
+            for job in islice(jobs, 1, None):
+                self.ahead[job.fence] = job, row
+            if self._patience is None:
+                self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
+        self._start_next(row)
+
+    def _start_next(self, row: Row) -> None:
+        job = row.rest.popleft()
+        run = row.run = Run(job, row)
         self.runs[job.fence] = run
+        self.ahead.pop(job.fence, None)  # not before: the heartbeat must find it in one of the two
+        self._host.run_starts(job)
         loop = asyncio.get_running_loop()
         if job.timeout is not None:
             run.timer = loop.call_later(job.timeout, self.stop, run, "timeout")
+        # A task each: what a handler does to its context is not seen by the next one.
         run.task = loop.create_task(self._run(run))
         if job.fence in self._doomed:
             self.stop(run, "cancelled")
@@ -80,7 +128,48 @@ class Executor:
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
-        self._ended(run, self._report(run, value, error))
+        row, report = run.row, self._report(run, value, error)
+        self._pace.saw(time.monotonic() - run.started)
+        if report is not None:
+            report.lane = row.lane
+            report.row_goes_on = bool(row.rest) and report.event == "completed"
+        self._host.run_ended(run.job, report)
+        if not row.rest:
+            self._rows.discard(row)
+        elif report is not None and report.row_goes_on:
+            row.sure = False
+            self._start_next(row)
+        else:
+            self.give_back(row)
+
+    def give_back(self, row: Row) -> None:
+        """Those of a row that have not started wait in their group again."""
+        while row.rest:
+            job = row.rest.popleft()
+            del self.ahead[job.fence]
+            report = self._judge.released(job)
+            report.lane = row.lane
+            self._host.run_ended(job, report)
+
+    def give_back_all(self) -> None:
+        for row in list(self._rows):
+            self.give_back(row)
+
+    def _look_at_rows(self) -> None:
+        """A run that takes long is told to the server, and nobody waits behind it where nobody can see it."""
+        self._patience = None
+        long_ago = time.monotonic() - PATIENCE
+        for row in list(self._rows):
+            run = row.run
+            if run is not None and run.started <= long_ago:
+                self._rows.discard(row)
+                self.give_back(row)
+                if not row.sure and run.job.fence in self.runs:
+                    report = self._judge.begun(run.job)
+                    report.lane = row.lane
+                    self._host.run_goes_on(report)
+        if self._rows:
+            self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
 
     def _report(self, run: Run, value: Any, error: BaseException | None) -> Report | None:
         """None when there is nothing to say: the lease is another's."""
@@ -102,6 +191,7 @@ class Executor:
         if run.verdict is not None or run.task is None or run.job.fence not in self.runs:
             return
         run.verdict = verdict
+        self.give_back(run.row)
         run.job._end_run()
         run.task.cancel()
         if not run.begun:
@@ -117,11 +207,13 @@ class Executor:
     def _abandon(self, run: Run) -> None:
         self._end(run, error=asyncio.CancelledError())
 
-    def lease_lost(self, token: int) -> Run | None:
-        run = self.runs.get(token)
-        if run is not None:
-            self.stop(run, "lease-lost")
-        return run
+    def lease_lost(self, token: int) -> None:
+        if token in self.runs:
+            self.stop(self.runs[token], "lease-lost")
+        elif token in self.ahead:
+            job, row = self.ahead.pop(token)
+            row.rest.remove(job)
+            self._host.run_ended(job, None)
 
     def cancel(self, tokens: Sequence[int]) -> None:
         """These runs are to end, all that there are at the moment; some may not have begun yet."""
@@ -137,7 +229,8 @@ class Executor:
         never happens, must not hold its group for ever.
         """
         now = time.monotonic()
-        return [
+        ahead = [(job.id, token) for token, (job, _) in tuple(self.ahead.items())]
+        return ahead + [
             (run.job.id, token)
             for token, run in tuple(self.runs.items())
             if run.hard_end is None or now < run.hard_end + GRACE

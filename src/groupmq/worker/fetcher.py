@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from groupmq import commands
@@ -28,7 +28,8 @@ class Host(Protocol):
     """What the fetcher needs of the worker around it."""
 
     def room(self) -> int: ...
-    def take_on(self, taken: list[Taken], now: int) -> None: ...
+    def row(self, take: int) -> int: ...
+    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None: ...
     def accepted(self, report: Report) -> None: ...
     def refused(self, report: Report) -> None: ...
     def stalled(self, stalled: Stalled) -> None: ...
@@ -42,10 +43,11 @@ class Host(Protocol):
 class Lane:
     """A sequence of numbered requests; the server remembers the last, so it can be sent again."""
 
-    __slots__ = ("asked", "hints", "name", "request", "task")
+    __slots__ = ("asked", "hints", "name", "reports", "request", "task")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.reports: list[Report] = []
         self.request = 0
         self.asked = 0
         self.hints = 0
@@ -84,7 +86,6 @@ class Fetcher:
         # One lane for an exclusive queue: the order of answers tells whether our turn has ended.
         self.lanes = [Lane(f"{worker}:{n}") for n in range(LANES if concurrency > 1 and batch is None else 1)]
         self._share = -(-concurrency // len(self.lanes))
-        self._reports: list[Report] = []
         self._unreported: dict[int, str] = {}
         self._hints = 0
         self._taking = True
@@ -106,9 +107,12 @@ class Fetcher:
 
     def report(self, report: Report) -> None:
         """Send an outcome with the next trip."""
-        self._reports.append(report)
-        self._unreported[report.job.fence] = report.job.id
-        self._schedule()
+        lane: Lane = report.lane or self.lanes[0]
+        lane.reports.append(report)
+        if report.event != "begun":
+            self._unreported[report.job.fence] = report.job.id
+        if not report.row_goes_on:
+            self._schedule()
 
     def held(self) -> list[tuple[str, int]]:
         """Leases of ended runs whose outcome has not arrived yet, (id, token): the loop may hang, or the server."""
@@ -128,7 +132,7 @@ class Fetcher:
 
     async def flushed(self) -> None:
         """Wait until every outcome is reported and no call is under way."""
-        while self._reports or self.busy:
+        while self._has_reports or self.busy:
             self._idle.clear()
             self._schedule()
             await self._idle.wait()
@@ -151,7 +155,11 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """Nothing to report, nothing under way, and the last answer said nothing is ready."""
-        return not self._reports and not self.busy and not self._ask
+        return not self._has_reports and not self.busy and not self._ask
+
+    @property
+    def _has_reports(self) -> bool:
+        return any(lane.reports for lane in self.lanes)
 
     def _schedule(self) -> None:
         # Once per tick, after every handler that ends in it: their outcomes leave together.
@@ -164,10 +172,10 @@ class Fetcher:
         for lane in self.lanes:
             if lane.task is not None:
                 continue
-            take = self._wanted()
-            if not self._reports and not take:
-                break
-            reports, self._reports = self._reports[: commands.CHUNK], self._reports[commands.CHUNK :]
+            take = self._wanted(lane)
+            if not lane.reports and not take:
+                continue
+            reports, lane.reports = lane.reports[: commands.CHUNK], lane.reports[commands.CHUNK :]
             if reports and take and not self._atomic:
                 take, self._ask = 0, True
             lane.asked, lane.hints = take, self._hints
@@ -176,15 +184,15 @@ class Fetcher:
             if take and not self._flowing:
                 # One question is enough to learn whether there is anything.
                 self._ask = False
-        if not self.busy and not self._reports:
+        if not self.busy and not self._has_reports:
             self._idle.set()
 
-    def _wanted(self) -> int:
-        """How many jobs to ask for now. The one place that decides it."""
+    def _wanted(self, mine: Lane) -> int:
+        """How many jobs to ask for now. The one place that decides it; `Host.row` says what comes behind each."""
         if not self._taking:
             return 0
         room = self._host.room() - sum(lane.asked for lane in self.lanes)
-        if room <= 0 or not (self._ask or self._reports):
+        if room <= 0 or not (self._ask or mine.reports):
             return 0
         return min(room, self._share if self._flowing else room, commands.CHUNK)
 
@@ -202,6 +210,7 @@ class Fetcher:
             take=lane.asked,
             lease_ms=self._lease_ms,
             policy=self._policy,
+            row=self._host.row(lane.asked) if self._batch is None else 1,
             batch=self._batch,
             epoch=None if self._batch is None else self._epoch,
         )
@@ -217,7 +226,7 @@ class Fetcher:
         for stalled in answer.stalled:
             self._host.stalled(stalled)
         if answer.jobs:
-            self._host.take_on(answer.jobs, answer.now)
+            self._host.take_on(answer.jobs, answer.rows, answer.now, lane)
         # A turn that has ended: queue up again, whatever hint came meanwhile; others wait.
         handed_over = answer.epoch == 0 and self._epoch > 0
         self._epoch = answer.epoch
@@ -233,7 +242,7 @@ class Fetcher:
         """What an answer says about whether to ask again, and when."""
         if not asked:
             return
-        self._flowing = len(answer.jobs) == asked
+        self._flowing = len(answer.rows or answer.jobs) == asked
         if self._flowing or answer.wait_ms == 0 or hinted:
             self._ask = True
             return

@@ -17,7 +17,7 @@ from groupmq.operations import clipped
 from groupmq.options import QueueOptions
 from groupmq.worker.pools import HandlerError
 
-Event = Literal["completed", "retrying", "failed", "released", "limited"]
+Event = Literal["completed", "retrying", "failed", "released", "limited", "begun"]
 _REST_MS = 1000
 """For a `retry_after` that makes no sense: the job must not suffer for it, nor the service it calls."""
 
@@ -33,6 +33,10 @@ class Report:
     result: bytes | None = None
     yields: bool = False
     """A retry that waits outside its group."""
+    lane: Any = None
+    """What took the job reports it, so that reports of a group arrive in order."""
+    row_goes_on: bool = False
+    """Another job of its row has started: the report can wait for that one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,10 @@ class Judge:
     def released(self, job: Job) -> Report:
         """Unfinished: back to its place, no attempt used."""
         return Report(job, commands.released(job.id, job.fence), "released")
+
+    def begun(self, job: Job) -> Report:
+        """No end yet: a job that was taken ahead has started."""
+        return Report(job, commands.begun(job.id, job.fence), "begun")
 
     def _delay(self, job: Job, error: BaseException) -> tuple[int, str]:
         if isinstance(error, RetryJob):
