@@ -46,7 +46,8 @@ class Emitter:
         return any(self._listeners.values())
 
     def emit(self, event: str, *args: Any) -> None:
-        for listener in tuple(self._listeners[event]):
+        listeners = self._listeners[event]
+        for listener in tuple(listeners) if listeners else ():
             try:
                 outcome = listener(*args)
                 if inspect.isawaitable(outcome):

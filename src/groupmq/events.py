@@ -146,7 +146,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 }
 _ORDER = {
     name: at
-    for at, name in enumerate(("stalled", "completed", "begun", "retrying", "failed", "removed", "added", "active"))
+    for at, name in enumerate(("completed", "begun", "stalled", "retrying", "failed", "removed", "added", "active"))
 }
 
 

@@ -33,58 +33,37 @@ _PATIENCE = 30.0
 class Snapshot:
     """A job as it was when it was read: plain values, no I/O. Data and result are decoded when first asked for."""
 
-    __slots__ = (
-        "_created_ms",
-        "_data",
-        "_expires_ms",
-        "_finished_ms",
-        "_queue",
-        "_raw_data",
-        "_raw_result",
-        "_result",
-        "_run_at_ms",
-        "_serializer",
-        "_started_ms",
-        "attempts_made",
-        "backoff",
-        "duplicate",
-        "failed_reason",
-        "fence",
-        "group_id",
-        "headers",
-        "id",
-        "logs",
-        "max_attempts",
-        "on_retry",
-        "order_ms",
-        "priority",
-        "progress",
-        "stacktrace",
-        "stalls",
-        "state",
-        "timeout",
-        "worker",
-    )
-
+    # What most jobs do not have is said once here and stored with the others only: thousands are made in a second.
     id: str
     group_id: str | None
     state: str
     priority: int
     order_ms: int
-    attempts_made: int
     max_attempts: int
-    timeout: float | None
-    backoff: Backoff | None
-    on_retry: str | None
-    failed_reason: str | None
-    stacktrace: str | None
-    progress: Any
-    logs: list[LogLine]
-    headers: dict[str, str]
-    worker: str | None
-    fence: int
-    stalls: int
-    duplicate: bool
+    attempts_made: int = 0
+    timeout: float | None = None
+    backoff: Backoff | None = None
+    on_retry: str | None = None
+    failed_reason: str | None = None
+    stacktrace: str | None = None
+    progress: Any = None
+    logs: list[LogLine] = _NO_LOGS
+    headers: dict[str, str] = _NO_HEADERS
+    worker: str | None = None
+    fence: int = 0
+    stalls: int = 0
+    duplicate: bool = False
+    _queue: Any
+    _serializer: Serializer
+    _created_ms: int
+    _raw_data: bytes
+    _data: Any = _UNREAD
+    _result: Any = _UNREAD
+    _raw_result: bytes | None = None
+    _run_at_ms: int = 0
+    _started_ms: int = 0
+    _finished_ms: int = 0
+    _expires_ms: int = 0
 
     def __init__(
         self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Record, max_attempts: int
@@ -93,18 +72,8 @@ class Snapshot:
         self._serializer = serializer
         self.id = job_id
         self.state = state
-        self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, raw = stored
+        self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, self._raw_data = stored
         self.max_attempts = own_max or max_attempts
-        self._raw_data = raw
-        self._data = _UNREAD
-        self._raw_result: bytes | None = None
-        self._result = _UNREAD
-        self._run_at_ms = self._started_ms = self._finished_ms = self._expires_ms = 0
-        self.attempts_made = self.stalls = self.fence = 0
-        self.failed_reason = self.stacktrace = self.worker = self.progress = None
-        self.duplicate = False
-        self.logs, self.headers = _NO_LOGS, _NO_HEADERS
-        self.timeout = self.backoff = self.on_retry = None
         if options:
             self._read_options(options)
 
@@ -175,7 +144,7 @@ class Snapshot:
         return found
 
     def copy_from(self, other: Snapshot) -> None:
-        for name in Snapshot.__slots__:
+        for name in Snapshot.__annotations__:
             if name != "duplicate":
                 setattr(self, name, getattr(other, name))
 
@@ -222,16 +191,14 @@ class Job(Snapshot):
     'waiting'
     """
 
-    __slots__ = ("__weakref__", "_heard", "_home", "_listeners", "_looked", "_stop_event", "_stopped", "_tell")
-
     _queue: JobActions
-    _heard: Callable[[Job, Any], None] | None
-    _home: asyncio.AbstractEventLoop | None
-    _listeners: JobListeners | None
-    _looked: bool
-    _stop_event: threading.Event | None
-    _stopped: bool
-    _tell: Callable[[Job, str, Any], None] | None
+    _heard: Callable[[Job, Any], None] | None = None
+    _home: asyncio.AbstractEventLoop | None = None
+    _listeners: JobListeners | None = None
+    _looked = False
+    _stop_event: threading.Event | None = None
+    _stopped = False
+    _tell: Callable[[Job, str, Any], None] | None = None
 
     # Waiting and listening
 
@@ -248,7 +215,7 @@ class Job(Snapshot):
         return listener
 
     def off(self, event: str, listener: Listener) -> bool:
-        listeners = getattr(self, "_listeners", None)
+        listeners = self._listeners
         return listeners is not None and listeners.off(event, listener)
 
     # What a handler says
@@ -267,13 +234,13 @@ class Job(Snapshot):
         return self._say({"line": text})
 
     def _say(self, what: dict[str, Any]) -> Awaitable[None]:
-        tell = getattr(self, "_tell", None)
+        tell = self._tell
         if tell is not None:
             # In a child process: the parent says it, in this job's name.
             for kind, value in what.items():
                 tell(self, kind, value)
             return _Said()
-        home = getattr(self, "_home", None)
+        home = self._home
         if home is None or _running() is not None:
             return self._queue.say(self, **what)
         future = asyncio.run_coroutine_threadsafe(_awaited(self._queue.say(self, **what)), home)
@@ -285,12 +252,12 @@ class Job(Snapshot):
         """Whether the run is to end: cancelled, out of time, closing, its lease lost. For `def` handlers to look at."""
         # Written by the handler's thread alone, and `_stopped` by the loop alone: neither can undo the other's word.
         self._looked = True
-        return getattr(self, "_stopped", False)
+        return self._stopped
 
     @property
     def cancel_event(self) -> threading.Event:
         """Set when the run is to end; for `def` handlers to wait on."""
-        event = getattr(self, "_stop_event", None)
+        event = self._stop_event
         if event is None:
             event = self._stop_event = threading.Event()
         if self.cancelled:
@@ -299,14 +266,14 @@ class Job(Snapshot):
 
     def _end_run(self) -> None:
         self._stopped = True
-        event = getattr(self, "_stop_event", None)
+        event = self._stop_event
         if event is not None:
             event.set()
 
     @property
     def _looks(self) -> bool:
         """Whether the handler looks at `cancelled`, and so may be expected to end by itself."""
-        return getattr(self, "_looked", False)
+        return self._looked
 
     # Acting
 

@@ -33,35 +33,35 @@ def running(attempts_made: int = 0, max_attempts: int = 3, **options: Any) -> Jo
 def retried(report: Any) -> tuple[int, bool, str]:
     """Delay, whether the group goes on, and reason of a retry."""
     assert report.event == "retrying"
-    kind, job_id, token, delay_ms, yields, reason, _stack = report.outcome[0]
+    kind, job_id, token, delay_ms, yields, reason, _stack = report.outcome
     assert (kind, job_id, token) == (commands.RETRY, "id", 77)
     return delay_ms, yields, reason
 
 
 def test_a_value_returned_is_the_result() -> None:
     report = JUDGE.returned(running(), {"ok": True})
-    assert report.outcome == ([commands.COMPLETE, "id", 77, 11], b'{"ok":true}')
+    assert report.outcome == (commands.COMPLETE, "id", 77, b'{"ok":true}')
     assert (report.event, report.error, report.result) == ("completed", None, b'{"ok":true}')
 
 
 def test_nothing_returned_stores_nothing() -> None:
     report = JUDGE.returned(running(), None)
-    assert report.outcome == ([commands.COMPLETE, "id", 77, -1], b"")
+    assert report.outcome == (commands.COMPLETE, "id", 77, None)
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", {1: object()}, 1j])
 def test_a_value_that_cannot_be_stored_fails_the_job_whatever_attempts_remain(value: object) -> None:
     report = JUDGE.returned(running(max_attempts=10), value)
     assert report.event == "failed"
-    assert report.outcome[0][:3] == [commands.FAIL, "id", 77]
-    assert report.outcome[0][3].startswith("ConfigurationError: return value: cannot be serialized")
+    assert report.outcome[:3] == (commands.FAIL, "id", 77)
+    assert report.outcome[3].startswith("ConfigurationError: return value: cannot be serialized")
     assert isinstance(report.error, ConfigurationError)
 
 
 def test_a_value_too_large_fails_the_job_and_says_so() -> None:
     report = JUDGE.returned(running(), "x" * 2000)
     assert isinstance(report.error, PayloadTooLarge)
-    assert "return value: 2,002 bytes are more than max_payload (1,000 bytes)" in report.outcome[0][3]
+    assert "return value: 2,002 bytes are more than max_payload (1,000 bytes)" in report.outcome[3]
 
 
 def test_an_error_is_retried_while_attempts_remain() -> None:
@@ -84,7 +84,7 @@ def test_the_last_error_is_the_reason_of_the_failure_with_its_stack() -> None:
         raise ValueError("boom")
     except ValueError as error:
         report = JUDGE.raised(running(2), error)
-    kind, _, _, reason, stack = report.outcome[0]
+    kind, _, _, reason, stack = report.outcome
     assert (kind, reason) == (commands.FAIL, "ValueError: boom")
     assert stack.startswith("Traceback")
     assert "test_outcome.py" in stack
@@ -92,7 +92,7 @@ def test_the_last_error_is_the_reason_of_the_failure_with_its_stack() -> None:
 
 def test_fail_job_ends_the_job_at_once_in_its_own_words() -> None:
     report = JUDGE.raised(running(max_attempts=10), FailJob("no such account"))
-    assert (report.event, report.outcome[0][3]) == ("failed", "no such account")
+    assert (report.event, report.outcome[3]) == ("failed", "no such account")
 
 
 @pytest.mark.parametrize(("delay", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000)])
@@ -134,18 +134,18 @@ def test_a_callable_policy_is_given_the_attempt_from_one_and_the_error() -> None
 def test_rate_limited_rests_the_group_for_as_long_as_it_says(after: Any, ms: int) -> None:
     error = RateLimited("429", retry_after=after)
     report = JUDGE.raised(running(), error)
-    assert report.outcome == ([commands.LIMITED, "id", 77, ms], b"")
+    assert report.outcome == (commands.LIMITED, "id", 77, ms)
     assert (report.event, report.error, report.yields) == ("limited", error, False)
 
 
 def test_rate_limited_rests_for_a_second_by_default() -> None:
-    assert JUDGE.raised(running(), RateLimited()).outcome[0] == [commands.LIMITED, "id", 77, 1000]
+    assert JUDGE.raised(running(), RateLimited()).outcome == (commands.LIMITED, "id", 77, 1000)
 
 
 @pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
 def test_a_bad_retry_after_costs_neither_the_job_nor_the_service_it_calls(after: Any) -> None:
     report = JUDGE.raised(running(), RateLimited(retry_after=after))
-    assert report.outcome[0] == [commands.LIMITED, "id", 77, 1000]
+    assert report.outcome == (commands.LIMITED, "id", 77, 1000)
 
 
 @pytest.mark.parametrize(("attempts_made", "max_attempts"), [(0, 1), (2, 3), (50, 3)])
@@ -218,5 +218,5 @@ def test_reason_and_stack_are_bounded() -> None:
 
 def test_a_released_job_says_no_more_than_that() -> None:
     report = JUDGE.released(running())
-    assert report.outcome == ([commands.RELEASE, "id", 77], b"")
+    assert report.outcome == (commands.RELEASE, "id", 77)
     assert report.event == "released"

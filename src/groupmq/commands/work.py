@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from groupmq.commands.call import Call, Policy, StoredState, arguments, state_of, texts
+from groupmq.commands.call import FRESH, Call, Policy, StoredState, arguments, state_of, texts
 
 
 class Taken(NamedTuple):
@@ -15,6 +15,10 @@ class Taken(NamedTuple):
     token: int
     stored: StoredState
     record: bytes
+
+
+_new = tuple.__new__
+"""Makes a named tuple without the detour through its class; for what passes by the thousand."""
 
 
 class Stalled(NamedTuple):
@@ -55,32 +59,33 @@ class Due(NamedTuple):
 
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
 COMPLETE, RETRY, FAIL, RELEASE, LIMITED, BEGIN = 0, 1, 2, 3, 4, 5
-Outcome = tuple[list[Any], bytes]
+Outcome = tuple[Any, ...]
+"""Kind, id, token, and what the kind needs."""
 
 
 def completed(job_id: str, token: int, result: bytes | None) -> Outcome:
-    return [COMPLETE, job_id, token, -1 if result is None else len(result)], result or b""
+    return COMPLETE, job_id, token, result
 
 
 def retried(job_id: str, token: int, delay_ms: int, yields: bool, reason: str, stack: str) -> Outcome:
-    return [RETRY, job_id, token, delay_ms, yields, reason, stack], b""
+    return RETRY, job_id, token, delay_ms, yields, reason, stack
 
 
 def failed(job_id: str, token: int, reason: str, stack: str) -> Outcome:
-    return [FAIL, job_id, token, reason, stack], b""
+    return FAIL, job_id, token, reason, stack
 
 
 def released(job_id: str, token: int) -> Outcome:
-    return [RELEASE, job_id, token], b""
+    return RELEASE, job_id, token
 
 
 def limited(job_id: str, token: int, delay_ms: int) -> Outcome:
-    return [LIMITED, job_id, token, delay_ms], b""
+    return LIMITED, job_id, token, delay_ms
 
 
 def begun(job_id: str, token: int) -> Outcome:
     """No outcome yet: a job that was taken ahead runs by now."""
-    return [BEGIN, job_id, token], b""
+    return BEGIN, job_id, token
 
 
 def advance(
@@ -101,23 +106,29 @@ def advance(
 
     `batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have.
     """
-    completed: list[Any] = []
-    others: list[list[Any]] = []
+    ids: list[str] = []
+    tokens: list[int] = []
+    sizes: list[int] = []
+    others: list[Outcome] = []
     blobs: list[bytes] = []
     mixed: list[tuple[bool, int]] = []
-    for fields, blob in outcomes:
-        if fields[0] == COMPLETE:
-            completed += fields[1:]
-            blobs.append(blob)
-        else:
-            others.append(fields)
-    if others and completed:
+    for outcome in outcomes:
+        if outcome[0] != COMPLETE:
+            others.append(outcome)
+            continue
+        _, job_id, token, result = outcome
+        ids.append(job_id)
+        tokens.append(token)
+        sizes.append(-1 if result is None else len(result))
+        if result is not None:
+            blobs.append(result)
+    if others and ids:
         mixed = _positions(outcomes)
     args = arguments(
         worker=worker,
         lane=lane,
         request=request,
-        completed=completed,
+        completed=[ids, tokens, sizes if blobs else False],
         others=others,
         take=take,
         lease=lease_ms,
@@ -131,10 +142,11 @@ def advance(
     def parse(reply: list[Any]) -> Advanced:
         now, wait_ms, statuses, stalled, flat, tick_ms, epoch, rows = reply
         if mixed:
-            n = len(completed) // 3
+            n = len(ids)
             statuses = [statuses[at if is_completed else n + at] for is_completed, at in mixed]
         jobs = [
-            Taken(flat[i].decode(), flat[i + 1], state_of(flat[i + 2]), flat[i + 3]) for i in range(0, len(flat), 4)
+            _new(Taken, (job_id.decode(), token, state_of(state) if state else FRESH, record))
+            for job_id, token, state, record in zip(flat[::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
         ]
         return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs, tick_ms, epoch, rows)
 
@@ -145,8 +157,8 @@ def _positions(outcomes: Sequence[Outcome]) -> list[tuple[bool, int]]:
     """Where each outcome's status is: the server answers the completed ones first, then the others."""
     counts = {True: 0, False: 0}
     found = []
-    for fields, _ in outcomes:
-        is_completed = fields[0] == COMPLETE
+    for outcome in outcomes:
+        is_completed = outcome[0] == COMPLETE
         found.append((is_completed, counts[is_completed]))
         counts[is_completed] += 1
     return found

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 class Job(Snapshot):
     """A job as returned by the blocking queue. Its methods act on the stored job."""
 
-    __slots__ = ()
-
     _queue: Queue
 
     def result(self, timeout: Duration | None = None) -> Any:

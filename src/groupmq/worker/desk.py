@@ -184,35 +184,36 @@ class Desk:
     def progress(self, job: Job, value: Any) -> None:
         self.events.emit("progress", job, value)
 
-    def accepted(self, report: Report) -> None:
+    def accepted(self, report: Report, now: int) -> None:
         """The server recorded an outcome: bring the job object up to date, and tell."""
         job, event = report.job, report.event
-        if event == "begun":
-            return
-        if event == "released":
-            self.metrics.released += 1
-            job.state = "waiting"
-            return
-        if event == "limited":
-            self.metrics.limited += 1
-            job.state = "delayed" if report.yields else "waiting"
-            return
-        job.attempts_made += 1
         if event == "completed":
             self.metrics.completed += 1
-            job.state, job._raw_result = "completed", report.result
-        else:
-            job.failed_reason, job.stacktrace = report.outcome[0][-2:]
-        if event == "retrying":
+            job.attempts_made += 1
+            job.state, job._raw_result, job._finished_ms = "completed", report.result, now
+            self.events.emit("completed", job)
+        elif event == "released":
+            self.metrics.released += 1
+            job.state = "waiting"
+        elif event == "limited":
+            self.metrics.limited += 1
+            job.state = "delayed" if report.yields else "waiting"
+        elif event != "begun":
+            self._failed(report, now)
+
+    def _failed(self, report: Report, now: int) -> None:
+        """An attempt failed, the last one or not."""
+        job = report.job
+        job.attempts_made += 1
+        job.failed_reason, job.stacktrace = report.outcome[-2:]
+        if report.event == "retrying":
             self.metrics.retried += 1
             job.state = "delayed" if report.yields else "waiting"
             self.events.emit("retrying", job, report.error)
-            return
-        if event == "failed":
+        else:
             self.metrics.failed += 1
-            job.state = "failed"
-        job._finished_ms = int(time.time() * 1000)
-        self.events.emit(event, job)
+            job.state, job._finished_ms = "failed", now
+            self.events.emit("failed", job)
 
     def refused(self, report: Report) -> None:
         """The server says the lease is another's: nothing of this run was recorded."""

@@ -76,7 +76,7 @@ class Executor:
         self._pace = pace
         # By token: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, Run] = {}
-        self.ahead: dict[int, tuple[Job, Row]] = {}
+        self.ahead: dict[int, Job] = {}
         self._rows: set[Row] = set()
         self._patience: asyncio.TimerHandle | None = None
         self._doomed: set[int] = set()
@@ -87,7 +87,7 @@ class Executor:
         if len(jobs) > 1:
             self._rows.add(row)
             for job in islice(jobs, 1, None):
-                self.ahead[job.fence] = job, row
+                self.ahead[job.fence] = job
             if self._patience is None:
                 self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
         self._start_next(row)
@@ -129,6 +129,7 @@ class Executor:
         if run.give_up is not None:
             run.give_up.cancel()
         row, report = run.row, self._report(run, value, error)
+        row.run = None  # or the two hold each other until the garbage collector comes by
         self._pace.saw(time.monotonic() - run.started)
         if report is not None:
             report.lane = row.lane
@@ -211,8 +212,10 @@ class Executor:
         if token in self.runs:
             self.stop(self.runs[token], "lease-lost")
         elif token in self.ahead:
-            job, row = self.ahead.pop(token)
-            row.rest.remove(job)
+            job = self.ahead.pop(token)
+            for row in self._rows:
+                if job in row.rest:
+                    row.rest.remove(job)
             self._host.run_ended(job, None)
 
     def cancel(self, tokens: Sequence[int]) -> None:
@@ -229,7 +232,7 @@ class Executor:
         never happens, must not hold its group for ever.
         """
         now = time.monotonic()
-        ahead = [(job.id, token) for token, (job, _) in tuple(self.ahead.items())]
+        ahead = [(job.id, token) for token, job in tuple(self.ahead.items())]
         return ahead + [
             (run.job.id, token)
             for token, run in tuple(self.runs.items())

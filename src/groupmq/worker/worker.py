@@ -26,7 +26,6 @@ from groupmq.job import Job
 from groupmq.operations import Operations
 from groupmq.options import WorkerOptions
 from groupmq.queue import Queue
-from groupmq.record import Record
 from groupmq.version import __version__
 from groupmq.worker.desk import Desk, WorkerMetrics
 from groupmq.worker.heartbeat import Heartbeat
@@ -121,7 +120,10 @@ class Worker:
         self.name = self.options.name
         self.logger = self.options.logger
         self._runner: ThreadRunner | ProcessRunner | None = None
-        operations: Operations[Job] = Operations(queue.options, self._make_job)
+        serializer, attempts = queue.options.serializer, self.options.max_attempts
+        operations: Operations[Job] = Operations(
+            queue.options, lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, attempts)
+        )
         invoke = middlewares.around(self.options.middleware, self._invoker(handler))
         self._desk = Desk(self.id, self.options, operations, queue.connection, invoke)
         self._heartbeat = Heartbeat(
@@ -149,9 +151,6 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: asyncio.Task[None] | None = None
         self._start_over = asyncio.Event()
-
-    def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
-        return Job(self.queue, self.queue.options.serializer, job_id, state, stored, self.options.max_attempts)
 
     def _invoker(self, handler: Handler) -> Callable[[Job], Awaitable[Any]]:
         """How to call the handler so that it can be awaited."""

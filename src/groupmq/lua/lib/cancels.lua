@@ -17,10 +17,6 @@ end
 -- Whether the current run of `id` is to be stopped.
 function cancels.has(id) return exist() and redis.call('HEXISTS', K.cancels, id) == 1 end
 
-function cancels.forget(id)
-  if exist() then W.hdel(K.cancels, id) end
-end
-
 -- The runs of a worker that are to be stopped: id, token, flat. All of them, not only those it names: a job may be on
 -- its way to it just now.
 function cancels.of(worker)
@@ -36,4 +32,10 @@ function cancels.of(worker)
     end
   end
   return found
+end
+
+-- With the run ends the wish to stop it.
+W.before_commit[#W.before_commit + 1] = function()
+  if next(lease.over) == nil or not exist() then return end
+  for id in pairs(lease.over) do W.hdel(K.cancels, id) end
 end

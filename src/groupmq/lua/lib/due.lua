@@ -89,7 +89,7 @@ function due.expire(policy)
     elseif l then
       finish.end_run(id, l)
       retention.forget(id) -- deleted behind our back: nothing of it may stay
-    elseif not lease.is_over(id) then
+    elseif not lease.over[id] then
       lease.revoke(id)
     end
   end

@@ -52,7 +52,6 @@ end
 
 -- What a completed job returned: how the entry will carry it.
 function events.result(result, kept)
-  if not result then return -1 end
   if kept and n_bytes + #result > ROOM then return -2 end
   n_bytes = n_bytes + #result
   blob[#blob + 1] = result

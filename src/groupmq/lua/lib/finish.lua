@@ -12,12 +12,12 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 --- @include "lib/measure"
 local finish = {}
 --- @private
-local done, n_done = nil, 0 -- columns of the completed ones
+local done, n_done = nil, 0 -- what is told of the completed ones, by columns
+local done_ids, done_gids, done_attempts, done_sizes, done_ahead
 
 function finish.end_run(id, l)
   local g = group.get(l.gid)
   lease.revoke(id)
-  cancels.forget(id)
   if g.running > 0 then g.running = g.running - 1 end
   group.touch(g)
   return g
@@ -27,6 +27,17 @@ end
 local function log_failure(id, s, final)
   local entry = { id, s[ATTEMPTS], s[REASON], s[STACK], now, final, s[WORKER] }
   W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
+end
+
+local function tell_done(id, l, size, worker)
+  if not done then
+    done = events.columns('completed', 4)
+    done_ids, done_gids, done_attempts, done_sizes, done_ahead = done[2], done[3], done[4], done[5], {}
+  end
+  n_done = n_done + 1
+  done_ids[n_done], done_gids[n_done], done_attempts[n_done], done_sizes[n_done] = id, l.gid, l.attempts + 1, size
+  done_ahead[n_done] = l.ahead and 1 or 0
+  if l.ahead then done[6], done[7] = done_ahead, worker end
 end
 
 -- `keep` completed jobs are kept, and `n` complete in this call, all of `worker`.
@@ -42,20 +53,7 @@ function finish.completed(id, l, result, keep, n, worker)
     if result then state.save_result(id, result) end
     retention.finished('completed', id)
   end
-  if events.on then
-    done, n_done = done or events.columns('completed', 4), n_done + 1
-    done[2][n_done], done[3][n_done], done[4][n_done] = id, l.gid, l.attempts + 1
-    done[5][n_done] = events.result(result, keep < 0 or keep >= n)
-    if l.ahead then
-      if not done[6] then
-        done[6], done[7] = {}, worker
-        for i = 1, n_done - 1 do done[6][i] = 0 end
-      end
-      done[6][n_done] = 1
-    elseif done[6] then
-      done[6][n_done] = 0
-    end
-  end
+  if events.on then tell_done(id, l, result and events.result(result, keep < 0 or keep >= n) or -1, worker) end
 end
 
 -- Nobody has heard yet that this job, taken ahead, is running.

@@ -25,14 +25,15 @@ function lane.jobs(last)
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   local _, raw_states = state.load(ids)
-  local reply, rows = {}, {}
+  local reply, rows, before = {}, {}, nil -- the group of the job before, in this reply
   for i = 1, #ids do
     local token = first + i - 1
     if leases[i] and leases[i].token == token and recs[i] then
       local at = #reply
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ids[i], token, raw_states[i] or '', recs[i]
-      local n, before = #rows, i > 1 and leases[i - 1] and leases[i - 1].gid
-      if leases[i].ahead and leases[i].gid == before then rows[n] = rows[n] + 1 else rows[n + 1] = 1 end
+      local n, gid = #rows, leases[i].gid
+      if leases[i].ahead and gid == before then rows[n] = rows[n] + 1 else rows[n + 1] = 1 end
+      before = gid
     end
   end
   return reply, #rows < #reply / 4 and rows or {}

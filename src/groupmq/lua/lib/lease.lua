@@ -13,15 +13,18 @@ local lease = {}
 local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
 local ended, revoked, over, begun = W.list('ZREM', K.active), W.list('HDEL', K.leases), {}, {}
 
--- `deadline` is text: made once for a batch, not once a job. `s` is the job's state, false if it never ran.
-function lease.grant(id, gid, worker, s, deadline, ahead)
-  local token = meta.next_stamp()
+-- What a lease says beside its token. `s` is the job's state, false if it never ran.
+function lease.terms(gid, worker, s, ahead)
   local attempts, stalls = 0, 0
   if s then attempts, stalls = s[ATTEMPTS], s[STALLS] end
-  local n = #granted
+  return struct.pack('>I6I2I2BI2', now, attempts, stalls, ahead and 1 or 0, #gid) .. gid .. worker
+end
+
+-- `deadline` is text: it and the terms are made once for many.
+function lease.grant(id, terms, deadline)
+  local token, n = meta.next_stamp(), #granted
   deadlines[n + 1], deadlines[n + 2] = deadline, id
-  granted[n + 1] = id
-  granted[n + 2] = struct.pack('>I7I6I2I2BI2', token, now, attempts, stalls, ahead and 1 or 0, #gid) .. gid .. worker
+  granted[n + 1], granted[n + 2] = id, struct.pack('>I7', token) .. terms
   return token
 end
 
@@ -49,10 +52,13 @@ function lease.worker(l) return string.sub(l.raw, l.after) end
 -- must not end a second time because its deadline has passed.
 function lease.load(ids)
   if #ids == 0 then return {} end
-  local raw = redis.call('HMGET', K.leases, unpack(ids))
+  local raw, untouched = redis.call('HMGET', K.leases, unpack(ids)), next(over) == nil and next(begun) == nil
   for i = 1, #ids do
     local value = raw[i]
-    if value then raw[i] = lease.current(ids[i], lease.decode(value)) end
+    if value then
+      local l = lease.decode(value)
+      raw[i] = untouched and l or lease.current(ids[i], l)
+    end
   end
   return raw
 end
@@ -63,8 +69,7 @@ function lease.revoke(id)
   over[id] = true
 end
 
--- This call has ended the lease already.
-function lease.is_over(id) return over[id] end
+lease.over = over -- job id -> true if this call has ended its lease already
 
 -- The state of a job whose run under `l` has just ended, however it ended.
 function lease.state_after(l) return { l.attempts + 1, l.stalls, l.started, 0, lease.worker(l), '', '' } end

@@ -17,8 +17,7 @@ local measure = {}
 local LARGEST, MINUTES, SLACK = 24, 20160, 840
 local LAYOUT, LENGTH = '>I6I6I6I6I6I6I6I6', 48
 local EMPTY = string.rep('\0', 6 * (LARGEST + 2))
-local waits, runs = {}, {}
-local n_waits, waited, ran = 0, 0, 0
+local waits, runs = {}, {} -- ms -> how many of this call; most are the same
 
 -- Which of the numbers counts a time.
 local function place(ms)
@@ -27,16 +26,18 @@ local function place(ms)
   return (exponent < LARGEST and exponent or LARGEST) + 2
 end
 
-function measure.wait(ms)
-  if ms < 0 then ms = 0 end
-  local i = place(ms)
-  waits[i], n_waits, waited = (waits[i] or 0) + 1, n_waits + 1, waited + ms
-end
+function measure.wait(ms) waits[ms] = (waits[ms] or 0) + 1 end
+function measure.run(ms) runs[ms] = (runs[ms] or 0) + 1 end
 
-function measure.run(ms)
-  if ms < 0 then ms = 0 end
-  local i = place(ms)
-  runs[i], ran = (runs[i] or 0) + 1, ran + ms
+-- How many there are, their sum, and how many by their place.
+local function sum_up(times)
+  local n, sum, numbers = 0, 0, {}
+  for ms, count in pairs(times) do
+    if ms < 0 then ms = 0 end
+    local i = place(ms)
+    n, sum, numbers[i] = n + count, sum + ms * count, (numbers[i] or 0) + count
+  end
+  return n, sum, numbers
 end
 
 -- Entries that were not removed in time because nothing happened then: only ever after a long silence.
@@ -59,7 +60,7 @@ local function with(raw, numbers, sum)
   return raw
 end
 
-local function note_minute(minute, raw, counters)
+local function note_minute(minute, raw, counters, n_waits, waited, ran)
   local p, f, r, s, l, n, w, d = 0, 0, 0, 0, 0, 0, 0, 0
   if raw and #raw == LENGTH then
     p, f, r, s, l, n, w, d = struct.unpack(LAYOUT, raw)
@@ -74,11 +75,13 @@ local function note_minute(minute, raw, counters)
 end
 
 W.before_commit[#W.before_commit + 1] = function()
-  local counters, ended = W.counted(), next(runs) ~= nil
-  if n_waits == 0 and not ended and next(counters) == nil then return end
+  local counters = W.counted()
+  local n_waits, waited, by_wait = sum_up(waits)
+  local n_runs, ran, by_run = sum_up(runs)
+  if n_waits == 0 and n_runs == 0 and next(counters) == nil then return end
   local minute = math.floor(now / 60000)
   local found = redis.call('HMGET', K.series, W.whole(minute), 'wait', 'run')
-  note_minute(minute, found[1], counters)
-  if n_waits > 0 then W.hset(K.series, 'wait', with(found[2], waits, waited)) end
-  if ended then W.hset(K.series, 'run', with(found[3], runs, ran)) end
+  note_minute(minute, found[1], counters, n_waits, waited, ran)
+  if n_waits > 0 then W.hset(K.series, 'wait', with(found[2], by_wait, waited)) end
+  if n_runs > 0 then W.hset(K.series, 'run', with(found[3], by_run, ran)) end
 end

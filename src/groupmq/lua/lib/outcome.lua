@@ -10,34 +10,33 @@ local ACCEPTED, STALE = 1, 0
 
 -- Load the leases of `ids` and the groups they belong to.
 local function leases_of(ids)
-  local leases, gids, n = lease.load(ids), {}, 0
+  local leases, gids, n, last = lease.load(ids), {}, 0, nil
   for i = 1, #ids do
-    if leases[i] then
-      n = n + 1
-      gids[n] = leases[i].gid
+    local gid = leases[i] and leases[i].gid
+    if gid and gid ~= last then
+      n, last = n + 1, gid
+      gids[n] = gid
     end
   end
   group.load(gids)
   return leases
 end
 
--- Completed jobs, the common case, flat: id, token, bytes of result in `blob` or -1. Returns one status each.
+-- Completed jobs, the common case, in columns: ids, tokens, bytes of result in `blob` or -1 (false = nobody has one).
+-- Returns one status each.
 function outcome.complete(completed, blob, keep, worker)
-  local ids, n = {}, 0
-  for i = 1, #completed, 3 do
-    n = n + 1
-    ids[n] = completed[i]
-  end
+  local ids, tokens, sizes = completed[1], completed[2], completed[3]
+  local n = #ids
   if n == 0 then return {} end
-  local leases = leases_of(ids)
+  local leases, over = leases_of(ids), lease.over
   local statuses, accepted, from = {}, 0, 1
   for i = 1, n do
-    local id, l, size, result = ids[i], leases[i], completed[3 * i], nil
+    local id, l, size, result = ids[i], leases[i], sizes and sizes[i] or -1, nil
     if size >= 0 then
       result = string.sub(blob, from, from + size - 1)
       from = from + size
     end
-    if l and l.token == completed[3 * i - 1] and not lease.is_over(id) then
+    if l and l.token == tokens[i] and not over[id] then
       statuses[i] = ACCEPTED
       accepted = accepted + 1
       finish.completed(id, l, result, keep, n, worker)

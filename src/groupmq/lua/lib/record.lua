@@ -43,10 +43,6 @@ function record.order_of(member)
   return (high - 2147483648) * 4294967296 + low
 end
 function record.max_of(rec) return (struct.unpack('>I2', rec, 23)) end
-function record.runs_once(rec, default)
-  local max = record.max_of(rec)
-  return max == 1 or (max == 0 and default == 1)
-end
 function record.priority_of(member) return (struct.unpack('>I2', member)) end
 
 -- Where a group stands among the ready ones, by its head: most urgent first, then the one that arrived first.
@@ -57,10 +53,15 @@ end
 
 function record.turn_of(score) return score % PRIORITY_UNIT end
 
--- Since when a job may start: its arrival, or its due time if it was delayed.
-function record.waits_since(rec)
-  return order_given(rec) and record.created_of(rec) or record.order_of(rec)
+-- Since when a job may start: its arrival, or its due time if it was delayed. Then its max_attempts, and whether it has
+-- a ttl: all at once for those who take it.
+function record.terms(rec)
+  local high, low, created, max, flags = struct.unpack('>xxI4I4xxxxxxI6I2B', rec)
+  local since = flags % 2 == 1 and created or (high - 2147483648) * 4294967296 + low
+  return since, max, flags >= TTL
 end
+
+function record.waits_since(rec) return (record.terms(rec)) end
 
 -- A job that brought no order of its own is ordered by its due time, so a new due time is a new place.
 function record.moved_to(rec, ms)

@@ -113,33 +113,37 @@ local function grant(n, row, who)
   local states, raw_states = state.load(ids)
   local reply, taken, tokens, rows, n_taken, n_rows = {}, {}, {}, {}, 0, 0
   local told, gids, attempts, worker = {}, {}, {}, who.worker
-  local deadline, most = W.whole(now + who.lease), who.policy.max_attempts
-  local cut = false -- nobody follows in this row any more
+  local deadline, default = W.whole(now + who.lease), who.policy.max_attempts
+  local cut, ahead -- of the current row: nobody follows any more; the terms for those who do
   horizon.note(now + who.lease)
   for i = 1, #ids do
     local g, id, rec, s, follows = groups[i], ids[i], recs[i], states[i], behind[i]
-    if follows then
-      cut = cut or s or not rec or record.has_ttl(rec) or record.runs_once(rec, most)
+    local since, max, has_ttl, terms
+    if rec then since, max, has_ttl = record.terms(rec) end
+    if not follows then
+      cut, ahead = s or not rec, nil
+      terms = rec and lease.terms(g.id, worker, s, false)
+    elseif not cut then
+      cut = s or not rec or has_ttl or (max > 0 and max or default) == 1
       if not cut then
+        ahead = ahead or lease.terms(g.id, worker, false, true)
+        terms = ahead
         members.follow(g)
         group.start(g)
       end
-    else
-      cut = s or not rec
     end
-    if rec and not (follows and cut) then
-      local token = lease.grant(id, g.id, worker, s, deadline, follows)
-      local at = 4 * n_taken
+    if terms then
+      local token, at = lease.grant(id, terms, deadline), 4 * n_taken
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', rec
       n_taken = n_taken + 1
       taken[n_taken], tokens[n_taken] = id, token
-      if not s then measure.wait(now - record.waits_since(rec)) end
+      if not s then measure.wait(now - since) end
       if follows then
         rows[n_rows] = rows[n_rows] + 1
       else
         n_rows = n_rows + 1
         rows[n_rows], told[n_rows], gids[n_rows], attempts[n_rows] = 1, id, g.id, s and s[ATTEMPTS] + 1 or 1
-        if meta.ttls and record.has_ttl(rec) then W.zrem(K.expiring, id) end -- it has started
+        if meta.ttls and has_ttl then W.zrem(K.expiring, id) end -- it has started
       end
     elseif not follows then
       -- Its record was deleted behind our back; the group goes on with the next one.
