@@ -200,7 +200,7 @@ def test_a_plain_draft_says_nothing_it_was_not_told() -> None:
     assert (d.group_id, d.priority, d.order_ms, d.delay_ms, d.run_at_ms, d.max_attempts) == (None, 0, None, 0, 0, 0)
     assert d.options is None
     assert d.nonce is None
-    assert len(d.id) == 16
+    assert len(d.id) == 12
 
 
 def test_everything_told_is_in_the_body() -> None:

@@ -12,8 +12,9 @@ from groupmq.codec import JSON
 from groupmq.job import Job
 from groupmq.options import QueueOptions
 from groupmq.record import Record
-from groupmq.worker.executor import GRACE, Executor, Run
+from groupmq.worker.executor import GRACE, Executor
 from groupmq.worker.outcome import Judge, Report
+from groupmq.worker.pace import Pace
 
 JUDGE = Judge(QueueOptions(name="q"), Backoff.fixed(1))
 
@@ -25,21 +26,27 @@ class Desk:
         self.ran: list[str] = []
         self.go_on = asyncio.Event()
         self.ends: asyncio.Queue[tuple[str, Report | None]] = asyncio.Queue()
-        self.executor = Executor(self._handle, JUDGE, self._ended)
+        self.executor = Executor(self._handle, JUDGE, self, Pace("auto"))
 
     async def _handle(self, job: Job) -> str:
         self.ran.append(job.id)
         await self.go_on.wait()
         return "done"
 
-    def _ended(self, run: Run, report: Report | None) -> None:
-        self.ends.put_nowait((run.job.id, report))
+    def run_starts(self, job: Job) -> None:
+        pass
+
+    def run_ended(self, job: Job, report: Report | None) -> None:
+        self.ends.put_nowait((job.id, report))
+
+    def run_goes_on(self, report: Report) -> None:
+        raise AssertionError(f"job {report.job.id!r} was not taken ahead")
 
     def start(self, job_id: str, token: int, timeout: float | None = None) -> Job:
         options: dict[str, Any] = {} if timeout is None else {"t": int(timeout * 1000)}
         job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", options, b"1"), 3)
         job.fence = token
-        self.executor.start(job)
+        self.executor.start([job])
         return job
 
     async def next_end(self, within: float) -> tuple[str, str]:

@@ -143,15 +143,16 @@ class Desk:
 
     def held(self) -> list[tuple[str, int]]:
         """Every lease to renew, (id, token). Called from the heartbeat thread."""
-        return self.executor.held() + self.fetcher.held()
+        given_up = self.executor.given_up()
+        return [lease for lease in self.executor.held() + self.fetcher.held() if lease[1] not in given_up]
 
     # What the fetcher asks for and tells
 
     def room(self) -> int:
         return self._options.concurrency - len(self.executor.runs)
 
-    def row(self, take: int) -> int:
-        return self.pace.row(take, len(self.executor.ahead))
+    def row(self, take: int, expected: int) -> int:
+        return self.pace.row(take, len(self.executor.ahead) + expected)
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None:
         self._worked = True

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
 from itertools import islice
 from typing import Any, Literal, Protocol
 
@@ -28,11 +29,12 @@ PATIENCE = 0.01
 class Row:
     """Jobs of a group that were taken together and run one after the other. `rest` have not started."""
 
-    __slots__ = ("lane", "rest", "run", "sure")
+    __slots__ = ("jobs", "lane", "rest", "run", "sure")
 
-    def __init__(self, lane: Any, rest: deque[Job]) -> None:
+    def __init__(self, jobs: Sequence[Job], lane: Any) -> None:
+        self.jobs = jobs
         self.lane = lane
-        self.rest = rest
+        self.rest = deque(jobs)
         self.run: Run | None = None
         self.sure = True
         """The server knows that the current one runs."""
@@ -74,6 +76,8 @@ class Executor:
         self._judge = judge
         self._host = host
         self._pace = pace
+        self.context = copy_context()
+        """What each handler finds; what it does to its own is not seen by the next one."""
         # By token: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, Run] = {}
         self.ahead: dict[int, Job] = {}
@@ -83,7 +87,7 @@ class Executor:
 
     def start(self, jobs: Sequence[Job], lane: Any = None) -> None:
         """Run these one after the other, as long as each of them completes. `lane` goes with their reports."""
-        row = Row(lane, deque(jobs))
+        row = Row(jobs, lane)
         if len(jobs) > 1:
             self._rows.add(row)
             for job in islice(jobs, 1, None):
@@ -101,8 +105,7 @@ class Executor:
         loop = asyncio.get_running_loop()
         if job.timeout is not None:
             run.timer = loop.call_later(job.timeout, self.stop, run, "timeout")
-        # A task each: what a handler does to its context is not seen by the next one.
-        run.task = loop.create_task(self._run(run))
+        run.task = loop.create_task(self._run(run), context=self.context.copy())
         if job.fence in self._doomed:
             self.stop(run, "cancelled")
 
@@ -135,13 +138,12 @@ class Executor:
             report.lane = row.lane
             report.row_goes_on = bool(row.rest) and report.event == "completed"
         self._host.run_ended(run.job, report)
-        if not row.rest:
-            self._rows.discard(row)
-        elif report is not None and report.row_goes_on:
+        if report is not None and report.row_goes_on:
             row.sure = False
             self._start_next(row)
         else:
             self.give_back(row)
+            self._rows.discard(row)
 
     def give_back(self, row: Row) -> None:
         """Those of a row that have not started wait in their group again."""
@@ -226,15 +228,16 @@ class Executor:
                 self.stop(self.runs[token], "cancelled")
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases to renew, (id, token). Called from the heartbeat thread.
+        """Leases to renew, (id, token). Called from the heartbeat thread."""
+        ahead = [(job.id, token) for token, job in tuple(self.ahead.items())]
+        return ahead + [(run.job.id, token) for token, run in tuple(self.runs.items())]
 
-        A run past its hard timeout is left out: even a handler that hangs the whole loop, so that its cancellation
-        never happens, must not hold its group for ever.
+    def given_up(self) -> set[int]:
+        """Tokens of leases that must not be renewed any more. Called from the heartbeat thread.
+
+        A handler past its hard timeout may hang the whole loop, so that its cancellation never happens: even then it
+        must not hold its group for ever, nor may those of its row, who cannot be reported or given back.
         """
         now = time.monotonic()
-        ahead = [(job.id, token) for token, job in tuple(self.ahead.items())]
-        return ahead + [
-            (run.job.id, token)
-            for token, run in tuple(self.runs.items())
-            if run.hard_end is None or now < run.hard_end + GRACE
-        ]
+        late = [run for run in tuple(self.runs.values()) if run.hard_end is not None and now >= run.hard_end + GRACE]
+        return {job.fence for run in late for job in run.row.jobs}

@@ -28,7 +28,7 @@ class Host(Protocol):
     """What the fetcher needs of the worker around it."""
 
     def room(self) -> int: ...
-    def row(self, take: int) -> int: ...
+    def row(self, take: int, expected: int) -> int: ...
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None: ...
     def accepted(self, report: Report, now: int) -> None: ...
     def refused(self, report: Report) -> None: ...
@@ -43,13 +43,14 @@ class Host(Protocol):
 class Lane:
     """A sequence of numbered requests; the server remembers the last, so it can be sent again."""
 
-    __slots__ = ("asked", "hints", "name", "reports", "request", "task")
+    __slots__ = ("asked", "hints", "name", "reports", "request", "row", "task")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.reports: list[Report] = []
         self.request = 0
         self.asked = 0
+        self.row = 1
         self.hints = 0
         self.task: asyncio.Task[None] | None = None
 
@@ -178,6 +179,7 @@ class Fetcher:
             reports, lane.reports = lane.reports[: commands.CHUNK], lane.reports[commands.CHUNK :]
             if reports and take and not self._atomic:
                 take, self._ask = 0, True
+            lane.row = self._row(take)
             lane.asked, lane.hints = take, self._hints
             lane.request += 1
             lane.task = asyncio.get_running_loop().create_task(self._advance(lane, reports))
@@ -188,13 +190,19 @@ class Fetcher:
             self._idle.set()
 
     def _wanted(self, mine: Lane) -> int:
-        """How many jobs to ask for now. The one place that decides it; `Host.row` says what comes behind each."""
+        """How many jobs to ask for now. The one place that decides it; `_row` says how many come behind each."""
         if not self._taking:
             return 0
         room = self._host.room() - sum(lane.asked for lane in self.lanes)
         if room <= 0 or not (self._ask or mine.reports):
             return 0
         return min(room, self._share if self._flowing else room, commands.CHUNK)
+
+    def _row(self, take: int) -> int:
+        """How many jobs may come together for each that is asked for; what is under way may bring some as well."""
+        if self._batch is not None:
+            return 1
+        return self._host.row(take, sum(lane.asked * (lane.row - 1) for lane in self.lanes))
 
     def _has_use_for_hints(self) -> bool:
         return self._taking and self._host.room() > sum(lane.asked for lane in self.lanes)
@@ -210,7 +218,7 @@ class Fetcher:
             take=lane.asked,
             lease_ms=self._lease_ms,
             policy=self._policy,
-            row=self._host.row(lane.asked) if self._batch is None else 1,
+            row=lane.row,
             batch=self._batch,
             epoch=None if self._batch is None else self._epoch,
         )
@@ -221,7 +229,8 @@ class Fetcher:
         self.advances += 1
         self._host.reached()
         for report, status in zip(reports, answer.accepted, strict=True):
-            self._unreported.pop(report.job.fence, None)
+            if report.event != "begun":
+                self._unreported.pop(report.job.fence, None)
             if status == 1:
                 self._host.accepted(report, answer.now)
             else:

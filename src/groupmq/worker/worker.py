@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -210,6 +211,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._started = self._loop_seen = self._desk.last_reached = time.monotonic()
         self._heartbeat.start()
+        self._desk.executor.context = copy_context()
         self._desk.fetcher.start()
         if self.options.maintenance:
             self._maintenance.start()

@@ -106,8 +106,10 @@ local function choose(n, row)
 end
 
 -- Take up to `n` jobs, and those behind them, under leases.
-local function grant(n, row, who)
-  local groups, ids, behind, left = choose(n, has_rows and row or 1)
+local function grant(n, who)
+  -- Who allows no stall wants no job to run again after its worker has died.
+  local row = has_rows and who.policy.max_stalled ~= 0 and who.row or 1
+  local groups, ids, behind, left = choose(n, row)
   if #ids == 0 then return {}, {}, {}, {}, left end
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   local states, raw_states = state.load(ids)
@@ -167,7 +169,7 @@ function take.jobs(n, who)
   local mine = allowed == n
   if allowed > 0 and rules.rate then allowed, throttled = rate.allowance(allowed) end
   local reply, ids, tokens, rows, left = {}, {}, {}, {}, false
-  if allowed > 0 then reply, ids, tokens, rows, left = grant(allowed, who.row or 1, who) end
+  if allowed > 0 then reply, ids, tokens, rows, left = grant(allowed, who) end
   if rules.rate then
     rate.started(#ids)
     if throttled and #ids == allowed then
