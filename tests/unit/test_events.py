@@ -103,6 +103,29 @@ def test_what_concerns_the_queue_has_no_job(kind: str) -> None:
     assert only([kind, [""], ["g"]]).group_id == "g"
 
 
+def test_jobs_that_were_taken_ahead_become_active_when_the_one_before_them_has_ended() -> None:
+    found = read(
+        raw(
+            ["retrying", ["d"], ["g"], [1], [0], ["why"]],
+            ["begun", ["d"], ["g"], [1], ["w"]],
+            ["completed", ["a", "b", "c"], ["g", "g", "g"], [2, 1, 1], [1, -1, 2], [0, 1, 1], "w"],
+            blob=b"123",
+        ),
+        JSON,
+    ).events
+    assert [(e.kind, e.job_id) for e in found] == [
+        ("completed", "a"),
+        ("active", "b"),
+        ("completed", "b"),
+        ("active", "c"),
+        ("completed", "c"),
+        ("active", "d"),
+        ("retrying", "d"),
+    ]
+    assert [e.result for e in found if e.kind == "completed"] == [1, None, 23]
+    assert [(e.attempt, e.worker) for e in found if e.kind == "active"] == [(1, "w")] * 3
+
+
 def test_within_an_entry_runs_end_before_others_begin() -> None:
     found = read(
         raw(
@@ -115,7 +138,7 @@ def test_within_an_entry_runs_end_before_others_begin() -> None:
         ),
         JSON,
     ).events
-    assert [e.kind for e in found] == ["stalled", "completed", "failed", "added", "active", "drained"]
+    assert [e.kind for e in found] == ["completed", "stalled", "failed", "added", "active", "drained"]
     assert [Position.parse(e.id).at for e in found] == list(range(6))
 
 

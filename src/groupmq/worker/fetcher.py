@@ -43,11 +43,14 @@ class Host(Protocol):
 class Lane:
     """A sequence of numbered requests; the server remembers the last, so it can be sent again."""
 
-    __slots__ = ("asked", "hints", "name", "reports", "request", "row", "task")
+    __slots__ = ("asked", "hints", "name", "reports", "request", "row", "sent", "task")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.reports: list[Report] = []
+        """To be sent."""
+        self.sent: list[Report] = []
+        """Under way."""
         self.request = 0
         self.asked = 0
         self.row = 1
@@ -87,7 +90,6 @@ class Fetcher:
         # One lane for an exclusive queue: the order of answers tells whether our turn has ended.
         self.lanes = [Lane(f"{worker}:{n}") for n in range(LANES if concurrency > 1 and batch is None else 1)]
         self._share = -(-concurrency // len(self.lanes))
-        self._unreported: dict[int, str] = {}
         self._hints = 0
         self._taking = True
         self._closed = False
@@ -110,14 +112,14 @@ class Fetcher:
         """Send an outcome with the next trip."""
         lane: Lane = report.lane or self.lanes[0]
         lane.reports.append(report)
-        if report.event != "begun":
-            self._unreported[report.job.fence] = report.job.id
         if not report.row_goes_on:
             self._schedule()
 
     def held(self) -> list[tuple[str, int]]:
         """Leases of ended runs whose outcome has not arrived yet, (id, token): the loop may hang, or the server."""
-        return [(job_id, token) for token, job_id in tuple(self._unreported.items())]
+        # In this order: meanwhile the loop may move some from the first to the second.
+        reports = [report for lane in self.lanes for report in (*lane.reports, *lane.sent)]
+        return [(report.job.id, report.job.fence) for report in reports if report.event != "begun"]
 
     def poke(self) -> None:
         """There may be work: ask. An answer to a question that was asked before does not count."""
@@ -176,13 +178,14 @@ class Fetcher:
             take = self._wanted(lane)
             if not lane.reports and not take:
                 continue
-            reports, lane.reports = lane.reports[: commands.CHUNK], lane.reports[commands.CHUNK :]
+            reports = lane.sent = lane.reports[: commands.CHUNK]
+            lane.reports = lane.reports[commands.CHUNK :]
             if reports and take and not self._atomic:
                 take, self._ask = 0, True
             lane.row = self._row(take)
             lane.asked, lane.hints = take, self._hints
             lane.request += 1
-            lane.task = asyncio.get_running_loop().create_task(self._advance(lane, reports))
+            lane.task = asyncio.get_running_loop().create_task(self._advance(lane))
             if take and not self._flowing:
                 # One question is enough to learn whether there is anything.
                 self._ask = False
@@ -209,7 +212,8 @@ class Fetcher:
 
     # Calling
 
-    async def _advance(self, lane: Lane, reports: list[Report]) -> None:
+    async def _advance(self, lane: Lane) -> None:
+        reports = lane.sent
         call = commands.advance(
             worker=self._worker,
             lane=lane.name,
@@ -225,12 +229,10 @@ class Fetcher:
         try:
             answer = await self._persist(call)
         finally:
-            asked, lane.asked, lane.task = lane.asked, 0, None
+            asked, lane.asked, lane.task, lane.sent = lane.asked, 0, None, []
         self.advances += 1
         self._host.reached()
         for report, status in zip(reports, answer.accepted, strict=True):
-            if report.event != "begun":
-                self._unreported.pop(report.job.fence, None)
             if status == 1:
                 self._host.accepted(report, answer.now)
             else:
