@@ -111,7 +111,7 @@ class Executor:
 
     async def _run(self, run: Run) -> None:
         """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
-        run.begun = True
+        run.begun, run.started = True, time.monotonic()
         try:
             value = await self._invoke(run.job)
         except GeneratorExit:

@@ -8,8 +8,8 @@ SHORT = 0.001
 """Seconds. Handlers that take longer gain nothing from jobs that are there already."""
 _ROW_LASTS = 0.005
 """Seconds that a row of jobs may take: so long other groups, and other workers, may have to wait for it."""
-_LONGEST_ROW, _MOST_PER_CALL = 64, 400
-"""Jobs. A call of the server takes some milliseconds for the latter."""
+_LONGEST_ROW, _MOST_PER_CALL, _MOST = 64, 400, 800
+"""Jobs: behind each other, of a call (it takes the server some milliseconds), and ahead in a worker."""
 _UP, _DOWN = 0.5, 0.05
 """A single long run is believed at once, short ones only when there are many."""
 
@@ -20,7 +20,7 @@ class Pace:
     __slots__ = ("_most", "typical")
 
     def __init__(self, prefetch: Literal["auto"] | int) -> None:
-        self._most = _MOST_PER_CALL if prefetch == "auto" else prefetch
+        self._most = _MOST if prefetch == "auto" else prefetch
         self.typical = 1.0
         """Seconds; before anything is known, long."""
 
