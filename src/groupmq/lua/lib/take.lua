@@ -17,6 +17,7 @@ that never ran, have no ttl, and may run again if their worker dies before anybo
 local take = {}
 --- @private
 local NONE = {}
+local PAGE, ROOM = 64, 1048576
 
 -- The groups this call has changed are kept apart from the stored order, worst first: the best is popped off the end.
 local function insert(changed, g)
@@ -105,13 +106,30 @@ local function choose(n, row)
   return groups, ids, behind, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
 end
 
+-- The records of the chosen; of those behind others only as many as have room, or large ones by the hundred would fill
+-- the server's memory, and the worker's.
+local function records(ids, behind)
+  local recs, room = {}, ROOM
+  for from = 1, #ids, PAGE do
+    local found = redis.call('HMGET', K.jobs, unpack(ids, from, math.min(from + PAGE - 1, #ids)))
+    for i = from, from + #found - 1 do
+      local rec = found[i - from + 1]
+      if rec and room > 0 or not behind[i] then
+        recs[i] = rec
+        if rec then room = room - #rec end
+      end
+    end
+  end
+  return recs
+end
+
 -- Take up to `n` jobs, and those behind them, under leases.
 local function grant(n, who)
   -- Who allows no stall wants no job to run again after its worker has died.
   local row = has_rows and who.policy.max_stalled ~= 0 and who.row or 1
   local groups, ids, behind, left = choose(n, row)
   if #ids == 0 then return {}, {}, {}, {}, left end
-  local recs = redis.call('HMGET', K.jobs, unpack(ids))
+  local recs = records(ids, behind)
   local states, raw_states = state.load(ids)
   local reply, taken, tokens, rows, n_taken, n_rows = {}, {}, {}, {}, 0, 0
   local told, gids, attempts, worker = {}, {}, {}, who.worker
