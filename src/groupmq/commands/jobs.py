@@ -42,19 +42,11 @@ class View(NamedTuple):
 
 def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
     """Add jobs. `whole`: if one of them finds its group full, none is added; else only that one is not."""
-    items: list[Any] = []
     blob: list[bytes] = []
-    extras: list[Any] | None = None
-    for at, d in enumerate(drafts):
-        order = b""
+    for d in drafts:
         if d.order_ms is not None:
-            order = record.pack_order(d.order_ms)
-            blob.append(order)
+            blob.append(record.pack_order(d.order_ms))
         blob.append(d.body)
-        items += (d.id, d.group_id or "", d.priority, d.delay_ms, d.run_at_ms, len(order), len(d.body))
-        if d.ttl_ms or d.dedupe:
-            extras = extras or [False] * len(drafts)
-            extras[at] = [d.ttl_ms or False, d.dedupe.packed() if d.dedupe else False]
 
     def parse(reply: list[Any]) -> Added:
         now, order_ms, duplicates, stood_for, full = reply
@@ -66,9 +58,32 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
             [position - 1 for position in full],
         )
 
-    repeats = len({d.id for d in drafts}) < len(drafts) or None
-    args = arguments(items=items, repeats=repeats, extras=extras, whole=whole or None, now=now)
+    ids = [d.id for d in drafts]
+    args = arguments(
+        ids=ids,
+        groups=[d.group_id or "" for d in drafts],
+        sizes=[len(d.body) for d in drafts],
+        priorities=_unless_all_alike([d.priority for d in drafts], 0),
+        delays=_unless_all_alike([d.delay_ms for d in drafts], 0),
+        times=_unless_all_alike([d.run_at_ms for d in drafts], 0),
+        ordered=_unless_all_alike([d.order_ms is not None for d in drafts], False),
+        extras=_unless_all_alike([_extra(d) for d in drafts], False),
+        repeats=len(set(ids)) < len(ids) or None,
+        whole=whole or None,
+        now=now,
+    )
     return Call("add", args, parse, b"".join(blob))
+
+
+def _unless_all_alike(values: list[Any], usual: Any) -> list[Any] | None:
+    """A column of which most calls have nothing to say is not sent then."""
+    return None if values.count(usual) == len(values) else values
+
+
+def _extra(d: Draft) -> list[Any] | bool:
+    if d.ttl_ms or d.dedupe:
+        return [d.ttl_ms or False, d.dedupe.packed() if d.dedupe else False]
+    return False
 
 
 def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:

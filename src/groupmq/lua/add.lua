@@ -1,10 +1,11 @@
 --[[
 Add N jobs. A job whose id exists adds nothing: the first data wins, and resending a call is harmless.
 
-Arguments  items, flat, 7 fields each: id, group ('' = none), priority, delay (ms, 0 = none), run_at (epoch ms,
-           0 = none), bytes of order in the blob (0 or 8), bytes of body in the blob;
+Arguments  columns, a value per job: ids, groups ('' = none), sizes (bytes of its body in the blob);
+           absent if it is the same for all: priorities (0), delays (ms, 0 = none), times (run at, epoch ms, 0 = none),
+           ordered (true: 8 bytes of order stand before the body; false),
+           extras (false, or {ttl (ms or false), dedupe (lib/dedupe.lua) or false});
            repeats (true if an id occurs more than once among them);
-           extras, absent if no item has any: per item false or {ttl (ms or false), dedupe (lib/dedupe.lua) or false};
            whole (true: if a group is full, nothing of the call is written)
 Blob       per item its order, if any, and its body (lib/record.lua after `created`)
 Reply      {now, order given to jobs that brought none, positions (from 1) of the duplicates,
@@ -15,12 +16,10 @@ Cost       O(N): 2 commands a group, about 10 a call
 --- @include "lib/dedupe"
 --- @include "lib/settle"
 --- @include "lib/wake"
-local FIELDS, NONE = 7, {}
-local items, blob, extras = A.items, ARGV[2], A.extras or {}
-local ids, gids = {}, {}
-for i = 1, #items, FIELDS do
-  ids[#ids + 1], gids[#gids + 1] = items[i], items[i + 1]
-end
+local NONE = {}
+local blob, ids, gids, sizes = ARGV[2], A.ids, A.groups, A.sizes
+local priorities, delays, times = A.priorities or NONE, A.delays or NONE, A.times or NONE
+local ordered, extras = A.ordered or NONE, A.extras or NONE
 local existing = redis.call('HMGET', K.jobs, unpack(ids))
 group.load(gids)
 
@@ -41,13 +40,14 @@ local function stands_in(i, d, priority, due, order, ttl, body)
 end
 
 for i = 1, #ids do
-  local f = (i - 1) * FIELDS
-  local id, priority, delay, due = ids[i], items[f + 3], items[f + 4], items[f + 5]
-  local order_size, body_size = items[f + 6], items[f + 7]
-  local order = order_size > 0 and string.sub(blob, at, at + order_size - 1)
-  local body = string.sub(blob, at + order_size, at + order_size + body_size - 1)
-  at = at + order_size + body_size
-  if delay > 0 then due = now + delay end
+  local id, priority, delay, due, order = ids[i], priorities[i] or 0, delays[i], times[i] or 0, false
+  if ordered[i] then
+    order = string.sub(blob, at, at + 7)
+    at = at + 8
+  end
+  local body = string.sub(blob, at, at + sizes[i] - 1)
+  at = at + sizes[i]
+  if delay and delay > 0 then due = now + delay end
   local extra = extras[i] or NONE
   local ttl, d = extra[1], extra[2]
   if existing[i] or (seen and seen[id]) then

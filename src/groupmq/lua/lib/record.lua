@@ -27,7 +27,7 @@ function record.order(ms) return struct.pack('>BI7', 128, ms) end
 function record.created_of(rec) return (struct.unpack('>I6', rec, 17)) end
 
 function record.build(priority, order, seq, created, body)
-  return struct.pack('>I2', priority) .. order .. struct.pack('>I6I6', seq, created) .. body
+  return struct.pack('>I2c0I6I6', priority, order, seq, created) .. body
 end
 
 local function order_given(rec) return string.byte(rec, 25) % 2 == 1 end

@@ -106,12 +106,12 @@ local function choose(n, row)
   return groups, ids, behind, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
 end
 
--- The records of the chosen; of those behind others only as many as have room, or large ones by the hundred would fill
--- the server's memory, and the worker's.
-local function records(ids, behind)
-  local recs, room = {}, ROOM
-  for from = 1, #ids, PAGE do
-    local found = redis.call('HMGET', K.jobs, unpack(ids, from, math.min(from + PAGE - 1, #ids)))
+-- The records of the chosen, `n` wanted and those behind them; of these only as many as have room, or large ones by the
+-- hundred would fill the server's memory, and the worker's.
+local function records(ids, behind, n)
+  local recs, room, page = {}, ROOM, math.max(n, PAGE)
+  for from = 1, #ids, page do
+    local found = redis.call('HMGET', K.jobs, unpack(ids, from, math.min(from + page - 1, #ids)))
     for i = from, from + #found - 1 do
       local rec = found[i - from + 1]
       if rec and room > 0 or not behind[i] then
@@ -129,7 +129,7 @@ local function grant(n, who)
   local row = has_rows and who.policy.max_stalled ~= 0 and who.row or 1
   local groups, ids, behind, left = choose(n, row)
   if #ids == 0 then return {}, {}, {}, {}, left end
-  local recs = records(ids, behind)
+  local recs = records(ids, behind, n)
   local states, raw_states = state.load(ids)
   local reply, taken, tokens, rows, n_taken, n_rows = {}, {}, {}, {}, 0, 0
   local told, gids, attempts, worker = {}, {}, {}, who.worker
