@@ -14,7 +14,7 @@ from groupmq.errors import FailJob
 from groupmq.job import Job
 from groupmq.options import QueueOptions
 from groupmq.record import Record
-from groupmq.worker.executor import PATIENCE, Executor
+from groupmq.worker.executor import PATIENCE, ROW_PATIENCE, Executor
 from groupmq.worker.outcome import Judge, Report
 from groupmq.worker.pace import Pace
 
@@ -67,14 +67,14 @@ class Desk:
         self.said.append(what)
         self.heard.set()
 
-    def start(self, ids: str, **gates: asyncio.Event) -> None:
+    def start(self, ids: str, *, together: bool | None = None, **gates: asyncio.Event) -> None:
         self.gates = gates
         jobs = []
         for token, job_id in enumerate(ids, 1):
             job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"), 3)
             job.fence = token
             jobs.append(job)
-        self.executor.start(jobs, LANE)
+        self.executor.start(jobs, LANE, together=together)
 
     async def hears(self, what: str) -> None:
         async with asyncio.timeout(10):
@@ -128,15 +128,30 @@ async def test_nobody_waits_for_long_behind_one_that_takes_long() -> None:
     assert desk.nothing_left
 
 
-async def test_a_first_that_takes_long_is_known_to_run() -> None:
+async def test_one_that_is_left_alone_of_its_row_is_told_to_run_as_well() -> None:
     desk = Desk()
     gate = asyncio.Event()
-    desk.start("ab", a=gate)
-    await desk.hears("b released")
-    await asyncio.sleep(2 * PATIENCE)
+    desk.start("a", together=True, a=gate)
+    await desk.hears("a begun")
     gate.set()
     await desk.hears("a completed")
-    assert desk.said == ["a starts", "b released", "a completed"]
+    assert desk.said == ["a starts", "a begun", "a completed"]
+    assert desk.nothing_left
+
+
+async def test_a_row_of_runs_that_are_each_short_enough_ends_when_it_takes_long_in_all() -> None:
+    desk = Desk()
+
+    async def handle(job: Job) -> None:
+        await asyncio.sleep(PATIENCE / 2)
+
+    desk.executor = Executor(handle, JUDGE, desk, Pace("auto"))
+    ids = [chr(ord("a") + n) for n in range(26)]
+    desk.start("".join(ids))
+    await desk.hears("z released")
+    started = [said[0] for said in desk.said if said.endswith("starts")]
+    assert started == ids[: len(started)]
+    assert 1 < len(started) <= ROW_PATIENCE / (PATIENCE / 2) + 3
 
 
 async def test_a_last_that_takes_long_is_told_once() -> None:

@@ -9,7 +9,7 @@ Reply      the state the job was found in, '' if there is none, and 1 if it was 
 --- @include "lib/wake"
 local job = find.jobs({ A.id })[1]
 if not job.state or job.state == 'completed' or job.state == 'failed' then return { job.state or '', 0 } end
-local s = job.lease and lease.state_after(job.lease) or state.load({ job.id })[1] or state.fresh()
+local s = job.lease and lease.state_untold(job.lease) or state.load({ job.id })[1] or state.fresh()
 find.detach(job)
 finish.failed(job.id, record.group_of(job.rec), s, A.reason, '')
 retention.settle(A.keep)

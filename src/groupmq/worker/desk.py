@@ -163,7 +163,7 @@ class Desk:
             if not jobs:
                 continue
             if self._open:
-                self.executor.start(jobs, lane)
+                self.executor.start(jobs, lane, together=length > 1)
             else:
                 # Taken by a call that was under way when closing began.
                 for job in jobs:

@@ -22,22 +22,21 @@ from groupmq.worker.pace import Pace
 Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
 GRACE = 1.0
 """Seconds a cancelled handler has to end before its slot is taken back without it."""
-PATIENCE = 0.01
-"""Seconds. Whoever waits longer behind a running job goes back to where others can see it wait."""
+PATIENCE, ROW_PATIENCE = 0.01, 0.05
+"""Seconds that one run, and a whole row, may take; then those behind go back to where others can see them wait."""
 
 
 class Row:
     """Jobs of a group that were taken together and run one after the other. `rest` have not started."""
 
-    __slots__ = ("jobs", "lane", "rest", "run", "sure")
+    __slots__ = ("jobs", "lane", "rest", "run", "started")
 
     def __init__(self, jobs: Sequence[Job], lane: Any) -> None:
         self.jobs = jobs
         self.lane = lane
         self.rest = deque(jobs)
         self.run: Run | None = None
-        self.sure = True
-        """The server knows that the current one runs."""
+        self.started = time.monotonic()
 
 
 class Run:
@@ -85,10 +84,13 @@ class Executor:
         self._patience: asyncio.TimerHandle | None = None
         self._doomed: set[int] = set()
 
-    def start(self, jobs: Sequence[Job], lane: Any = None) -> None:
-        """Run these one after the other, as long as each of them completes. `lane` goes with their reports."""
+    def start(self, jobs: Sequence[Job], lane: Any = None, *, together: bool | None = None) -> None:
+        """Run these one after the other, as long as each of them completes. `lane` goes with their reports.
+
+        `together`: they were taken in a row, even if only one is left of it; by default if there are several.
+        """
         row = Row(jobs, lane)
-        if len(jobs) > 1:
+        if len(jobs) > 1 or together:
             self._rows.add(row)
             for job in islice(jobs, 1, None):
                 self.ahead[job.fence] = job
@@ -139,7 +141,6 @@ class Executor:
             report.row_goes_on = bool(row.rest) and report.event == "completed"
         self._host.run_ended(run.job, report)
         if report is not None and report.row_goes_on:
-            row.sure = False
             self._start_next(row)
         else:
             self.give_back(row)
@@ -161,16 +162,15 @@ class Executor:
     def _look_at_rows(self) -> None:
         """A run that takes long is told to the server, and nobody waits behind it where nobody can see it."""
         self._patience = None
-        long_ago = time.monotonic() - PATIENCE
+        now = time.monotonic()
         for row in list(self._rows):
             run = row.run
-            if run is not None and run.started <= long_ago:
+            if run is not None and (now - run.started >= PATIENCE or now - row.started >= ROW_PATIENCE):
                 self._rows.discard(row)
                 self.give_back(row)
-                if not row.sure and run.job.fence in self.runs:
-                    report = self._judge.begun(run.job)
-                    report.lane = row.lane
-                    self._host.run_goes_on(report)
+                report = self._judge.begun(run.job)
+                report.lane = row.lane
+                self._host.run_goes_on(report)
         if self._rows:
             self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
 

@@ -244,7 +244,7 @@ class Fetcher:
         # A turn that has ended: queue up again, whatever hint came meanwhile; others wait.
         handed_over = answer.epoch == 0 and self._epoch > 0
         self._epoch = answer.epoch
-        self._learn(asked, answer, hinted=self._hints != lane.hints and not handed_over)
+        self._learn(asked, answer, hinted=self._hints != lane.hints and not handed_over, reported=bool(reports))
         if answer.tick_ms >= 0:
             self._host.tick(answer.tick_ms)
         self._pump()
@@ -252,9 +252,11 @@ class Fetcher:
             # Said once the last call is back: one that only reported teaches nothing about what is ready.
             self._host.at_rest()
 
-    def _learn(self, asked: int, answer: Advanced, *, hinted: bool) -> None:
+    def _learn(self, asked: int, answer: Advanced, *, hinted: bool, reported: bool) -> None:
         """What an answer says about whether to ask again, and when."""
         if not asked:
+            # What it reported may have made work ready after another lane had asked for it.
+            self._ask = self._ask or (reported and self._taking)
             return
         self._flowing = len(answer.rows or answer.jobs) == asked
         if self._flowing or answer.wait_ms == 0 or hinted:

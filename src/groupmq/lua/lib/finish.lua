@@ -126,7 +126,7 @@ function finish.unstarted(id, l, rec)
   local cancelled = cancels.has(id)
   finish.end_run(id, l)
   if cancelled then
-    finish.failed(id, l.gid, state.fresh(), cancels.REASON, '')
+    finish.failed(id, l.gid, lease.state_untold(l), cancels.REASON, '')
   else
     finish.put_back(id, rec)
   end

@@ -30,7 +30,7 @@ end
 
 -- A job that was taken ahead is known to have started. It may end within this very call.
 function lease.begin(id, l)
-  l.ahead, l.started = false, now
+  l.ahead = false
   begun[id] = l
 end
 
@@ -73,6 +73,9 @@ lease.over = over -- job id -> true if this call has ended its lease already
 
 -- The state of a job whose run under `l` has just ended, however it ended.
 function lease.state_after(l) return { l.attempts + 1, l.stalls, l.started, 0, lease.worker(l), '', '' } end
+
+-- The same where nobody says that it ran: one that was taken ahead has not, as far as anybody knows.
+function lease.state_untold(l) return l.ahead and state.fresh() or lease.state_after(l) end
 
 W.before_commit[#W.before_commit + 1] = function()
   for id, l in pairs(begun) do

@@ -56,7 +56,7 @@ end
 local function conclude(o, id, l, rec)
   local cancelled = cancels.has(id)
   finish.end_run(id, l)
-  local s = lease.state_after(l)
+  local s = o[1] == RELEASE and lease.state_untold(l) or lease.state_after(l)
   if o[1] == FAIL or o[1] == RETRY then measure.run(now - l.started) end
   if o[1] ~= RELEASE then finish.begun(id, l) end
   if not rec then

@@ -141,7 +141,8 @@ local function grant(n, who)
     local since, max, has_ttl, terms
     if rec then since, max, has_ttl = record.terms(rec) end
     if not follows then
-      cut, ahead = s or not rec, nil
+      -- One that may run only once is to be reported at once: dead or alive, it must not wait for others.
+      cut, ahead = s or not rec or (max > 0 and max or default) == 1, nil
       terms = rec and lease.terms(g.id, worker, s, false)
     elseif not cut then
       cut = s or not rec or has_ttl or (max > 0 and max or default) == 1
