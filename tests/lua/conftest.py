@@ -13,9 +13,13 @@ MakeEngine = Callable[..., Engine]
 
 
 @pytest.fixture
-def make_engine(url: str) -> Iterator[MakeEngine]:
-    made: list[Engine] = []
+def made() -> list[Engine]:
+    """The engines of a test."""
+    return []
 
+
+@pytest.fixture
+def make_engine(url: str, made: list[Engine]) -> Iterator[MakeEngine]:
     def make(**options: Any) -> Engine:
         made.append(Engine(url, **options))
         return made[-1]
@@ -30,3 +34,10 @@ def make_engine(url: str) -> Iterator[MakeEngine]:
 @pytest.fixture
 def engine(make_engine: MakeEngine) -> Engine:
     return make_engine()
+
+
+@pytest.fixture
+def nothing_to_mend(make_engine: MakeEngine, made: list[Engine]) -> Iterator[None]:
+    """After the test a repair finds nothing to do."""
+    yield
+    assert [engine.damage() for engine in made] == [{}] * len(made)

@@ -102,6 +102,7 @@ class Engine:
         lane: str = "w:0",
         request: int | None = None,
         policy: Policy | None = None,
+        row: int = 1,
         batch: int | None = None,
         epoch: int | None = None,
     ) -> Advanced:
@@ -117,6 +118,7 @@ class Engine:
                 take=take,
                 lease_ms=lease_ms,
                 policy=policy or self.policy,
+                row=row,
                 batch=batch,
                 epoch=epoch,
                 now=self.now,
@@ -130,6 +132,14 @@ class Engine:
         [taken] = self.take(1, **how)
         return taken
 
+    def take_row(self, row: int = 3, **how: Any) -> list[Taken]:
+        """One job, and those of its group that may follow it."""
+        return self.take(1, row=row, **how)
+
+    def begin(self, *taken: Taken) -> list[int]:
+        """Jobs that were taken ahead run by now."""
+        return self.advance(*(commands.begun(t.id, t.token) for t in taken)).accepted
+
     def complete(self, *taken: Taken, result: bytes | None = None) -> list[int]:
         return self.advance(*(commands.completed(t.id, t.token, result) for t in taken)).accepted
 
@@ -139,8 +149,8 @@ class Engine:
     def fail_run(self, taken: Taken, reason: str = "boom") -> list[int]:
         return self.advance(commands.failed(taken.id, taken.token, reason, "stack")).accepted
 
-    def release(self, taken: Taken) -> list[int]:
-        return self.advance(commands.released(taken.id, taken.token)).accepted
+    def release(self, *taken: Taken) -> list[int]:
+        return self.advance(*(commands.released(t.id, t.token) for t in taken)).accepted
 
     def limit_run(self, taken: Taken, delay_ms: int) -> list[int]:
         """The handler raised RateLimited."""
@@ -176,6 +186,14 @@ class Engine:
             started += [job.id for job in jobs]
             outcomes = [commands.completed(job.id, job.token, None) for job in jobs]
         return started
+
+    def run_rows(self, row: int = 3) -> list[list[str]]:
+        """Take and complete, a row at a time, until nothing is ready; the ids of each row."""
+        found: list[list[str]] = []
+        while jobs := self.take_row(row):
+            found.append([job.id for job in jobs])
+            self.complete(*jobs)
+        return found
 
     # What operators do
 
@@ -274,6 +292,10 @@ class Engine:
 
     def violations(self) -> list[str]:
         return keyspace.violations(self.look())
+
+    def damage(self) -> dict[str, list[str]]:
+        """What a repair finds, and mends."""
+        return self.run_now(self.operations.repair()).mended
 
     def digest(self) -> dict[bytes, str]:
         """Every key of the server, each as a digest of its content. Not of its dump: that of a hash has any order."""

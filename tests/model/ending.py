@@ -38,13 +38,14 @@ class Ending(Arriving):
             self.tell("begun", job.id, job.group, 1, job.lease.worker)
         if report.kind == "begin":
             if ahead:
-                job.lease = replace(job.lease, ahead=False, started=now)
+                job.lease = replace(job.lease, ahead=False)
             return True
         if report.kind in ("complete", "fail", "retry"):
             self.runs.append(max(0, now - job.lease.started))
         later = now + report.delay if report.delay else 0
         if job.lease.cancelled and report.kind not in ("complete", "fail"):
-            self._fail(job, self._end_run(job), CANCELLED, "", now)
+            stored = self._end_untold(job) if report.kind == "release" else self._end_run(job)
+            self._fail(job, stored, CANCELLED, "", now)
             return True
         if report.kind in ("release", "limited"):
             job.state, job.lease = "waiting", None
@@ -93,6 +94,13 @@ class Ending(Arriving):
         assert job.lease is not None
         before, lease, job.lease = job.stored or FRESH, job.lease, None
         return StoredState(before.attempts + 1, before.stalls, lease.started, 0, lease.worker, "", "")
+
+    def _end_untold(self, job: Job) -> StoredState:
+        """The same where nobody says that it ran: one that was taken ahead has not, as far as anybody knows."""
+        if job.lease is not None and job.lease.ahead:
+            job.lease = None
+            return FRESH
+        return self._end_run(job)
 
     def _fail(self, job: Job, stored: StoredState, reason: str, stack: str, now: int) -> None:
         job.state, job.hold, job.due, job.expires = "failed", 0, 0, 0

@@ -51,7 +51,9 @@ class QueueMachine(Telling):
         same(answer, self.model.reschedule(job_id, delay, self.now, only_delayed=only_delayed))
 
     def fail(self, which: int, detail: int) -> None:
-        job_id = self.pick(which, draws.STATES[detail])
+        self.fail_by_hand(self.pick(which, draws.STATES[detail]))
+
+    def fail_by_hand(self, job_id: str) -> None:
         answer = self.call(commands.fail(job_id, "by hand", self.model.policy.keep, self.now))
         same(answer, self.model.fail(job_id, "by hand", self.now))
 

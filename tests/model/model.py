@@ -67,7 +67,7 @@ class Model(Working):
         if job is None or job.state in ("completed", "failed"):
             return job.state if job else "", False
         found = job.state
-        self._fail(job, self._end_run(job) if job.lease else job.stored or FRESH, reason, "", now)
+        self._fail(job, self._end_untold(job) if job.lease else job.stored or FRESH, reason, "", now)
         self.retain(now)
         self.settle()
         return found, True

@@ -6,19 +6,19 @@ A patch that no longer applies fails its test: rewrite it for the new text, so t
 from __future__ import annotations
 
 from tests.model.mutant import Mutant
+from tests.model.mutants_of_rows import ROWS
 from tests.model.mutants_of_telling import TELLING
 
 MUTANTS = [
     # Fencing
-    Mutant("completion without a look at the token", "l.token == completed[3 * i - 1] and ", ""),
-    Mutant("retry and failure without a look at the token", "l.token == o[3] and ", ""),
+    Mutant("completion without a look at the token", "l.token == tokens[i] and ", ""),
+    Mutant("retry and failure without a look at the token", "if not (l and l.token == o[3]) then", "if not l then"),
     Mutant("heartbeat without a look at the token", " and leases[i].token == A.held[2 * i]", ""),
-    Mutant("two reports of one run count", " and not lease.is_over(id)", ""),
-    Mutant(
-        "a late report is stalled in the same call", "not over[ids[i]] and lease.decode(value)", "lease.decode(value)"
-    ),
+    Mutant("two reports of one run count", "not over[id] and (begun[id] or l)", "begun[id] or l"),
+    Mutant("two completions of one run count", " and not over[id] then\n      s", " then\n      s", "rows: steady"),
+    Mutant("a late report is stalled in the same call", "untouched and l or lease.current(ids[i], l)", "l"),
     Mutant("tokens follow a clock that steps back", "last < now_us and now_us or last + 1", "now_us"),
-    Mutant("a resent request takes again", "if last then return", "if false then return"),
+    Mutant("a resent request takes again", "if last then\n  local jobs", "if false then\n  local jobs"),
     Mutant("a request that was given up takes again", "last[1] >= request", "last[1] == request"),
     # Groups
     Mutant("group not re-armed after a run", "g.running - 1 end\n  group.touch(g)", "g.running - 1 end"),
@@ -53,9 +53,7 @@ MUTANTS = [
         "rec = string.sub(rec, 1, 10) .. struct.pack('>I6', meta.next_seq()) .. string.sub(rec, 17)\n"
         "W.hset(K.jobs, id, rec)\n",
     ),
-    Mutant(
-        "order kept in a double", "string.sub(blob, at, at + order_size - 1)", "string.sub(blob, at, at + 6) .. '\\0'"
-    ),
+    Mutant("order kept in a double", "string.sub(blob, at, at + 7)", "string.sub(blob, at, at + 6) .. '\\0'"),
     Mutant("default order follows a clock that steps back", "if now > meta.order then", "if true then"),
     Mutant("priority ignored across groups", "return priority * PRIORITY_UNIT + (turn or seq)", "return turn or seq"),
     Mutant("new due time, old place", "record.moved_to(job.rec, time)", "job.rec"),
@@ -74,8 +72,8 @@ MUTANTS = [
     ),
     Mutant(
         "hand-back uses an attempt",
-        "else\n        finish.put_back(id, rec)",
-        "else\n        state.save(id, s)\n        finish.put_back(id, rec)",
+        "finish.limited(id, rec, o[4])\n  else",
+        "finish.limited(id, rec, o[4])\n  else\n    state.save(id, s)",
     ),
     Mutant("retry by hand keeps the attempts", "W.hdel(K.state, job.id)\n", ""),
     # Keeping
@@ -181,9 +179,10 @@ MUTANTS = [
     ),
     Mutant("refused batch added in part", "if A.whole and #full > 0 then", "if false then", "max group"),
     Mutant("overdue job starts", "due.overdue() and A.take or 0", "A.take", "default"),
-    Mutant("ttl outlives the start", "if meta.ttls and record.has_ttl(recs[i]) then", "if false then", "default"),
+    Mutant("ttl outlives the start", "if meta.ttls and has_ttl then", "if false then", "default"),
     Mutant(
         "ttl does not move with its job", "if ends then W.zadd(K.expiring", "if false then W.zadd(K.expiring", "default"
     ),
+    *ROWS,
     *TELLING,
 ]

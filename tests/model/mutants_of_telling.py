@@ -57,9 +57,7 @@ TELLING = [
     Mutant("waiting measured at every start", "if not s then measure.wait(", "if true then measure.wait("),
     Mutant("runs that are tried again not measured", "if o[1] == FAIL or o[1] == RETRY then", "if o[1] == FAIL then"),
     Mutant(
-        "delay measured as waiting",
-        "measure.wait(now - record.waits_since(rec))",
-        "measure.wait(now - record.created_of(rec))",
+        "delay measured as waiting", "flags % 2 == 1 and created or (high - 2147483648) * 4294967296 + low", "created"
     ),
     Mutant("lost lease not counted", "W.count('lease_lost', n - accepted)", ""),
     Mutant("minutes begin anew with every call", "if raw and #raw == LENGTH then", "if false then"),

@@ -9,15 +9,18 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import QueueMachine
+from tests.model.rowing import RowMachine
 from tests.model.strategies import KINDS
 
 STEPS = 50
+ROWS = "rows: "
 
 
 def of_kind(name: str) -> type[QueueMachine]:
-    """The machine with one kind of queue only."""
-    kinds = [kind for kind in KINDS if kind.name == name]
-    return type("QueueMachine", (QueueMachine,), {"kinds": kinds})
+    """The machine with one kind of queue only; `rows: ` and the kind: the one whose jobs are taken in rows."""
+    machine = RowMachine if name.startswith(ROWS) else QueueMachine
+    kinds = [kind for kind in KINDS if kind.name == name.removeprefix(ROWS)]
+    return type(machine.__name__, (machine,), {"kinds": kinds})
 
 
 def run(machine: type[QueueMachine], client: redis.Redis, examples: int, *, shrink: bool = True, **more: Any) -> None:

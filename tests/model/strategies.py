@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ START = 1_700_000_000_000
 GROUPS = ("x:active", "{}", "a|||b", "new\nline", "nul\0", "\U0001f984", " ", "g:", "*[a-z]?%d", "1", "delayed")
 JOB_IDS = ("1", "0:1", "{j}", "a b", "j\r\n$-1", "nul\0", "\u00fc\U0001f600", "wake", "h*", "1e3", "jobs", "x" * 300)
 IDS = (*JOB_IDS, *(f"job-{n}" for n in range(20)))
+SHORT_JOBS = tuple(f"short-{n}" for n in range(100))
 ORDERS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**53, 2**53 + 1, 2**53 + 2, START, START + 1, 2**63 - 1)
 DATA = (b"{}", b"", b"\xff\x00\r\n")
 DELAYS = (0, 1, 50, 999, 5000)
@@ -148,15 +150,19 @@ class Word:
     line: str | None
 
 
-def setups() -> SearchStrategy[Setup]:
+def setups(
+    concurrency: Sequence[int] = (1, 1, 2),
+    max_attempts: Sequence[int] = (1, 2, 3),
+    max_stalled: Sequence[int] = (-1, 0, 1),
+) -> SearchStrategy[Setup]:
     return st.builds(
         Setup,
         st.lists(st.sampled_from(GROUPS), min_size=3, max_size=3, unique=True).map(tuple),
-        st.sampled_from((1, 1, 2)),
+        st.sampled_from(concurrency),
         st.sampled_from(KEEPS),
         st.sampled_from(KEEPS),
-        st.sampled_from((1, 2, 3)),
-        st.sampled_from((-1, 0, 1)),
+        st.sampled_from(max_attempts),
+        st.sampled_from(max_stalled),
     )
 
 
@@ -172,6 +178,21 @@ def items() -> SearchStrategy[Item]:
         st.sampled_from(DATA),
         st.sampled_from((0,) * 9 + (1, 50, 600)),
         st.sampled_from((None,) * 12 + DEDUPES),
+    )
+
+
+def alike() -> SearchStrategy[Item]:
+    """Jobs of few groups, most of which may follow each other in a row."""
+    return st.builds(
+        Item,
+        st.sampled_from((*IDS, *SHORT_JOBS)),
+        st.sampled_from((0, 0, 0, 0, 1)),
+        st.sampled_from((0,) * 9 + (1,)),
+        st.sampled_from((None,) * 8 + ORDERS),
+        st.just((0, None)),
+        st.sampled_from((0,) * 10 + (1, 2)),
+        st.sampled_from(DATA),
+        st.sampled_from((0,) * 14 + (50, 600)),
     )
 
 

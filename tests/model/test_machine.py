@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from tests.model.machine import QueueMachine
+from tests.model.rowing import RowMachine
 from tests.model.running import run
 
 EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "200"))
@@ -19,3 +20,8 @@ EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "200"))
 @pytest.mark.timeout(180 + EXAMPLES)
 def test_replies_and_keyspace_equal_the_model_after_every_step(client: redis.Redis) -> None:
     run(QueueMachine, client, EXAMPLES)
+
+
+@pytest.mark.timeout(180 + EXAMPLES)
+def test_the_same_where_most_jobs_are_taken_in_rows(client: redis.Redis) -> None:
+    run(RowMachine, client, EXAMPLES)

@@ -84,9 +84,7 @@ class Work(Pair):
         self.advance(lane, [], take, lease_ms, row)
 
     @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE, row=ROW)
-    def advance(
-        self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1
-    ) -> None:
+    def advance(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1) -> None:
         self.requests += 1
         reports = tuple(self.report(wish) for wish in wishes)
         if self.model.options.exclusive:
@@ -104,9 +102,7 @@ class Work(Pair):
         lease_ms=LEASE,
         row=ROW,
     )
-    def runs_end(
-        self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1
-    ) -> None:
+    def runs_end(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1) -> None:
         self.advance(lane, wishes, take, lease_ms, row)
 
     @precondition(lambda self: self.model.in_state("active"))

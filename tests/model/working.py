@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from groupmq.commands import FRESH, Stalled
 from tests.model.ending import Ending
-from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Request, Taken, Turn
+from tests.model.parts import Answer, Job, Lease, Note, Request, Taken, Turn
 
 MOST_LINES = 100
 """Of the log of a job."""
@@ -124,15 +124,18 @@ class Working(Ending):
     def _follow(self, head: Job, request: Request, now: int) -> Taken:
         """The next job of the group is taken with its head, to run after it. Allowed, never owed."""
         options, job = self.options, self.waiting(head.group)[0]
-        assert not (options.exclusive or options.rate_limit or options.priority_ageing_ms), "nobody may follow here"
+        rowless = options.exclusive or options.rate_limit or options.priority_ageing_ms
+        assert not rowless, "nobody may follow here"
         assert options.fairness != "round-robin", "a group has more than its turn"
-        assert head.group != UNGROUPED and self.limit_of(head.group) == 1, "jobs that may run at once are made to wait"
+        assert self.limit_of(head.group) == 1, "jobs that may run at once are made to wait"
         assert not self.rate_of(head.group), "starts that the rate of the group does not see"
-        assert self.opens(job) <= now and not job.hold, "a job starts too early"
+        assert max(self.opens(job), job.hold) <= now, "a job starts too early"
         assert job.record.priority == head.record.priority, "a less urgent job is taken before other groups"
-        assert head.stored is None and job.stored is None, "a job that did not end well is not alone"
+        assert (head.stored, job.stored) == (None, None), "a job that did not end well is not alone"
         assert not job.expires, "a job with a ttl has to start when it is taken"
-        assert (job.record.max_attempts or self.policy.max_attempts) > 1, "a job that may run once may run twice"
+        least = min(one.record.max_attempts or self.policy.max_attempts for one in (head, job))
+        assert least > 1, "a job that may run once may run twice, or is not reported at once"
+        assert self.policy.max_stalled != 0, "a job that may not stall may run twice"
         assert 1 < max(request.rows) <= request.row, "more than was asked for"
         return self._start(job, request, now, ahead=True)
 

@@ -255,8 +255,10 @@ class Fetcher:
     def _learn(self, asked: int, answer: Advanced, *, hinted: bool, reported: bool) -> None:
         """What an answer says about whether to ask again, and when."""
         if not asked:
-            # What it reported may have made work ready after another lane had asked for it.
-            self._ask = self._ask or (reported and self._taking)
+            if reported and self._taking:
+                # That may have made work ready after another lane had asked for it, in vain.
+                self._ask = True
+                self._hints += 1
             return
         self._flowing = len(answer.rows or answer.jobs) == asked
         if self._flowing or answer.wait_ms == 0 or hinted:

@@ -1,0 +1,31 @@
+"""Workers that take jobs of a group together from the start, as if they had seen many short handlers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupmq import Job, Queue, Worker
+
+LONGEST_ROW = 64
+
+
+def used_to_short_handlers(worker: Worker) -> Worker:
+    worker._desk.pace.typical = 1e-5
+    return worker
+
+
+def whatever_happens(worker: Worker) -> Worker:
+    """It does not even learn better, on a machine that is busy with something else, but for a moment."""
+    worker.on("active", lambda job: used_to_short_handlers(worker))
+    return used_to_short_handlers(worker)
+
+
+async def add_row(queue: Queue, n: int, group_id: str = "g", **options: Any) -> list[Job]:
+    """Jobs 0 to n - 1 of one group: what a worker that starts now takes together."""
+    return await queue.add_many([{"data": i, "group_id": group_id, **options} for i in range(n)])
+
+
+async def attempts_made(jobs: list[Job]) -> list[int]:
+    for job in jobs:
+        await job.refresh()
+    return [job.attempts_made for job in jobs]

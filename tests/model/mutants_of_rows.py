@@ -1,0 +1,154 @@
+"""Defects of rows: of which jobs are taken together, what they hold, how they end, and what is told of them."""
+
+from __future__ import annotations
+
+from tests.model.mutant import Mutant
+
+STEADY = "rows: steady"
+
+ROWS = [
+    # Who follows
+    Mutant("one too many follows", "math.min(#stored, n), record", "math.min(#stored, n + 1), record", STEADY),
+    Mutant(
+        "less urgent job follows",
+        "while record.priority_of(stored[last]) ~= priority do last = last - 1 end",
+        "",
+        STEADY,
+    ),
+    Mutant("job with a ttl follows", "not rec or has_ttl or", "not rec or", STEADY),
+    Mutant("job that may run once follows", "has_ttl or (max > 0 and max or default) == 1", "has_ttl", STEADY),
+    Mutant("job that may run once by default follows", "(max > 0 and max or default) == 1", "max == 1", STEADY),
+    Mutant("job that ran before follows", "cut = s or not rec or", "cut = not rec or", STEADY),
+    Mutant("job that ran before is followed", "cut, ahead = s or not rec or", "cut, ahead = not rec or", STEADY),
+    Mutant(
+        "job that may run once is followed",
+        "cut, ahead = s or not rec or (max > 0 and max or default) == 1, nil",
+        "cut, ahead = s or not rec, nil",
+        STEADY,
+    ),
+    Mutant("those behind one that may not follow do", "elseif not cut then", "else", STEADY),
+    Mutant("rows where no job may stall", "who.policy.max_stalled ~= 0 and who.row", "who.row", STEADY),
+    Mutant("rows where two may run at once", "row > 1 and g.limit == 1 and", "row > 1 and", STEADY),
+    Mutant(
+        "rows where a group has to wait", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: event time"
+    ),
+    Mutant("rows where groups take turns", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
+    Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
+    Mutant(
+        "rows where the queue has a rate",
+        " or rules.rate or rules.exclusive",
+        " or rules.exclusive",
+        "rows: queue rate",
+    ),
+    Mutant(
+        "rows where groups have a rate", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: group rate"
+    ),
+    Mutant(
+        "rows where one worker has the turn", " or rules.rate or rules.exclusive", " or rules.rate", "rows: exclusive"
+    ),
+    Mutant(
+        "row read past what this call has changed",
+        "if g.stored or g.added or g.removed or g.holds then return members",
+        "if g.holds then return members",
+        STEADY,
+    ),
+    # What they hold
+    Mutant(
+        "followers stay in their group",
+        "removed[#removed + 1], removed[member] = member, true\n  g.pos = g.pos + 1",
+        "g.pos = g.pos + 1",
+        STEADY,
+    ),
+    Mutant("head not looked up after it followed", "  g.head = g.stored[g.pos] or false\n", "", STEADY),
+    Mutant(
+        "followers not counted as running", "members.follow(g)\n        group.start(g)", "members.follow(g)", STEADY
+    ),
+    Mutant("rows not told to the worker", "n_rows < n_taken and rows or {}", "{}", STEADY),
+    Mutant("rows told where there are none", "n_rows < n_taken and rows or {}", "rows", STEADY),
+    Mutant("rows not told again", "if leases[i].ahead and gid == before then", "if false then", STEADY),
+    Mutant(
+        "row told again in parts",
+        "      before = gid\n    end",
+        "    end\n    before = leases[i] and leases[i].token == token and leases[i].gid",
+        STEADY,
+    ),
+    # How they end
+    Mutant("expired followers have stalled", "if l and rec and l.ahead then", "if false then", STEADY),
+    Mutant(
+        "slot not freed when a follower expires",
+        "function finish.unstarted(id, l, rec)\n  local cancelled = cancels.has(id)\n  finish.end_run(id, l)",
+        "function finish.unstarted(id, l, rec)\n  local cancelled = cancels.has(id)\n  lease.revoke(id)",
+        STEADY,
+    ),
+    Mutant(
+        "expired follower lost",
+        "lease.state_untold(l), cancels.REASON, '')\n  else\n    finish.put_back(id, rec)",
+        "lease.state_untold(l), cancels.REASON, '')\n  else",
+        STEADY,
+    ),
+    Mutant(
+        "expired follower runs though it was cancelled",
+        "if cancelled then\n    finish.failed(id, l.gid, lease",
+        "if false then\n    finish.failed(id, l.gid, lease",
+        STEADY,
+    ),
+    Mutant(
+        "follower that was cancelled has used an attempt",
+        "return l.ahead and state.fresh() or lease.state_after(l) end",
+        "return lease.state_after(l) end",
+        STEADY,
+    ),
+    Mutant("one that has begun is still ahead", "l.stalls, 0)\n      W.hset", "l.stalls, 1)\n      W.hset", STEADY),
+    Mutant(
+        "one that has begun outlives its end",
+        "if not over[id] then\n      local head",
+        "if true then\n      local head",
+        STEADY,
+    ),
+    Mutant(
+        "that one has begun counts as a lost lease",
+        "if o[1] ~= BEGIN then W.count('lease_lost', 1) end",
+        "W.count('lease_lost', 1)",
+        STEADY,
+    ),
+    # What is told
+    Mutant("followers are ahead of nobody", "worker, false, true)", "worker, false, false)", STEADY),
+    Mutant(
+        "followers active at once",
+        "rows[n_rows] = rows[n_rows] + 1\n",
+        "rows[n_rows] = rows[n_rows] + 1\ntold[#told + 1], gids[#gids + 1], attempts[#attempts + 1] = id, g.id, 1\n",
+        STEADY,
+    ),
+    Mutant(
+        "start of a follower that completes not told",
+        "if l.ahead then done[6], done[7]",
+        "if false then done[6], done[7]",
+        STEADY,
+    ),
+    Mutant("start of those beside a follower told again", "l.ahead and 1 or 0\n  if", "1\n  if", STEADY),
+    Mutant(
+        "worker of a follower not told",
+        "done[6], done[7] = done_ahead, worker",
+        "done[6], done[7] = done_ahead, ''",
+        STEADY,
+    ),
+    Mutant(
+        "start of a follower that is tried again not told",
+        "if o[1] ~= RELEASE then finish.begun(id, l) end",
+        "",
+        STEADY,
+    ),
+    Mutant(
+        "follower given back is told as active",
+        "if o[1] ~= RELEASE then finish.begun(id, l) end",
+        "finish.begun(id, l)",
+        STEADY,
+    ),
+    Mutant("start told that was told before", "  l.ahead = false\n", "", STEADY),
+    Mutant(
+        "that one has begun not told",
+        "elseif l.ahead then\n        finish.begun(id, l)\n",
+        "elseif l.ahead then\n",
+        STEADY,
+    ),
+]

@@ -1,0 +1,150 @@
+"""The state machine among short jobs: most of them alike, in few groups, and taken in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+
+from tests.model import strategies as draws
+from tests.model.machine import QueueMachine
+from tests.model.parts import Job, Request
+from tests.model.work import LANE, LEASE, MOSTLY_OWN, OWN
+
+ROW = st.sampled_from((1, 2, 3))
+FEW = st.lists(draws.alike(), min_size=2, max_size=5)
+WITH_ROWS = ("plain", "default", "steady", "arrival", "max group", "silent")
+
+
+class RowMachine(QueueMachine):
+    """Everything that may happen, and much of what happens to jobs that were taken ahead."""
+
+    kinds: Sequence[draws.Kind] = [kind for kind in draws.KINDS if kind.name in WITH_ROWS]
+
+    @initialize(
+        setup=draws.setups(concurrency=(1,), max_attempts=(3, 2, 3, 2, 1), max_stalled=(-1, 1, -1, 1, 0)),
+        kind=st.sampled_from(range(len(draws.KINDS))),
+        items=st.lists(draws.alike(), min_size=4, max_size=8),
+    )
+    def begin(self, setup: draws.Setup, kind: int, items: list[draws.Item]) -> None:
+        super().begin(setup, kind, items)
+
+    @rule(items=FEW, where=st.integers(0, 2), lane=LANE, take=st.integers(1, 3), lease_ms=LEASE, row=ROW)
+    def short_jobs_come_and_are_taken(
+        self, items: list[draws.Item], where: int, lane: tuple[str, str], take: int, lease_ms: int, row: int
+    ) -> None:
+        self.bring(items, where)
+        self.advance(lane, [], take, lease_ms, row)
+
+    def bring(self, items: list[draws.Item], where: int) -> None:
+        """To a group of which nothing runs, if there is one; a pause of the queue ends."""
+        if self.model.paused:
+            self.pause_queue(0, 0)
+        idle = [n for n, group in enumerate(self.groups) if not self.model.in_state("active", group)] or [0]
+        self.add([replace(item, group=idle[where % len(idle)]) for item in items])
+
+    @precondition(lambda self: self.ahead())
+    @rule(
+        lane=LANE, wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=3), take=st.integers(0, 2), lease_ms=LEASE, row=ROW
+    )
+    def jobs_of_rows_end(
+        self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int
+    ) -> None:
+        self.advance(lane, [self.aimed(wish) for wish in wishes], take, lease_ms, row)
+
+    @precondition(lambda self: self.ahead())
+    @rule(lane=LANE, which=st.integers(0, 7), ends=st.lists(OWN, max_size=1), lease_ms=LEASE)
+    def one_begins(self, lane: tuple[str, str], which: int, ends: list[draws.Wish], lease_ms: int) -> None:
+        """Perhaps to end in the same call."""
+        begins = draws.Wish(which, "begin", None, 0, "own")
+        self.advance(
+            lane, [self.aimed(wish) for wish in (begins, *(replace(end, which=which) for end in ends))], 0, lease_ms
+        )
+
+    @precondition(lambda self: self.ahead())
+    @rule(
+        lane=LANE,
+        which=st.integers(0, 7),
+        last=OWN,
+        twice=st.booleans(),
+        take=st.integers(0, 2),
+        lease_ms=LEASE,
+        row=ROW,
+    )
+    def a_row_ends(
+        self, lane: tuple[str, str], which: int, last: draws.Wish, twice: bool, take: int, lease_ms: int, row: int
+    ) -> None:
+        """As with a worker: some complete, one ends somehow, the others are given back. The first may be told twice."""
+        group = self.ahead()[which % len(self.ahead())].group
+        leases = self.model.leased()
+        row_of = sorted((job for job in leases if job.group == group), key=token_of)
+        done = last.which % len(row_of)
+        kinds = ["complete"] * done + [last.kind] + ["release"] * (len(row_of) - done - 1)
+        wishes = [replace(last, which=leases.index(job), kind=kind) for job, kind in zip(row_of, kinds, strict=True)]
+        self.advance(lane, wishes + wishes[:twice], take, lease_ms, row)
+
+    @precondition(lambda self: self.ahead())
+    @rule(lane=LANE, late=st.lists(OWN, max_size=2), take=st.integers(0, 2), lease_ms=LEASE, row=ROW)
+    def a_row_expires(self, lane: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int, row: int) -> None:
+        self.go_to(max(self.now, min(job.lease.deadline for job in self.ahead() if job.lease)))
+        self.advance(lane, [self.aimed(wish) for wish in late], take, lease_ms, row)
+
+    @rule(
+        items=FEW,
+        where=st.integers(0, 2),
+        lane=LANE,
+        row=ROW,
+        which=st.integers(0, 5),
+        how=st.sampled_from(("nothing", "removed", "failed", "completed")),
+    )
+    def an_answer_is_lost(
+        self, items: list[draws.Item], where: int, lane: tuple[str, str], row: int, which: int, how: str
+    ) -> None:
+        """Something may happen to one of its jobs before the request is sent again."""
+        self.bring(items, where)
+        self.advance(lane, [], 2, draws.LEASES[0], row)
+        taken = self.model.lanes[lane[1]][2]
+        if taken and how != "nothing":
+            job_id, _ = taken[which % len(taken)]
+            if how == "removed":
+                self.remove_all([job_id], None)
+            elif how == "failed":
+                self.fail_by_hand(job_id)
+            else:
+                at = [job.id for job in self.model.leased()].index(job_id)
+                other = next(other for other in draws.LANES if other != lane)
+                self.advance(other, [draws.Wish(at, "complete", None, 0, "own")], 0, draws.LEASES[0])
+        self.look()
+        self.a_request_is_sent_again(sorted(self.last).index(lane[1]), 0)
+
+    @precondition(lambda self: self.ahead())
+    @rule(which=st.integers(0, 7), what=st.sampled_from(("removes", "fails", "cancels")))
+    def an_operator_acts_on_one_of_a_row(self, which: int, what: str) -> None:
+        job = self.ahead()[which % len(self.ahead())]
+        if what == "removes":
+            self.remove_all([job.id], None)
+        elif what == "fails":
+            self.fail_by_hand(job.id)
+        elif self.kind.extras:
+            self.cancel([job.id])
+
+    def carry_out(self, request: Request) -> None:
+        """Whoever asks, asks for rows. (How long they may be is no matter when it is sent again.)"""
+        super().carry_out(replace(request, row=request.row + 1))
+
+    # Looking
+
+    def ahead(self) -> list[Job]:
+        """The jobs that were taken ahead and are not known to have started."""
+        return [job for job in self.model.leased() if job.lease and job.lease.ahead]
+
+    def aimed(self, wish: draws.Wish) -> draws.Wish:
+        """The same, of a job that was taken ahead."""
+        ahead = self.ahead()
+        return replace(wish, which=self.model.leased().index(ahead[wish.which % len(ahead)])) if ahead else wish
+
+
+def token_of(job: Job) -> int:
+    return job.lease.token if job.lease else 0
