@@ -21,6 +21,7 @@ class Ending(Arriving):
         """Completions count first; of two reports of one run, one is accepted."""
         first = sorted(range(len(reports)), key=lambda i: reports[i].kind != "complete")
         completions = sum(report.kind == "complete" for report in reports)
+        self._completed_before: str | None = None
         accepted = {i: self._report(reports[i], completions, worker, now) for i in first}
         return [int(accepted[i]) for i in range(len(reports))]
 
@@ -41,7 +42,8 @@ class Ending(Arriving):
                 job.lease = replace(job.lease, ahead=False)
             return True
         if report.kind in ("complete", "fail", "retry"):
-            self.runs.append(max(0, now - job.lease.started))
+            together = ahead and report.kind == "complete" and self._completed_before == job.group
+            self.runs.append(0 if together else max(0, now - job.lease.started))
         later = now + report.delay if report.delay else 0
         if job.lease.cancelled and report.kind not in ("complete", "fail"):
             stored = self._end_untold(job) if report.kind == "release" else self._end_run(job)
@@ -56,6 +58,7 @@ class Ending(Arriving):
         if report.kind == "complete":
             job.state, job.stored, job.result = "completed", stored._replace(finished=now), report.result
             self.counters["processed"] += 1
+            self._completed_before = job.group
             self._ended["completed"].append(job)
             result = self._as_told(report.result, completions)
             self.tell("completed", job.id, job.group, stored.attempts, result, worker if ahead else None)

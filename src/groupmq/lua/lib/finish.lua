@@ -13,6 +13,7 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 local finish = {}
 --- @private
 local done, n_done = nil, 0 -- what is told of the completed ones, by columns
+local last_gid -- of the one that completed before
 local done_ids, done_gids, done_attempts, done_sizes, done_ahead
 
 function finish.end_run(id, l)
@@ -43,7 +44,9 @@ end
 -- `keep` completed jobs are kept, and `n` complete in this call, all of `worker`.
 function finish.completed(id, l, result, keep, n, worker)
   finish.end_run(id, l)
-  measure.run(now - l.started)
+  -- Those of a row that end together ran one after the other: the time of all of them is that of the first.
+  measure.run(l.ahead and l.gid == last_gid and 0 or now - l.started)
+  last_gid = l.gid
   if keep == 0 then
     retention.forget(id, l.attempts == 0)
   else

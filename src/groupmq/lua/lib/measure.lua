@@ -8,7 +8,8 @@ write for a call, however much it did.
                 2^i ms (the last: all above)
 
 Waiting is from when a job may start to the start of its first attempt, once more if it was given back or rate-limited
-then; running is each run that ended with an outcome.
+then; running is each run that ended with an outcome, from when it was taken; of a row that ends in one call, the time
+of all is that of the first.
 A value of another length than ours is not ours: it counts as none and is written anew.
 ]]
 --- @include "lib/meta"

@@ -107,19 +107,31 @@ local function choose(n, row)
 end
 
 -- The records of the chosen, `n` wanted and those behind them; of these only as many as have room, or large ones by the
--- hundred would fill the server's memory, and the worker's.
+-- hundred would fill the server's memory, and the worker's. Read in pages, for the same reason.
 local function records(ids, behind, n)
   local recs, room, page = {}, ROOM, math.max(n, PAGE)
-  for from = 1, #ids, page do
-    local found = redis.call('HMGET', K.jobs, unpack(ids, from, math.min(from + page - 1, #ids)))
-    for i = from, from + #found - 1 do
-      local rec = found[i - from + 1]
-      if rec and room > 0 or not behind[i] then
-        recs[i] = rec
-        if rec then room = room - #rec end
+  local function read(positions)
+    local some = {}
+    for k = 1, #positions do some[k] = ids[positions[k]] end
+    local found = redis.call('HMGET', K.jobs, unpack(some))
+    for k = 1, #found do
+      local rec, i = found[k], positions[k]
+      if not behind[i] or room > 0 then recs[i] = rec end
+      if rec then room = room - #rec end
+    end
+  end
+  local positions, count = {}, 0
+  for i = 1, #ids do
+    if not behind[i] or room > 0 then
+      count = count + 1
+      positions[count] = i
+      if count == page then
+        read(positions)
+        positions, count = {}, 0
       end
     end
   end
+  if count > 0 then read(positions) end
   return recs
 end
 
