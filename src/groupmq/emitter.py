@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from groupmq.checks import Logger
@@ -40,14 +40,17 @@ class Emitter:
         for name in [event] if event is not None else list(self._listeners):
             self._of(name).clear()
 
+    def listeners(self, event: str) -> Sequence[Listener]:
+        """Who listens, now and later: empty as long as there is no need to emit."""
+        return self._of(event)
+
     @property
     def any(self) -> bool:
         """Whether anybody listens."""
         return any(self._listeners.values())
 
     def emit(self, event: str, *args: Any) -> None:
-        listeners = self._listeners[event]
-        for listener in tuple(listeners) if listeners else ():
+        for listener in tuple(self._listeners[event]):
             try:
                 outcome = listener(*args)
                 if inspect.isawaitable(outcome):

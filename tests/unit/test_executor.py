@@ -39,6 +39,9 @@ class Desk:
     def run_ended(self, job: Job, report: Report | None) -> None:
         self.ends.put_nowait((job.id, report))
 
+    def row_ended(self, lane: Any) -> None:
+        pass
+
     def run_goes_on(self, report: Report) -> None:
         raise AssertionError(f"job {report.job.id!r} was not taken ahead")
 

@@ -59,6 +59,9 @@ class Desk:
             self.lanes.add(report.lane)
             self.urgent.append(not report.row_goes_on)
 
+    def row_ended(self, lane: Any) -> None:
+        pass
+
     def run_goes_on(self, report: Report) -> None:
         self.lanes.add(report.lane)
         self.say(f"{report.job.id} {report.event}")

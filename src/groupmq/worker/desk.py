@@ -78,6 +78,7 @@ class Desk:
         self._operations = operations
         self.policy = Policy(options.max_attempts, options.max_stalled, operations.options.keep)
         self.events = Emitter(EVENTS, options.logger)
+        self._hear_active, self._hear_completed = map(self.events.listeners, ("active", "completed"))
         self.metrics = WorkerMetrics(options.name)
         self.changed = asyncio.Event()
         self._judge = Judge(operations.options, options.backoff)
@@ -151,11 +152,12 @@ class Desk:
     def room(self) -> int:
         return self._options.concurrency - len(self.executor.runs)
 
-    def row(self, take: int, expected: int) -> int:
-        return self.pace.row(take, len(self.executor.ahead) + expected)
+    def plan(self, room: int, in_hand: int, expected: int, *, reports: bool) -> tuple[int, int]:
+        return self.pace.plan(room, in_hand, len(self.executor.ahead) + expected, reports=reports)
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None:
         self._worked = True
+        self.pace.took(len(taken), len(rows) or len(taken))
         at = 0
         for length in rows or repeat(1, len(taken)):
             jobs = self._read(taken[at : at + length], now)
@@ -163,6 +165,7 @@ class Desk:
             if not jobs:
                 continue
             if self._open:
+                lane.in_hand += 1
                 self.executor.start(jobs, lane, together=length > 1)
             else:
                 # Taken by a call that was under way when closing began.
@@ -192,7 +195,8 @@ class Desk:
             self.metrics.completed += 1
             job.attempts_made += 1
             job.state, job._raw_result, job._finished_ms = "completed", report.result, now
-            self.events.emit("completed", job)
+            if self._hear_completed:
+                self.events.emit("completed", job)
         elif event == "released":
             self.metrics.released += 1
             job.state = "waiting"
@@ -269,10 +273,14 @@ class Desk:
     # What the executor tells
 
     def run_starts(self, job: Job) -> None:
-        self.events.emit("active", job)
+        if self._hear_active:
+            self.events.emit("active", job)
 
     def run_goes_on(self, report: Report) -> None:
         self.fetcher.report(report)
+
+    def row_ended(self, lane: Lane) -> None:
+        lane.in_hand -= 1
 
     def run_ended(self, job: Job, report: Report | None) -> None:
         if report is None:
@@ -281,6 +289,8 @@ class Desk:
             if report.error is not None and report.event != "limited":
                 self._on_error(report.error, job)
             self.fetcher.report(report)
+            if report.row_goes_on:
+                return
         self.changed.set()
 
     def _lost(self, job: Job) -> None:

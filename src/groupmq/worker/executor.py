@@ -42,18 +42,19 @@ class Row:
 class Run:
     """One run of one job in this worker."""
 
-    __slots__ = ("begun", "give_up", "hard_end", "job", "row", "started", "task", "timer", "verdict")
+    hard_end: float | None = None
+    task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    give_up: asyncio.TimerHandle | None = None
+    verdict: Verdict | None = None
+    begun = False
 
     def __init__(self, job: Job, row: Row) -> None:
         self.job = job
         self.row = row
         self.started = time.monotonic()
-        self.hard_end = self.started + job.timeout if job.timeout is not None else None
-        self.task: asyncio.Task[None] | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self.give_up: asyncio.TimerHandle | None = None
-        self.verdict: Verdict | None = None
-        self.begun = False
+        if job.timeout is not None:
+            self.hard_end = self.started + job.timeout
 
 
 class Host(Protocol):
@@ -62,6 +63,9 @@ class Host(Protocol):
     def run_starts(self, job: Job) -> None: ...
     def run_ended(self, job: Job, report: Report | None) -> None:
         """Exactly once per job; None = there is nothing to say, its lease is another's."""
+
+    def row_ended(self, lane: Any) -> None:
+        """Nothing of a row runs or waits here any more."""
 
     def run_goes_on(self, report: Report) -> None:
         """The server should know that this one has started."""
@@ -145,6 +149,7 @@ class Executor:
         else:
             self.give_back(row)
             self._rows.discard(row)
+            self._host.row_ended(row.lane)
 
     def give_back(self, row: Row) -> None:
         """Those of a row that have not started wait in their group again."""
@@ -167,6 +172,7 @@ class Executor:
             run = row.run
             if run is not None and (now - run.started >= PATIENCE or now - row.started >= ROW_PATIENCE):
                 self._rows.discard(row)
+                self._pace.saw(now - run.started)
                 self.give_back(row)
                 report = self._judge.begun(run.job)
                 report.lane = row.lane

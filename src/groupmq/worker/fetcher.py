@@ -28,7 +28,7 @@ class Host(Protocol):
     """What the fetcher needs of the worker around it."""
 
     def room(self) -> int: ...
-    def row(self, take: int, expected: int) -> int: ...
+    def plan(self, room: int, in_hand: int, expected: int, *, reports: bool) -> tuple[int, int]: ...
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None: ...
     def accepted(self, report: Report, now: int) -> None: ...
     def refused(self, report: Report) -> None: ...
@@ -43,17 +43,21 @@ class Host(Protocol):
 class Lane:
     """A sequence of numbered requests; the server remembers the last, so it can be sent again."""
 
-    __slots__ = ("asked", "hints", "name", "reports", "request", "row", "sent", "task")
+    __slots__ = ("asked", "hints", "in_hand", "name", "reports", "request", "row", "sent", "task", "urgent")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.reports: list[Report] = []
         """To be sent."""
+        self.urgent = False
+        """There are some that cannot wait for the end of their row."""
         self.sent: list[Report] = []
         """Under way."""
         self.request = 0
         self.asked = 0
         self.row = 1
+        self.in_hand = 0
+        """Rows that it has brought and that have not ended."""
         self.hints = 0
         self.task: asyncio.Task[None] | None = None
 
@@ -113,6 +117,7 @@ class Fetcher:
         lane: Lane = report.lane or self.lanes[0]
         lane.reports.append(report)
         if not report.row_goes_on:
+            lane.urgent = True
             self._schedule()
 
     def held(self) -> list[tuple[str, int]]:
@@ -175,15 +180,15 @@ class Fetcher:
         for lane in self.lanes:
             if lane.task is not None:
                 continue
-            take = self._wanted(lane)
-            if not lane.reports and not take:
+            take, row = self._wanted(lane)
+            if not take and not lane.urgent:
                 continue
             reports = lane.sent = lane.reports[: commands.CHUNK]
             lane.reports = lane.reports[commands.CHUNK :]
+            lane.urgent = bool(lane.reports)
             if reports and take and not self._atomic:
                 take, self._ask = 0, True
-            lane.row = self._row(take)
-            lane.asked, lane.hints = take, self._hints
+            lane.asked, lane.row, lane.hints = take, row, self._hints
             lane.request += 1
             lane.task = asyncio.get_running_loop().create_task(self._advance(lane))
             if take and not self._flowing:
@@ -192,20 +197,17 @@ class Fetcher:
         if not self.busy and not self._has_reports:
             self._idle.set()
 
-    def _wanted(self, mine: Lane) -> int:
-        """How many jobs to ask for now. The one place that decides it; `_row` says how many come behind each."""
-        if not self._taking:
-            return 0
-        room = self._host.room() - sum(lane.asked for lane in self.lanes)
-        if room <= 0 or not (self._ask or mine.reports):
-            return 0
-        return min(room, self._share if self._flowing else room, commands.CHUNK)
-
-    def _row(self, take: int) -> int:
-        """How many jobs may come together for each that is asked for; what is under way may bring some as well."""
+    def _wanted(self, mine: Lane) -> tuple[int, int]:
+        """How many jobs to ask for now, and how many may come together for each. The one place that decides it."""
+        asked = sum(lane.asked for lane in self.lanes)
+        room = self._host.room() - asked
+        if not self._taking or room <= 0 or not (self._ask or mine.reports):
+            return 0, 1
+        room = min(room, self._share if self._flowing else room, commands.CHUNK)
         if self._batch is not None:
-            return 1
-        return self._host.row(take, sum(lane.asked * (lane.row - 1) for lane in self.lanes))
+            return room, 1
+        expected = sum(lane.asked * (lane.row - 1) for lane in self.lanes)
+        return self._host.plan(room, mine.in_hand, expected, reports=mine.urgent)
 
     def _has_use_for_hints(self) -> bool:
         return self._taking and self._host.room() > sum(lane.asked for lane in self.lanes)
