@@ -80,13 +80,26 @@ def test_what_is_large_takes_nothing_but_those_behind_from_other_groups(engine: 
     assert (ids(answer.jobs), answer.rows) == (["a1", "a2", "b1", "c1"], [2, 1, 1])
 
 
+def test_the_rate_of_a_queue_counts_every_job_of_a_row(make_engine: MakeEngine) -> None:
+    engine = make_engine(rate_limit=RateLimit(4, 1))
+    engine.add("a1", "a2", "a3", group="a")
+    engine.add("b1", "b2", "b3", group="b")
+    answer = engine.advance(take=2, row=3)
+    assert (ids(answer.jobs), answer.rows) == (["a1", "a2", "a3", "b1"], [3, 1])
+    engine.complete(*answer.jobs)
+    assert engine.take(2, row=3) == []
+    engine.pass_time(SECOND)
+    assert engine.take(2, row=3) == []
+    engine.pass_time(1)
+    assert ids(engine.take(2, row=3)) == ["b2", "b3"]
+
+
 # Where there are no rows
 
 ALONE: dict[str, dict[str, Any]] = {
     "two at once": {"group_concurrency": 2},
     "round robin": {"fairness": "round-robin"},
     "ageing": {"priority_ageing_ms": 10 * SECOND},
-    "rate of the queue": {"rate_limit": RateLimit(100, 1)},
     "rate of groups": {"group_rate_limit": RateLimit(100, 1)},
     "exclusive": {"exclusive": True},
     "event time": {"ordering": Ordering.event_time(1)},

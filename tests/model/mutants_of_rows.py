@@ -34,18 +34,11 @@ ROWS = [
     ),
     Mutant("rows where groups take turns", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
     Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
-    Mutant(
-        "rows where the queue has a rate",
-        " or rules.rate or rules.exclusive",
-        " or rules.exclusive",
-        "rows: queue rate",
-    ),
+    Mutant("rows that the rate of the queue does not see", "math.min(row, most - count)", "row", "rows: queue rate"),
     Mutant(
         "rows where groups have a rate", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: group rate"
     ),
-    Mutant(
-        "rows where one worker has the turn", " or rules.rate or rules.exclusive", " or rules.rate", "rows: exclusive"
-    ),
+    Mutant("rows where one worker has the turn", "rules.ageing or rules.exclusive", "rules.ageing", "rows: exclusive"),
     Mutant(
         "row read past what this call has changed",
         "if g.stored or g.added or g.removed or g.holds then return members",

@@ -102,19 +102,21 @@ class Working(Ending):
             return [], set()
         wanted, told = self._turn_allows(request, now)
         free, next_start = self.free_starts(now)
-        allowed = min(wanted, free)
+        row = 1 if self.policy.max_stalled == 0 or not self._has_rows else request.row
+        most = min(wanted * row, free)
         taken: list[Taken] = []
         heads = 0
-        while heads < allowed:
+        while heads < wanted and len(taken) < most:
             job = self._next(request, now, len(taken))
             if job is None:
                 break
             taken.append(self._start(job, request, now))
             for _ in range(1, request.rows[heads] if request.rows else 1):
+                assert len(taken) < most, "more start than the rate of the queue allows"
                 taken.append(self._follow(job, request, now))
             heads += 1
         if wanted:
-            self.told = allowed < wanted and heads == allowed
+            self.told = most < wanted * row and len(taken) == most
         if wanted and self.told:
             self.throttled = next_start
             told = told | {next_start}
@@ -123,10 +125,8 @@ class Working(Ending):
 
     def _follow(self, head: Job, request: Request, now: int) -> Taken:
         """The next job of the group is taken with its head, to run after it. Allowed, never owed."""
-        options, job = self.options, self.waiting(head.group)[0]
-        rowless = options.exclusive or options.rate_limit or options.priority_ageing_ms
-        assert not rowless, "nobody may follow here"
-        assert options.fairness != "round-robin", "a group has more than its turn"
+        job = self.waiting(head.group)[0]
+        assert self._has_rows, "nobody may follow here"
         assert self.limit_of(head.group) == 1, "jobs that may run at once are made to wait"
         assert not self.rate_of(head.group), "starts that the rate of the group does not see"
         assert max(self.opens(job), job.hold) <= now, "a job starts too early"
@@ -138,6 +138,12 @@ class Working(Ending):
         assert self.policy.max_stalled != 0, "a job that may not stall may run twice"
         assert 1 < max(request.rows) <= request.row, "more than was asked for"
         return self._start(job, request, now, ahead=True)
+
+    @property
+    def _has_rows(self) -> bool:
+        """Not where groups take turns, where waiting counts, or where one worker has the turn."""
+        options = self.options
+        return options.fairness != "round-robin" and not options.exclusive and options.priority_ageing_ms is None
 
     def _rows_of(self, jobs: list[Taken]) -> tuple[int, ...]:
         rows: list[int] = []

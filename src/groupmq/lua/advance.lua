@@ -33,9 +33,9 @@ local stalled = due.expire(A.policy)
 local n = due.overdue() and A.take or 0
 due.promote()
 due.unpark()
-local jobs, ids, tokens, rows, left, epoch = take.jobs(n, A)
+local jobs, ids, token, rows, left, epoch = take.jobs(n, A)
 retention.settle(A.policy.keep)
 if settle.groups() or left or horizon.moved() then wake.up() end
-lane.remember(A.lane, A.request, statuses, ids, tokens)
+lane.remember(A.lane, A.request, statuses, ids, token)
 W.commit()
 return { now, horizon.wait(), statuses, stalled, jobs, tick, epoch, rows }

@@ -15,8 +15,8 @@ function lane.last(name, request)
 end
 
 -- Tokens of one call follow each other, so the first is enough.
-function lane.remember(name, request, statuses, ids, tokens)
-  W.hset(K.lanes, name, cmsgpack.pack({ request, statuses, ids, tokens[1] or 0 }))
+function lane.remember(name, request, statuses, ids, token)
+  W.hset(K.lanes, name, cmsgpack.pack({ request, statuses, ids, token }))
 end
 
 -- The jobs of the remembered reply whose leases still stand, and their rows, as take.jobs gave them.

@@ -66,15 +66,15 @@ local function pop(g, n, row)
   return members.pop(g, free == 1 and 1 or math.min(free, n)), NONE
 end
 
-local has_rows = not (rules.round_robin or rules.ageing or rules.rate or rules.exclusive)
+local has_rows = not (rules.round_robin or rules.ageing or rules.exclusive)
 
--- Choose up to `n` jobs, and behind each as many as make a row of `row`. Returns parallel lists of groups, ids, and
--- whether the job is one behind another; and whether ready groups may be left over.
-local function choose(n, row)
+-- Choose up to `n` jobs, and behind each as many as make a row of `row`, `most` in all. Returns parallel lists of
+-- groups, ids, and whether the job is one behind another; and whether ready groups may be left over.
+local function choose(n, row, most)
   local gids, scores = untouched(n, group.touched())
   local changed = changed_groups(group.touched(), scores[n] or math.huge)
   local groups, ids, behind, count, taken, next_up = {}, {}, {}, 0, 0, 1
-  while taken < n do
+  while taken < n and count < most do
     local g = changed[#changed]
     if gids[next_up] and (not g or scores[next_up] < g.score) then
       g = group.get(gids[next_up])
@@ -87,7 +87,7 @@ local function choose(n, row)
       break
     end
     if g.place == 'ready' then
-      local member, followers = pop(g, n - taken, row)
+      local member, followers = pop(g, n - taken, math.min(row, most - count))
       group.start(g)
       taken, count = taken + 1, count + 1
       groups[count], ids[count], behind[count] = g, record.id_of(member), false
@@ -110,40 +110,33 @@ end
 -- hundred would fill the server's memory, and the worker's. Read in pages, for the same reason.
 local function records(ids, behind, n)
   local recs, room, page = {}, ROOM, math.max(n, PAGE)
-  local function read(positions)
-    local some = {}
-    for k = 1, #positions do some[k] = ids[positions[k]] end
-    local found = redis.call('HMGET', K.jobs, unpack(some))
-    for k = 1, #found do
-      local rec, i = found[k], positions[k]
-      if not behind[i] or room > 0 then recs[i] = rec end
-      if rec then room = room - #rec end
-    end
-  end
-  local positions, count = {}, 0
-  for i = 1, #ids do
-    if not behind[i] or room > 0 then
-      count = count + 1
-      positions[count] = i
-      if count == page then
-        read(positions)
-        positions, count = {}, 0
+  for from = 1, #ids, page do
+    local to = math.min(from + page - 1, #ids)
+    if room > 0 then
+      local found = redis.call('HMGET', K.jobs, unpack(ids, from, to))
+      for i = from, to do
+        local rec = found[i - from + 1]
+        if rec and (room > 0 or not behind[i]) then
+          recs[i] = rec
+          room = room - #rec
+        end
+      end
+    else
+      for i = from, to do
+        if not behind[i] then recs[i] = redis.call('HGET', K.jobs, ids[i]) end
       end
     end
   end
-  if count > 0 then read(positions) end
   return recs
 end
 
--- Take up to `n` jobs, and those behind them, under leases.
-local function grant(n, who)
-  -- Who allows no stall wants no job to run again after its worker has died.
-  local row = has_rows and who.policy.max_stalled ~= 0 and who.row or 1
-  local groups, ids, behind, left = choose(n, row)
-  if #ids == 0 then return {}, {}, {}, {}, left end
+-- Take up to `n` jobs, and those behind them, `most` in all, under leases.
+local function grant(n, row, most, who)
+  local groups, ids, behind, left = choose(n, row, most)
+  if #ids == 0 then return {}, {}, 0, {}, left end
   local recs = records(ids, behind, n)
   local states, raw_states = state.load(ids)
-  local reply, taken, tokens, rows, n_taken, n_rows = {}, {}, {}, {}, 0, 0
+  local reply, taken, rows, n_taken, n_rows = {}, {}, {}, 0, 0
   local told, gids, attempts, worker = {}, {}, {}, who.worker
   local deadline, default = W.whole(now + who.lease), who.policy.max_attempts
   local cut, ahead -- of the current row: nobody follows any more; the terms for those who do
@@ -169,7 +162,7 @@ local function grant(n, who)
       local token, at = lease.grant(id, terms, deadline), 4 * n_taken
       reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = id, token, raw_states[i] or '', rec
       n_taken = n_taken + 1
-      taken[n_taken], tokens[n_taken] = id, token
+      taken[n_taken] = id
       if not s then measure.wait(now - since) end
       if follows then
         rows[n_rows] = rows[n_rows] + 1
@@ -187,26 +180,29 @@ local function grant(n, who)
     end
   end
   if n_rows > 0 then events.give('active', told, gids, attempts, worker) end
-  return reply, taken, tokens, n_rows < n_taken and rows or {}, left
+  return reply, taken, reply[2] or 0, n_rows < n_taken and rows or {}, left
 end
 
--- The jobs as the client reads them: id, token, state, record, flat; their ids and tokens; how many run one after the
--- other, row by row, {} = each by itself; whether a worker that asks now would get more; and the epoch of the worker's
--- turn. `who`: worker, lease, row, policy, batch and epoch, as in advance.
+-- The jobs as the client reads them: id, token, state, record, flat; their ids and the first token; how many run one
+-- after the other, row by row, {} = each by itself; whether a worker that asks now would get more; and the epoch of the
+-- worker's turn. `who`: worker, lease, row, policy, batch and epoch, as in advance.
 function take.jobs(n, who)
   if meta.paused then n = 0 end
   local allowed, throttled = n, nil
   if n > 0 then allowed = turn.allowance(n, who.worker, who.batch, who.epoch) end
   local mine = allowed == n
-  if allowed > 0 and rules.rate then allowed, throttled = rate.allowance(allowed) end
-  local reply, ids, tokens, rows, left = {}, {}, {}, {}, false
-  if allowed > 0 then reply, ids, tokens, rows, left = grant(allowed, who) end
+  -- Who allows no stall wants no job to run again after its worker has died.
+  local row = has_rows and who.policy.max_stalled ~= 0 and who.row or 1
+  local most = allowed * row
+  if most > 0 and rules.rate then most, throttled = rate.allowance(most) end
+  local reply, ids, token, rows, left = {}, {}, 0, {}, false
+  if most > 0 then reply, ids, token, rows, left = grant(allowed, row, most, who) end
   if rules.rate then
     rate.started(#ids)
-    if throttled and #ids == allowed then
+    if throttled and #ids == most then
       rate.throttle(throttled)
       left = false
     end
   end
-  return reply, ids, tokens, rows, left and mine, turn.took(who.worker, #ids, who.lease)
+  return reply, ids, token, rows, left and mine, turn.took(who.worker, #ids, who.lease)
 end
