@@ -70,7 +70,7 @@ class Desk:
         self.said.append(what)
         self.heard.set()
 
-    def start(self, ids: str, *, together: bool | None = None, **gates: asyncio.Event) -> None:
+    def start(self, ids: str, *, together: bool = False, **gates: asyncio.Event) -> None:
         self.gates = gates
         jobs = []
         for token, job_id in enumerate(ids, 1):

@@ -88,10 +88,10 @@ class Executor:
         self._patience: asyncio.TimerHandle | None = None
         self._doomed: set[int] = set()
 
-    def start(self, jobs: Sequence[Job], lane: Any = None, *, together: bool | None = None) -> None:
+    def start(self, jobs: Sequence[Job], lane: Any = None, *, together: bool = False) -> None:
         """Run these one after the other, as long as each of them completes. `lane` goes with their reports.
 
-        `together`: they were taken in a row, even if only one is left of it; by default if there are several.
+        `together`: they were taken in a row, even if only one is left of it.
         """
         row = Row(jobs, lane)
         if len(jobs) > 1 or together:

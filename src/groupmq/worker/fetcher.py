@@ -1,8 +1,9 @@
 """Fetching and reporting: the only part of a worker that talks to the server about jobs.
 
 Two lanes, each with at most one `advance` call under way, so that the server works while Python runs handlers. A lane
-reports every outcome that has gathered and asks for as many jobs as there is room for, in one trip. When an answer
-falls short, nothing is ready: the worker then sleeps until the marker appears, something becomes due, or a run ends.
+reports every outcome of the jobs it has brought and asks for as many as there is room for, in one trip; where handlers
+are short, for some of a group together (pace.py). When an answer falls short, nothing is ready: the worker then sleeps
+until the marker appears, something becomes due, or a run ends.
 """
 
 from __future__ import annotations

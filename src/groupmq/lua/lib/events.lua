@@ -24,6 +24,8 @@ local events = { on = not rules.silent }
 --- @private
 local SEGMENT, MARKS, ROOM = 524288, 8, 524288
 local kinds, blob, n_bytes = {}, {}, 0
+local done, n_done = nil, 0 -- what is told of the completed ones, by columns
+local done_ids, done_gids, done_attempts, done_sizes, done_ahead
 
 -- The columns of a kind, made on first use; append to each.
 function events.columns(kind, n)
@@ -56,6 +58,18 @@ function events.result(result, kept)
   n_bytes = n_bytes + #result
   blob[#blob + 1] = result
   return #result
+end
+
+-- A job has completed under its lease `l`, and told so by `worker`. The commonest of all, so without detours.
+function events.completed(id, l, size, worker)
+  if not done then
+    done = events.columns('completed', 4)
+    done_ids, done_gids, done_attempts, done_sizes, done_ahead = done[2], done[3], done[4], done[5], {}
+  end
+  n_done = n_done + 1
+  done_ids[n_done], done_gids[n_done], done_attempts[n_done], done_sizes[n_done] = id, l.gid, l.attempts + 1, size
+  done_ahead[n_done] = l.ahead and 1 or 0
+  if l.ahead then done[6], done[7] = done_ahead, worker end
 end
 
 if events.on then

@@ -12,9 +12,7 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 --- @include "lib/measure"
 local finish = {}
 --- @private
-local done, n_done = nil, 0 -- what is told of the completed ones, by columns
 local last_gid -- of the one that completed before
-local done_ids, done_gids, done_attempts, done_sizes, done_ahead
 
 function finish.end_run(id, l)
   local g = group.get(l.gid)
@@ -28,17 +26,6 @@ end
 local function log_failure(id, s, final)
   local entry = { id, s[ATTEMPTS], s[REASON], s[STACK], now, final, s[WORKER] }
   W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
-end
-
-local function tell_done(id, l, size, worker)
-  if not done then
-    done = events.columns('completed', 4)
-    done_ids, done_gids, done_attempts, done_sizes, done_ahead = done[2], done[3], done[4], done[5], {}
-  end
-  n_done = n_done + 1
-  done_ids[n_done], done_gids[n_done], done_attempts[n_done], done_sizes[n_done] = id, l.gid, l.attempts + 1, size
-  done_ahead[n_done] = l.ahead and 1 or 0
-  if l.ahead then done[6], done[7] = done_ahead, worker end
 end
 
 -- `keep` completed jobs are kept, and `n` complete in this call, all of `worker`.
@@ -56,7 +43,9 @@ function finish.completed(id, l, result, keep, n, worker)
     if result then state.save_result(id, result) end
     retention.finished('completed', id)
   end
-  if events.on then tell_done(id, l, result and events.result(result, keep < 0 or keep >= n) or -1, worker) end
+  if events.on then
+    events.completed(id, l, result and events.result(result, keep < 0 or keep >= n) or -1, worker)
+  end
 end
 
 -- Nobody has heard yet that this job, taken ahead, is running.
