@@ -218,8 +218,8 @@ class WorkerOptions:
             callable(getattr(logger, level, None)) for level in ("debug", "info", "warning", "error")
         ):
             raise ConfigurationError.expected("logger", "an object with debug, info, warning and error", logger)
-        if prefetch != "auto":
-            whole(prefetch, "prefetch", 0, 10_000)
+        if prefetch != "auto" and not (type(prefetch) is int and 0 <= prefetch <= 10_000):
+            raise ConfigurationError.expected("prefetch", "'auto' or an integer from 0 to 10000", prefetch)
         concurrency = whole(given["concurrency"], "concurrency", 1, 10_000)
         batch, patience = given["batch_size"], given["unreachable_timeout"]
         lease = queue.job_timeout_ms / 1000
