@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from bench.peers.groupmq_py import answers, bulk, delays, repeats, shares, turns, variants
 from bench.peers.groupmq_py.common import VARIANTS
+from groupmq.cli import running
 
 T = TypeVar("T")
 ACTIONS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, Any]]] = {
@@ -46,14 +45,9 @@ NUMBERS = {
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run with uvloop where it is installed, as a deployment would."""
-    factory = None
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(main)
+    """As `groupmq worker` does: with uvloop where it is installed, and a calm garbage collector."""
+    running.calm_collector()
+    return running.run(main)
 
 
 def parse() -> argparse.Namespace:

@@ -22,6 +22,13 @@ from groupmq.tasks import end_tasks
 from groupmq.worker.outcome import Report
 
 LANES = 2
+_LARGE, _APART = 100, 0.0005
+"""Jobs of a large call, and the seconds between two of them.
+
+The server runs all calls that it finds waiting before it sends the first answer: of two large ones that arrive together
+both answers come when both are done, the worker has nothing to do until then, the server has nothing while the worker
+runs all those jobs, and so it stays, because their reports arrive together as well.
+"""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 20.0
 
 
@@ -101,6 +108,8 @@ class Fetcher:
         self._ask = True
         self._flowing = False
         self._scheduled = False
+        self._unsent = 0
+        self._large_sent = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._hungry = asyncio.Event()
@@ -182,7 +191,7 @@ class Fetcher:
             if lane.task is not None:
                 continue
             take, row = self._wanted(lane)
-            if not take and not lane.urgent:
+            if (not take and not lane.urgent) or self._too_soon(lane, take * row):
                 continue
             reports = lane.sent = lane.reports[: commands.CHUNK]
             lane.reports = lane.reports[commands.CHUNK :]
@@ -191,12 +200,25 @@ class Fetcher:
                 take, self._ask = 0, True
             lane.asked, lane.row, lane.hints = take, row, self._hints
             lane.request += 1
+            self._unsent += 1
             lane.task = asyncio.get_running_loop().create_task(self._advance(lane))
             if take and not self._flowing:
                 # One question is enough to learn whether there is anything.
                 self._ask = False
         if not self.busy and not self._has_reports:
             self._idle.set()
+
+    def _too_soon(self, mine: Lane, wanted: int) -> bool:
+        """A large call keeps apart from the one before; noted if this is one."""
+        if max(len(mine.reports), wanted) < _LARGE:
+            return False
+        loop = asyncio.get_running_loop()
+        apart = loop.time() - self._large_sent
+        if apart < _APART and self.busy:
+            loop.call_later(_APART - apart, self._schedule)
+            return True
+        self._large_sent = loop.time()
+        return False
 
     def _wanted(self, mine: Lane) -> tuple[int, int]:
         """How many jobs to ask for now, and how many may come together for each. The one place that decides it."""
@@ -216,6 +238,7 @@ class Fetcher:
     # Calling
 
     async def _advance(self, lane: Lane) -> None:
+        self._unsent -= 1
         reports = lane.sent
         call = commands.advance(
             worker=self._worker,
@@ -231,6 +254,10 @@ class Fetcher:
         )
         try:
             answer = await self._persist(call)
+            # What another lane has to send goes first: the server works on it while we look at what we got.
+            self._pump()
+            if self._unsent:
+                await asyncio.sleep(0)
         finally:
             asked, lane.asked, lane.task, lane.sent = lane.asked, 0, None, []
         self.advances += 1

@@ -14,9 +14,9 @@ _PER_CALL, _MOST_PER_CALL, _MOST = 400, 800, 1600
 """Jobs of a call, as expected and at the very most (it takes the server some milliseconds), and ahead in a worker."""
 _ENOUGH = 100
 """Jobs that have not started: as long as there are so many, nobody is in a hurry."""
-_UP, _DOWN = 0.15, 0.05
+_UP, _DOWN = 0.15, 0.07
 """A single run of some milliseconds is believed at once, short ones only when there are many."""
-_NEWS = 0.2
+_NEWS = 0.5
 """How much the last rows say about the next ones."""
 
 
