@@ -48,14 +48,12 @@ ROWS = [
     # What they hold
     Mutant(
         "followers stay in their group",
-        "removed[#removed + 1], removed[member] = member, true\n  g.pos = g.pos + 1",
-        "g.pos = g.pos + 1",
+        "removed[#removed + 1], removed[member] = member, true\n  g.running",
+        "g.running",
         STEADY,
     ),
     Mutant("head not looked up after it followed", "  g.head = g.stored[g.pos] or false\n", "", STEADY),
-    Mutant(
-        "followers not counted as running", "members.follow(g)\n        group.start(g)", "members.follow(g)", STEADY
-    ),
+    Mutant("followers not counted as running", "g.running, g.pos = g.running + 1,", "g.pos =", STEADY),
     Mutant("rows not told to the worker", "n_rows < n_taken and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < n_taken and rows or {}", "rows", STEADY),
     Mutant("rows not told again", "if leases[i].ahead and gid == before then", "if false then", STEADY),
@@ -114,15 +112,15 @@ ROWS = [
     ),
     Mutant(
         "start of a follower that completes not told",
-        "if l.ahead then done[6], done[7]",
-        "if false then done[6], done[7]",
+        "if ahead then kinds.completed[6]",
+        "if false then kinds.completed[6]",
         STEADY,
     ),
-    Mutant("start of those beside a follower told again", "l.ahead and 1 or 0\n  if", "1\n  if", STEADY),
+    Mutant("start of those beside a follower told again", "column(ahead, 0)", "1", STEADY),
     Mutant(
         "worker of a follower not told",
-        "done[6], done[7] = done_ahead, worker",
-        "done[6], done[7] = done_ahead, ''",
+        "column(ahead, 0), by end",
+        "column(ahead, 0), '' end",
         STEADY,
     ),
     Mutant(

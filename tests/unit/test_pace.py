@@ -30,10 +30,10 @@ def test_before_anything_is_known_each_job_comes_alone() -> None:
 
 def test_many_short_runs_are_believed_few_are_not() -> None:
     seen = Pace("auto")
-    for _ in range(100):
+    for _ in range(90):
         seen.saw(0.0)
     assert row(seen, 1, 0) == 1
-    for _ in range(100):
+    for _ in range(10):
         seen.saw(0.0)
     assert row(seen, 1, 0) > 1
 

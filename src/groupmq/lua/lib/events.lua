@@ -24,8 +24,8 @@ local events = { on = not rules.silent }
 --- @private
 local SEGMENT, MARKS, ROOM = 524288, 8, 524288
 local kinds, blob, n_bytes = {}, {}, 0
-local done, n_done = nil, 0 -- what is told of the completed ones, by columns
-local done_ids, done_gids, done_attempts, done_sizes, done_ahead
+local n_done, done_ids, done_gids = 0, {}, {} -- the completed ones
+local attempts, sizes, ahead, by -- of those that are not as most are; who ran those that were taken ahead
 
 -- The columns of a kind, made on first use; append to each.
 function events.columns(kind, n)
@@ -62,18 +62,36 @@ end
 
 -- A job has completed under its lease `l`, and told so by `worker`. The commonest of all, so without detours.
 function events.completed(id, l, size, worker)
-  if not done then
-    done = events.columns('completed', 4)
-    done_ids, done_gids, done_attempts, done_sizes, done_ahead = done[2], done[3], done[4], done[5], {}
-  end
   n_done = n_done + 1
-  done_ids[n_done], done_gids[n_done], done_attempts[n_done], done_sizes[n_done] = id, l.gid, l.attempts + 1, size
-  done_ahead[n_done] = l.ahead and 1 or 0
-  if l.ahead then done[6], done[7] = done_ahead, worker end
+  done_ids[n_done], done_gids[n_done] = id, l.gid
+  if l.attempts > 0 then
+    attempts = attempts or {}
+    attempts[n_done] = l.attempts + 1
+  end
+  if size ~= -1 then
+    sizes = sizes or {}
+    sizes[n_done] = size
+  end
+  if l.ahead then
+    ahead, by = ahead or {}, worker
+    ahead[n_done] = 1
+  end
+end
+
+-- A column where all but some are as usual.
+local function column(values, usual)
+  if not values then return usual end
+  local whole = {}
+  for i = 1, n_done do whole[i] = values[i] or usual end
+  return whole
 end
 
 if events.on then
   W.before_commit[#W.before_commit + 1] = function()
+    if n_done > 0 then
+      events.give('completed', done_ids, done_gids, column(attempts, 1), column(sizes, -1))
+      if ahead then kinds.completed[6], kinds.completed[7] = column(ahead, 0), by end
+    end
     if next(kinds) == nil then return end
     local entry = { meta.logged + 1, now }
     for _, columns in pairs(kinds) do entry[#entry + 1] = columns end

@@ -24,7 +24,7 @@ end
 function lease.grant(id, terms, deadline)
   local token, n = meta.next_stamp(), #granted
   deadlines[n + 1], deadlines[n + 2] = deadline, id
-  granted[n + 1], granted[n + 2] = id, struct.pack('>I7', token) .. terms
+  granted[n + 1], granted[n + 2] = id, struct.pack('>I7c0', token, terms)
   return token
 end
 
@@ -37,22 +37,34 @@ end
 -- The lease as this call leaves it.
 function lease.current(id, l) return not over[id] and (begun[id] or l) end
 
--- The name of the worker is cut out only where it is asked for (lease.worker).
-function lease.decode(raw)
+-- The name of the worker is cut out only where it is asked for (lease.worker). `into`: a lease that nobody looks at any
+-- more, to be filled again; hundreds of new ones in a call cost more than all else that is done with them.
+function lease.decode(raw, into)
   local token, started, attempts, stalls, ahead, gid, after = struct.unpack('>I7I6I2I2BI2c0', raw)
+  if into then
+    into.token, into.started, into.attempts, into.stalls = token, started, attempts, stalls
+    into.ahead, into.gid, into.raw, into.after = ahead == 1, gid, raw, after
+    return into
+  end
   return {
     token = token, started = started, attempts = attempts, stalls = stalls, ahead = ahead == 1, gid = gid, raw = raw,
     after = after,
   }
 end
 
+-- The group alone.
+function lease.group_of(raw) return (struct.unpack('>I2c0', raw, 19)) end
+
 function lease.worker(l) return string.sub(l.raw, l.after) end
+
+-- As they are stored, false where there is none. For calls that have not ended any yet.
+function lease.stored(ids) return redis.call('HMGET', K.leases, unpack(ids)) end
 
 -- The leases of `ids`, false where there is none, or none any more: a run that this very call has reported as ended
 -- must not end a second time because its deadline has passed.
 function lease.load(ids)
   if #ids == 0 then return {} end
-  local raw, untouched = redis.call('HMGET', K.leases, unpack(ids)), next(over) == nil and next(begun) == nil
+  local raw, untouched = lease.stored(ids), next(over) == nil and next(begun) == nil
   for i = 1, #ids do
     local value = raw[i]
     if value then

@@ -120,11 +120,12 @@ function members.pop_row(g, n)
   return member, { unpack(stored, 2, last) }
 end
 
--- The head follows the one that was taken before it.
+-- The head follows the one that was taken before it, to run after it. (No group.start: what else that does is for
+-- groups that have no rows.)
 function members.follow(g)
   local removed, member = g.removed, g.head
   removed[#removed + 1], removed[member] = member, true
-  g.pos = g.pos + 1
+  g.running, g.pos = g.running + 1, g.pos + 1
   g.head = g.stored[g.pos] or false
 end
 

@@ -8,18 +8,17 @@ local outcome = {}
 local RETRY, FAIL, RELEASE, LIMITED, BEGIN = 1, 2, 3, 4, 5
 local ACCEPTED, STALE = 1, 0
 
--- Load the leases of `ids` and the groups they belong to.
-local function leases_of(ids)
-  local leases, gids, n, last = lease.load(ids), {}, 0, nil
-  for i = 1, #ids do
-    local gid = leases[i] and leases[i].gid
+-- Load the groups that stored leases are of.
+local function load_groups(leases, count)
+  local gids, n, last = {}, 0, nil
+  for i = 1, count do
+    local gid = leases[i] and lease.group_of(leases[i])
     if gid and gid ~= last then
       n, last = n + 1, gid
       gids[n] = gid
     end
   end
   group.load(gids)
-  return leases
 end
 
 -- Completed jobs, the common case, in columns: ids, tokens, bytes of result in `blob` or -1 (false = nobody has one).
@@ -28,15 +27,17 @@ function outcome.complete(completed, blob, keep, worker)
   local ids, tokens, sizes = completed[1], completed[2], completed[3]
   local n = #ids
   if n == 0 then return {} end
-  local leases, over = leases_of(ids), lease.over
-  local statuses, accepted, from = {}, 0, 1
+  local stored, over = lease.stored(ids), lease.over
+  load_groups(stored, n)
+  local statuses, accepted, from, l = {}, 0, 1, nil
   for i = 1, n do
-    local id, l, size, result = ids[i], leases[i], sizes and sizes[i] or -1, nil
+    local id, raw, size, result = ids[i], stored[i], sizes and sizes[i] or -1, nil
+    if raw then l = lease.decode(raw, l) end
     if size >= 0 then
       result = string.sub(blob, from, from + size - 1)
       from = from + size
     end
-    if l and l.token == tokens[i] and not over[id] then
+    if raw and l.token == tokens[i] and not over[id] then
       statuses[i] = ACCEPTED
       accepted = accepted + 1
       finish.completed(id, l, result, keep, n, worker)
@@ -81,7 +82,8 @@ function outcome.apply(outcomes)
   local ids, statuses = {}, {}
   for i = 1, #outcomes do ids[i] = outcomes[i][2] end
   if #ids == 0 then return statuses end
-  local leases = leases_of(ids)
+  load_groups(lease.stored(ids), #ids)
+  local leases = lease.load(ids)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   for i = 1, #ids do
     local o, id = outcomes[i], ids[i]

@@ -68,7 +68,6 @@ local function grant(n, row, most, who)
         ahead = ahead or lease.terms(g.id, worker, false, true)
         terms = ahead
         members.follow(g)
-        group.start(g)
       end
     end
     if terms then
