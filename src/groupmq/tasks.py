@@ -1,9 +1,11 @@
-"""Ending tasks for sure."""
+"""What asyncio's tasks do not do by themselves: end for sure, heed a cancellation, change their context."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from contextvars import Context
+from types import coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -31,3 +33,24 @@ async def heedful(call: Awaitable[T]) -> T:
     finally:
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError
+
+
+@coroutine
+def within(context: Context, called: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Await it in a context of its own: what it sets there, nobody else in this task sees."""
+    step: Callable[[Any], Any] = called.send
+    given: Any = None
+    while True:
+        try:
+            awaited = context.run(step, given)
+        except StopIteration as end:
+            returned: T = end.value
+            return returned
+        try:
+            given = yield awaited
+            step = called.send
+        except GeneratorExit:
+            context.run(called.close)
+            raise
+        except BaseException as error:
+            step, given = called.throw, error

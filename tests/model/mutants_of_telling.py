@@ -54,7 +54,9 @@ TELLING = [
     Mutant("completed job told to have run once", "column(attempts, 1)", "1"),
     Mutant("attempts of one told for all", "whole[i] = values[i] or usual", "whole[i] = values[#values] or usual"),
     Mutant("results of completed jobs not told", "column(sizes, -1)", "-1"),
-    Mutant("completed jobs told to be of one group", "into.ahead, into.gid, into.raw", "into.ahead, into.foo, into.raw"),
+    Mutant(
+        "completed jobs told to be of one group", "into.ahead, into.gid, into.raw", "into.ahead, into.foo, into.raw"
+    ),
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),
     # Measures

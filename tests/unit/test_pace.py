@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from groupmq.worker.pace import SHORT, Pace
 
 LONGEST_ROW = 64
-PER_CALL, MOST_PER_CALL, MOST = 400, 800, 1600
+PER_CALL, MOST_PER_CALL, MOST = 250, 500, 1000
 
 
 def pace(typical: float, prefetch: int | None = None) -> Pace:
@@ -127,24 +127,24 @@ def test_whatever_it_has_seen_its_answer_is_within_bounds(
 
 def test_where_many_come_together_fewer_are_asked_for() -> None:
     seen = pace(1e-5)
-    assert seen.plan(100, 0, 0, reports=False) == (100, 8)
+    assert seen.plan(100, 0, 0, reports=False) == (100, 5)
     for _ in range(50):
         seen.took(1600, 100)
-    assert seen.plan(100, 0, 0, reports=False) == (25, 16)
+    assert seen.plan(100, 0, 0, reports=False) == (15, 16)
     for _ in range(50):
         seen.took(100, 100)
-    assert seen.plan(100, 0, 0, reports=False) == (100, 8)
+    assert seen.plan(100, 0, 0, reports=False) == (100, 5)
 
 
 def test_a_lane_that_has_brought_enough_asks_with_its_next_reports() -> None:
     seen = pace(1e-5)
     for _ in range(50):
         seen.took(1600, 100)
-    assert seen.plan(75, 25, 375, reports=False) == (0, 1)
-    assert seen.plan(75, 25, 375, reports=True) == (0, 1)
-    assert seen.plan(80, 20, 300, reports=False) == (0, 1)
-    assert seen.plan(80, 20, 300, reports=True) == (5, 16)
-    assert seen.plan(80, 20, 50, reports=False) == (25, 16), "what is in hand may be long runs: nobody waits for them"
+    assert seen.plan(85, 15, 225, reports=False) == (0, 1)
+    assert seen.plan(85, 15, 225, reports=True) == (0, 1)
+    assert seen.plan(90, 10, 150, reports=False) == (0, 1)
+    assert seen.plan(90, 10, 150, reports=True) == (5, 16)
+    assert seen.plan(90, 10, 50, reports=False) == (15, 16), "what is in hand may be long runs: nobody waits for them"
 
 
 @given(durations=st.lists(st.floats(0, 10), max_size=50))

@@ -1,7 +1,10 @@
-"""Running jobs: one task per run, its hard timeout, its cancellation, and the report at its end.
+"""Running jobs: their hard timeouts, their cancellation, and the report at the end of each.
 
 Jobs that were taken together (a row) use one slot: the next one starts when the one before it has completed. If it ends
 in any other way, or takes long, or the worker closes, those behind it are given back.
+
+A row is one task: a task for each of its jobs would cost more than the rest of running them. Each job has a context of
+its own, and whatever a handler may have done to the task it ran in does not reach the next one.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import copy_context
+from contextvars import Context, copy_context
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, Protocol
 
 from groupmq.errors import HandlerTimeout
 from groupmq.job import Job
+from groupmq.tasks import within
 from groupmq.worker.outcome import Judge, Report
 from groupmq.worker.pace import Pace
 
@@ -24,6 +29,8 @@ GRACE = 1.0
 """Seconds a cancelled handler has to end before its slot is taken back without it."""
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
 """Seconds that one run, and a whole row, may take; then those behind go back to where others can see them wait."""
+_TURN = 0.001
+"""Seconds after which a row whose handlers wait for nothing lets the rest of the program have its turn."""
 
 
 class Row:
@@ -100,39 +107,65 @@ class Executor:
                 self.ahead[job.fence] = job
             if self._patience is None:
                 self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
-        self._start_next(row)
+        self._start_task(row)
 
-    def _start_next(self, row: Row) -> None:
+    def _start_task(self, row: Row) -> None:
+        """The rest of the row, in a new task."""
+        run = self._start_next(row)
+        run.task = asyncio.get_running_loop().create_task(self._work(row, run), context=self.context.copy())
+        if run.job.fence in self._doomed:
+            self.stop(run, "cancelled")
+
+    def _start_next(self, row: Row) -> Run:
         job = row.rest.popleft()
         run = row.run = Run(job, row)
         self.runs[job.fence] = run
         self.ahead.pop(job.fence, None)  # not before: the heartbeat must find it in one of the two
         self._host.run_starts(job)
-        loop = asyncio.get_running_loop()
         if job.timeout is not None:
-            run.timer = loop.call_later(job.timeout, self.stop, run, "timeout")
-        run.task = loop.create_task(self._run(run), context=self.context.copy())
-        if job.fence in self._doomed:
-            self.stop(run, "cancelled")
+            run.timer = asyncio.get_running_loop().call_later(job.timeout, self.stop, run, "timeout")
+        return run
 
-    async def _run(self, run: Run) -> None:
+    async def _work(self, row: Row, run: Run) -> None:
         """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
-        run.begun, run.started = True, time.monotonic()
-        try:
-            value = await self._invoke(run.job)
-        except GeneratorExit:
-            # Raised by the handler, or by an interpreter that throws the task away; only the first ends the task.
-            if run.task is not None:
-                run.task.add_done_callback(lambda _: self._end(run, error=RuntimeError("handler raised GeneratorExit")))
-            raise
-        except BaseException as error:
-            self._end(run, error=error)
-        else:
-            self._end(run, value=value)
+        task, turn = asyncio.current_task(), time.monotonic()
+        context: Context | None = None  # the first one has that of the task
+        while True:
+            run.task, run.begun, run.started = task, True, time.monotonic()
+            try:
+                if run.started - turn > _TURN:
+                    await asyncio.sleep(0)
+                    turn = run.started = time.monotonic()
+                if context is None:
+                    value = await self._invoke(run.job)
+                else:
+                    value = await within(context, self._call(run.job))
+            except GeneratorExit:
+                # Raised by the handler, or by an interpreter that throws the task away; only the first ends the task.
+                if task is not None:
+                    task.add_done_callback(partial(self._left, run))
+                raise
+            except BaseException as error:
+                self._end(run, error=error)
+                return
+            if not self._end(run, value=value):
+                return
+            if task is None or task.cancelling() or row.rest[0].fence in self._doomed:
+                # Something has cancelled this task, and may still do: the next one must not suffer. Or it must.
+                self._start_task(row)
+                return
+            run, context = self._start_next(row), self.context.copy()
 
-    def _end(self, run: Run, *, value: Any = None, error: BaseException | None = None) -> None:
+    def _left(self, run: Run, task: asyncio.Task[None]) -> None:
+        self._end(run, error=RuntimeError("handler raised GeneratorExit"))
+
+    async def _call(self, job: Job) -> Any:
+        return await self._invoke(job)
+
+    def _end(self, run: Run, *, value: Any = None, error: BaseException | None = None) -> bool:
+        """Report how a run ended; True if the next one of its row is to start."""
         if self.runs.pop(run.job.fence, None) is None:
-            return
+            return False
         if run.timer is not None:
             run.timer.cancel()
         if run.give_up is not None:
@@ -145,11 +178,11 @@ class Executor:
             report.row_goes_on = bool(row.rest) and report.event == "completed"
         self._host.run_ended(run.job, report)
         if report is not None and report.row_goes_on:
-            self._start_next(row)
-        else:
-            self.give_back(row)
-            self._rows.discard(row)
-            self._host.row_ended(row.lane)
+            return True
+        self.give_back(row)
+        self._rows.discard(row)
+        self._host.row_ended(row.lane)
+        return False
 
     def give_back(self, row: Row) -> None:
         """Those of a row that have not started wait in their group again."""

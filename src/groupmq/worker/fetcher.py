@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -22,8 +23,8 @@ from groupmq.tasks import end_tasks
 from groupmq.worker.outcome import Report
 
 LANES = 2
-_LARGE, _APART = 100, 0.0005
-"""Jobs of a large call, and the seconds between two of them.
+_LARGE, _APART, _LATER = 50, 0.0005, 0.001
+"""Jobs of a large call, the least seconds between two of them, and when one that comes too soon is tried again.
 
 The server runs all calls that it finds waiting before it sends the first answer: of two large ones that arrive together
 both answers come when both are done, the worker has nothing to do until then, the server has nothing while the worker
@@ -212,12 +213,11 @@ class Fetcher:
         """A large call keeps apart from the one before; noted if this is one."""
         if max(len(mine.reports), wanted) < _LARGE:
             return False
-        loop = asyncio.get_running_loop()
-        apart = loop.time() - self._large_sent
-        if apart < _APART and self.busy:
-            loop.call_later(_APART - apart, self._schedule)
+        now = time.monotonic()  # that of the loop may be as coarse as a millisecond
+        if self.busy and now - self._large_sent < _APART:
+            asyncio.get_running_loop().call_later(_LATER, self._schedule)
             return True
-        self._large_sent = loop.time()
+        self._large_sent = now
         return False
 
     def _wanted(self, mine: Lane) -> tuple[int, int]:

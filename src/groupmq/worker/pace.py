@@ -10,7 +10,7 @@ _ROW_LASTS = 0.005
 """Seconds that a row of jobs may take: so long other groups, and other workers, may have to wait for it."""
 _LONGEST_ROW, _GOOD_ROW = 64, 16
 """Jobs behind each other: for few slots, and for many."""
-_PER_CALL, _MOST_PER_CALL, _MOST = 400, 800, 1600
+_PER_CALL, _MOST_PER_CALL, _MOST = 250, 500, 1000
 """Jobs of a call, as expected and at the very most (it takes the server some milliseconds), and ahead in a worker."""
 _ENOUGH = 100
 """Jobs that have not started: as long as there are so many, nobody is in a hurry."""
