@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
+
+import pytest
 
 from groupmq import Ordering, RateLimit
 from groupmq.sync import Queue
@@ -27,6 +30,21 @@ def test_a_burst_in_two_processes(programs: Programs, queue: Queue) -> None:
     queue.add_many([{"data": n} for n in range(50)])
     assert programs.worker("--burst", "--processes", "2").ends() == 0
     assert queue.get_job_counts().completed == 50
+
+
+@pytest.mark.parametrize(
+    ("own", "threshold"), [("", 5000), ("gc.set_threshold(9000, 5, 5)", 9000), ("gc.set_threshold(0)", 0)]
+)
+def test_what_is_imported_is_no_garbage(programs: Programs, queue: Queue, own: str, threshold: int) -> None:
+    """A program that has its own opinion about how often to look keeps it."""
+    module = f"import gc\n{own}\ndef look(job):\n    return [gc.get_freeze_count(), *gc.get_threshold()]\n"
+    programs.write("looking.py", module)
+    job = queue.add(1)
+    assert programs.worker("--burst", spec="looking:look").ends() == 0
+    frozen, first, *others = queue.require_job(job.id).return_value
+    assert frozen > 10_000
+    assert first == threshold
+    assert others == ([5, 5] if threshold == 9000 else list(gc.get_threshold()[1:]))
 
 
 def test_a_burst_of_a_queue_that_nobody_made_makes_none(programs: Programs, queue: Queue, url: str) -> None:

@@ -48,12 +48,16 @@ ROWS = [
     # What they hold
     Mutant(
         "followers stay in their group",
-        "removed[#removed + 1], removed[member] = member, true\n  g.running",
-        "g.running",
+        "g.popped + 1, g.pos + 1",
+        "g.popped, g.pos + 1",
         STEADY,
     ),
     Mutant("head not looked up after it followed", "  g.head = g.stored[g.pos] or false\n", "", STEADY),
-    Mutant("followers not counted as running", "g.running, g.pos = g.running + 1,", "g.pos =", STEADY),
+    Mutant(
+        "followers not counted as running", "g.running, g.popped, g.pos = g.running + 1,", "g.popped, g.pos =", STEADY
+    ),
+    Mutant("one too many leaves its group with a row", "0, popped[i] - 1)", "0, popped[i])", STEADY),
+    Mutant("row not removed", "if g.popped then W.pop(key, g.popped) end", "", STEADY),
     Mutant("rows not told to the worker", "n_rows < n_taken and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < n_taken and rows or {}", "rows", STEADY),
     Mutant("rows not told again", "if leases[i].ahead and gid == before then", "if false then", STEADY),

@@ -31,7 +31,8 @@ local function find_head(g)
   return first
 end
 
--- `added` and `removed` are kept as the arguments ZADD and ZREM will get; `removed` is a set as well.
+-- `added` and `removed` are kept as the arguments ZADD and ZREM will get; `removed` is a set as well. `popped` is how
+-- many went off the front as a row: their group is full then, and loses no others in this call.
 function members.put(g, member)
   local added = g.added
   if added then
@@ -114,8 +115,7 @@ function members.pop_row(g, n)
   end
   local last, priority = math.min(#stored, n), record.priority_of(member)
   while record.priority_of(stored[last]) ~= priority do last = last - 1 end
-  g.removed = { member, [member] = true }
-  g.head, g.pos = stored[2] or false, 2
+  g.popped, g.head, g.pos = 1, stored[2] or false, 2
   group.touch(g)
   return member, { unpack(stored, 2, last) }
 end
@@ -123,9 +123,7 @@ end
 -- The head follows the one that was taken before it, to run after it. (No group.start: what else that does is for
 -- groups that have no rows.)
 function members.follow(g)
-  local removed, member = g.removed, g.head
-  removed[#removed + 1], removed[member] = member, true
-  g.running, g.pos = g.running + 1, g.pos + 1
+  g.running, g.popped, g.pos = g.running + 1, g.popped + 1, g.pos + 1
   g.head = g.stored[g.pos] or false
 end
 

@@ -48,8 +48,9 @@ function settle.groups()
   local touched = group.touched()
   for i = 1, #touched do
     local g = touched[i]
-    if g.removed or g.added then
+    if g.popped or g.removed or g.added then
       local key = group.key(g)
+      if g.popped then W.pop(key, g.popped) end
       if g.removed then W.give('ZREM', key, g.removed) end
       local added = g.added
       if added and #added == 2 then

@@ -19,6 +19,7 @@ local counters = {}
 local kept = {} -- of a list that gets LPUSH: how many of its newest stay
 local unlinked = {}
 local lost_keys, lost, n_lost = {}, {}, 0
+local popped_keys, popped, n_popped = {}, {}, 0
 local gained_keys, gained, n_gained = {}, {}, 0
 
 -- The arguments that `command` will get for `key`; append to it.
@@ -49,6 +50,12 @@ end
 function W.zrem_one(key, member)
   n_lost = n_lost + 1
   lost_keys[n_lost], lost[n_lost] = key, member
+end
+
+-- The first `n` members of a key that loses no others: they go at once, instead of each being looked for.
+function W.pop(key, n)
+  n_popped = n_popped + 1
+  popped_keys[n_popped], popped[n_popped] = key, n
 end
 
 -- One member, of score 0, of a key that gains no other: what most adds do to a group.
@@ -103,9 +110,10 @@ function W.commit(allocates)
   for i = 1, #W.before_commit do W.before_commit[i]() end
   if allocates then redis.call('HSET', K.meta, 'schema', SCHEMA) end
   for i = 1, n_lost do redis.call('ZREM', lost_keys[i], lost[i]) end
+  for i = 1, n_popped do redis.call('ZREMRANGEBYRANK', popped_keys[i], 0, popped[i] - 1) end
   local zrem, hdel = send('ZREM'), send('HDEL')
   if unlinked[1] then redis.call('UNLINK', unpack(unlinked)) end
-  if not (allocates or zrem or hdel or n_lost > 0) then redis.call('HDEL', K.meta, '') end
+  if not (allocates or zrem or hdel or n_lost + n_popped > 0) then redis.call('HDEL', K.meta, '') end
   send('HSET')
   send('ZADD')
   for i = 1, n_gained do redis.call('ZADD', gained_keys[i], 0, gained[i]) end
