@@ -9,6 +9,7 @@ until the marker appears, something becomes due, or a run ends.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -192,7 +193,11 @@ class Fetcher:
             if lane.task is not None:
                 continue
             take, row = self._wanted(lane)
-            if (not take and not lane.urgent) or self._too_soon(lane, take * row):
+            if not take and not lane.urgent:
+                continue
+            large = max(len(lane.reports), take * row) >= _LARGE
+            if large and self._too_soon():
+                asyncio.get_running_loop().call_later(_LATER, self._schedule)
                 continue
             reports = lane.sent = lane.reports[: commands.CHUNK]
             lane.reports = lane.reports[commands.CHUNK :]
@@ -202,23 +207,17 @@ class Fetcher:
             lane.asked, lane.row, lane.hints = take, row, self._hints
             lane.request += 1
             self._unsent += 1
-            lane.task = asyncio.get_running_loop().create_task(self._advance(lane))
+            self._large_sent = math.inf if large else self._large_sent  # until it is
+            lane.task = asyncio.get_running_loop().create_task(self._advance(lane, large))
             if take and not self._flowing:
                 # One question is enough to learn whether there is anything.
                 self._ask = False
         if not self.busy and not self._has_reports:
             self._idle.set()
 
-    def _too_soon(self, mine: Lane, wanted: int) -> bool:
-        """A large call keeps apart from the one before; noted if this is one."""
-        if max(len(mine.reports), wanted) < _LARGE:
-            return False
-        now = time.monotonic()  # that of the loop may be as coarse as a millisecond
-        if self.busy and now - self._large_sent < _APART:
-            asyncio.get_running_loop().call_later(_LATER, self._schedule)
-            return True
-        self._large_sent = now
-        return False
+    def _too_soon(self) -> bool:
+        """A large call must keep apart from another. (The loop's own time may be as coarse as a millisecond.)"""
+        return self.busy and time.monotonic() - self._large_sent < _APART
 
     def _wanted(self, mine: Lane) -> tuple[int, int]:
         """How many jobs to ask for now, and how many may come together for each. The one place that decides it."""
@@ -237,8 +236,10 @@ class Fetcher:
 
     # Calling
 
-    async def _advance(self, lane: Lane) -> None:
+    async def _advance(self, lane: Lane, large: bool) -> None:
         self._unsent -= 1
+        if large:
+            self._large_sent = time.monotonic()
         reports = lane.sent
         call = commands.advance(
             worker=self._worker,

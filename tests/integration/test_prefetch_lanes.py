@@ -1,0 +1,71 @@
+"""The two lanes of a worker with short handlers: while one is run, the server works on the other."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+
+from groupmq import Queue, Worker
+from groupmq.commands import Advanced, Call
+from tests.integration.rows import whatever_happens
+from tests.integration.test_prefetch import add_to_groups
+from tests.support.workers import Recorder
+
+LARGE, APART = 50, 0.0005
+
+
+class Trip(NamedTuple):
+    sent: float
+    answered: float
+    jobs: int
+
+
+def watched(worker: Worker) -> list[Trip]:
+    """The calls that the worker makes, from now on."""
+    trips: list[Trip] = []
+    fetcher = worker._desk.fetcher
+    persist = fetcher._persist
+
+    async def timed(call: Call[Advanced]) -> Advanced:
+        sent = time.monotonic()
+        answer = await persist(call)
+        trips.append(Trip(sent, time.monotonic(), max(len(answer.accepted), len(answer.jobs))))
+        return answer
+
+    fetcher._persist = timed  # type: ignore[method-assign]
+    return trips
+
+
+@pytest.mark.parametrize("handlers", ["short", "waiting"])
+async def test_large_calls_are_not_sent_together(queue: Queue, handlers: str) -> None:
+    """The server would answer both when both are done, and neither side would work while the other does."""
+    await add_to_groups(queue, 300, 30)
+    worker = whatever_happens(Worker(queue, Recorder(0.0 if handlers == "short" else 0.0005), concurrency=100))
+    trips = watched(worker)
+    await worker.run(burst=True)
+    assert worker.get_worker_metrics().completed == 9000
+    large = sorted(trip for trip in trips if trip.jobs >= LARGE)
+    overlapping = [(one, next_one) for one, next_one in pairwise(large) if one.answered > next_one.sent]
+    assert overlapping, "the lanes take turns"
+    assert min(next_one.sent - one.sent for one, next_one in overlapping) >= APART
+
+
+async def test_what_the_other_lane_has_to_send_goes_before_what_has_come(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add_to_groups(queue, 300, 30)
+    worker = whatever_happens(Worker(queue, Recorder(), concurrency=100))
+    desk, unsent = worker._desk, []
+    take_on = desk.take_on
+
+    def watched_take_on(*args: Any) -> None:
+        unsent.append(desk.fetcher._unsent)
+        take_on(*args)
+
+    monkeypatch.setattr(desk, "take_on", watched_take_on)
+    await worker.run(burst=True)
+    assert worker.get_worker_metrics().completed == 9000
+    assert set(unsent) == {0}
