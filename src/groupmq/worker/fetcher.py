@@ -238,8 +238,6 @@ class Fetcher:
 
     async def _advance(self, lane: Lane, large: bool) -> None:
         self._unsent -= 1
-        if large:
-            self._large_sent = time.monotonic()
         reports = lane.sent
         call = commands.advance(
             worker=self._worker,
@@ -253,6 +251,8 @@ class Fetcher:
             batch=self._batch,
             epoch=None if self._batch is None else self._epoch,
         )
+        if large:
+            self._large_sent = time.monotonic()
         try:
             answer = await self._persist(call)
             # What another lane has to send goes first: the server works on it while we look at what we got.
