@@ -5,8 +5,8 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 CODE := src tests tools $(if $(wildcard bench/*.py),bench)
-# Test processes at once, each with servers of its own. Tests mostly wait: one more than there are cores.
-AT_ONCE := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
+# Test processes at once, each with servers of its own. Tests mostly wait: two more than there are cores.
+AT_ONCE := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2 )))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Stamps: an install is repeated only when pyproject.toml changes.
