@@ -14,7 +14,8 @@ from groupmq.errors import FailJob
 from groupmq.job import Job
 from groupmq.options import QueueOptions
 from groupmq.record import Record
-from groupmq.worker.executor import PATIENCE, ROW_PATIENCE, Executor
+from groupmq.worker import executor
+from groupmq.worker.executor import PATIENCE, Executor
 from groupmq.worker.outcome import Judge, Report
 from groupmq.worker.pace import Pace
 
@@ -142,11 +143,16 @@ async def test_one_that_is_left_alone_of_its_row_is_told_to_run_as_well() -> Non
     assert desk.nothing_left
 
 
-async def test_a_row_of_runs_that_are_each_short_enough_ends_when_it_takes_long_in_all() -> None:
+async def test_a_row_of_runs_that_are_each_short_enough_ends_when_it_takes_long_in_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, row, taken = 0.2, 0.5, 0.04  # seconds: far apart, for a machine that is busy
+    monkeypatch.setattr(executor, "PATIENCE", one)
+    monkeypatch.setattr(executor, "ROW_PATIENCE", row)
     desk = Desk()
 
     async def handle(job: Job) -> None:
-        await asyncio.sleep(PATIENCE / 2)
+        await asyncio.sleep(taken)
 
     desk.executor = Executor(handle, JUDGE, desk, Pace("auto"))
     ids = [chr(ord("a") + n) for n in range(26)]
@@ -154,7 +160,7 @@ async def test_a_row_of_runs_that_are_each_short_enough_ends_when_it_takes_long_
     await desk.hears("z released")
     started = [said[0] for said in desk.said if said.endswith("starts")]
     assert started == ids[: len(started)]
-    assert 1 < len(started) <= ROW_PATIENCE / (PATIENCE / 2) + 3
+    assert 1 < len(started) <= (row + one) / taken + 1
 
 
 async def test_a_last_that_takes_long_is_told_once() -> None:

@@ -11,11 +11,19 @@ from typing import Any
 import pytest
 
 from groupmq.job import Job
+from groupmq.worker import executor
 from groupmq.worker.executor import Executor
 from groupmq.worker.pace import Pace
 from tests.unit.test_executor_rows import JUDGE, Desk
 
 held: ContextVar[str] = ContextVar("held", default="nothing")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is given back because the machine is slow."""
+    monkeypatch.setattr(executor, "PATIENCE", 60.0)
+    monkeypatch.setattr(executor, "ROW_PATIENCE", 60.0)
 
 
 def desk_with(handle: Callable[[Job], Awaitable[Any]]) -> Desk:
