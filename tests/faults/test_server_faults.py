@@ -116,8 +116,8 @@ async def test_workers_survive_a_flushed_server_and_run_what_is_added_then(start
                 client.flushall()
             after = await produce(queue, range(100, 160))
             assert await queue.wait_for_empty(10)
-            done = {line["job"] for line in fleet.lines("completed")}
-            assert done >= set(after)
+            # The server knows before the workers do.
+            await eventually(lambda: {line["job"] for line in fleet.lines("completed")} >= set(after), "all ran")
             assert [process.poll() for process in processes] == [None, None]
     history = fleet.history()
     history.check(after, maybe=before)

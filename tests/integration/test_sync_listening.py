@@ -271,8 +271,9 @@ def test_whoever_stops_waiting_leaves_nothing_behind(url: str, client: Any) -> N
         f"queue = Queue('q', {url!r})\nseen = []\nqueue.on('added', seen.append)\n"
         "try:\n    queue.add(1, delay=600).result(60)\nexcept KeyboardInterrupt:\n    print('stopped')\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=-1, stderr=-1, text=True) as process:
-        wait_until(lambda: readers(client), "it waits")
+    command = [sys.executable, "-c", program]
+    with Queue("q", url) as queue, subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as process:
+        wait_until(lambda: readers(client) and queue.get_job_counts().delayed, "it waits")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=15)
     assert (out, err, process.returncode) == ("stopped\n", "", 0)
