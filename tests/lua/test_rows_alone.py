@@ -94,6 +94,21 @@ def test_the_rate_of_a_queue_counts_every_job_of_a_row(make_engine: MakeEngine) 
     assert ids(engine.take(2, row=3)) == ["b2", "b3"]
 
 
+def test_what_the_rate_of_a_queue_leaves_goes_to_other_groups_first(make_engine: MakeEngine) -> None:
+    engine = make_engine(rate_limit=RateLimit(4, 1))
+    for group in "abc":
+        engine.add(f"{group}1", f"{group}2", f"{group}3", group=group)
+    answer = engine.advance(take=3, row=3)
+    assert (ids(answer.jobs), answer.rows) == (["a1", "a2", "b1", "c1"], [2, 1, 1])
+
+
+def test_a_job_that_may_not_follow_takes_nothing_of_the_rate(make_engine: MakeEngine) -> None:
+    engine = make_engine(rate_limit=RateLimit(2, 1))
+    engine.add("a1", "a2", group="a", max_attempts=1)
+    engine.add("b1", group="b")
+    assert ids(engine.take(2, row=2)) == ["a1", "b1"]
+
+
 # Where there are no rows
 
 ALONE: dict[str, dict[str, Any]] = {

@@ -34,7 +34,13 @@ ROWS = [
     ),
     Mutant("rows where groups take turns", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
     Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
-    Mutant("rows that the rate of the queue does not see", "math.min(row, most - count)", "row", "rows: queue rate"),
+    Mutant(
+        "rows that the rate of the queue does not see",
+        "math.min(row, most - count - other_heads)",
+        "row",
+        "rows: queue rate",
+    ),
+    Mutant("row before the head of another group", "- count - other_heads)", "- count)", "rows: queue rate"),
     Mutant(
         "rows where groups have a rate", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: group rate"
     ),

@@ -14,7 +14,7 @@ from tests.model.machine import QueueMachine
 from tests.model.rowing import RowMachine
 from tests.model.running import run
 
-EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("GROUPMQ_MODEL_EXAMPLES", "120"))
 
 
 @pytest.mark.timeout(180 + EXAMPLES)

@@ -1,4 +1,4 @@
-"""The state machine has teeth: it catches every defect of the list, in far fewer steps than it runs in CI."""
+"""The state machine has teeth: it catches every defect of the list, most of them in a handful of stories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.model.mutants import MUTANTS
 from tests.model.running import of_kind, run
 from tests.support.servers import Server
 
-EXAMPLES = 500
+EXAMPLES = 200
 
 
 @pytest.fixture(scope="module")
@@ -31,4 +31,4 @@ def one_server() -> Iterator[redis.Redis]:
 def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripts, "load", loader(mutant))
     with pytest.raises((AssertionError, ScriptError)):
-        run(of_kind(mutant.kind), one_server, EXAMPLES, shrink=False, derandomize=True)
+        run(of_kind(mutant.kind), one_server, EXAMPLES, shrink=False, first=0)

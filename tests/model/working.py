@@ -113,6 +113,8 @@ class Working(Ending):
             taken.append(self._start(job, request, now))
             for _ in range(1, request.rows[heads] if request.rows else 1):
                 assert len(taken) < most, "more start than the rate of the queue allows"
+                others = min(wanted - heads - 1, len(self.runnable(now)))
+                assert len(taken) + others < most, "a job is taken ahead and the head of another group has to wait"
                 taken.append(self._follow(job, request, now))
             heads += 1
         if wanted:

@@ -42,6 +42,8 @@ class Slot:
         self.starts = 0
         self.deaths = 0
         self.reloading = False
+        self._missed: signal.Signals | None = None
+        """Told while there was no process: it may have been on its way."""
 
     async def live(self) -> int:
         """Start a process and wait for its end; its exit code, negative for a signal."""
@@ -54,6 +56,8 @@ class Slot:
                 _logger.error("process %d cannot be started: %s", self.number, error)
                 return 1
         self.starts += 1
+        if self._missed is not None:
+            self.tell(self._missed)
         self.report = Report(self.number, process.pid)
         reader, writer = await asyncio.open_connection(sock=ours, limit=_LIMIT)
         listening = asyncio.create_task(self._listen(reader))
@@ -88,7 +92,9 @@ class Slot:
                         self.up.set()
 
     def tell(self, number: signal.Signals) -> None:
-        if self.process is not None and self.process.returncode is None:
+        if self.process is None:
+            self._missed = number
+        elif self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(number)
 
@@ -145,7 +151,7 @@ class Supervisor:
 
     async def _keep(self, slot: Slot) -> int:
         """Keep one process alive; the exit code once it is over."""
-        while True:
+        while not self._stopping.is_set():
             began = time.monotonic()
             code = await slot.live()
             lived = time.monotonic() - began
@@ -171,8 +177,7 @@ class Supervisor:
                 pause = min(FIRST_PAUSE * 2 ** (slot.deaths - 1), LONGEST_PAUSE)
                 _logger.warning("process %d %s after %.1f s; starting again in %g s", slot.number, how, lived, pause)
                 await self._either(asyncio.Event(), pause)
-            if self._stopping.is_set():
-                return 0
+        return 0
 
     async def _either(self, event: asyncio.Event, timeout: float | None) -> None:
         """Wait for an event, or until we are told to stop."""

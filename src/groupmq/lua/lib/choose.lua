@@ -55,8 +55,9 @@ local function pop(g, n, row)
   return members.pop(g, free == 1 and 1 or math.min(free, n)), NONE
 end
 
--- Choose up to `n` jobs, and behind each as many as make a row of `row`, `most` in all. Returns parallel lists of
--- groups, ids, and whether the job is one behind another; and whether ready groups may be left over.
+-- Choose up to `n` jobs, and behind each as many as make a row of `row`, `most` in all: what a rate leaves goes to
+-- heads first, also because some of those behind them may not follow after all. Returns parallel lists of groups, ids,
+-- and whether the job is one behind another; and whether ready groups may be left over.
 function choose.jobs(n, row, most)
   local gids, scores = untouched(n, group.touched())
   local changed = changed_groups(group.touched(), scores[n] or math.huge)
@@ -74,7 +75,8 @@ function choose.jobs(n, row, most)
       break
     end
     if g.place == 'ready' then
-      local member, followers = pop(g, n - taken, math.min(row, most - count))
+      local other_heads = n - taken - 1
+      local member, followers = pop(g, n - taken, math.min(row, most - count - other_heads))
       group.start(g)
       taken, count = taken + 1, count + 1
       groups[count], ids[count], behind[count] = g, record.id_of(member), false
