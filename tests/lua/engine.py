@@ -24,6 +24,7 @@ from groupmq.options import QueueOptions, Retention
 from groupmq.record import Record
 from groupmq.repeating import Ran, Repeating
 from tests.support import keyspace
+from tests.support.dump import Dump
 from tests.support.keyspace import Keyspace
 
 T = TypeVar("T")
@@ -288,7 +289,7 @@ class Engine:
         return self.keys.fixed(name)
 
     def look(self) -> Keyspace:
-        return keyspace.read(self.client, self.options.prefix, self.options.name, self.now)
+        return keyspace.read(Dump(self.client), self.options.prefix, self.options.name, self.now)
 
     def violations(self) -> list[str]:
         return keyspace.violations(self.look())

@@ -16,8 +16,9 @@ from groupmq.options import QueueOptions
 from tests.model import strategies as draws
 from tests.model.model import Model
 from tests.model.parts import Entry, Job
-from tests.model.stored import Dump, Stored, differences
+from tests.model.stored import Stored, differences
 from tests.support import keyspace
+from tests.support.dump import Dump
 
 T = TypeVar("T")
 QUEUE = "model"

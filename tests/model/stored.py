@@ -1,101 +1,51 @@
-"""The whole server in one round trip, and the abstract state of a queue in it, in the same words as the model's."""
+"""The abstract state of a queue on a server, in the same words as the model's."""
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import redis
 
 from groupmq.commands import StoredState
 from tests.model import told
 from tests.model.model import Model
 from tests.model.parts import Entry, StandIn, Turn
 from tests.support import keyspace
+from tests.support.dump import Dump
 from tests.support.keyspace import Keyspace
-
-_DUMP = """
-local all = {}
-for _, key in ipairs(redis.call('KEYS', '*')) do
-  local kind = redis.call('TYPE', key).ok
-  local value
-  if kind == 'hash' then value = redis.call('HGETALL', key)
-  elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
-  elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
-  elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
-  else value = {} end
-  all[#all + 1] = {key, kind, value}
-end
-return all
-"""
-
 
 # Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
 NOT_OF_THE_MODEL = {"schema", "config", "overrides", "repeat_at", "logged", "log_bytes"}
-
-
-class Dump:
-    """All keys of a server, read at one instant. Answers the few commands that `keyspace.read` asks."""
-
-    def __init__(self, client: redis.Redis) -> None:
-        c: Any = client
-        self.keys: dict[bytes, list[bytes]] = {key: value for key, _, value in c.eval(_DUMP, 0)}
-
-    def _at(self, key: str | bytes) -> list[bytes]:
-        return self.keys.get(key if isinstance(key, bytes) else key.encode(), [])
-
-    def time(self) -> tuple[int, int]:
-        return 0, 0
-
-    def scan_iter(self, count: int) -> Iterator[bytes]:
-        return iter(self.keys)
-
-    def hgetall(self, key: str) -> dict[bytes, bytes]:
-        flat = self._at(key)
-        return dict(zip(flat[::2], flat[1::2], strict=True))
-
-    def zrange(self, key: str | bytes, start: int, stop: int, *, withscores: bool = False) -> list[Any]:
-        flat = self._at(key)
-        return list(zip(flat[::2], map(float, flat[1::2]), strict=True)) if withscores else flat[::2]
-
-    def xrange(self, key: str) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        found: list[Any] = self._at(key)
-        return [(stream_id, dict(zip(flat[::2], flat[1::2], strict=True))) for stream_id, flat in found]
-
-    def lrange(self, key: str | bytes, start: int = 0, stop: int = -1) -> list[bytes]:
-        return self._at(key)
 
 
 class Stored:
     """One queue in a dump."""
 
     def __init__(self, dump: Dump, queue: str, now: int) -> None:
-        fake_client: Any = dump
-        self.keyspace: Keyspace = keyspace.read(fake_client, "groupmq", queue, now)
+        self.keyspace: Keyspace = keyspace.read(dump, "groupmq", queue, now)
         self._dump = dump
         self._base = f"groupmq:{{{queue}}}:"
-        self.foreign = [key for key in dump.keys if not key.startswith(self._base.encode())]
+        self.foreign = [key for key in dump if not key.startswith(self._base.encode())]
 
     def marker(self, turn: Turn | None = None) -> bool:
         """Of the one whose turn it is, if there is one: nobody else could do anything."""
         name = f"hail:{turn.worker}" if turn else "wake"
-        return bool(self._dump.zrange(self._base + name, 0, -1))
+        return bool(self._dump.members(self._base + name))
 
     def entries_after(self, number: int) -> list[Entry]:
         """What the log says since its `number`-th entry."""
-        return told.entries_after(number, self._dump.xrange(self._base + "events"))
+        return told.entries_after(number, self._dump.entries(self._base + "events"))
 
     def log_sizes(self) -> dict[int, int]:
         """Bytes of each entry of the log, by its number."""
-        return told.sizes(self._dump.xrange(self._base + "events"))
+        return told.sizes(self._dump.entries(self._base + "events"))
 
     def state(self) -> dict[str, Any]:
         k, base = self.keyspace, self._base
-        lanes = self._dump.hgetall(base + "lanes").items()
-        leases = {i.decode(): _lease(raw) for i, raw in self._dump.hgetall(base + "leases").items()}
+        lanes = self._dump.fields(base + "lanes").items()
+        leases = {i.decode(): _lease(raw) for i, raw in self._dump.fields(base + "leases").items()}
         return {
             "records": k.jobs,
             "waiting": {group: k.waiting_ids(group) for group in k.waiting},
@@ -120,9 +70,9 @@ class Stored:
             "dedupe ends": {_scope(name): ends for name, ends in k.deduped.items()},
             "repeats": k.repeats,
             "turn": k.turn,
-            "failures": [msgspec.msgpack.decode(raw) for raw in self._dump.lrange(base + "failures")],
+            "failures": [msgspec.msgpack.decode(raw) for raw in self._dump.items(base + "failures")],
             "lanes": {name.decode(): _lane(raw) for name, raw in lanes},
-            "workers": {i.decode(): raw.decode() for i, raw in self._dump.hgetall(base + "workers").items()},
+            "workers": {i.decode(): raw.decode() for i, raw in self._dump.fields(base + "workers").items()},
             "mail": set(k.mails),
             "waits": k.wait,
             "runs": k.run,

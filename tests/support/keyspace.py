@@ -16,6 +16,7 @@ import redis
 from groupmq import record
 from groupmq.keys import FIXED, Keys
 from groupmq.record import Record
+from tests.support.dump import Dump
 
 PRIORITY_UNIT = 2**43
 
@@ -91,18 +92,16 @@ class Keyspace:
         return [member[16:].decode() for member in self.waiting.get(group_id, [])]
 
 
-def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -> Keyspace:
-    """Read all keys of a queue. `client` must not decode responses."""
-    c: Any = client
+def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspace:
+    """All keys of a queue."""
     keys = Keys(prefix, queue)
     base = keys.base.encode()
-    seconds, micros = c.time()
 
     def hash_of(name: str) -> dict[str, bytes]:
-        return {f.decode(): v for f, v in c.hgetall(keys.fixed(name)).items()}
+        return {f.decode(): v for f, v in dump.fields(keys.fixed(name)).items()}
 
     def zset_of(name: str) -> dict[str, float]:
-        return {m.decode(): s for m, s in c.zrange(keys.fixed(name), 0, -1, withscores=True)}
+        return {m.decode(): s for m, s in dump.scores(keys.fixed(name)).items()}
 
     raw_jobs, raw_leases, meta, series = hash_of("jobs"), hash_of("leases"), hash_of("meta"), hash_of("series")
     rules: dict[str, Any] = msgspec.msgpack.decode(meta.pop("rules", b"\x80"))
@@ -112,14 +111,14 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
     hails: list[str] = []
     mails: list[str] = []
     strangers: list[str] = []
-    for key in c.scan_iter(count=1000):
+    for key in dump:
         if not key.startswith(base):
             continue
         name = key[len(base) :].decode()
         if name.startswith("g:"):
-            waiting[name[2:]] = c.zrange(key, 0, -1)
+            waiting[name[2:]] = dump.members(key)
         elif name.startswith("r:"):
-            group_starts[name[2:]] = [int(at) for at in c.lrange(key, 0, -1)]
+            group_starts[name[2:]] = [int(at) for at in dump.items(key)]
         elif name.startswith("mail:"):
             mails.append(name[5:])
         elif name.startswith("hail:"):
@@ -127,7 +126,7 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         elif name not in FIXED:
             strangers.append(name)
     return Keyspace(
-        now=now if now is not None else seconds * 1000 + micros // 1000,
+        now=dump.now if now is None else now,
         meta={f: v.decode() for f, v in meta.items()},
         jobs={i: record.unpack(raw) for i, raw in raw_jobs.items()},
         places={i: _member(i, raw, rules.get("ageing", 0)) for i, raw in raw_jobs.items()},
@@ -148,11 +147,11 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         turn=turn,
         lease_workers={i: raw[20 + struct.unpack_from(">H", raw, 18)[0] :].decode() for i, raw in raw_leases.items()},
         ahead={i for i, raw in raw_leases.items() if raw[17]},
-        starts=[int(at) for at in c.lrange(keys.fixed("starts"), 0, -1)],
+        starts=[int(at) for at in dump.items(keys.fixed("starts"))],
         group_starts=group_starts,
         rated=zset_of("rated"),
-        dedupe=dict(c.hgetall(keys.fixed("dedupe"))),
-        deduped=dict(c.zrange(keys.fixed("deduped"), 0, -1, withscores=True)),
+        dedupe=dump.fields(keys.fixed("dedupe")),
+        deduped=dump.scores(keys.fixed("deduped")),
         repeats={i: _repeat(raw) for i, raw in hash_of("repeats").items()},
         ticks=zset_of("ticks"),
         hails=hails,
@@ -161,8 +160,8 @@ def read(client: redis.Redis, prefix: str, queue: str, now: int | None = None) -
         progress=hash_of("progress"),
         logs={i: msgspec.msgpack.decode(raw) for i, raw in hash_of("logs").items()},
         cancels={i: int(raw) for i, raw in hash_of("cancels").items()},
-        entries={i.decode(): msgspec.msgpack.decode(e[b"e"])[0] for i, e in c.xrange(keys.fixed("events"))},
-        marks=[mark.decode() for mark in c.lrange(keys.fixed("marks"), 0, -1)],
+        entries={i.decode(): msgspec.msgpack.decode(e[b"e"])[0] for i, e in dump.entries(keys.fixed("events"))},
+        marks=[mark.decode() for mark in dump.items(keys.fixed("marks"))],
         minutes={int(minute): _numbers(raw) for minute, raw in series.items() if minute.isdigit()},
         wait=_numbers(series.get("wait", b"")),
         run=_numbers(series.get("run", b"")),
@@ -216,13 +215,14 @@ def violations(k: Keyspace) -> list[str]:
 def _jobs(k: Keyspace) -> list[str]:
     found = []
     in_groups = Counter(member[16:].decode() for members in k.waiting.values() for member in members)
+    places = {group: set(members) for group, members in k.waiting.items()}
     for job_id, stored in k.jobs.items():
         group = stored.group_id or ""
         spots = [name for name in ("leases", "delayed", "completed", "failed") if job_id in getattr(k, name)]
         spots += ["waiting"] * in_groups[job_id]
         if len(spots) != 1:
             found.append(f"job {job_id!r} is in {spots or 'no place'}, not in exactly one")
-        if in_groups[job_id] and k.places[job_id] not in k.waiting.get(group, []):
+        if in_groups[job_id] and k.places[job_id] not in places.get(group, ()):
             found.append(f"job {job_id!r} waits at a place or in a group that is not its own")
     for job_id in in_groups:
         if job_id not in k.jobs:
@@ -418,9 +418,9 @@ def _measures(k: Keyspace) -> list[str]:
 
 def check(client: redis.Redis) -> None:
     """Check every queue on a server; fail with all that is wrong."""
-    c: Any = client
+    dump = Dump(client)
     found = []
-    ours = [key for key in c.scan_iter(count=1000) if b":{" in key and b"}:" in key]
+    ours = [key for key in dump if b":{" in key and b"}:" in key]
     metas = [key for key in ours if key.endswith(b"}:meta")]
     for key in ours:
         if not any(key.startswith(meta[: -len("meta")]) for meta in metas):
@@ -428,5 +428,5 @@ def check(client: redis.Redis) -> None:
     for key in metas:
         prefix, _, rest = key.decode().partition(":{")
         queue = rest[: -len("}:meta")]
-        found += [f"{queue}: {line}" for line in violations(read(client, prefix, queue))]
+        found += [f"{queue}: {line}" for line in violations(read(dump, prefix, queue))]
     assert not found, "broken invariants:\n  " + "\n  ".join(found)

@@ -1,0 +1,64 @@
+"""All keys of a server, read at one instant and in one round trip: a look after every step must cost little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import redis
+
+_SCRIPT = """
+local all = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind = redis.call('TYPE', key).ok
+  local value
+  if kind == 'hash' then value = redis.call('HGETALL', key)
+  elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
+  elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
+  else value = {} end
+  all[#all + 1] = {key, value}
+end
+return {redis.call('TIME'), all}
+"""
+
+
+class Dump:
+    """The keys by their names, and the server's clock, in milliseconds."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        """`client` must not decode responses."""
+        c: Any = client
+        (seconds, micros), found = c.eval(_SCRIPT, 0)
+        self.now = int(seconds) * 1000 + int(micros) // 1000
+        self._values: dict[bytes, list[Any]] = dict(found)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._values)
+
+    def members(self, key: str | bytes) -> list[bytes]:
+        """Of a sorted set, in its order."""
+        return self._at(key)[::2]
+
+    def scores(self, key: str | bytes) -> dict[bytes, float]:
+        flat = self._at(key)
+        return dict(zip(flat[::2], map(float, flat[1::2]), strict=True))
+
+    def fields(self, key: str | bytes) -> dict[bytes, bytes]:
+        """Of a hash."""
+        return _pairs(self._at(key))
+
+    def items(self, key: str | bytes) -> list[bytes]:
+        """Of a list."""
+        return self._at(key)
+
+    def entries(self, key: str | bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """Of a stream."""
+        return [(entry_id, _pairs(flat)) for entry_id, flat in self._at(key)]
+
+    def _at(self, key: str | bytes) -> list[Any]:
+        return self._values.get(key if isinstance(key, bytes) else key.encode(), [])
+
+
+def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
