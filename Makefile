@@ -22,11 +22,11 @@ demo: $(READY_DEMO) ## run the demo on an embedded server
 	@$(PYTHON) -m groupmq.demo
 
 test: $(READY_DEV) ## run the whole test suite
-	@$(PYTHON) -m pytest tests -n $(AT_ONCE)
+	@$(PYTHON) -m pytest tests -n $(AT_ONCE) --dist worksteal
 
 # The range of redis-py is wide on purpose; its oldest release has a virtual environment of its own.
 test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we accept
-	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit -n $(AT_ONCE)
+	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit -n $(AT_ONCE) --dist worksteal
 
 check: $(READY_DEV) ## lint, formatting, types, layers, Lua, Dockerfile
 	$(VENV)/bin/ruff check $(CODE)

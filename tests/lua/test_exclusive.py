@@ -235,6 +235,21 @@ def test_a_heartbeat_renews_the_turn_with_the_leases(lone: Engine, ann: Person, 
     assert bob.ask() == ["a", "b"]
 
 
+def test_a_late_heartbeat_tells_the_holder_what_has_come_since(lone: Engine, ann: Person, bob: Person) -> None:
+    """With the turn over, that was told to all who wait, and they could do nothing about it."""
+    lone.add("a", group="g")
+    ann.ask()
+    lone.pass_time(LEASE)
+    lone.add("b", group="h")
+    assert (lone.woken(), lone.hailed("ann")) == (True, False)
+    lone.beat(*ann.held, worker="ann")
+    assert bob.ask() == []
+    assert lone.hailed("ann")
+    lone.beat(*ann.held, worker="ann")
+    assert not lone.hailed("ann"), "one in time brings no news"
+    assert ann.ask() == ["b"]
+
+
 def test_a_heartbeat_of_another_worker_does_not_renew_the_turn(lone: Engine, ann: Person, bob: Person) -> None:
     lone.add("a", group=None)
     ann.ask(1)

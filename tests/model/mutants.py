@@ -161,7 +161,8 @@ MUTANTS = [
     ),
     Mutant("batch not counted", "math.min(wanted, batch - current[TAKEN])", "wanted", "exclusive"),
     Mutant("turn outlives its last lease", "W.before_commit[#W.before_commit + 1] = end_if_idle", "", "exclusive"),
-    Mutant("heartbeat without the turn", "turn.renew(A.worker, A.lease)\n", "", "exclusive"),
+    Mutant("heartbeat without the turn", "if turn.renew(A.worker, A.lease) then", "if false then", "exclusive"),
+    Mutant("late heartbeat and its worker not told", "A.lease) then wake.up() end", "A.lease) then end", "exclusive"),
     # Dedupe
     Mutant("dedupe without end", "if not e or e.ends <= now then", "if not e then", "default"),
     Mutant("debounce changes a job that is under way", " and redis.call('ZSCORE', K.delayed, e.id)\n", "\n", "default"),

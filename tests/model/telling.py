@@ -45,6 +45,16 @@ class Telling(Repeating):
             self.model.leave(*lane)
             self.last.pop(lane[1], None)
 
+    @precondition(lambda self: self.model.turn and not self.model.paused)
+    @rule(item=draws.items(), ms=st.sampled_from((0, 0, 1, -1)))
+    def work_comes_and_the_heartbeat_of_the_holder_is_late(self, item: draws.Item, ms: int) -> None:
+        turn = self.model.turn
+        assert turn is not None
+        self.go_to(max(self.now, turn.deadline + ms))
+        self.add([replace(item, when=(0, None), dedupe=None)])
+        lane = next(lane for lane in draws.LANES if lane[0] == turn.worker)
+        self.beat(lane, None, draws.LEASES[0], [(n, "own") for n in range(len(self.model.in_state("active")))], False)
+
     def take_mail(self, worker: str) -> None:
         """A worker's heartbeat waits for it."""
         if worker in self.model.mail:

@@ -14,7 +14,7 @@ from tests.model.mutants import MUTANTS
 from tests.model.running import of_kind, run
 from tests.support.servers import Server
 
-EXAMPLES = 200
+EXAMPLES = 400
 
 
 @pytest.fixture(scope="module")

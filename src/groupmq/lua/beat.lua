@@ -7,6 +7,7 @@ Reply      {ids whose lease is no longer this worker's, ms until the next tick o
 ]]
 --- @include "lib/lease"
 --- @include "lib/turn"
+--- @include "lib/wake"
 --- @include "lib/cancels"
 local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
@@ -18,7 +19,7 @@ for i = 1, #ids do
     lost[#lost + 1] = ids[i]
   end
 end
-turn.renew(A.worker, A.lease)
+if turn.renew(A.worker, A.lease) then wake.up() end
 if A.info then W.hset(K.workers, A.worker, string.format('%.0f', now) .. ' ' .. A.info) end
 W.commit()
 return { lost, meta.repeat_at and math.max(0, meta.repeat_at - now) or -1, cancels.of(A.worker) }

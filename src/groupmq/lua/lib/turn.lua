@@ -76,11 +76,13 @@ end
 
 function turn.epoch(worker) return current and current[HOLDER] == worker and current[EPOCH] or 0 end
 
+-- Whether the turn was over but for this: what has become ready since was told to all, and not to the holder.
 function turn.renew(worker, lease_ms)
-  if current and current[HOLDER] == worker then
-    current[DEADLINE] = now + lease_ms
-    store()
-  end
+  if not (current and current[HOLDER] == worker) then return false end
+  local was_over = current[DEADLINE] <= now
+  current[DEADLINE] = now + lease_ms
+  store()
+  return was_over
 end
 
 if rules.exclusive then W.before_commit[#W.before_commit + 1] = end_if_idle end
