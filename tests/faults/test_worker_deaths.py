@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import subprocess
+from itertools import count, takewhile
 
 import pytest
 
@@ -28,12 +29,15 @@ async def test_killed_workers_lose_nothing_and_keep_the_order(start_server: Star
     async with Queue("orders", server.url, job_timeout=LEASE) as queue:
         with Fleet(server.url, "orders", job_timeout=LEASE) as fleet:
             workers = fleet.start(3)
-            producing = asyncio.create_task(produce(queue, range(300), seconds=0.03, pause=0.008))
+            dying = True
+            numbers = takewhile(lambda n: dying or n < 300, count())
+            producing = asyncio.create_task(produce(queue, numbers, seconds=0.03, pause=0.008))
             for _ in range(3):
                 victim = workers.pop(dice.randrange(len(workers)))
                 await in_the_middle(fleet, victim, more=10)
                 fleet.kill(victim)
                 workers += await asyncio.to_thread(fleet.start)
+            dying = False
             added = await producing
             assert await queue.wait_for_empty(20)
         assert (await queue.get_metrics()).failed == 0
