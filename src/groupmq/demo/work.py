@@ -17,9 +17,12 @@ LEASE = 2.0
 
 
 def open_queue() -> Queue:
-    """The demo's queue: a short lease, so that a killed worker's jobs come back while one watches."""
+    """The demo's queue: a short lease, so that a killed worker's jobs come back while one watches.
+
+    A job that was told to fail twice may be in its third run when its worker is killed, which uses an attempt.
+    """
     backoff = Backoff.exponential(base=0.1, max=0.5)
-    return Queue(QUEUE, "embedded://", job_timeout=LEASE, backoff=backoff, keep_completed=0)
+    return Queue(QUEUE, "embedded://", job_timeout=LEASE, max_attempts=5, backoff=backoff, keep_completed=0)
 
 
 async def work(diary: Path, concurrency: int) -> None:
