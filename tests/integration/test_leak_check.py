@@ -28,3 +28,12 @@ async def test_a_job_in_no_place_is_damage(queue: Queue, client: redis.Redis) ->
     with pytest.raises(AssertionError, match="no place"):
         keyspace.check(client)
     assert await queue.remove(job.id)
+
+
+async def test_a_key_of_another_kind_is_damage(queue: Queue, client: redis.Redis) -> None:
+    await queue.add(1, group_id="g")
+    key = f"groupmq:{{{queue.name}}}:parked"
+    client.set(key, "not a sorted set")
+    with pytest.raises(AssertionError, match="is a string, not a zset"):
+        keyspace.check(client)
+    client.delete(key)

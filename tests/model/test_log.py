@@ -9,7 +9,7 @@ from groupmq import scripts
 from tests.model.machine import QueueMachine
 from tests.model.mutant import Mutant, loader
 from tests.model.pair import same
-from tests.model.running import run
+from tests.model.running import MANY, run
 from tests.model.strategies import KINDS, Item, Setup, Wish
 
 SEGMENT, MARKS = 400, 3
@@ -20,8 +20,6 @@ DEFECTS = [
     Mutant("segments of any size", "W.whole(bytes < SEGMENT and bytes or 0)", "'0'"),
 ]
 EXAMPLES = 18
-MANY = 400
-"""Enough to catch any defect; most take a few."""
 LANE = "w1", "w1:0"
 
 

@@ -11,10 +11,8 @@ from groupmq import scripts
 from groupmq.errors import ScriptError
 from tests.model.mutant import Mutant, loader
 from tests.model.mutants import MUTANTS
-from tests.model.running import of_kind, run
+from tests.model.running import MANY, of_kind, run
 from tests.support.servers import Server
-
-EXAMPLES = 400
 
 
 @pytest.fixture(scope="module")
@@ -31,4 +29,4 @@ def one_server() -> Iterator[redis.Redis]:
 def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripts, "load", loader(mutant))
     with pytest.raises((AssertionError, ScriptError)):
-        run(of_kind(mutant.kind), one_server, EXAMPLES, shrink=False, first=0)
+        run(of_kind(mutant.kind), one_server, MANY, shrink=False, first=0)

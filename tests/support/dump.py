@@ -17,7 +17,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
   elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
   else value = {} end
-  all[#all + 1] = {key, value}
+  all[#all + 1] = {key, kind, value}
 end
 return {redis.call('TIME'), all}
 """
@@ -31,33 +31,36 @@ class Dump:
         c: Any = client
         (seconds, micros), found = c.eval(_SCRIPT, 0)
         self.now = int(seconds) * 1000 + int(micros) // 1000
-        self._values: dict[bytes, list[Any]] = dict(found)
+        self._values: dict[bytes, tuple[str, list[Any]]] = {key: (kind.decode(), value) for key, kind, value in found}
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._values)
 
     def members(self, key: str | bytes) -> list[bytes]:
         """Of a sorted set, in its order."""
-        return self._at(key)[::2]
+        return self._at(key, "zset")[::2]
 
     def scores(self, key: str | bytes) -> dict[bytes, float]:
-        flat = self._at(key)
+        flat = self._at(key, "zset")
         return dict(zip(flat[::2], map(float, flat[1::2]), strict=True))
 
     def fields(self, key: str | bytes) -> dict[bytes, bytes]:
         """Of a hash."""
-        return _pairs(self._at(key))
+        return _pairs(self._at(key, "hash"))
 
     def items(self, key: str | bytes) -> list[bytes]:
         """Of a list."""
-        return self._at(key)
+        return self._at(key, "list")
 
     def entries(self, key: str | bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """Of a stream."""
-        return [(entry_id, _pairs(flat)) for entry_id, flat in self._at(key)]
+        return [(entry_id, _pairs(flat)) for entry_id, flat in self._at(key, "stream")]
 
-    def _at(self, key: str | bytes) -> list[Any]:
-        return self._values.get(key if isinstance(key, bytes) else key.encode(), [])
+    def _at(self, key: str | bytes, kind: str) -> list[Any]:
+        """Nothing if there is no such key; one of another kind is no key of a queue, and must not pass for nothing."""
+        found, value = self._values.get(key if isinstance(key, bytes) else key.encode(), (kind, []))
+        assert found == kind, f"{key!r} is a {found}, not a {kind}"
+        return value
 
 
 def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:
