@@ -30,7 +30,7 @@ from groupmq.listening import Channel, JobListeners
 from groupmq.operations import Operations
 from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
 from groupmq.ordering import Ordering
-from groupmq.record import Record
+from groupmq.record import Stored
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
 from groupmq.results import Results
@@ -111,7 +111,7 @@ class Queue(Looking, Acting):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
-    def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
+    def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
 
     async def run(self, steps: operations.Steps[T]) -> T:

@@ -9,7 +9,9 @@ import msgspec
 
 # priority, order + 2^63, arrival (2 + 4 bytes), created (2 + 4 bytes), max_attempts, flags, length of the group id
 _HEAD = struct.Struct(">HQHIHIHBH")
+_PLACE = struct.Struct(">HQ6xHI")
 _BODY = struct.Struct(">HBH")
+_BODY_AT = 22
 _SIZE = struct.Struct(">H")
 _ORDER = struct.Struct(">Q")
 _OFFSET = 1 << 63
@@ -29,6 +31,10 @@ class Record(NamedTuple):
     group_id: str | None
     options: dict[str, Any]
     data: bytes
+
+
+Stored = Record | bytes
+"""A record, or its bytes, which are read when they are needed."""
 
 
 def pack_order(order_ms: int) -> bytes:
@@ -60,20 +66,35 @@ def data_of(body: bytes) -> bytes:
 
 
 _NO_OPTIONS: dict[str, Any] = {}
-_new = tuple.__new__
 
 
 def unpack(raw: bytes) -> Record:
     """Read a stored record."""
-    priority, order, seq_hi, seq_lo, made_hi, made_lo, max_attempts, flags, size = _HEAD.unpack_from(raw)
-    at = 27 + size
-    group = raw[27:at].decode() if size else None
-    (size,) = _SIZE.unpack_from(raw, at)
-    at += 2
-    options = msgspec.msgpack.decode(raw[at : at + size]) if size else _NO_OPTIONS
+    priority, order, seq_hi, seq_lo, made_hi, made_lo, _, flags, _ = _HEAD.unpack_from(raw)
+    max_attempts, group, options, data, _ = parts(raw)
     arrival, created = (seq_hi << 32) | seq_lo, (made_hi << 32) | made_lo
     given = flags & ORDER_GIVEN != 0
-    # Made without the detour through Record(): that costs as much as all the rest.
-    return _new(
-        Record, (priority, order - _OFFSET, arrival, created, max_attempts, given, group, options, raw[at + size :])
-    )
+    return Record(priority, order - _OFFSET, arrival, created, max_attempts, given, group, options, data)
+
+
+def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
+    """What running a job needs of a stored record: max_attempts, group, options, data; and the rest, for `place`.
+
+    Half as much work as reading all of it, and thousands are read in a second.
+    """
+    max_attempts, _, size = _BODY.unpack_from(raw, _BODY_AT)
+    at = 27 + size
+    group = raw[27:at].decode() if size else None
+    at += 2
+    if raw[at - 2] or raw[at - 1]:
+        (size,) = _SIZE.unpack_from(raw, at - 2)
+        options, at = msgspec.msgpack.decode(raw[at : at + size]), at + size
+    else:
+        options = _NO_OPTIONS
+    return max_attempts, group, options, raw[at:], raw[:_BODY_AT]
+
+
+def place(head: bytes) -> tuple[int, int, int]:
+    """Priority, order and time of creation, of what `parts` left over."""
+    priority, order, made_hi, made_lo = _PLACE.unpack_from(head)
+    return priority, order - _OFFSET, (made_hi << 32) | made_lo

@@ -36,21 +36,23 @@ async def heedful(call: Awaitable[T]) -> T:
 
 
 @coroutine
-def within(context: Context, called: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await it in a context of its own: what it sets there, nobody else in this task sees."""
-    step: Callable[[Any], Any] = called.send
-    given: Any = None
+def going_on(context: Context, called: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
+    """Await the rest of a coroutine whose first step, `context.run(called.send, None)`, has yielded `awaited`.
+
+    In a context of its own: what it sets there, nobody else in this task sees. Most never come that far.
+    """
     while True:
-        try:
-            awaited = context.run(step, given)
-        except StopIteration as end:
-            returned: T = end.value
-            return returned
+        step: Callable[[Any], Any] = called.send
+        given: Any = None
         try:
             given = yield awaited
-            step = called.send
         except GeneratorExit:
             context.run(called.close)
             raise
         except BaseException as error:
             step, given = called.throw, error
+        try:
+            awaited = context.run(step, given)
+        except StopIteration as end:
+            returned: T = end.value
+            return returned

@@ -21,7 +21,7 @@ from groupmq.keys import Keys
 from groupmq.limits import RateLimit
 from groupmq.operations import Operations
 from groupmq.options import QueueOptions, Retention
-from groupmq.record import Record
+from groupmq.record import Stored
 from groupmq.repeating import Ran, Repeating
 from tests.support import keyspace
 from tests.support.dump import Dump
@@ -50,7 +50,7 @@ class Engine:
         self.operations: Operations[Job] = Operations(self.options, self._make)
         self.repeating: Repeating[Job] = Repeating(self.operations)
 
-    def _make(self, job_id: str, state: str, stored: Record) -> Job:
+    def _make(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(None, JSON, job_id, state, stored, self.options.max_attempts)
 
     def close(self) -> None:

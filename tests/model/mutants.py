@@ -11,17 +11,29 @@ from tests.model.mutants_of_telling import TELLING
 
 MUTANTS = [
     # Fencing
-    Mutant("completion without a look at the token", "l.token == tokens[i] and ", ""),
+    Mutant("completion without a look at the token", " and unpack_token('>I7', value) == tokens[i] then", " then"),
     Mutant("retry and failure without a look at the token", "if not (l and l.token == o[3]) then", "if not l then"),
     Mutant("heartbeat without a look at the token", " and leases[i].token == A.held[2 * i]", ""),
     Mutant("two reports of one run count", "not over[id] and (begun[id] or l)", "begun[id] or l"),
-    Mutant("two completions of one run count", " and not over[id] then\n      s", " then\n      s", "rows: steady"),
+    Mutant("two completions of one run count", "if value and not over[id] and", "if value and", "rows: steady"),
+    Mutant("completion that was refused ends the lease", "ids, raw = lease.without(ids, refused),", "raw ="),
+    Mutant("others refused in place of the completed", "= before + i\n", "= i\n"),
+    Mutant(
+        "result of a refused completion goes to the next",
+        "results = results and lease.without",
+        "local _ = lease.without",
+    ),
+    Mutant("completed job that was tried before leaves its state", "do state.forget(ids[i]) end", "do end"),
     Mutant("a late report is stalled in the same call", "untouched and l or lease.current(ids[i], l)", "l"),
-    Mutant("tokens follow a clock that steps back", "last < now_us and now_us or last + 1", "now_us"),
+    Mutant("tokens follow a clock that steps back", "meta.stamp < now_us and now_us or meta.stamp + 1", "now_us"),
     Mutant("a resent request takes again", "if last then\n  local jobs", "if false then\n  local jobs"),
-    Mutant("a request that was given up takes again", "last[1] >= request", "last[1] == request"),
+    Mutant(
+        "a request that was given up takes again",
+        "struct.unpack('>I7', raw) < request",
+        "struct.unpack('>I7', raw) ~= request",
+    ),
     # Groups
-    Mutant("group not re-armed after a run", "g.running - 1 end\n  group.touch(g)", "g.running - 1 end"),
+    Mutant("group not re-armed after a run", "g.running - n)\n  group.touch(g)", "g.running - n)"),
     Mutant("limit ignored", "if g.running >= g.limit then", "if false then"),
     Mutant(
         "limit raised and nobody told",

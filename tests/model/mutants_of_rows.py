@@ -15,18 +15,23 @@ ROWS = [
         "",
         STEADY,
     ),
-    Mutant("job with a ttl follows", "not rec or has_ttl or", "not rec or", STEADY),
+    Mutant("job with a ttl follows", "if has_ttl or (max", "if (max", STEADY),
     Mutant("job that may run once follows", "has_ttl or (max > 0 and max or default) == 1", "has_ttl", STEADY),
     Mutant("job that may run once by default follows", "(max > 0 and max or default) == 1", "max == 1", STEADY),
-    Mutant("job that ran before follows", "cut = s or not rec or", "cut = not rec or", STEADY),
-    Mutant("job that ran before is followed", "cut, ahead = s or not rec or", "cut, ahead = not rec or", STEADY),
+    Mutant("job that ran before follows", "if not rec or states[i] then break", "if not rec then break", STEADY),
+    Mutant("job that ran before is followed", "lengths[r] > 1 and not s and", "lengths[r] > 1 and", STEADY),
     Mutant(
         "job that may run once is followed",
-        "cut, ahead = s or not rec or (max > 0 and max or default) == 1, nil",
-        "cut, ahead = s or not rec, nil",
+        "lengths[r] > 1 and not s and (max > 0 and max or default) > 1 then",
+        "lengths[r] > 1 and not s then",
         STEADY,
     ),
-    Mutant("those behind one that may not follow do", "elseif not cut then", "else", STEADY),
+    Mutant(
+        "one that may not follow is passed over",
+        "== 1 then break end\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\n",
+        "~= 1 then\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\nend\n",
+        STEADY,
+    ),
     Mutant("rows where no job may stall", "who.policy.max_stalled ~= 0 and who.row", "who.row", STEADY),
     Mutant("rows where two may run at once", "row > 1 and g.limit == 1 and", "row > 1 and", STEADY),
     Mutant(
@@ -54,23 +59,23 @@ ROWS = [
     # What they hold
     Mutant(
         "followers stay in their group",
-        "g.popped + 1, g.pos + 1",
-        "g.popped, g.pos + 1",
+        "g.popped + n, g.pos + n",
+        "g.popped, g.pos + n",
         STEADY,
     ),
     Mutant("head not looked up after it followed", "  g.head = g.stored[g.pos] or false\n", "", STEADY),
     Mutant(
-        "followers not counted as running", "g.running, g.popped, g.pos = g.running + 1,", "g.popped, g.pos =", STEADY
+        "followers not counted as running", "g.running, g.popped, g.pos = g.running + n,", "g.popped, g.pos =", STEADY
     ),
     Mutant("one too many leaves its group with a row", "0, popped[i] - 1)", "0, popped[i])", STEADY),
     Mutant("row not removed", "if g.popped then W.pop(key, g.popped) end", "", STEADY),
-    Mutant("rows not told to the worker", "n_rows < n_taken and rows or {}", "{}", STEADY),
-    Mutant("rows told where there are none", "n_rows < n_taken and rows or {}", "rows", STEADY),
-    Mutant("rows not told again", "if leases[i].ahead and gid == before then", "if false then", STEADY),
+    Mutant("rows not told to the worker", "n_rows < m and rows or {}", "{}", STEADY),
+    Mutant("rows told where there are none", "n_rows < m and rows or {}", "rows", STEADY),
+    Mutant("rows not told again", "if l.ahead and l.gid == before then", "if false then", STEADY),
     Mutant(
         "row told again in parts",
-        "      before = gid\n    end",
-        "    end\n    before = leases[i] and leases[i].token == token and leases[i].gid",
+        "      before = l.gid\n    else\n",
+        "      before = l.gid\n    else\n      before = nil\n",
         STEADY,
     ),
     # How they end
@@ -99,6 +104,11 @@ ROWS = [
         "return lease.state_after(l) end",
         STEADY,
     ),
+    Mutant(
+        "slots of completed followers not freed", "  free(g, ended)\n  if behind", "  free(g, 1)\n  if behind", STEADY
+    ),
+    Mutant("slots of a completed row not freed", "if g then free(g, ended) end", "if g then free(g, 1) end", STEADY),
+    Mutant("runs of completed followers not measured", "if behind > 0 then measure.run(0, behind) end", "", STEADY),
     Mutant("one that has begun is still ahead", "l.stalls, 0)\n      W.hset", "l.stalls, 1)\n      W.hset", STEADY),
     Mutant(
         "one that has begun outlives its end",
@@ -116,21 +126,24 @@ ROWS = [
     Mutant("followers are ahead of nobody", "worker, false, true)", "worker, false, false)", STEADY),
     Mutant(
         "followers active at once",
-        "rows[n_rows] = rows[n_rows] + 1\n",
-        "rows[n_rows] = rows[n_rows] + 1\ntold[#told + 1], gids[#gids + 1], attempts[#attempts + 1] = id, g.id, 1\n",
+        "      rows[n_rows] = m - head + 1\n",
+        "      rows[n_rows] = m - head + 1\n"
+        "      for i = head + 1, m do told[#told + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
         STEADY,
     ),
     Mutant(
         "start of a follower that completes not told",
-        "if ahead then kinds.completed[6]",
-        "if false then kinds.completed[6]",
+        "if ahead then columns[6]",
+        "if false then columns[6]",
         STEADY,
     ),
-    Mutant("start of those beside a follower told again", "column(ahead, 0)", "1", STEADY),
+    Mutant(
+        "start of those beside a follower told again", "columns[7] = ahead, worker", "columns[7] = 1, worker", STEADY
+    ),
     Mutant(
         "worker of a follower not told",
-        "column(ahead, 0), by end",
-        "column(ahead, 0), '' end",
+        "columns[7] = ahead, worker",
+        "columns[7] = ahead, ''",
         STEADY,
     ),
     Mutant(
@@ -148,7 +161,7 @@ ROWS = [
     Mutant("start told that was told before", "  l.ahead = false\n", "", STEADY),
     Mutant(
         "that one has begun not told",
-        "elseif l.ahead then\n        finish.begun(id, l)\n",
+        "elseif l.ahead then\n      finish.begun(id, l)\n",
         "elseif l.ahead then\n",
         STEADY,
     ),

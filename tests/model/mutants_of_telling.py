@@ -41,6 +41,7 @@ TELLING = [
     Mutant("log without a bound", "if #log > MOST_LINES then", "if false then", "steady"),
     Mutant("full log stays as it is", "table.remove(log, 1)", "table.remove(log)", "steady"),
     Mutant("log outlives its job", "    W.hdel(K.logs, id)\n", "", "steady"),
+    Mutant("log outlives its completed job", "    W.all('HDEL', K.logs, ids)\n", "", "steady"),
     Mutant("notes not noted", "if not meta.notes then", "if false then", "steady"),
     # Events
     Mutant("events not counted", "W.hset(K.meta, 'logged', W.whole(meta.logged + 1))", ""),
@@ -51,11 +52,13 @@ TELLING = [
     Mutant("told which attempt was before", "s and s[ATTEMPTS] + 1 or 1", "s and s[ATTEMPTS] or 1"),
     Mutant("last stall told as any other", "s[ATTEMPTS], why ~= nil)", "s[ATTEMPTS], false)"),
     Mutant("results of two jobs told as one", "blob[#blob + 1] = result", "blob[1] = result"),
-    Mutant("completed job told to have run once", "column(attempts, 1)", "1"),
+    Mutant("completed job told to have run once", "column(#ids, attempts, 1)", "1"),
     Mutant("attempts of one told for all", "whole[i] = values[i] or usual", "whole[i] = values[#values] or usual"),
-    Mutant("results of completed jobs not told", "column(sizes, -1)", "-1"),
+    Mutant("results of completed jobs not told", "column(#ids, sizes, -1)", "-1"),
     Mutant(
-        "completed jobs told to be of one group", "into.ahead, into.gid, into.raw", "into.ahead, into.foo, into.raw"
+        "completed jobs told to be of one group",
+        "gids[i], aheads[i], any_ahead = gid,",
+        "gids[i], aheads[i], any_ahead = ids[1] and gids[1] or gid,",
     ),
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),
@@ -65,7 +68,7 @@ TELLING = [
     Mutant(
         "delay measured as waiting", "flags % 2 == 1 and created or (high - 2147483648) * 4294967296 + low", "created"
     ),
-    Mutant("lost lease not counted", "W.count('lease_lost', n - accepted)", ""),
+    Mutant("lost lease not counted", "W.count('lease_lost', #refused)", ""),
     Mutant("minutes begin anew with every call", "if raw and #raw == LENGTH then", "if false then"),
     Mutant(
         "a power of two in the bucket below",

@@ -101,8 +101,7 @@ def _lease(raw: bytes) -> tuple[int, int, int, int, int, str, str]:
 
 def _lane(raw: bytes) -> tuple[int, list[str]]:
     """Number and jobs of the last request; that its whole answer is kept shows when it is sent again."""
-    last = msgspec.msgpack.decode(raw)
-    return last[0], last[2]
+    return int.from_bytes(raw[:7], "big"), msgspec.msgpack.decode(raw[7:])[1]
 
 
 def expected(model: Model, now: int) -> dict[str, Any]:

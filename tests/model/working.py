@@ -111,6 +111,7 @@ class Working(Ending):
             if job is None:
                 break
             taken.append(self._start(job, request, now))
+            assert not request.rows or heads < len(request.rows), f"{job.id} may start and is not taken"
             for _ in range(1, request.rows[heads] if request.rows else 1):
                 assert len(taken) < most, "more start than the rate of the queue allows"
                 others = min(wanted - heads - 1, len(self.runnable(now)))

@@ -36,13 +36,16 @@ class Desk:
     def run_starts(self, job: Job) -> None:
         pass
 
-    def run_ended(self, job: Job, report: Report | None) -> None:
+    def run_ended(self, job: Job, report: Report | None, lane: Any) -> None:
         self.ends.put_nowait((job.id, report))
+
+    def run_completed(self, report: Report, lane: Any) -> None:
+        raise AssertionError(f"job {report.job.id!r} was not of a row")
 
     def row_ended(self, lane: Any) -> None:
         pass
 
-    def run_goes_on(self, report: Report) -> None:
+    def run_goes_on(self, report: Report, lane: Any) -> None:
         raise AssertionError(f"job {report.job.id!r} was not taken ahead")
 
     def start(self, job_id: str, token: int, timeout: float | None = None) -> Job:

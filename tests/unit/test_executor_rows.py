@@ -54,17 +54,22 @@ class Desk:
     def run_starts(self, job: Job) -> None:
         self.say(f"{job.id} starts")
 
-    def run_ended(self, job: Job, report: Report | None) -> None:
+    def run_ended(self, job: Job, report: Report | None, lane: Any) -> None:
         self.say(f"{job.id} {report.event if report else 'lost'}")
+        self.lanes.add(lane)
         if report is not None:
-            self.lanes.add(report.lane)
-            self.urgent.append(not report.row_goes_on)
+            self.urgent.append(True)
+
+    def run_completed(self, report: Report, lane: Any) -> None:
+        self.say(f"{report.job.id} {report.event}")
+        self.lanes.add(lane)
+        self.urgent.append(False)
 
     def row_ended(self, lane: Any) -> None:
         pass
 
-    def run_goes_on(self, report: Report) -> None:
-        self.lanes.add(report.lane)
+    def run_goes_on(self, report: Report, lane: Any) -> None:
+        self.lanes.add(lane)
         self.say(f"{report.job.id} {report.event}")
 
     def say(self, what: str) -> None:

@@ -14,7 +14,7 @@ from groupmq.commands import FRESH, StoredState, Taken, View
 from groupmq.job import Job
 from groupmq.operations import Operations
 from groupmq.options import QueueOptions
-from groupmq.record import Record, pack_body, pack_order
+from groupmq.record import Record, Stored, pack_body, pack_order
 
 OPTIONS = QueueOptions(name="q", max_attempts=3)
 T0 = 1_700_000_000_000
@@ -38,7 +38,7 @@ def stored(**changes: Any) -> Record:
     return Record(5, -7, 3, T0, 0, True, "g", {}, b'{"x":1}')._replace(**changes)
 
 
-def make(job_id: str, state: str, found: Record) -> Job:
+def make(job_id: str, state: str, found: Stored) -> Job:
     return Job(None, JSON, job_id, state, found, OPTIONS.max_attempts)
 
 

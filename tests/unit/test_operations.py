@@ -17,13 +17,13 @@ from groupmq.job import Job
 from groupmq.limits import Debounce, RateLimit, Throttle
 from groupmq.operations import Operations, Steps, clipped, one
 from groupmq.options import QueueOptions, Retention
-from groupmq.record import Record, pack_order
+from groupmq.record import Stored, pack_order
 
 OPTIONS = QueueOptions(name="q", keep_completed=Retention(count=5, age=60))
 T0 = 1_700_000_000_000
 
 
-def make(job_id: str, state: str, found: Record) -> Job:
+def make(job_id: str, state: str, found: Stored) -> Job:
     return Job(None, JSON, job_id, state, found, OPTIONS.max_attempts)
 
 

@@ -15,7 +15,7 @@ from groupmq.job import Job
 from groupmq.limits import Throttle
 from groupmq.operations import Operations
 from groupmq.options import QueueOptions
-from groupmq.record import Record
+from groupmq.record import Stored
 from groupmq.repeat import Cron, Every
 from groupmq.repeating import Definition, Repeating, repeat_id
 from groupmq.sync import Queue as SyncQueue
@@ -26,7 +26,7 @@ NOWHERE = "redis://127.0.0.1:1"
 T0 = 1_700_000_000_000
 
 
-def make(job_id: str, state: str, found: Record) -> Job:
+def make(job_id: str, state: str, found: Stored) -> Job:
     return Job(None, JSON, job_id, state, found, OPTIONS.max_attempts)
 
 

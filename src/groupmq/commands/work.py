@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count, repeat
 from typing import Any, NamedTuple
 
 from groupmq.commands.call import FRESH, Call, Policy, StoredState, arguments, state_of, texts
@@ -111,7 +112,7 @@ def advance(
     sizes: list[int] = []
     others: list[Outcome] = []
     blobs: list[bytes] = []
-    mixed: list[tuple[bool, int]] = []
+    order: list[int] = []
     for outcome in outcomes:
         if outcome[0] != COMPLETE:
             others.append(outcome)
@@ -123,7 +124,8 @@ def advance(
         if result is not None:
             blobs.append(result)
     if others and ids:
-        mixed = _positions(outcomes)
+        # The server counts the completed ones first. Sorting keeps those of a kind in order.
+        order = sorted(range(len(outcomes)), key=lambda at: outcomes[at][0] != COMPLETE)
     args = arguments(
         worker=worker,
         lane=lane,
@@ -140,28 +142,22 @@ def advance(
     )
 
     def parse(reply: list[Any]) -> Advanced:
-        now, wait_ms, statuses, stalled, flat, tick_ms, epoch, rows = reply
-        if mixed:
-            n = len(ids)
-            statuses = [statuses[at if is_completed else n + at] for is_completed, at in mixed]
-        jobs = [
-            _new(Taken, (job_id.decode(), token, state_of(state) if state else FRESH, record))
-            for job_id, token, state, record in zip(flat[::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
-        ]
-        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), jobs, tick_ms, epoch, rows)
+        now, wait_ms, refused, stalled, jobs, tick_ms, epoch, rows = reply
+        statuses = [1] * len(outcomes)
+        for place in refused:
+            statuses[order[place - 1] if order else place - 1] = 0
+        return Advanced(now, wait_ms, statuses, _parse_stalled(stalled), _parse_taken(*jobs), tick_ms, epoch, rows)
 
     return Call("advance", args, parse, b"".join(blobs))
 
 
-def _positions(outcomes: Sequence[Outcome]) -> list[tuple[bool, int]]:
-    """Where each outcome's status is: the server answers the completed ones first, then the others."""
-    counts = {True: 0, False: 0}
-    found = []
-    for outcome in outcomes:
-        is_completed = outcome[0] == COMPLETE
-        found.append((is_completed, counts[is_completed]))
-        counts[is_completed] += 1
-    return found
+def _parse_taken(ids: list[bytes | None], first: int, states: list[bytes | None], records: list[bytes]) -> list[Taken]:
+    """Tokens follow each other, from the first; an id that is None is of a job whose lease stands no more."""
+    return [
+        _new(Taken, (job_id.decode(), token, state_of(state) if state else FRESH, record))
+        for job_id, token, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)
+        if job_id is not None
+    ]
 
 
 def _parse_stalled(flat: list[Any]) -> list[Stalled]:

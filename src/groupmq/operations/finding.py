@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from groupmq import commands, record
+from groupmq import commands
 from groupmq.checks import text
 from groupmq.commands import CHUNK, Taken, View
 from groupmq.errors import JobNotFound
@@ -31,7 +31,7 @@ class Finding(Base[J]):
         return job
 
     def job_from(self, job_id: str, view: View) -> J:
-        job = self.make(job_id, view.state, record.unpack(view.record))
+        job = self.make(job_id, view.state, view.record)
         stored = view.stored
         job.attempts_made, job.stalls = stored.attempts, stored.stalls
         job._started_ms = view.started or stored.started
@@ -53,7 +53,7 @@ class Finding(Base[J]):
 
     def job_taken(self, taken: Taken, started_ms: int, worker: str) -> J:
         """A job this worker has just been given."""
-        job = self.make(taken.id, "active", record.unpack(taken.record))
+        job = self.make(taken.id, "active", taken.record)
         job.fence = taken.token
         job._started_ms = started_ms
         job.worker = worker

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from groupmq.commands import Call, Policy
 from groupmq.job import Snapshot
 from groupmq.options import QueueOptions
-from groupmq.record import Record
+from groupmq.record import Stored
 
 T = TypeVar("T")
 J = TypeVar("J", bound=Snapshot)
@@ -30,9 +30,9 @@ def clipped(value: str, longest: int = 16_000) -> str:
 
 
 class Base(Generic[J]):
-    """A queue's settings, and how its job objects are made: `make` builds one from (id, state, record)."""
+    """A queue's settings, and how its job objects are made: `make` builds one from (id, state, record or its bytes)."""
 
-    def __init__(self, options: QueueOptions, make: Callable[[str, str, Record], J]) -> None:
+    def __init__(self, options: QueueOptions, make: Callable[[str, str, Stored], J]) -> None:
         self.options = options
         self.make = make
         self.policy = Policy(options.max_attempts, -1, options.keep)

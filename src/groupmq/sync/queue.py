@@ -21,7 +21,7 @@ from groupmq.limits import Dedupe, RateLimit
 from groupmq.operations import Operations
 from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
 from groupmq.ordering import Ordering
-from groupmq.record import Record
+from groupmq.record import Stored
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
 from groupmq.sync.inspect import Looking
@@ -95,7 +95,7 @@ class Queue(Looking):
         self._listeners = Listeners(self._listening, self.name)
         self._looked_at_repeats: int | None = None
 
-    def _make_job(self, job_id: str, state: str, stored: Record) -> Job:
+    def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
 
     def run(self, steps: operations.Steps[T]) -> T:

@@ -98,6 +98,7 @@ class Desk:
             atomic=options.atomic_completion,
             batch=options.batch_size if exclusive else None,
         )
+        self.run_completed = self.fetcher.report_later
         self.last_reached = time.monotonic()
         self._unreached_since: float | None = None
         self.gave_up: BaseException | None = None
@@ -153,7 +154,7 @@ class Desk:
         return self._options.concurrency - len(self.executor.runs)
 
     def plan(self, room: int, in_hand: int, expected: int, *, reports: bool) -> tuple[int, int]:
-        return self.pace.plan(room, in_hand, len(self.executor.ahead) + expected, reports=reports)
+        return self.pace.plan(room, in_hand, self.executor.ahead + expected, reports=reports)
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None:
         self._worked = True
@@ -170,7 +171,7 @@ class Desk:
             else:
                 # Taken by a call that was under way when closing began.
                 for job in jobs:
-                    self.fetcher.report(self._judge.released(job))
+                    self.fetcher.report(self._judge.released(job), lane)
 
     def _read(self, taken: list[Taken], now: int) -> list[Job]:
         jobs = []
@@ -188,16 +189,23 @@ class Desk:
     def progress(self, job: Job, value: Any) -> None:
         self.events.emit("progress", job, value)
 
-    def accepted(self, report: Report, now: int) -> None:
-        """The server recorded an outcome: bring the job object up to date, and tell."""
-        job, event = report.job, report.event
-        if event == "completed":
-            self.metrics.completed += 1
+    def accepted(self, reports: Sequence[Report], now: int) -> None:
+        """The server recorded outcomes: bring the job objects up to date, and tell."""
+        metrics = self.metrics
+        for report in reports:
+            job, _, event, _, result, _ = report
+            if event != "completed":
+                self._accepted_other(report, now)
+                continue
+            metrics.completed += 1
             job.attempts_made += 1
-            job.state, job._raw_result, job._finished_ms = "completed", report.result, now
+            job.state, job._raw_result, job._finished_ms = "completed", result, now
             if self._hear_completed:
                 self.events.emit("completed", job)
-        elif event == "released":
+
+    def _accepted_other(self, report: Report, now: int) -> None:
+        job, event = report.job, report.event
+        if event == "released":
             self.metrics.released += 1
             job.state = "waiting"
         elif event == "limited":
@@ -276,21 +284,19 @@ class Desk:
         if self._hear_active:
             self.events.emit("active", job)
 
-    def run_goes_on(self, report: Report) -> None:
-        self.fetcher.report(report)
+    def run_goes_on(self, report: Report, lane: Lane) -> None:
+        self.fetcher.report(report, lane)
 
     def row_ended(self, lane: Lane) -> None:
         lane.in_hand -= 1
 
-    def run_ended(self, job: Job, report: Report | None) -> None:
+    def run_ended(self, job: Job, report: Report | None, lane: Lane) -> None:
         if report is None:
             self._lost(job)
         else:
             if report.error is not None and report.event != "limited":
                 self._on_error(report.error, job)
-            self.fetcher.report(report)
-            if report.row_goes_on:
-                return
+            self.fetcher.report(report, lane)
         self.changed.set()
 
     def _lost(self, job: Job) -> None:

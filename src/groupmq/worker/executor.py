@@ -10,17 +10,17 @@ its own, and whatever a handler may have done to the task it ran in does not rea
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
 from functools import partial
-from itertools import islice
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeGuard
 
 from groupmq.errors import HandlerTimeout
 from groupmq.job import Job
-from groupmq.tasks import within
+from groupmq.tasks import going_on
 from groupmq.worker.outcome import Judge, Report
 from groupmq.worker.pace import Pace
 
@@ -55,27 +55,36 @@ class Run:
     give_up: asyncio.TimerHandle | None = None
     verdict: Verdict | None = None
     begun = False
+    started = 0.0
+    """When its handler was called, or as soon as it could be."""
 
     def __init__(self, job: Job, row: Row) -> None:
         self.job = job
         self.row = row
-        self.started = time.monotonic()
-        if job.timeout is not None:
-            self.hard_end = self.started + job.timeout
 
 
 class Host(Protocol):
     """What the executor needs of the worker around it."""
 
     def run_starts(self, job: Job) -> None: ...
-    def run_ended(self, job: Job, report: Report | None) -> None:
-        """Exactly once per job; None = there is nothing to say, its lease is another's."""
+    def run_ended(self, job: Job, report: Report | None, lane: Any) -> None:
+        """Exactly once per job, but for those that completed; None = there is nothing to say, its lease is another's.
+
+        `lane` is what took the job, and reports it, so that reports of a group arrive in order.
+        """
+
+    def run_completed(self, report: Report, lane: Any) -> None:
+        """The same for one of a row that goes on: the report can wait for that of the next."""
 
     def row_ended(self, lane: Any) -> None:
         """Nothing of a row runs or waits here any more."""
 
-    def run_goes_on(self, report: Report) -> None:
+    def run_goes_on(self, report: Report, lane: Any) -> None:
         """The server should know that this one has started."""
+
+
+def _is_async_def(called: Callable[[Job], Awaitable[Any]]) -> TypeGuard[Callable[[Job], Coroutine[Any, Any, Any]]]:
+    return bool(getattr(getattr(called, "__code__", None), "co_flags", 0) & inspect.CO_COROUTINE)
 
 
 class Executor:
@@ -83,6 +92,8 @@ class Executor:
 
     def __init__(self, invoke: Callable[[Job], Awaitable[Any]], judge: Judge, host: Host, pace: Pace) -> None:
         self._invoke = invoke
+        # Calling an `async def` runs nothing of it yet. Whatever else is called in the context of its job, by a step.
+        self._begin = invoke if _is_async_def(invoke) else self._call
         self._judge = judge
         self._host = host
         self._pace = pace
@@ -90,7 +101,6 @@ class Executor:
         """What each handler finds; what it does to its own is not seen by the next one."""
         # By token: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, Run] = {}
-        self.ahead: dict[int, Job] = {}
         self._rows: set[Row] = set()
         self._patience: asyncio.TimerHandle | None = None
         self._doomed: set[int] = set()
@@ -103,8 +113,6 @@ class Executor:
         row = Row(jobs, lane)
         if len(jobs) > 1 or together:
             self._rows.add(row)
-            for job in islice(jobs, 1, None):
-                self.ahead[job.fence] = job
             if self._patience is None:
                 self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
         self._start_task(row)
@@ -112,34 +120,42 @@ class Executor:
     def _start_task(self, row: Row) -> None:
         """The rest of the row, in a new task."""
         run = self._start_next(row)
+        run.started = time.monotonic()
         run.task = asyncio.get_running_loop().create_task(self._work(row, run), context=self.context.copy())
         if run.job.fence in self._doomed:
             self.stop(run, "cancelled")
 
     def _start_next(self, row: Row) -> Run:
-        job = row.rest.popleft()
+        job = row.rest[0]
         run = row.run = Run(job, row)
         self.runs[job.fence] = run
-        self.ahead.pop(job.fence, None)  # not before: the heartbeat must find it in one of the two
+        row.rest.popleft()  # not before: the heartbeat must find it in one of the two
         self._host.run_starts(job)
         if job.timeout is not None:
+            run.hard_end = time.monotonic() + job.timeout
             run.timer = asyncio.get_running_loop().call_later(job.timeout, self.stop, run, "timeout")
         return run
 
     async def _work(self, row: Row, run: Run) -> None:
         """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
-        task, turn = asyncio.current_task(), time.monotonic()
+        task, turn, now = asyncio.current_task(), time.monotonic(), time.monotonic
         context: Context | None = None  # the first one has that of the task
         while True:
-            run.task, run.begun, run.started = task, True, time.monotonic()
+            run.task, run.begun, run.started = task, True, now()
             try:
                 if run.started - turn > _TURN:
                     await asyncio.sleep(0)
-                    turn = run.started = time.monotonic()
+                    turn = run.started = now()
                 if context is None:
                     value = await self._invoke(run.job)
                 else:
-                    value = await within(context, self._call(run.job))
+                    called = self._begin(run.job)
+                    try:
+                        awaited = context.run(called.send, None)
+                    except StopIteration as end:
+                        value = end.value
+                    else:
+                        value = await going_on(context, called, awaited)
             except GeneratorExit:
                 # Raised by the handler, or by an interpreter that throws the task away; only the first ends the task.
                 if task is not None:
@@ -148,7 +164,7 @@ class Executor:
             except BaseException as error:
                 self._end(run, error=error)
                 return
-            if not self._end(run, value=value):
+            if not self._end(run, value):
                 return
             if task is None or task.cancelling() or row.rest[0].fence in self._doomed:
                 # Something has cancelled this task, and may still do: the next one must not suffer. Or it must.
@@ -162,23 +178,25 @@ class Executor:
     async def _call(self, job: Job) -> Any:
         return await self._invoke(job)
 
-    def _end(self, run: Run, *, value: Any = None, error: BaseException | None = None) -> bool:
+    def _end(self, run: Run, value: Any = None, error: BaseException | None = None) -> bool:
         """Report how a run ended; True if the next one of its row is to start."""
-        if self.runs.pop(run.job.fence, None) is None:
+        job, row = run.job, run.row
+        if self.runs.pop(job.fence, None) is None:
             return False
         if run.timer is not None:
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
-        row, report = run.row, self._report(run, value, error)
+        if error is None and run.verdict is None:
+            report: Report | None = self._judge.returned(job, value)
+        else:
+            report = self._report(run, value, error)
         row.run = None  # or the two hold each other until the garbage collector comes by
         self._pace.saw(time.monotonic() - run.started)
-        if report is not None:
-            report.lane = row.lane
-            report.row_goes_on = bool(row.rest) and report.event == "completed"
-        self._host.run_ended(run.job, report)
-        if report is not None and report.row_goes_on:
+        if report is not None and report.event == "completed" and row.rest:
+            self._host.run_completed(report, row.lane)
             return True
+        self._host.run_ended(job, report, row.lane)
         self.give_back(row)
         self._rows.discard(row)
         self._host.row_ended(row.lane)
@@ -188,10 +206,7 @@ class Executor:
         """Those of a row that have not started wait in their group again."""
         while row.rest:
             job = row.rest.popleft()
-            del self.ahead[job.fence]
-            report = self._judge.released(job)
-            report.lane = row.lane
-            self._host.run_ended(job, report)
+            self._host.run_ended(job, self._judge.released(job), row.lane)
 
     def give_back_all(self) -> None:
         for row in list(self._rows):
@@ -207,9 +222,7 @@ class Executor:
                 self._rows.discard(row)
                 self._pace.saw(now - run.started)
                 self.give_back(row)
-                report = self._judge.begun(run.job)
-                report.lane = row.lane
-                self._host.run_goes_on(report)
+                self._host.run_goes_on(self._judge.begun(run.job), row.lane)
         if self._rows:
             self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
 
@@ -252,12 +265,13 @@ class Executor:
     def lease_lost(self, token: int) -> None:
         if token in self.runs:
             self.stop(self.runs[token], "lease-lost")
-        elif token in self.ahead:
-            job = self.ahead.pop(token)
-            for row in self._rows:
-                if job in row.rest:
+            return
+        for row in self._rows:
+            for job in row.rest:
+                if job.fence == token:
                     row.rest.remove(job)
-            self._host.run_ended(job, None)
+                    self._host.run_ended(job, None, row.lane)
+                    return
 
     def cancel(self, tokens: Sequence[int]) -> None:
         """These runs are to end, all that there are at the moment; some may not have begun yet."""
@@ -268,8 +282,13 @@ class Executor:
 
     def held(self) -> list[tuple[str, int]]:
         """Leases to renew, (id, token). Called from the heartbeat thread."""
-        ahead = [(job.id, token) for token, job in tuple(self.ahead.items())]
+        ahead = [(job.id, job.fence) for row in tuple(self._rows) for job in tuple(row.rest)]
         return ahead + [(run.job.id, token) for token, run in tuple(self.runs.items())]
+
+    @property
+    def ahead(self) -> int:
+        """How many jobs have not started."""
+        return sum(len(row.rest) for row in self._rows)
 
     def given_up(self) -> set[int]:
         """Tokens of leases that must not be renewed any more. Called from the heartbeat thread.

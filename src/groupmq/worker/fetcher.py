@@ -40,7 +40,7 @@ class Host(Protocol):
     def room(self) -> int: ...
     def plan(self, room: int, in_hand: int, expected: int, *, reports: bool) -> tuple[int, int]: ...
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: Lane) -> None: ...
-    def accepted(self, report: Report, now: int) -> None: ...
+    def accepted(self, reports: Sequence[Report], now: int) -> None: ...
     def refused(self, report: Report) -> None: ...
     def stalled(self, stalled: Stalled) -> None: ...
     def reached(self) -> None: ...
@@ -124,13 +124,15 @@ class Fetcher:
         self._waker = asyncio.get_running_loop().create_task(self._watch_marker())
         self.poke()
 
-    def report(self, report: Report) -> None:
-        """Send an outcome with the next trip."""
-        lane: Lane = report.lane or self.lanes[0]
+    def report(self, report: Report, lane: Lane) -> None:
+        """Send an outcome with the next trip of the lane."""
         lane.reports.append(report)
-        if not report.row_goes_on:
-            lane.urgent = True
-            self._schedule()
+        lane.urgent = True
+        self._schedule()
+
+    def report_later(self, report: Report, lane: Lane) -> None:
+        """The same for one that can wait until there is another."""
+        lane.reports.append(report)
 
     def held(self) -> list[tuple[str, int]]:
         """Leases of ended runs whose outcome has not arrived yet, (id, token): the loop may hang, or the server."""
@@ -262,12 +264,14 @@ class Fetcher:
         finally:
             asked, lane.asked, lane.task, lane.sent = lane.asked, 0, None, []
         self.advances += 1
+        reported = bool(reports)
         self._host.reached()
-        for report, status in zip(reports, answer.accepted, strict=True):
-            if status == 1:
-                self._host.accepted(report, answer.now)
-            else:
-                self._host.refused(report)
+        if 0 in answer.accepted:
+            for report, status in zip(reports, answer.accepted, strict=True):
+                if status == 0:
+                    self._host.refused(report)
+            reports = [report for report, status in zip(reports, answer.accepted, strict=True) if status == 1]
+        self._host.accepted(reports, answer.now)
         for stalled in answer.stalled:
             self._host.stalled(stalled)
         if answer.jobs:
@@ -275,7 +279,7 @@ class Fetcher:
         # A turn that has ended: queue up again, whatever hint came meanwhile; others wait.
         handed_over = answer.epoch == 0 and self._epoch > 0
         self._epoch = answer.epoch
-        self._learn(asked, answer, hinted=self._hints != lane.hints and not handed_over, reported=bool(reports))
+        self._learn(asked, answer, hinted=self._hints != lane.hints and not handed_over, reported=reported)
         if answer.tick_ms >= 0:
             self._host.tick(answer.tick_ms)
         self._pump()

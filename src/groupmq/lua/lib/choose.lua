@@ -6,7 +6,6 @@ group that may follow it in a row (lib/take.lua).
 --- @include "lib/members"
 local choose = {}
 --- @private
-local NONE = {}
 
 -- The groups this call has changed are kept apart from the stored order, worst first: the best is popped off the end.
 local function insert(changed, g)
@@ -48,20 +47,21 @@ local function changed_groups(mine, worst)
   return changed
 end
 
--- Take the head of a ready group out, and see which others may follow it; `n` jobs are still wanted.
+-- Take the head of a ready group out, and see how many may follow it; `n` jobs are still wanted. Returns the member,
+-- and how many they are with it.
 local function pop(g, n, row)
   if row > 1 and g.limit == 1 and not g.gated then return members.pop_row(g, row) end
   local free = g.limit - g.running
-  return members.pop(g, free == 1 and 1 or math.min(free, n)), NONE
+  return members.pop(g, free == 1 and 1 or math.min(free, n)), 1
 end
 
 -- Choose up to `n` jobs, and behind each as many as make a row of `row`, `most` in all: what a rate leaves goes to
--- heads first, also because some of those behind them may not follow after all. Returns parallel lists of groups, ids,
--- and whether the job is one behind another; and whether ready groups may be left over.
+-- heads first, also because some of those behind them may not follow after all. Returns the group and the length of
+-- each row, the ids of all, and whether ready groups may be left over.
 function choose.jobs(n, row, most)
   local gids, scores = untouched(n, group.touched())
   local changed = changed_groups(group.touched(), scores[n] or math.huge)
-  local groups, ids, behind, count, taken, next_up = {}, {}, {}, 0, 0, 1
+  local groups, lengths, ids, count, taken, next_up = {}, {}, {}, 0, 0, 1
   while taken < n and count < most do
     local g = changed[#changed]
     if gids[next_up] and (not g or scores[next_up] < g.score) then
@@ -76,14 +76,12 @@ function choose.jobs(n, row, most)
     end
     if g.place == 'ready' then
       local other_heads = n - taken - 1
-      local member, followers = pop(g, n - taken, math.min(row, most - count - other_heads))
+      local member, length = pop(g, n - taken, math.min(row, most - count - other_heads))
       group.start(g)
-      taken, count = taken + 1, count + 1
-      groups[count], ids[count], behind[count] = g, record.id_of(member), false
-      for i = 1, #followers do
-        count = count + 1
-        groups[count], ids[count], behind[count] = g, record.id_of(followers[i]), true
-      end
+      taken = taken + 1
+      groups[taken], lengths[taken], ids[count + 1] = g, length, record.id_of(member)
+      for i = 2, length do ids[count + i] = record.id_of(g.stored[i]) end
+      count = count + length
       group.refresh(g)
       if g.place == 'ready' then insert(changed, g) end
     else
@@ -92,5 +90,5 @@ function choose.jobs(n, row, most)
     end
   end
   -- Stale entries (the clock stepped back under a hold) that used up the page say nothing of the groups behind them.
-  return groups, ids, behind, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
+  return groups, lengths, ids, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
 end

@@ -24,8 +24,6 @@ local events = { on = not rules.silent }
 --- @private
 local SEGMENT, MARKS, ROOM = 524288, 8, 524288
 local kinds, blob, n_bytes = {}, {}, 0
-local n_done, done_ids, done_gids = 0, {}, {} -- the completed ones
-local attempts, sizes, ahead, by -- of those that are not as most are; who ran those that were taken ahead
 
 -- The columns of a kind, made on first use; append to each.
 function events.columns(kind, n)
@@ -60,38 +58,24 @@ function events.result(result, kept)
   return #result
 end
 
--- A job has completed under its lease `l`, and told so by `worker`. The commonest of all, so without detours.
-function events.completed(id, l, size, worker)
-  n_done = n_done + 1
-  done_ids[n_done], done_gids[n_done] = id, l.gid
-  if l.attempts > 0 then
-    attempts = attempts or {}
-    attempts[n_done] = l.attempts + 1
-  end
-  if size ~= -1 then
-    sizes = sizes or {}
-    sizes[n_done] = size
-  end
-  if l.ahead then
-    ahead, by = ahead or {}, worker
-    ahead[n_done] = 1
-  end
-end
-
 -- A column where all but some are as usual.
-local function column(values, usual)
+local function column(n, values, usual)
   if not values then return usual end
   local whole = {}
-  for i = 1, n_done do whole[i] = values[i] or usual end
+  for i = 1, n do whole[i] = values[i] or usual end
   return whole
+end
+
+-- Jobs that completed; `attempts` and `sizes` say what is not as usual, `ahead` is false if none was taken ahead.
+function events.completed(ids, gids, attempts, sizes, ahead, worker)
+  if not events.on then return end
+  local columns = { 'completed', ids, gids, column(#ids, attempts, 1), column(#ids, sizes, -1) }
+  if ahead then columns[6], columns[7] = ahead, worker end
+  kinds.completed = columns
 end
 
 if events.on then
   W.before_commit[#W.before_commit + 1] = function()
-    if n_done > 0 then
-      events.give('completed', done_ids, done_gids, column(attempts, 1), column(sizes, -1))
-      if ahead then kinds.completed[6], kinds.completed[7] = column(ahead, 0), by end
-    end
     if next(kinds) == nil then return end
     local entry = { meta.logged + 1, now }
     for _, columns in pairs(kinds) do entry[#entry + 1] = columns end

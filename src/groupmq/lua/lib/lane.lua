@@ -7,34 +7,35 @@ connection that was given up, and nobody waits for its answer: it must take noth
 local lane = {}
 --- @private
 
+-- What `lane.remember` was given for this request, or for a later one. Read only then: it is long.
 function lane.last(name, request)
   local raw = redis.call('HGET', K.lanes, name)
-  if not raw then return nil end
-  local last = cmsgpack.unpack(raw)
-  return last[1] >= request and last or nil
+  if not raw or struct.unpack('>I7', raw) < request then return nil end
+  return cmsgpack.unpack(string.sub(raw, 8))
 end
 
 -- Tokens of one call follow each other, so the first is enough.
-function lane.remember(name, request, statuses, ids, token)
-  W.hset(K.lanes, name, cmsgpack.pack({ request, statuses, ids, token }))
+function lane.remember(name, request, refused, ids, token)
+  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, token }))
 end
 
--- The jobs of the remembered reply whose leases still stand, and their rows, as take.jobs gave them.
+-- The jobs of the remembered reply and their rows, as take.jobs gave them. The id of one whose lease stands no more is
+-- false.
 function lane.jobs(last)
-  local ids, first = last[3], last[4]
+  local ids, first = last[2], last[3]
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
-  local _, raw_states = state.load(ids)
-  local reply, rows, before = {}, {}, nil -- the group of the job before, in this reply
+  local _, states = state.load(ids)
+  local n, rows, before = 0, {}, nil -- the group of the job before, in this reply
   for i = 1, #ids do
-    local token = first + i - 1
-    if leases[i] and leases[i].token == token and recs[i] then
-      local at = #reply
-      reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ids[i], token, raw_states[i] or '', recs[i]
-      local n, gid = #rows, leases[i].gid
-      if leases[i].ahead and gid == before then rows[n] = rows[n] + 1 else rows[n + 1] = 1 end
-      before = gid
+    local l = leases[i]
+    if l and l.token == first + i - 1 and recs[i] then
+      n = n + 1
+      if l.ahead and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
+      before = l.gid
+    else
+      ids[i] = false
     end
   end
-  return reply, #rows < #reply / 4 and rows or {}
+  return { ids, first, states, recs }, #rows < n and rows or {}
 end

@@ -20,12 +20,16 @@ function lease.terms(gid, worker, s, ahead)
   return struct.pack('>I6I2I2BI2', now, attempts, stalls, ahead and 1 or 0, #gid) .. gid .. worker
 end
 
--- `deadline` is text: it and the terms are made once for many.
-function lease.grant(id, terms, deadline)
-  local token, n = meta.next_stamp(), #granted
-  deadlines[n + 1], deadlines[n + 2] = deadline, id
-  granted[n + 1], granted[n + 2] = id, struct.pack('>I7c0', token, terms)
-  return token
+-- To each of `ids` a lease, with the terms at the same place. `deadline` is text: it and the terms are made once for
+-- many. Returns the first token; the others follow it.
+function lease.grant(ids, terms, deadline)
+  local first, pack = meta.next_stamps(#ids), struct.pack
+  for i = 1, #ids do
+    local id, at = ids[i], 2 * i
+    deadlines[at - 1], deadlines[at] = deadline, id
+    granted[at - 1], granted[at] = id, pack('>I7c0', first + i - 1, terms[i])
+  end
+  return first
 end
 
 -- A job that was taken ahead is known to have started. It may end within this very call.
@@ -37,28 +41,27 @@ end
 -- The lease as this call leaves it.
 function lease.current(id, l) return not over[id] and (begun[id] or l) end
 
--- The name of the worker is cut out only where it is asked for (lease.worker). `into`: a lease that nobody looks at any
--- more, to be filled again; hundreds of new ones in a call cost more than all else that is done with them.
-function lease.decode(raw, into)
-  local token, started, attempts, stalls, ahead, gid, after = struct.unpack('>I7I6I2I2BI2c0', raw)
-  if into then
-    into.token, into.started, into.attempts, into.stalls = token, started, attempts, stalls
-    into.ahead, into.gid, into.raw, into.after = ahead == 1, gid, raw, after
-    return into
-  end
+-- Token, started, attempts, stalls, 1 = ahead or 0, group, where the name of the worker begins. For hundreds of leases
+-- in a call: a table for each would cost more than all else that is done with them.
+function lease.fields(raw) return struct.unpack('>I7I6I2I2BI2c0', raw) end
+
+-- The name of the worker is cut out only where it is asked for (lease.worker).
+function lease.decode(raw)
+  local token, started, attempts, stalls, ahead, gid, after = lease.fields(raw)
   return {
     token = token, started = started, attempts = attempts, stalls = stalls, ahead = ahead == 1, gid = gid, raw = raw,
     after = after,
   }
 end
 
--- The group alone.
+-- Whether it is of a job that was taken ahead; and its group alone.
+function lease.is_ahead(raw) return string.byte(raw, 18) == 1 end
 function lease.group_of(raw) return (struct.unpack('>I2c0', raw, 19)) end
 
 function lease.worker(l) return string.sub(l.raw, l.after) end
 
 -- As they are stored, false where there is none. For calls that have not ended any yet.
-function lease.stored(ids) return redis.call('HMGET', K.leases, unpack(ids)) end
+function lease.stored(ids) return ids[1] and redis.call('HMGET', K.leases, unpack(ids)) or {} end
 
 -- The leases of `ids`, false where there is none, or none any more: a run that this very call has reported as ended
 -- must not end a second time because its deadline has passed.
@@ -82,6 +85,38 @@ function lease.revoke(id)
 end
 
 lease.over = over -- job id -> true if this call has ended its lease already
+
+-- The items that are not at one of these places, which are in order.
+function lease.without(list, places)
+  local left, n, next_place = {}, 0, 1
+  for i = 1, #list do
+    if places[next_place] == i then
+      next_place = next_place + 1
+    else
+      n = n + 1
+      left[n] = list[i]
+    end
+  end
+  return left
+end
+
+-- End the leases of `ids` that stand under these tokens. Returns the ids of these, their leases as stored, and the
+-- places of all others. The ids are not to be changed any more.
+function lease.redeem(ids, tokens)
+  local raw, refused, unpack_token = lease.stored(ids), {}, struct.unpack
+  for i = 1, #ids do
+    local id, value = ids[i], raw[i]
+    if value and not over[id] and unpack_token('>I7', value) == tokens[i] then
+      over[id] = true
+    else
+      refused[#refused + 1] = i
+    end
+  end
+  if refused[1] then ids, raw = lease.without(ids, refused), lease.without(raw, refused) end
+  W.all('ZREM', K.active, ids)
+  W.all('HDEL', K.leases, ids)
+  return ids, raw, refused
+end
 
 -- The state of a job whose run under `l` has just ended, however it ended.
 function lease.state_after(l) return { l.attempts + 1, l.stalls, l.started, 0, lease.worker(l), '', '' } end

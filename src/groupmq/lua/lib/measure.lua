@@ -18,7 +18,7 @@ local measure = {}
 local LARGEST, MINUTES, SLACK = 24, 20160, 840
 local LAYOUT, LENGTH = '>I6I6I6I6I6I6I6I6', 48
 local EMPTY = string.rep('\0', 6 * (LARGEST + 2))
-local waits, runs = {}, {} -- ms -> how many of this call; most are the same
+local waits, runs = {}, {} -- ms -> how many of this call; many are the same
 
 -- Which of the numbers counts a time.
 local function place(ms)
@@ -28,7 +28,7 @@ local function place(ms)
 end
 
 function measure.wait(ms) waits[ms] = (waits[ms] or 0) + 1 end
-function measure.run(ms) runs[ms] = (runs[ms] or 0) + 1 end
+function measure.run(ms, times) runs[ms] = (runs[ms] or 0) + (times or 1) end
 
 -- How many there are, their sum, and how many by their place.
 local function sum_up(times)

@@ -102,28 +102,28 @@ function members.pop(g, ahead)
   return member
 end
 
--- Take the head out; some of those behind it, as urgent as it is, may follow: `n` in all. Returns the member, and those
--- that may. Where this call has changed the group before, none may.
+-- Take the head out; some of those behind it, as urgent as it is, may follow: `n` in all. Returns the member, and how
+-- many they are with it: the first ones in `g.stored`. Where this call has changed the group before, none may follow.
 function members.pop_row(g, n)
-  if g.stored or g.added or g.removed or g.holds then return members.pop(g, 1), NONE end
+  if g.stored or g.added or g.removed or g.holds then return members.pop(g, 1), 1 end
   local member, key = g.head, K.group .. g.id
   local stored = redis.call('ZRANGE', key, 0, n)
   g.stored, g.known_all, g.pos = stored, #stored <= n, 1
   if stored[1] ~= member then
     members.drop(g, member)
-    return member, NONE
+    return member, 1
   end
   local last, priority = math.min(#stored, n), record.priority_of(member)
   while record.priority_of(stored[last]) ~= priority do last = last - 1 end
   g.popped, g.head, g.pos = 1, stored[2] or false, 2
   group.touch(g)
-  return member, { unpack(stored, 2, last) }
+  return member, last
 end
 
--- The head follows the one that was taken before it, to run after it. (No group.start: what else that does is for
+-- The next `n` follow the one that was taken before them, to run after it. (No group.start: what else that does is for
 -- groups that have no rows.)
-function members.follow(g)
-  g.running, g.popped, g.pos = g.running + 1, g.popped + 1, g.pos + 1
+function members.follow(g, n)
+  g.running, g.popped, g.pos = g.running + n, g.popped + n, g.pos + n
   g.head = g.stored[g.pos] or false
 end
 

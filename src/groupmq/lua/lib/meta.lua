@@ -54,10 +54,11 @@ function meta.next_seq()
   return meta.seq
 end
 
-function meta.next_stamp()
-  local last = meta.stamp
-  meta.stamp = last < now_us and now_us or last + 1
-  return meta.stamp
+-- The first of `n` that follow each other.
+function meta.next_stamps(n)
+  local first = meta.stamp < now_us and now_us or meta.stamp + 1
+  meta.stamp = first + n - 1
+  return first
 end
 
 function meta.next_order()

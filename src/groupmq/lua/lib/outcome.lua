@@ -6,51 +6,48 @@ other it changes nothing, and the worker is told. One refused outcome never harm
 local outcome = {}
 --- @private
 local RETRY, FAIL, RELEASE, LIMITED, BEGIN = 1, 2, 3, 4, 5
-local ACCEPTED, STALE = 1, 0
 
--- Load the groups that stored leases are of.
+-- Load the groups that stored leases are of. Those of a row have that of their first; if it is not here, it is loaded
+-- when it is needed.
 local function load_groups(leases, count)
-  local gids, n, last = {}, 0, nil
+  local gids, n = {}, 0
   for i = 1, count do
-    local gid = leases[i] and lease.group_of(leases[i])
-    if gid and gid ~= last then
-      n, last = n + 1, gid
-      gids[n] = gid
+    local raw = leases[i]
+    if raw and not lease.is_ahead(raw) then
+      n = n + 1
+      gids[n] = lease.group_of(raw)
     end
   end
   group.load(gids)
 end
 
--- Completed jobs, the common case, in columns: ids, tokens, bytes of result in `blob` or -1 (false = nobody has one).
--- Returns one status each.
-function outcome.complete(completed, blob, keep, worker)
-  local ids, tokens, sizes = completed[1], completed[2], completed[3]
-  local n = #ids
-  if n == 0 then return {} end
-  local stored, over = lease.stored(ids), lease.over
-  load_groups(stored, n)
-  local statuses, accepted, from, l = {}, 0, 1, nil
-  for i = 1, n do
-    local id, raw, size, result = ids[i], stored[i], sizes and sizes[i] or -1, nil
-    if raw then l = lease.decode(raw, l) end
-    if size >= 0 then
-      result = string.sub(blob, from, from + size - 1)
-      from = from + size
-    end
-    if raw and l.token == tokens[i] and not over[id] then
-      statuses[i] = ACCEPTED
-      accepted = accepted + 1
-      finish.completed(id, l, result, keep, n, worker)
-    else
-      statuses[i] = STALE
-    end
+-- What the completed returned, job by job, false = nothing.
+local function cut(blob, sizes)
+  local results, from = {}, 1
+  for i = 1, #sizes do
+    local size = sizes[i]
+    results[i] = size >= 0 and string.sub(blob, from, from + size - 1)
+    if size > 0 then from = from + size end
   end
-  if accepted < n then W.count('lease_lost', n - accepted) end
-  if accepted > 0 then
-    W.count('processed', accepted)
+  return results
+end
+
+-- Completed jobs, the common case, in columns: ids, tokens, bytes of result in `blob` or -1 (false = nobody has one).
+-- Returns the places of those that were refused.
+function outcome.complete(completed, blob, keep, worker)
+  local ids, leases, refused = lease.redeem(completed[1], completed[2])
+  local results = completed[3] and cut(blob, completed[3])
+  if refused[1] then
+    W.count('lease_lost', #refused)
+    results = results and lease.without(results, refused)
+  end
+  if ids[1] then
+    load_groups(leases, #ids)
+    finish.completed(ids, leases, results, keep, worker)
+    W.count('processed', #ids)
     if keep == 0 then retention.keeps_nothing('completed') end
   end
-  return statuses
+  return refused
 end
 
 -- What becomes of a job whose run has ended in another way than completing.
@@ -77,11 +74,11 @@ end
 
 -- All else there is to say of a run: {RETRY, id, token, delay, yield, reason, stack}, {FAIL, id, token, reason, stack},
 -- {RELEASE, id, token}, {LIMITED, id, token, delay}, and of one that was taken ahead {BEGIN, id, token}: it goes on.
--- Returns one status each.
-function outcome.apply(outcomes)
-  local ids, statuses = {}, {}
+-- Appends the places of those that were refused, counted from `before`.
+function outcome.apply(outcomes, refused, before)
+  local ids = {}
   for i = 1, #outcomes do ids[i] = outcomes[i][2] end
-  if #ids == 0 then return statuses end
+  if #ids == 0 then return end
   load_groups(lease.stored(ids), #ids)
   local leases = lease.load(ids)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
@@ -89,18 +86,14 @@ function outcome.apply(outcomes)
     local o, id = outcomes[i], ids[i]
     local l = leases[i] and lease.current(id, leases[i])
     if not (l and l.token == o[3]) then
-      statuses[i] = STALE
+      refused[#refused + 1] = before + i
       -- That a run has begun may be said by a call that is overtaken by the one that ends it: nothing is lost then.
       if o[1] ~= BEGIN then W.count('lease_lost', 1) end
-    else
-      statuses[i] = ACCEPTED
-      if o[1] ~= BEGIN then
-        conclude(o, id, l, recs[i])
-      elseif l.ahead then
-        finish.begun(id, l)
-        lease.begin(id, l)
-      end
+    elseif o[1] ~= BEGIN then
+      conclude(o, id, l, recs[i])
+    elseif l.ahead then
+      finish.begun(id, l)
+      lease.begin(id, l)
     end
   end
-  return statuses
 end

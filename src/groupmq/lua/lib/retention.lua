@@ -23,6 +23,15 @@ function retention.forget(id, untold)
   if not untold then state.forget(id) end
 end
 
+-- The same for many that never got one; the list is not to be changed any more.
+function retention.forget_all(ids)
+  W.all('HDEL', K.jobs, ids)
+  if meta.notes then
+    W.all('HDEL', K.progress, ids)
+    W.all('HDEL', K.logs, ids)
+  end
+end
+
 function retention.finished(kind, id)
   local list = retention[kind]
   list[#list + 1] = id
@@ -48,7 +57,7 @@ local function settle(kind, keep)
     skip = math.min(#new, math.max(0, excess - stored))
   end
   for i = 1, skip do retention.forget(new[i]) end
-  for i = skip + 1, #new do W.zadd(K[kind], W.whole(meta.next_stamp()), new[i]) end
+  for i = skip + 1, #new do W.zadd(K[kind], W.whole(meta.next_stamps(1)), new[i]) end
 end
 
 function retention.settle(keep)

@@ -75,7 +75,7 @@ function settle.groups()
   -- Every key is looked at before the first write: one of a wrong type, or one that a resharding has moved away, must
   -- stop the call while nothing is written. One command for all; `wake` has at most one member, so it costs little.
   if n > 1 then redis.call('ZINTERCARD', n, unpack(unseen)) end
-  local gone = #W.list('HDEL', K.groups)
+  local gone = W.noted('HDEL', K.groups)
   if gone > 0 and #values == 0 and redis.call('HLEN', K.groups) == gone then events.note('drained', '', '') end
   return any_ready and not meta.paused and not rate.is_throttled()
 end

@@ -20,7 +20,7 @@ if rules.exclusive then
   current = raw and cmsgpack.unpack(raw)
 end
 
-local function live_leases() return redis.call('ZCARD', K.active) - #W.list('ZREM', K.active) end
+local function live_leases() return redis.call('ZCARD', K.active) - W.noted('ZREM', K.active) end
 
 local function store() W.hset(K.meta, 'turn', cmsgpack.pack(current)) end
 
@@ -35,7 +35,7 @@ function turn.current() return current end
 
 -- A turn without a lease is over, whatever ended the last one: somebody else may begin.
 local function end_if_idle()
-  if current and live_leases() == 0 and #W.list('HSET', K.leases) == 0 then
+  if current and live_leases() == 0 and W.noted('HSET', K.leases) == 0 then
     clear()
     W.zadd(K.wake, 0, '0')
   end

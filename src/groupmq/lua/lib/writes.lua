@@ -14,7 +14,9 @@ hence CHUNK.
 local W = { before_commit = {} }
 local CHUNK = 4000
 --- @private
+local NONE = {}
 local notes = { ZREM = {}, HDEL = {}, HSET = {}, ZADD = {}, LPUSH = {} }
+local whole = { ZREM = {}, HDEL = {} } -- {key, arguments}
 local counters = {}
 local kept = {} -- of a list that gets LPUSH: how many of its newest stay
 local unlinked = {}
@@ -34,6 +36,22 @@ end
 
 -- A ready-made list of arguments, for a key that gets no others.
 function W.give(command, key, list) notes[command][key] = list end
+
+-- A ready-made list of things to remove, beside what else is noted for the key. Several keys may share it: from now on
+-- nobody changes it.
+function W.all(command, key, list)
+  local lists = whole[command]
+  if list[1] then lists[#lists + 1] = { key, list } end
+end
+
+-- How many arguments there are for `key` by now.
+function W.noted(command, key)
+  local n, lists = #(notes[command][key] or NONE), whole[command] or NONE
+  for i = 1, #lists do
+    if lists[i][1] == key then n = n + #lists[i][2] end
+  end
+  return n
+end
 
 function W.zadd(key, score, member)
   local list = W.list('ZADD', key)
@@ -92,15 +110,19 @@ function W.counted() return counters end
 -- A whole number as text, exact, without the detour through scientific notation.
 function W.whole(number) return string.format('%d', number) end
 
-local function send(command)
-  local any = false
-  for key, list in pairs(notes[command]) do
-    local n = #list
-    any = any or n > 0
-    for from = 1, n, CHUNK do
-      redis.call(command, key, unpack(list, from, math.min(from + CHUNK - 1, n)))
-    end
+local function send_list(command, key, list)
+  local n = #list
+  for from = 1, n, CHUNK do
+    redis.call(command, key, unpack(list, from, math.min(from + CHUNK - 1, n)))
   end
+  return n > 0
+end
+
+-- True if there was anything to send.
+local function send(command)
+  local any, lists = false, whole[command] or NONE
+  for i = 1, #lists do any = send_list(command, lists[i][1], lists[i][2]) end
+  for key, list in pairs(notes[command]) do any = send_list(command, key, list) or any end
   return any
 end
 
