@@ -99,8 +99,8 @@ class Snapshot:
         if isinstance(stored, bytes):
             own_max, self.group_id, options, self._raw_data, self._head = parts(stored)
         else:
-            self.priority, self.order_ms, _, self._created_ms = stored[:4]
-            own_max, _, self.group_id, options, self._raw_data = stored[4:]
+            self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, data = stored
+            self._raw_data = data
         self.max_attempts = own_max or max_attempts
         if options:
             self._read_options(options)

@@ -13,6 +13,7 @@ _PLACE = struct.Struct(">HQ6xHI")
 _BODY = struct.Struct(">HBH")
 _BODY_AT = 22
 _SIZE = struct.Struct(">H")
+_NONE = _SIZE.pack(0)
 _ORDER = struct.Struct(">Q")
 _OFFSET = 1 << 63
 
@@ -52,9 +53,11 @@ def pack_body(
     has_ttl: bool = False,
 ) -> bytes:
     """What follows `created`; the server puts place and time of creation before it."""
-    packed = msgspec.msgpack.encode(options) if options else b""
     flags = (ORDER_GIVEN if order_given else 0) | (HAS_TTL if has_ttl else 0)
     head = _BODY.pack(max_attempts, flags, len(group))
+    if not options:
+        return b"".join((head, group, _NONE, data))
+    packed = msgspec.msgpack.encode(options)
     return b"".join((head, group, _SIZE.pack(len(packed)), packed, data))
 
 

@@ -128,7 +128,7 @@ ROWS = [
         "followers active at once",
         "      rows[n_rows] = m - head + 1\n",
         "      rows[n_rows] = m - head + 1\n"
-        "      for i = head + 1, m do told[#told + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
+        "for i = head + 1, m do told[#told + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
         STEADY,
     ),
     Mutant(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import string
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -12,8 +14,9 @@ from hypothesis import strategies as st
 
 from groupmq import Queue, record
 from groupmq.backoff import Backoff
-from groupmq.drafts import FIELDS, draft, draft_from
+from groupmq.drafts import FIELDS, Draft, draft, drafts_from
 from groupmq.errors import ConfigurationError, PayloadTooLarge
+from groupmq.ids import new_id, new_ids
 from groupmq.limits import Debounce, Throttle
 from groupmq.options import QueueOptions
 from groupmq.repeat import Every
@@ -91,6 +94,11 @@ BAD_ITEMS: list[tuple[str, dict[str, Any], str]] = [
 UNSTORABLE = [object(), {"x": object()}, "\ud800", lambda: None, 1j]
 
 
+def item_at(position: int, item: object) -> Draft:
+    """What an item of `add_many` becomes that has so many good ones before it."""
+    return drafts_from(OPTIONS, [{"data": 0}] * position + [item])[position]
+
+
 @pytest.mark.parametrize(
     ("argument", "fields", "expected"), BAD_ITEMS, ids=lambda v: str(v)[:30] if isinstance(v, str) else ""
 )
@@ -111,7 +119,7 @@ def test_a_bad_argument_names_itself_what_was_expected_and_what_came(
 )
 def test_a_bad_item_of_add_many_names_its_position_too(argument: str, fields: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"^items\[3\]\.{argument}: expected ") as caught:
-        draft_from(OPTIONS, {"data": 1, **fields}, 3)
+        item_at(3, {"data": 1, **fields})
     assert expected in str(caught.value)
 
 
@@ -132,8 +140,8 @@ def test_a_repeat_among_many_items_is_refused_by_name_and_none_is_no_repeat() ->
     with pytest.raises(
         ConfigurationError, match=r"^items\[4\]\.repeat: repeating jobs are added one by one, with add\(\)"
     ):
-        draft_from(OPTIONS, {"data": 1, "repeat": Every(5)}, 4)
-    assert draft_from(OPTIONS, {"data": 1, "repeat": None}, 4).data == b"1"
+        item_at(4, {"data": 1, "repeat": Every(5)})
+    assert item_at(4, {"data": 1, "repeat": None}).data == b"1"
 
 
 def test_a_ttl_is_in_whole_milliseconds_and_marked_in_the_record() -> None:
@@ -162,24 +170,24 @@ def test_data_larger_than_max_payload_is_refused_and_as_large_is_not() -> None:
     with pytest.raises(PayloadTooLarge, match=r"^data: 1,001 bytes are more than max_payload \(1,000 bytes\)$"):
         draft(OPTIONS, "x" * 999)
     with pytest.raises(PayloadTooLarge, match=r"^items\[0\]\.data: 1,001 bytes"):
-        draft_from(OPTIONS, {"data": "x" * 999}, 0)
+        item_at(0, {"data": "x" * 999})
 
 
 @pytest.mark.parametrize("item", [5, "data", None, ["data"], b"x", object()])
 def test_an_item_that_is_no_mapping_is_refused(item: object) -> None:
     with pytest.raises(ConfigurationError, match=r"^items\[0\]: expected a mapping or a JobDraft, got "):
-        draft_from(OPTIONS, item, 0)
+        item_at(0, item)
 
 
 def test_an_unknown_key_is_refused_and_the_known_ones_are_told() -> None:
     with pytest.raises(ConfigurationError, match=r"^items\[1\]: unknown prio; known: ") as caught:
-        draft_from(OPTIONS, {"data": 1, "prio": 2}, 1)
+        item_at(1, {"data": 1, "prio": 2})
     assert all(name in str(caught.value) for name in FIELDS)
 
 
 def test_an_item_without_data_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"^items\[2\]: data is missing$"):
-        draft_from(OPTIONS, {"group_id": "g"}, 2)
+        item_at(2, {"group_id": "g"})
 
 
 @pytest.mark.parametrize("items", [None, 5, True])
@@ -247,3 +255,17 @@ def test_delay_and_run_at_become_milliseconds(fields: dict[str, Any], delay_ms: 
 def test_any_text_is_a_group_id_and_a_job_id(name: str) -> None:
     d = draft(OPTIONS, 1, group_id=name, job_id=name)
     assert (d.id, d.group_id) == (name, name)
+
+
+def test_ids_that_are_drawn_together_are_like_those_drawn_one_by_one() -> None:
+    many = list(islice(new_ids(), 1000))
+    assert len(set(many)) == len(many)
+    assert {len(one) for one in many} == {len(new_id())} == {12}
+    assert set("".join(many)) == set(string.ascii_letters + string.digits + "-_")
+
+
+def test_items_without_an_id_get_one_each_and_others_keep_theirs() -> None:
+    drafts = drafts_from(OPTIONS, [{"data": 1}, {"data": 1, "job_id": "mine"}] * 100)
+    made = {one.id for one in drafts[::2]}
+    assert len(made) == 100
+    assert {one.id for one in drafts[1::2]} == {"mine"}

@@ -7,11 +7,15 @@ from typing import Any
 
 from groupmq import commands, record
 from groupmq.commands import Call
-from groupmq.drafts import Draft, draft_from
+from groupmq.drafts import Draft, drafts_from
 from groupmq.errors import ConfigurationError, GroupFull
 from groupmq.operations.finding import Finding
 from groupmq.operations.steps import J, Steps
 from groupmq.record import Record
+
+_new = tuple.__new__
+"""Makes a named tuple without the detour through its class."""
+_NONE: dict[str, Any] = {}
 
 
 class Adding(Finding[J]):
@@ -21,7 +25,7 @@ class Adding(Finding[J]):
         """The items of an add_many, all checked before the first call is given out, as calls of bounded size."""
         if not isinstance(items, Iterable):
             raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
-        drafts = [draft_from(self.options, item, i, headers) for i, item in enumerate(items)]
+        drafts = drafts_from(self.options, items, headers)
         for chunk in commands.chunked(drafts, lambda d: len(d.body)):
             yield chunk, commands.add(chunk, whole=True)
 
@@ -79,8 +83,9 @@ class Adding(Finding[J]):
         due = added.now + d.delay_ms if d.delay_ms else d.run_at_ms
         later = due > added.now
         order = d.order_ms if d.order_ms is not None else (due if later else added.order_ms)
-        stored = Record(d.priority, order, 0, added.now, d.max_attempts, False, d.group_id, d.options or {}, d.data)
-        job = self.make(d.id, "delayed" if later else "waiting", stored)
+        own_id, group, priority, _, _, _, attempts, options, data, *_ = d
+        stored = _new(Record, (priority, order, 0, added.now, attempts, False, group, options or _NONE, data))
+        job = self.make(own_id, "delayed" if later else "waiting", stored)
         if later:
             job._run_at_ms = due
         return job
