@@ -25,8 +25,8 @@ class Settings:
     shallow: int = 10_000
     deep: int = 1_000_000
     depth_step: int = 10_000
-    depth_takes: int = 5
-    slices: int = 21
+    depth_takes: int = 15
+    slices: int = 31
     slice_jobs: int = 5_000
     slice_groups: int = 200
     delays: int = 10_000
