@@ -21,13 +21,14 @@ from groupmq.errors import (
     WrongState,
 )
 from groupmq.events import Event
-from groupmq.job import Job, LogLine
+from groupmq.job import Job
 from groupmq.limits import Debounce, RateLimit, Throttle
 from groupmq.middleware import Middleware
 from groupmq.options import Retention
 from groupmq.ordering import Ordering
 from groupmq.queue import Queue
 from groupmq.repeat import Cron, Every
+from groupmq.snapshot import LogLine
 from groupmq.version import __version__
 from groupmq.worker import Worker
 

@@ -14,9 +14,9 @@ from groupmq.checks import text
 from groupmq.drafts import Draft, draft
 from groupmq.durations import moment
 from groupmq.errors import ConfigurationError
-from groupmq.job import Snapshot
 from groupmq.operations import Operations, Steps
 from groupmq.repeat import Repeat, due_ticks, tick_after
+from groupmq.snapshot import Snapshot
 from groupmq.views import RepeatingJob
 
 J = TypeVar("J", bound=Snapshot)

@@ -8,8 +8,8 @@ from typing import Any
 
 from groupmq.errors import JobFailed, JobRemoved
 from groupmq.events import EndOf, Event
-from groupmq.job import Snapshot
 from groupmq.listening import Channel, Wait
+from groupmq.snapshot import Snapshot
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 _LOOK_AGAIN = 15.0

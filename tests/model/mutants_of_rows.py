@@ -104,10 +104,10 @@ ROWS = [
         "return lease.state_after(l) end",
         STEADY,
     ),
+    Mutant("slots of completed followers not freed", "free(g, ended)\n  if behind", "free(g, 1)\n  if behind", STEADY),
     Mutant(
-        "slots of completed followers not freed", "  free(g, ended)\n  if behind", "  free(g, 1)\n  if behind", STEADY
+        "slots of a completed row not freed", "if g then finish.free(g, ended)", "if g then finish.free(g, 1)", STEADY
     ),
-    Mutant("slots of a completed row not freed", "if g then free(g, ended) end", "if g then free(g, 1) end", STEADY),
     Mutant("runs of completed followers not measured", "if behind > 0 then measure.run(0, behind) end", "", STEADY),
     Mutant("one that has begun is still ahead", "l.stalls, 0)\n      W.hset", "l.stalls, 1)\n      W.hset", STEADY),
     Mutant(

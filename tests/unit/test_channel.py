@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from groupmq.codec import JSON
-from groupmq.job import Snapshot
 from groupmq.keys import Keys
 from groupmq.listening import Channel
 from groupmq.record import Record
 from groupmq.results import Results
+from groupmq.snapshot import Snapshot
 
 THEN = 1_700_000_000_000
 JOBS, AT_ONCE = 100_000, 500

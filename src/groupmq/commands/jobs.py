@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from groupmq import record
 from groupmq.commands.call import Call, StoredState, arguments, decode, state_of, text
 from groupmq.drafts import Draft
-from groupmq.job import LogLine
+from groupmq.snapshot import LogLine
 
 
 class Added(NamedTuple):

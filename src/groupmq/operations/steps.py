@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 from groupmq.commands import Call, Policy
-from groupmq.job import Snapshot
 from groupmq.options import QueueOptions
 from groupmq.record import Stored
+from groupmq.snapshot import Snapshot
 
 T = TypeVar("T")
 J = TypeVar("J", bound=Snapshot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from groupmq.durations import Duration
-from groupmq.job import Snapshot
+from groupmq.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from groupmq.sync.queue import Queue

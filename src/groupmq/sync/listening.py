@@ -12,10 +12,10 @@ from groupmq.checks import Logger
 from groupmq.connection import BlockingConnection, Connection, Endpoint
 from groupmq.errors import ConfigurationError, GroupMQError, said
 from groupmq.events import KINDS, Event, Position
-from groupmq.job import Snapshot
 from groupmq.listening import Channel, Following
 from groupmq.operations import Operations
 from groupmq.results import Results
+from groupmq.snapshot import Snapshot
 from groupmq.sync.portal import Portal, Stopped, leave_behind, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")

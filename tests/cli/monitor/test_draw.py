@@ -12,9 +12,9 @@ from groupmq.cli.monitor.keys import Action
 from groupmq.cli.monitor.state import Question, Row, State, Switch, press, seen
 from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, glyphs_for, number, per_second, span, sparkline
 from groupmq.drafts import draft
-from groupmq.job import Snapshot
 from groupmq.options import QueueOptions
 from groupmq.record import Record
+from groupmq.snapshot import Snapshot
 from tests.cli.monitor.samples import EMPTY, HOSTILE, hostile_look, look, run, state
 from tests.cli.operating import golden
 

@@ -19,7 +19,7 @@ from groupmq.cli.monitor.state import Effect, Inspect, Quit, Retry, State, Switc
 from groupmq.cli.monitor.terminal import Terminal
 from groupmq.cli.monitor.text import Glyphs
 from groupmq.errors import ConnectionLost, GroupMQError, QueueNotFound
-from groupmq.job import Snapshot
+from groupmq.snapshot import Snapshot
 from groupmq.tasks import end_tasks
 
 ESCAPE_WAIT = 0.05

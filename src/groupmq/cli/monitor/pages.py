@@ -14,7 +14,7 @@ from groupmq.cli.common import UNSET_ATTEMPTS
 from groupmq.cli.monitor.state import State
 from groupmq.cli.monitor.text import BOLD, DIM, Glyphs
 from groupmq.cli.reading import NotJson
-from groupmq.job import Snapshot
+from groupmq.snapshot import Snapshot
 
 LONGEST = 8000
 """Letters of a job's data, stack or log that are shown; `groupmq job status` shows all."""

@@ -10,7 +10,7 @@ from groupmq.cli import tables
 from groupmq.cli.monitor.history import History
 from groupmq.cli.monitor.keys import Action
 from groupmq.cli.monitor.look import Look
-from groupmq.job import Snapshot
+from groupmq.snapshot import Snapshot
 
 Page = Literal["queue", "job", "help"]
 JUMP = 10

@@ -1,7 +1,7 @@
 --[[
 The ends of a run and of a job. Each transition exists here once; scripts, stall recovery and operators share them.
 A run ends in exactly one of: completed, failed, back to its place (retry with a hold, stall, hand-back), or delayed
-(retry that yields). All of them free the group's slot through `finish.end_run`.
+(retry that yields). All of them free the group's slot through `finish.free`. Completed jobs are in lib/complete.lua.
 ]]
 --- @include "lib/members"
 --- @include "lib/lease"
@@ -12,70 +12,22 @@ A run ends in exactly one of: completed, failed, back to its place (retry with a
 --- @include "lib/measure"
 local finish = {}
 --- @private
-local NONE = {}
 
 -- `n` runs of the group are over.
-local function free(g, n)
+function finish.free(g, n)
   g.running = math.max(0, g.running - n)
   group.touch(g)
 end
 
 function finish.end_run(id, l)
   lease.revoke(id)
-  free(group.get(l.gid), 1)
+  finish.free(group.get(l.gid), 1)
 end
 
 -- One line of the failure log; `s` already counts the attempt.
 local function log_failure(id, s, final)
   local entry = { id, s[ATTEMPTS], s[REASON], s[STACK], now, final, s[WORKER] }
   W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
-end
-
--- A completed job that is kept.
-local function keep_completed(id, l, result)
-  local s = lease.state_after(l)
-  s[FINISHED] = now
-  state.save(id, s)
-  if result then state.save_result(id, result) end
-  retention.finished('completed', id)
-end
-
--- Jobs that completed, told by `worker`: their leases, which have been redeemed, as they were stored; what they
--- returned (false = none did); how many completed jobs are kept. The commonest end, hence all of a call at once.
-function finish.completed(ids, leases, results, keep, worker)
-  local n, gids, attempts, sizes, aheads, any_ahead = #ids, {}, nil, nil, {}, false
-  local g, gid_before, ended, behind, fields = nil, nil, 0, 0, lease.fields
-  for i = 1, n do
-    local id = ids[i]
-    local _, started, attempts_before, _, ahead, gid = fields(leases[i])
-    local same = gid == gid_before
-    if same then
-      ended = ended + 1
-    else
-      if g then free(g, ended) end
-      g, gid_before, ended = group.get(gid), gid, 1
-    end
-    -- Those of a row that end together ran one after the other: the time of all of them is that of the first.
-    if same and ahead == 1 then behind = behind + 1 else measure.run(now - started) end
-    gids[i], aheads[i], any_ahead = gid, ahead, any_ahead or ahead == 1
-    if attempts_before > 0 then
-      attempts = attempts or {}
-      attempts[i] = attempts_before + 1
-    end
-    local result = results and results[i]
-    if result and events.on then
-      sizes = sizes or {}
-      sizes[i] = events.result(result, keep < 0 or keep >= n)
-    end
-    if keep ~= 0 then keep_completed(id, lease.decode(leases[i]), result) end
-  end
-  free(g, ended)
-  if behind > 0 then measure.run(0, behind) end
-  if keep == 0 then
-    retention.forget_all(ids)
-    for i in pairs(attempts or NONE) do state.forget(ids[i]) end
-  end
-  events.completed(ids, gids, attempts, sizes, any_ahead and aheads, worker)
 end
 
 -- Nobody has heard yet that this job, taken ahead, is running.

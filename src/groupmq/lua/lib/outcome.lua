@@ -2,6 +2,7 @@
 What a worker reports of the runs it ended. An outcome counts only under the token of the job's current lease: with any
 other it changes nothing, and the worker is told. One refused outcome never harms its neighbours.
 ]]
+--- @include "lib/complete"
 --- @include "lib/finish"
 local outcome = {}
 --- @private
@@ -43,7 +44,7 @@ function outcome.complete(completed, blob, keep, worker)
   end
   if ids[1] then
     load_groups(leases, #ids)
-    finish.completed(ids, leases, results, keep, worker)
+    complete.jobs(ids, leases, results, keep, worker)
     W.count('processed', #ids)
     if keep == 0 then retention.keeps_nothing('completed') end
   end
