@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -130,7 +131,9 @@ async def test_an_error_comes_out_of_a_later_job_as_it_went_in() -> None:
 
 
 @pytest.mark.parametrize("job_id", ["a", "b"])
-async def test_a_handler_that_raises_generator_exit_ends_its_row(job_id: str) -> None:
+async def test_a_handler_that_raises_generator_exit_ends_its_row_and_nobody_complains(
+    job_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def handle(job: Job) -> None:
         if job.id == job_id:
             raise GeneratorExit
@@ -140,6 +143,8 @@ async def test_a_handler_that_raises_generator_exit_ends_its_row(job_id: str) ->
     await desk.hears("c released")
     assert f"{job_id} retrying" in desk.said
     assert desk.nothing_left
+    gc.collect()
+    assert caplog.messages == []
 
 
 async def test_anything_that_can_be_awaited_will_do() -> None:
@@ -153,6 +158,35 @@ async def test_anything_that_can_be_awaited_will_do() -> None:
     desk.start("abc")
     await desk.hears("c completed")
     assert desk.nothing_left
+
+
+async def test_what_a_handler_does_when_it_is_called_is_its_own_as_well() -> None:
+    """It is no `async def`: the call itself runs code of the handler."""
+    found: list[str] = []
+
+    def handle(job: Job) -> Awaitable[Any]:
+        found.append(held.get())
+        held.set(job.id)
+        if job.id == "c":
+            raise ValueError("c")
+        return asyncio.sleep(0, job.id)
+
+    desk = desk_with(handle)
+    desk.start("abcd")
+    await desk.hears("d released")
+    assert found == ["nothing"] * 3
+    assert desk.said[-3:] == ["c starts", "c retrying", "d released"]
+
+
+async def test_a_stop_iteration_of_a_handler_is_an_error_and_no_result() -> None:
+    async def handle(job: Job) -> None:
+        if job.id == "b":
+            raise StopIteration("all is well")
+
+    desk = desk_with(handle)
+    desk.start("abc")
+    await desk.hears("c released")
+    assert desk.said[-3:] == ["b starts", "b retrying", "c released"]
 
 
 async def test_a_row_that_keeps_the_loop_busy_lets_others_have_their_turn() -> None:

@@ -173,6 +173,8 @@ class Executor:
             run, context = self._start_next(row), self.context.copy()
 
     def _left(self, run: Run, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            task.exception()  # or asyncio complains, at some later time, that nobody asked for it
         self._end(run, error=RuntimeError("handler raised GeneratorExit"))
 
     async def _call(self, job: Job) -> Any:
