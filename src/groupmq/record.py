@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# priority, order + 2^63, arrival (2 + 4 bytes), created (2 + 4 bytes), max_attempts, flags, length of the group id
+# Place: priority, order + 2^63, arrival (2 + 4 bytes), each the less the later; then created (2 + 4 bytes),
+# max_attempts, flags, length of the group id
 _HEAD = struct.Struct(">HQHIHIHBH")
 _PLACE = struct.Struct(">HQ6xHI")
 _BODY = struct.Struct(">HBH")
@@ -15,7 +16,7 @@ _BODY_AT = 22
 _SIZE = struct.Struct(">H")
 _NONE = _SIZE.pack(0)
 _ORDER = struct.Struct(">Q")
-_OFFSET = 1 << 63
+_LAST_PRIORITY, _LAST_ORDER, _LAST_ARRIVAL = (1 << 16) - 1, (1 << 63) - 1, (1 << 48) - 1
 
 ORDER_GIVEN, HAS_TTL = 1, 2
 
@@ -39,8 +40,8 @@ Stored = Record | bytes
 
 
 def pack_order(order_ms: int) -> bytes:
-    """A signed 64-bit order as 8 bytes whose byte order is its numeric order."""
-    return _ORDER.pack(order_ms + _OFFSET)
+    """A signed 64-bit order as 8 bytes, which are the smaller the later it is."""
+    return _ORDER.pack(_LAST_ORDER - order_ms)
 
 
 def pack_body(
@@ -75,9 +76,10 @@ def unpack(raw: bytes) -> Record:
     """Read a stored record."""
     priority, order, seq_hi, seq_lo, made_hi, made_lo, _, flags, _ = _HEAD.unpack_from(raw)
     max_attempts, group, options, data, _ = parts(raw)
-    arrival, created = (seq_hi << 32) | seq_lo, (made_hi << 32) | made_lo
+    arrival, created = _LAST_ARRIVAL - ((seq_hi << 32) | seq_lo), (made_hi << 32) | made_lo
     given = flags & ORDER_GIVEN != 0
-    return Record(priority, order - _OFFSET, arrival, created, max_attempts, given, group, options, data)
+    priority, order_ms = _LAST_PRIORITY - priority, _LAST_ORDER - order
+    return Record(priority, order_ms, arrival, created, max_attempts, given, group, options, data)
 
 
 def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
@@ -100,4 +102,4 @@ def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
 def place(head: bytes) -> tuple[int, int, int]:
     """Priority, order and time of creation, of what `parts` left over."""
     priority, order, made_hi, made_lo = _PLACE.unpack_from(head)
-    return priority, order - _OFFSET, (made_hi << 32) | made_lo
+    return _LAST_PRIORITY - priority, _LAST_ORDER - order, (made_hi << 32) | made_lo

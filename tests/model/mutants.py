@@ -67,7 +67,16 @@ MUTANTS = [
     ),
     Mutant("order kept in a double", "string.sub(blob, at, at + 7)", "string.sub(blob, at, at + 6) .. '\\0'"),
     Mutant("default order follows a clock that steps back", "if now > meta.order then", "if true then"),
-    Mutant("priority ignored across groups", "return priority * PRIORITY_UNIT + (turn or seq)", "return turn or seq"),
+    Mutant(
+        "priority ignored across groups",
+        "return (MOST_2 - priority) * PRIORITY_UNIT + (turn or MOST_6 - seq)",
+        "return turn or MOST_6 - seq",
+    ),
+    Mutant("head at the wrong end", "not g.head or member > g.head", "not g.head or member < g.head"),
+    Mutant("head among the new ones at the wrong end", "added[i] > first then", "added[i] < first then"),
+    Mutant(
+        "next head read from the wrong end", "redis.call('ZRANGE', key, 0, 1, 'REV')", "redis.call('ZRANGE', key, 0, 1)"
+    ),
     Mutant("new due time, old place", "record.moved_to(job.rec, time)", "job.rec"),
     # Time
     Mutant("delay truncated to seconds", "K.delayed, W.whole(time)", "K.delayed, W.whole(time - time % 1000)"),
@@ -154,10 +163,8 @@ MUTANTS = [
         "g.turn =",
         "round robin",
     ),
-    Mutant("priority does not age in its group", "low = low + priority * rules.ageing", "", "ageing"),
-    Mutant(
-        "priority does not age across groups", "- AGEING_EPOCH + priority * rules.ageing)", "- AGEING_EPOCH)", "ageing"
-    ),
+    Mutant("priority does not age in its group", "low = low - (MOST_2 - priority) * rules.ageing", "", "ageing"),
+    Mutant("priority does not age across groups", " + record.priority_of(rec) * rules.ageing", "", "ageing"),
     # Turns
     Mutant(
         "turn of another worker ignored",

@@ -67,7 +67,8 @@ ROWS = [
     Mutant(
         "followers not counted as running", "g.running, g.popped, g.pos = g.running + n,", "g.popped, g.pos =", STEADY
     ),
-    Mutant("one too many leaves its group with a row", "0, popped[i] - 1)", "0, popped[i])", STEADY),
+    Mutant("one too many leaves its group with a row", "-popped[i], -1)", "-popped[i] - 1, -1)", STEADY),
+    Mutant("row removed from the wrong end", "-popped[i], -1)", "0, popped[i] - 1)", STEADY),
     Mutant("row not removed", "if g.popped then W.pop(key, g.popped) end", "", STEADY),
     Mutant("rows not told to the worker", "n_rows < m and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < m and rows or {}", "rows", STEADY),

@@ -65,9 +65,7 @@ TELLING = [
     # Measures
     Mutant("waiting measured at every start", "if not s then measure.wait(", "if true then measure.wait("),
     Mutant("runs that are tried again not measured", "if o[1] == FAIL or o[1] == RETRY then", "if o[1] == FAIL then"),
-    Mutant(
-        "delay measured as waiting", "flags % 2 == 1 and created or (high - 2147483648) * 4294967296 + low", "created"
-    ),
+    Mutant("delay measured as waiting", "flags % 2 == 1 and created or number(high, low)", "created"),
     Mutant("lost lease not counted", "W.count('lease_lost', #refused)", ""),
     Mutant("minutes begin anew with every call", "if raw and #raw == LENGTH then", "if false then"),
     Mutant(

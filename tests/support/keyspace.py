@@ -116,7 +116,7 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
             continue
         name = key[len(base) :].decode()
         if name.startswith("g:"):
-            waiting[name[2:]] = dump.members(key)
+            waiting[name[2:]] = dump.members(key)[::-1]
         elif name.startswith("r:"):
             group_starts[name[2:]] = [int(at) for at in dump.items(key)]
         elif name.startswith("mail:"):
@@ -181,8 +181,8 @@ def _repeat(raw: bytes) -> dict[str, Any]:
 def _member(job_id: str, raw: bytes, ageing: int) -> bytes:
     """What stands for a job in its group's zset."""
     if ageing:
-        order = int.from_bytes(raw[2:10], "big") + int.from_bytes(raw[:2], "big") * ageing
-        return b"\0\0" + min(order, 2**64 - 1).to_bytes(8, "big") + raw[10:16] + job_id.encode()
+        order = int.from_bytes(raw[2:10], "big") - (65535 - int.from_bytes(raw[:2], "big")) * ageing
+        return b"\xff\xff" + max(order, 0).to_bytes(8, "big") + raw[10:16] + job_id.encode()
     return raw[:16] + job_id.encode()
 
 
@@ -284,7 +284,7 @@ def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
     """When the head of a group may start."""
     times = [g.holds.get(head[16:].decode(), 0), g.rest, g.till]
     if name and "event_window" in k.rules:
-        times.append(min(int.from_bytes(head[2:10], "big") - 2**63 + k.rules["event_window"], 2**53))
+        times.append(min(2**63 - 1 - int.from_bytes(head[2:10], "big") + k.rules["event_window"], 2**53))
     rate, starts = k.rate(name), k.group_starts.get(name, [])
     if rate and len(starts) >= rate[0] and 0 <= k.now - starts[rate[0] - 1] <= rate[1]:
         times.append(starts[rate[0] - 1] + rate[1] + 1)
@@ -293,7 +293,7 @@ def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
 
 def _right_score(k: Keyspace, name: str, head: bytes, score: float) -> bool:
     """Whether a ready group stands where its head, and the queue's fairness, put it."""
-    priority, arrival = int.from_bytes(head[:2], "big"), int.from_bytes(head[10:16], "big")
+    priority, arrival = 65535 - int.from_bytes(head[:2], "big"), 2**48 - 1 - int.from_bytes(head[10:16], "big")
     if "ageing" in k.rules:
         job = k.jobs[head[16:].decode()]
         since = job.created_ms if job.order_given else job.order_ms

@@ -43,7 +43,7 @@ def make(job_id: str, state: str, found: Stored) -> Job:
 
 
 def raw(options: dict[str, Any] | None = None) -> bytes:
-    head = (5).to_bytes(2, "big") + pack_order(-7) + (3).to_bytes(6, "big") + T0.to_bytes(6, "big")
+    head = (65535 - 5).to_bytes(2, "big") + pack_order(-7) + (2**48 - 4).to_bytes(6, "big") + T0.to_bytes(6, "big")
     return head + pack_body(0, True, b"g", options, b'{"x":1}')
 
 

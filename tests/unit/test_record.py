@@ -1,4 +1,4 @@
-"""The stored record: what goes in comes out, and bytes order is start order."""
+"""The stored record: what goes in comes out, and whoever starts later has the smaller bytes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ options = st.dictionaries(st.text(min_size=1, max_size=3), st.integers(-(2**63),
 
 def stored(priority: int, order_ms: int, arrival: int, created: int, body: bytes) -> bytes:
     """A record as lua/lib/record.lua builds it."""
-    place = struct.pack(">H", priority) + record.pack_order(order_ms)
-    return place + arrival.to_bytes(6, "big") + created.to_bytes(6, "big") + body
+    place = struct.pack(">H", 65535 - priority) + record.pack_order(order_ms)
+    return place + (2**48 - 1 - arrival).to_bytes(6, "big") + created.to_bytes(6, "big") + body
 
 
 @given(
@@ -59,8 +59,8 @@ def test_a_record_comes_back_as_it_was(
     st.tuples(st.integers(0, 1023), orders, st.integers(0, 2**48 - 1)),
     st.tuples(st.integers(0, 1023), orders, st.integers(0, 2**48 - 1)),
 )
-def test_bytes_order_is_priority_then_order_then_arrival(one: tuple[int, int, int], two: tuple[int, int, int]) -> None:
-    assert (stored(*one, 0, b"") < stored(*two, 0, b"")) == (one < two)
+def test_bytes_fall_by_priority_then_order_then_arrival(one: tuple[int, int, int], two: tuple[int, int, int]) -> None:
+    assert (stored(*one, 0, b"") > stored(*two, 0, b"")) == (one < two)
 
 
 @given(orders)

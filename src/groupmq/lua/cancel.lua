@@ -15,7 +15,7 @@ local function of_group(gid, limit)
   for i = 1, #leases, 2 do
     if lease.decode(leases[i + 1]).gid == gid then ids[#ids + 1] = leases[i] end
   end
-  local waiting = redis.call('ZRANGE', K.group .. gid, 0, limit - 1)
+  local waiting = redis.call('ZRANGE', K.group .. gid, 0, limit - 1, 'REV')
   for i = 1, #waiting do ids[#ids + 1] = record.id_of(waiting[i]) end
   return ids, redis.call('ZCARD', K.group .. gid) - #waiting
 end

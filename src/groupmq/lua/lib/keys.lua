@@ -14,7 +14,7 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
   cancels    hash  job id -> token of the run that is to be stopped
   events     stream  what happened (lib/events.lua), bounded
   marks      list  ids of entries in `events`, half a megabyte apart
-  g:<group>  zset  waiting jobs of a group, score 0, member = place .. id, so bytes order is start order
+  g:<group>  zset  waiting jobs of a group, score 0, member = place .. id, so that the last one starts first
                    (`g:` with no group id holds the jobs that belong to no group)
   groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
   conf       hash  group id -> operator's overrides: paused, limit, rate

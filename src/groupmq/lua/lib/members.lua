@@ -1,5 +1,6 @@
 --[[
-The waiting jobs of a group: its sorted set as this call leaves it. What was put and dropped is kept with the group and
+The waiting jobs of a group: its sorted set as this call leaves it, head last (lib/record.lua), which everything here
+looks at from that end. What was put and dropped is kept with the group and
 written when it is settled; the head is always known, read from the set only when the one before it went.
 ]]
 --- @include "lib/group"
@@ -10,7 +11,7 @@ local NONE = {}
 -- Read the first `n` stored members, so that taking them one by one needs no further look.
 function members.look_ahead(g, n)
   if g.stored and (g.known_all or #g.stored >= n) then return end
-  g.stored = redis.call('ZRANGE', group.key(g), 0, n - 1)
+  g.stored = redis.call('ZRANGE', group.key(g), 0, n - 1, 'REV')
   g.known_all = #g.stored < n
   g.pos = 1
 end
@@ -26,7 +27,7 @@ local function find_head(g)
   g.pos = pos
   local first, added = g.stored[pos] or false, g.added or NONE
   for i = 2, #added, 2 do
-    if not first or added[i] < first then first = added[i] end
+    if not first or added[i] > first then first = added[i] end
   end
   return first
 end
@@ -41,7 +42,7 @@ function members.put(g, member)
   else
     g.added = { 0, member }
   end
-  if not g.head or member < g.head then
+  if not g.head or member > g.head then
     g.head = member
     group.touch(g)
   elseif not g.touched then
@@ -90,7 +91,7 @@ function members.pop(g, ahead)
   end
   -- One job and no more: the common case, without the book-keeping of the general one.
   local key = K.group .. g.id
-  local stored = redis.call('ZRANGE', key, 0, 1)
+  local stored = redis.call('ZRANGE', key, 0, 1, 'REV')
   g.stored, g.known_all, g.pos = stored, not stored[2], 1
   if stored[1] == member then
     W.zrem_one(key, member)
@@ -107,7 +108,7 @@ end
 function members.pop_row(g, n)
   if g.stored or g.added or g.removed or g.holds then return members.pop(g, 1), 1 end
   local member, key = g.head, K.group .. g.id
-  local stored = redis.call('ZRANGE', key, 0, n)
+  local stored = redis.call('ZRANGE', key, 0, n, 'REV')
   g.stored, g.known_all, g.pos = stored, #stored <= n, 1
   if stored[1] ~= member then
     members.drop(g, member)

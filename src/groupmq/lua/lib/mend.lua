@@ -146,7 +146,7 @@ function mend.group(g, running, delayed)
     report('hold of a job that does not wait', id)
     id = stale_holds(g)
   end
-  local first = redis.call('ZRANGE', group.key(g), 0, 0)[1] or false
+  local first = redis.call('ZRANGE', group.key(g), -1, -1)[1] or false
   if not g.touched and g.head ~= first then
     report('group with a wrong head', g.id)
     members.reread(g)

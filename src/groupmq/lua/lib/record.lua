@@ -1,7 +1,8 @@
 --[[
 A job's record, one opaque value in `jobs`:
 
-  place    16 bytes  priority (2), order (8, as order + 2^63), arrival (6), all big-endian: bytes order = start order
+  place    16 bytes  priority (2), order (8, as order + 2^63), arrival (6), all big-endian, and all bits turned over:
+                     whoever starts later has the smaller place
   created   6 bytes  milliseconds
   max       2 bytes  max_attempts, 0 = the worker's or queue's
   flags     1 byte   1 = the order was given by the caller, 2 = the job has a ttl
@@ -9,7 +10,9 @@ A job's record, one opaque value in `jobs`:
   options   2 bytes of length, then what only the client reads
   data      the rest, never looked at here
 
-Members of a group's zset are place .. id. record.py reads and writes the same layout.
+Members of a group's zset are place .. id, so the last of them is the group's head. A new job mostly goes to the other
+end, and there the server finds its place in a third of the steps: it searches from the small end.
+record.py reads and writes the same layout.
 
 Where waiting counts (`rules.ageing`, ms per level), the place in a member has no priority and an order later by
 priority * ageing: whoever waited that much longer goes first, and nothing has to be moved as time goes by.
@@ -20,14 +23,19 @@ local record = {}
 local TTL = 2
 local PRIORITY_UNIT = 8796093022208 -- 2^43: priority * 2^43 + arrival stays exact below 2^53
 local AGEING_EPOCH = 1577836800000 -- 2020: leaves 12 bits below a time
+local MOST_2, MOST_4, MOST_6 = 65535, 4294967295, 281474976710655 -- of 2, 4 and 6 bytes
+local UNIT_4 = 4294967296
 
 -- Epoch milliseconds as the 8 bytes of order; negative or huge orders only ever come from the client, ready-made.
-function record.order(ms) return struct.pack('>BI7', 128, ms) end
+function record.order(ms) return struct.pack('>I4I4', 2147483647 - math.floor(ms / UNIT_4), MOST_4 - ms % UNIT_4) end
+
+-- The number that the two halves of an order stand for: exact up to 2^53, near enough beyond to say that it is far off.
+local function number(high, low) return (2147483647 - high) * UNIT_4 + (MOST_4 - low) end
 
 function record.created_of(rec) return (struct.unpack('>I6', rec, 17)) end
 
 function record.build(priority, order, seq, created, body)
-  return struct.pack('>I2c0I6I6', priority, order, seq, created) .. body
+  return struct.pack('>I2c0I6I6', MOST_2 - priority, order, MOST_6 - seq, created) .. body
 end
 
 local function order_given(rec) return string.byte(rec, 25) % 2 == 1 end
@@ -35,20 +43,19 @@ function record.has_ttl(rec) return string.byte(rec, 25) >= TTL end
 
 function record.member(id, rec) return string.sub(rec, 1, 16) .. id end
 function record.id_of(member) return string.sub(member, 17) end
-function record.seq_of(member) return (struct.unpack('>I6', member, 11)) end
+function record.seq_of(member) return MOST_6 - struct.unpack('>I6', member, 11) end
 function record.group_of(rec) return (struct.unpack('>I2c0', rec, 26)) end
--- The order as a number: exact up to 2^53, near enough beyond to say that it is far away.
 function record.order_of(member)
   local high, low = struct.unpack('>I4I4', member, 3)
-  return (high - 2147483648) * 4294967296 + low
+  return number(high, low)
 end
 function record.max_of(rec) return (struct.unpack('>I2', rec, 23)) end
-function record.priority_of(member) return (struct.unpack('>I2', member)) end
+function record.priority_of(member) return MOST_2 - struct.unpack('>I2', member) end
 
 -- Where a group stands among the ready ones, by its head: most urgent first, then the one that arrived first.
 function record.score(member, turn)
   local priority, seq = struct.unpack('>I2xxxxxxxxI6', member)
-  return priority * PRIORITY_UNIT + (turn or seq)
+  return (MOST_2 - priority) * PRIORITY_UNIT + (turn or MOST_6 - seq)
 end
 
 function record.turn_of(score) return score % PRIORITY_UNIT end
@@ -57,7 +64,7 @@ function record.turn_of(score) return score % PRIORITY_UNIT end
 -- a ttl: all at once for those who take it.
 function record.terms(rec)
   local high, low, created, max, flags = struct.unpack('>xxI4I4xxxxxxI6I2B', rec)
-  local since = flags % 2 == 1 and created or (high - 2147483648) * 4294967296 + low
+  local since = flags % 2 == 1 and created or number(high, low)
   return since, max, flags >= TTL
 end
 
@@ -83,10 +90,10 @@ if rules.ageing then
 
   function record.member(id, rec)
     local priority, high, low = struct.unpack('>I2I4I4', rec)
-    low = low + priority * rules.ageing
-    high = high + math.floor(low / 4294967296)
-    if high > 4294967295 then high, low = 4294967295, 4294967295 end
-    return struct.pack('>I2I4I4', 0, high, low % 4294967296) .. string.sub(rec, 11, 16) .. id
+    low = low - (MOST_2 - priority) * rules.ageing
+    high = high + math.floor(low / UNIT_4)
+    if high < 0 then high, low = 0, 0 end
+    return struct.pack('>I2I4I4', MOST_2, high, low % UNIT_4) .. string.sub(rec, 11, 16) .. id
   end
 
   -- Since when the head waits, plus its priority; 12 bits of its arrival part what came in one millisecond.
@@ -94,8 +101,8 @@ if rules.ageing then
     local id = record.id_of(member)
     local rec = records[id] or redis.call('HGET', K.jobs, id)
     if not rec then return 0 end
-    local priority, seq = struct.unpack('>I2xxxxxxxxI6', rec)
-    return (record.waits_since(rec) - AGEING_EPOCH + priority * rules.ageing) * 4096 + seq % 4096
+    local aged = record.waits_since(rec) + record.priority_of(rec) * rules.ageing
+    return (aged - AGEING_EPOCH) * 4096 + record.seq_of(rec) % 4096
   end
 else
   function record.remember() end

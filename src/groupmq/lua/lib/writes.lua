@@ -70,7 +70,7 @@ function W.zrem_one(key, member)
   lost_keys[n_lost], lost[n_lost] = key, member
 end
 
--- The first `n` members of a key that loses no others: they go at once, instead of each being looked for.
+-- The last `n` members of a key that loses no others: they go at once, instead of each being looked for.
 function W.pop(key, n)
   n_popped = n_popped + 1
   popped_keys[n_popped], popped[n_popped] = key, n
@@ -132,7 +132,7 @@ function W.commit(allocates)
   for i = 1, #W.before_commit do W.before_commit[i]() end
   if allocates then redis.call('HSET', K.meta, 'schema', SCHEMA) end
   for i = 1, n_lost do redis.call('ZREM', lost_keys[i], lost[i]) end
-  for i = 1, n_popped do redis.call('ZREMRANGEBYRANK', popped_keys[i], 0, popped[i] - 1) end
+  for i = 1, n_popped do redis.call('ZREMRANGEBYRANK', popped_keys[i], -popped[i], -1) end
   local zrem, hdel = send('ZREM'), send('HDEL')
   if unlinked[1] then redis.call('UNLINK', unpack(unlinked)) end
   if not (allocates or zrem or hdel or n_lost + n_popped > 0) then redis.call('HDEL', K.meta, '') end
