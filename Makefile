@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest check bench clean venv
+.PHONY: help demo dashboard test test-oldest test-scripts check bench bench-python clean venv chromium
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -21,26 +21,45 @@ help: ## show this list
 demo: $(READY_DEMO) ## run the demo on an embedded server
 	@$(PYTHON) -m groupmq.demo
 
-test: $(READY_DEV) ## run the whole test suite
+dashboard: $(READY_DEMO) ## run the demo with the dashboard, at a URL that it prints
+	@$(PYTHON) -m groupmq.cli demo --dashboard
+
+test: $(READY_DEV) chromium ## run the whole test suite
 	@$(PYTHON) -m pytest tests -n $(AT_ONCE) --dist worksteal
+
+# The dashboard is tested in a real browser.
+chromium:
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing chromium, for the tests of the dashboard"; \
+	    (apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium) >/dev/null 2>&1 || true; \
+	fi
+	@command -v chromium >/dev/null || echo "chromium is not installed (Debian: apt-get install chromium):" \
+	    "left out are all tests of the dashboard in a browser"
 
 # The range of redis-py is wide on purpose; its oldest release has a virtual environment of its own.
 test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we accept
 	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit -n $(AT_ONCE) --dist worksteal
+
+test-scripts: $(READY_DEV) ## run the tests of the Lua side by EVALSHA, as servers without functions have it
+	@GROUPMQ_CALLS=script $(PYTHON) -m pytest tests/lua -n $(AT_ONCE) --dist worksteal
 
 check: $(READY_DEV) ## lint, formatting, types, layers, Lua, Dockerfile
 	$(VENV)/bin/ruff check $(CODE)
 	$(VENV)/bin/ruff format --check $(CODE)
 	$(VENV)/bin/mypy --strict $(CODE)
 	$(VENV)/bin/lint-imports
-	$(PYTHON) tools/lint_lua.py
+	$(PYTHON) -m tools.lint_lua
 	if [ -x $(VENV)/bin/hadolint ]; then $(VENV)/bin/hadolint deploy/Dockerfile; fi
 
-bench: $(READY_DEV) ## measure throughput and latency
-	@$(PYTHON) -m bench
+bench: $(READY_DEV) ## measure throughput and latency beside the Node libraries
+	@$(PYTHON) -m bench $(ARGS)
+
+bench-python: $(READY_DEV) ## the same beside the Python libraries
+	@$(PYTHON) -m bench --peers python $(ARGS)
 
 clean: ## remove .venv and all caches
 	rm -rf $(VENV) $(OLDEST) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf bench/.envs
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 venv: $(READY_DEV)
@@ -52,7 +71,7 @@ $(READY_DEV): pyproject.toml | $(PYTHON)
 
 $(READY_DEMO): pyproject.toml | $(PYTHON)
 	@echo "installing groupmq into $(VENV)"
-	@$(PYTHON) -m pip install -q -e '.[cli,embedded,uvloop]'
+	@$(PYTHON) -m pip install -q -e '.[cli,dashboard,embedded,uvloop]'
 	@touch $@
 
 $(READY_OLDEST): pyproject.toml | $(PYTHON)

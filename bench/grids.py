@@ -54,6 +54,25 @@ def _cost(what: str, title: str, columns: dict[str, str], *, adding: bool = Fals
     return Grid(title, tuple(columns.values()), rows, ratios=True)
 
 
+OPERATIONS = {
+    "add": "add_many",
+    "large_add": "add_many of 1 MiB payloads",
+    "process": "process",
+    "large_process": "process 1 MiB payloads",
+    "fail": "process jobs that fail",
+    "due": "delayed jobs become due",
+    "take_back": "take expired leases back",
+    "expire": "ttl and dedupe keys end",
+    "repeat": "ticks of repeats",
+    "look": "counts, metrics, lists, monitor",
+    "retry": "retry",
+    "cancel_group": "cancel_group",
+    "clean": "clean",
+    "purge": "purge",
+    "repair": "repair",
+    "obliterate": "obliterate",
+}
+"""What the slow log is read after."""
 _BACKLOGS = ("shallow", "deep")
 _TURNS = ("single", "batch")
 _FAIRNESS = ("oldest", "turns")
@@ -63,7 +82,44 @@ _REPEATS = {
     "most": "{0.repeats_most:,} repeats, {0.ticks_most:,} ticks/s",
 }
 
+HANDLERS = {
+    "none_1": "no-op, concurrency 1",
+    "none_10": "no-op, concurrency 10",
+    "none_100": "no-op, concurrency 100",
+    "1ms_10": "1 ms, concurrency 10",
+    "10ms_100": "10 ms, concurrency 100",
+}
+"""What handlers do, and how many at once; each as `async def` and as `def`."""
+_KINDS = ("async", "def")
+_CALLS = ("reference", "read", "write", "read_scripts", "write_scripts")
+
 GRIDS = (
+    Grid(
+        "single calls",
+        ("bare EVALSHA of redis-py", "awaited add"),
+        tuple(Row(f"round trip, {name}", "us", _each("single", name, ("bare", "add"))) for name in ("p50", "p99")),
+        ratios=True,
+    ),
+    Grid(
+        "server time of an empty call",
+        ("return 1, EVALSHA", "reads", "writes", "reads, no functions", "writes, no functions"),
+        (Row("outside of its commands", "us", _keys("fixed", _CALLS)),),
+        ratios=True,
+    ),
+    Grid(
+        "server time of a lone add",
+        ("whole call", "commands it makes", "functions in use"),
+        (Row("add", "us, calls, 1 = yes", ("fixed_add", "fixed_add_commands", "fixed_functions"), drawn=False),),
+    ),
+    Grid(
+        "handlers",
+        ("async def", "def"),
+        tuple(
+            Row(label, "jobs/s", _keys(f"kinds_{case}", _KINDS), more_is_better=True)
+            for case, label in HANDLERS.items()
+        ),
+        ratios=True,
+    ),
     Grid(
         "backlog",
         ("{0.shallow:,} waiting", "{0.deep:,} waiting"),
@@ -72,6 +128,14 @@ GRIDS = (
             Row("elapsed time per job", "us", _keys("depth_wall", _BACKLOGS)),
         ),
         ratios=True,
+    ),
+    Grid(
+        "{0.operations_jobs:,} jobs in {0.operations_groups:,} groups",
+        ("slowest call", "calls of 5 ms or more"),
+        tuple(
+            Row(label, "ms, calls", _keys(f"operations_{operation}", ("slowest", "slow")), drawn=False)
+            for operation, label in OPERATIONS.items()
+        ),
     ),
     Grid(
         "start after the due time",

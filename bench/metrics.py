@@ -14,12 +14,33 @@ OURS = "groupmq"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure per library. `more_is_better` says which way the comparison goes."""
+    """One figure per library. `more_is_better` says which way the comparison goes.
+
+    Nobody is ahead in a `remark`: it is a part of another figure, or says how that was measured.
+    """
 
     key: str
     title: str
     unit: str
     more_is_better: bool
+    remark: bool = False
+
+
+CONCURRENCIES = (1, 10, 100)
+RATES = (200, 1_000, 5_000, 10_000)
+"""Jobs per second that come one by one."""
+
+
+def _trickle(rate: int) -> tuple[Metric, ...]:
+    case, at = f"trickle_{rate}", f"at {rate:,} jobs/s"
+    return (
+        Metric(f"{case}_server", f"server time per job, {at}", "us", False),
+        Metric(f"{case}_start_p50", f"add to start, {at}, p50", "ms", False),
+        Metric(f"{case}_start_p99", f"add to start, {at}, p99", "ms", False),
+        Metric(f"{case}_result_p50", f"add to result, {at}, p50", "ms", False),
+        Metric(f"{case}_result_p99", f"add to result, {at}, p99", "ms", False),
+        Metric(f"{case}_reached", f"- reached {at}", "jobs/s", True, remark=True),
+    )
 
 
 COMPARED = (
@@ -28,22 +49,38 @@ COMPARED = (
     Metric("process_10", "process, concurrency 10", "jobs/s", True),
     Metric("process_100", "process, concurrency 100", "jobs/s", True),
     Metric("process_short", "process, concurrency 100, short groups", "jobs/s", True),
+    *(Metric(f"each_{n}", f"process, a group per job, concurrency {n}", "jobs/s", True) for n in CONCURRENCIES),
+    *(Metric(f"ungrouped_{n}", f"process, no groups, concurrency {n}", "jobs/s", True) for n in CONCURRENCIES),
+    Metric("handlers_1ms", "process, handlers of 1 ms, concurrency 10", "jobs/s", True),
+    Metric("handlers_10ms", "process, handlers of 10 ms, concurrency 100", "jobs/s", True),
+    Metric("bulk_500", "add in bulk, 500 a call, one call at a time", "jobs/s", True),
+    Metric("add_p50", "awaited add, p50", "us", False),
+    Metric("add_p99", "awaited add, p99", "us", False),
+    *(metric for rate in RATES for metric in _trickle(rate)),
     Metric("memory", "memory per waiting job", "bytes", False),
     Metric("server_time", "server time per job, add + process", "us", False),
-    Metric("server_add", "- of it, add", "us", False),
-    Metric("server_process", "- of it, process", "us", False),
-    Metric("server_rows", "- with nested calls counted twice", "us", False),
+    Metric("server_add", "- of it, add", "us", False, remark=True),
+    Metric("server_process", "- of it, process", "us", False, remark=True),
+    Metric("server_rows", "- with nested calls counted twice", "us", False, remark=True),
     Metric("server_cpu", "server CPU per job, add + process", "us", False),
     Metric("roundtrip_idle_p50", "add to result, idle, p50", "ms", False),
     Metric("roundtrip_idle_p99", "add to result, idle, p99", "ms", False),
-    Metric("roundtrip_idle_count", "- round trips measured, idle", "jobs", True),
+    Metric("roundtrip_idle_count", "- round trips measured, idle", "jobs", True, remark=True),
     Metric("roundtrip_load_p50", "add to result, half load, p50", "ms", False),
     Metric("roundtrip_load_p99", "add to result, half load, p99", "ms", False),
-    Metric("roundtrip_load_count", "- round trips measured, half load", "jobs", True),
-    Metric("roundtrip_rate", "- added by others meanwhile", "jobs/s", True),
-    Metric("roundtrip_left", "jobs left over after half load", "jobs", False),
+    Metric("roundtrip_load_count", "- round trips measured, half load", "jobs", True, remark=True),
+    Metric("roundtrip_rate", "- added by others meanwhile", "jobs/s", True, remark=True),
+    Metric("roundtrip_left", "jobs left over after half load", "jobs", False, remark=True),
 )
 """What every library is measured for that can do it."""
+
+PYTHON = (
+    *(Metric(f"python_process_{n}", f"process, concurrency {n}", "jobs/s", True) for n in CONCURRENCIES),
+    Metric("python_add", "add in bulk", "jobs/s", True),
+    Metric("python_start_p50", "add to start, idle, p50", "ms", False),
+    Metric("python_start_p99", "add to start, idle, p99", "ms", False),
+)
+"""What groupmq and the Python libraries are measured for."""
 
 OWN = tuple(
     Metric(key, f"{grid.title}: {row.label}, {column}", row.unit, row.more_is_better)
@@ -53,14 +90,21 @@ OWN = tuple(
 )
 """What only groupmq is measured for; titles are templates over the settings."""
 
-METRICS = {metric.key: metric for metric in (*COMPARED, *OWN)}
+METRICS = {metric.key: metric for metric in (*COMPARED, *PYTHON, *OWN)}
 
 
 @dataclass(slots=True)
 class Samples:
-    """Every measured value; the median is what is reported, because others use the machine too."""
+    """Every measured value; the median is what is reported, because others use the machine too.
+
+    `raw` holds what a value was made of, e.g. the latency of each job, a list per round. `left_out` says of libraries
+    that could not be measured, or only in part, why. `seconds` is how long each scenario took.
+    """
 
     values: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    raw: dict[tuple[str, str], list[list[float]]] = field(default_factory=lambda: defaultdict(list))
+    left_out: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, metric: str, library: str, value: float) -> None:
         if metric not in METRICS:
@@ -81,74 +125,26 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A bound on the ratio of two medians of the same run; absolute times are never judged."""
+class Lead:
+    """A peer is better in this, by `times`."""
 
-    title: str
-    numerator: tuple[str, str]
-    denominator: tuple[str, str]
-    at_least: float | None = None
-    at_most: float | None = None
-    below: float | None = None
-
-    @property
-    def bound(self) -> str:
-        if self.at_least is not None:
-            return f">= {self.at_least:g}x"
-        if self.at_most is not None:
-            return f"<= {self.at_most:g}x"
-        return f"< {self.below:g}x"
-
-    def holds(self, ratio: float) -> bool:
-        return (
-            (self.at_least is None or ratio >= self.at_least)
-            and (self.at_most is None or ratio <= self.at_most)
-            and (self.below is None or ratio < self.below)
-        )
+    metric: Metric
+    library: str
+    times: float
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    target: Target
-    ratio: float
-    passed: bool
-
-
-def _against(title: str, metric: str, peer: str, **bound: float) -> Target:
-    return Target(title, (metric, OURS), (metric, peer), **bound)
-
-
-def _own(top: str, bottom: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (top, OURS), (bottom, OURS)
-
-
-TARGETS = (
-    _against("process at 100 vs BullMQ", "process_100", "bullmq", at_least=2.5),
-    _against("process at 100 vs GroupMQ (Node)", "process_100", "groupmq_node", at_least=4.0),
-    _against("add_many vs BullMQ addBulk", "enqueue", "bullmq", at_least=2.0),
-    _against("bytes per waiting job vs BullMQ", "memory", "bullmq", below=1.0),
-    _against("server time per job vs BullMQ", "server_time", "bullmq", at_most=0.35),
-    Target(
-        "server time per job, long vs short backlog", *_own("depth_server_deep", "depth_server_shallow"), at_most=1.3
-    ),
-    Target("elapsed time per job, long vs short backlog", *_own("depth_wall_deep", "depth_wall_shallow"), at_most=1.3),
-    Target("20 ticks/s of one repeat, run vs expected", *_own("repeats_one_run", "repeats_one_expected"), at_least=1.0),
-    Target("process with a rate limit of the queue vs without", *_own("rate_rate", "rate_none"), at_least=0.9),
-    Target("add with events vs without", *_own("events_add_events", "events_add_silent"), at_least=0.9),
-    Target("process with events vs without", *_own("events_events", "events_silent"), at_least=0.9),
-)
-
-
-def ratio(samples: Samples, top: tuple[str, str], bottom: tuple[str, str]) -> float | None:
-    upper, lower = samples.median(*top), samples.median(*bottom)
-    return upper / lower if upper is not None and lower else None
-
-
-def judge(samples: Samples, targets: Iterable[Target] = TARGETS) -> list[Verdict]:
-    """Verdicts on the targets both sides of which were measured in this run."""
-    verdicts = []
-    for target in targets:
-        value = ratio(samples, target.numerator, target.denominator)
-        if value is not None:
-            verdicts.append(Verdict(target, value, target.holds(value)))
-    return verdicts
+def leads(samples: Samples, libraries: Iterable[str]) -> list[Lead]:
+    """Every figure in which a peer is ahead of us, in the order of the table, the largest lead of a figure first."""
+    found: list[Lead] = []
+    for metric in samples.metrics((*COMPARED, *PYTHON)):
+        ours = samples.median(metric.key, OURS)
+        better = []
+        for library in libraries:
+            peer = samples.median(metric.key, library)
+            if metric.remark or library == OURS or not ours or not peer:
+                continue
+            times = peer / ours if metric.more_is_better else ours / peer
+            if times > 1:
+                better.append(Lead(metric, library, times))
+        found += sorted(better, key=lambda lead: -lead.times)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from bench.metrics import OURS, Samples
@@ -9,39 +10,53 @@ from bench.peers.library import Library
 from bench.peers.running import PeerFailed
 from bench.rounds import rotated
 from bench.scenarios import (
+    bulk,
     concurrency,
     depth,
     events,
     exclusive,
     fairness,
+    handlers,
     lifecycle,
+    one_by_one,
+    operations,
+    python,
     rate,
     repeats,
     roundtrip,
     short_groups,
+    single,
     timing,
+    trickle,
     windows,
 )
 from bench.scenarios.context import Context, Scenario, calibrate
 from bench.server import Server
+from bench.servertime import CallShare
 from bench.settings import Settings
 
-SCENARIOS = tuple(
-    module.SCENARIO
-    for module in (
-        lifecycle,
-        concurrency,
-        short_groups,
-        roundtrip,
-        depth,
-        timing,
-        repeats,
-        windows,
-        rate,
-        events,
-        exclusive,
-        fairness,
-    )
+SCENARIOS = (
+    lifecycle.SCENARIO,
+    concurrency.SCENARIO,
+    short_groups.SCENARIO,
+    one_by_one.SCENARIO,
+    handlers.SCENARIO,
+    bulk.SCENARIO,
+    single.ADDS,
+    trickle.SCENARIO,
+    roundtrip.SCENARIO,
+    python.SCENARIO,
+    single.FIXED_COST,
+    handlers.KINDS,
+    depth.SCENARIO,
+    operations.SCENARIO,
+    timing.SCENARIO,
+    repeats.SCENARIO,
+    windows.SCENARIO,
+    rate.SCENARIO,
+    events.SCENARIO,
+    exclusive.SCENARIO,
+    fairness.SCENARIO,
 )
 
 Say = Callable[[str], None]
@@ -59,16 +74,17 @@ def measure(
     contexts: dict[str, Context] = {}
     for library in libraries:
         try:
-            share = calibrate(server, settings, library)
+            # Server time is not told of the Python libraries.
+            share = CallShare() if library.kind == "python" else calibrate(server, settings, library)
         except PeerFailed as error:
-            say(f"left out: {error}")
+            _leave_out(library.key, error, contexts, samples, say)
         else:
-            contexts[library.key] = Context(server, settings, library, share)
+            contexts[library.key] = Context(server, settings, library, share, samples.raw)
     for number in range(settings.rounds):
         for scenario in scenarios:
-            if scenario.peers:
-                say(f"round {number + 1} of {settings.rounds}: {scenario.title}")
-                able = [key for key in contexts if key not in scenario.unable]
+            if scenario.peers and number < _rounds(scenario, settings):
+                say(f"round {number + 1} of {_rounds(scenario, settings)}: {scenario.title}")
+                able = [key for key, context in contexts.items() if _takes_part(scenario, context.library)]
                 _run_all(scenario, rotated(able, number), contexts, samples, say)
     for scenario in scenarios:
         if not scenario.peers and OURS in contexts:
@@ -77,11 +93,26 @@ def measure(
     return samples
 
 
+def _rounds(scenario: Scenario, settings: Settings) -> int:
+    return min(settings.rounds, settings.python_rounds) if "python" in scenario.kinds else settings.rounds
+
+
+def _takes_part(scenario: Scenario, library: Library) -> bool:
+    return library.kind in ("ours", *scenario.kinds) and library.key not in scenario.unable
+
+
 def _run_all(scenario: Scenario, keys: Sequence[str], contexts: dict[str, Context], samples: Samples, say: Say) -> None:
+    began = time.monotonic()
     for key in keys:
         try:
             for metric, value in scenario.run(contexts[key]):
                 samples.add(metric, key, value)
         except PeerFailed as error:
-            say(f"left out from here on: {error}")
-            del contexts[key]
+            _leave_out(key, error, contexts, samples, say)
+    samples.seconds[scenario.name] += time.monotonic() - began
+
+
+def _leave_out(key: str, error: PeerFailed, contexts: dict[str, Context], samples: Samples, say: Say) -> None:
+    say(f"left out from here on: {error}")
+    samples.left_out[key] = str(error)
+    contexts.pop(key, None)

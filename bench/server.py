@@ -45,9 +45,10 @@ class Server:
     client: Any  # redis-py's stubs give unions of sync and async replies
 
     def reset(self) -> None:
-        """Leave nothing of the run before: no data, no scripts, no counters."""
+        """Leave nothing of the run before: no data, no scripts, no functions, no counters."""
         self.client.flushall()
         self.client.script_flush()
+        self.client.function_flush()
         self.client.config_resetstat()
 
     def used_memory(self) -> int:

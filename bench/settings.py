@@ -25,10 +25,13 @@ class Settings:
     shallow: int = 10_000
     deep: int = 1_000_000
     depth_step: int = 10_000
-    depth_takes: int = 15
-    slices: int = 31
+    depth_takes: int = 11
+    slices: int = 21
     slice_jobs: int = 5_000
     slice_groups: int = 200
+    operations_jobs: int = 100_000
+    operations_groups: int = 10_000
+    operations_deep: int = 20_000
     delays: int = 10_000
     delays_seconds: int = 10
     repeats_seconds: int = 5
@@ -42,6 +45,27 @@ class Settings:
     roundtrips: int = 1_000
     roundtrip_warmup: int = 100
     roundtrip_seconds: int = 10
+    one_by_one: int = 24_000
+    one_by_one_at_10: int = 16_000
+    one_by_one_at_1: int = 8_000
+    handlers_1ms: int = 10_000
+    handlers_10ms: int = 20_000
+    kinds_jobs: int = 10_000
+    bulk_jobs: int = 20_000
+    bulk_chunk: int = 500
+    adds: int = 1_000
+    adds_warmup: int = 200
+    fixed_blocks: int = 40
+    trickle_seconds: int = 2
+    trickle_waited_seconds: int = 1
+    trickle_slow_seconds: int = 4
+    trickle_slow_waited_seconds: int = 2
+    trickle_warmup: int = 200
+    python_jobs: int = 10_000
+    python_jobs_at_10: int = 5_000
+    python_jobs_at_1: int = 2_000
+    python_rounds: int = 2
+    python_timeout: float = 60.0
     calibration_jobs: int = 2_000
     timeout: float = 120.0
 
@@ -67,6 +91,12 @@ class Settings:
         """Fewer jobs where each costs a round trip, so that a run stays bounded in time."""
         return {1: self.jobs_at_1, 10: self.jobs_at_10}.get(concurrency, self.jobs)
 
+    def one_by_one_jobs(self, concurrency: int) -> int:
+        return {1: self.one_by_one_at_1, 10: self.one_by_one_at_10}.get(concurrency, self.one_by_one)
+
+    def python_process_jobs(self, concurrency: int) -> int:
+        return {1: self.python_jobs_at_1, 10: self.python_jobs_at_10}.get(concurrency, self.python_jobs)
+
 
 QUICK = Settings(
     rounds=1,
@@ -80,6 +110,9 @@ QUICK = Settings(
     depth_takes=2,
     slices=3,
     slice_jobs=2_000,
+    operations_jobs=10_000,
+    operations_groups=1_000,
+    operations_deep=2_000,
     delays=2_000,
     delays_seconds=2,
     repeats_seconds=2,
@@ -88,6 +121,23 @@ QUICK = Settings(
     roundtrip_backlog=5_000,
     roundtrips=200,
     roundtrip_seconds=5,
+    one_by_one=3_000,
+    one_by_one_at_10=2_000,
+    one_by_one_at_1=1_000,
+    handlers_1ms=1_000,
+    handlers_10ms=2_000,
+    kinds_jobs=1_000,
+    bulk_jobs=4_000,
+    adds=200,
+    adds_warmup=50,
+    fixed_blocks=5,
+    trickle_seconds=1,
+    trickle_slow_seconds=1,
+    trickle_slow_waited_seconds=1,
+    trickle_warmup=100,
+    python_jobs=1_000,
+    python_jobs_at_10=500,
+    python_jobs_at_1=200,
     calibration_jobs=500,
     timeout=60.0,
 )

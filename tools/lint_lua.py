@@ -1,8 +1,7 @@
-"""Lint the Lua scripts as the server sees them: expanded, one file per script.
+"""Lint the Lua side: the library as the server sees it with luacheck, and the includes and contracts of every file.
 
-A library file alone is noise to luacheck: it uses tables that other files define, and defines one that others
-use. So every script is expanded as the loader does it, the result is linted, and each finding is told at the
-line of the file it came from. A finding in a library file that several scripts include is told once.
+A file alone is noise to luacheck: it uses tables that other files define, and defines one that others use. So the whole
+library is linted, and each finding is told at the line of the file it came from.
 """
 
 from __future__ import annotations
@@ -13,74 +12,42 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from pathlib import Path
-from typing import NamedTuple
 
 from groupmq import scripts
+from tools import lua_contracts, lua_includes
 
 ROOT = Path(__file__).resolve().parent.parent
+LUA = ROOT / "src" / "groupmq" / "lua"
 FINDING = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+)(?:-\d+)?: \((?P<code>[EW]\d+)\) (?P<text>.*)$")
-# "Defined but not used": true of a script that uses half of a library, a fault only if no script uses it.
-UNUSED = ("W21", "W22", "W23", "W24", "W31")
+LONG_LINE = "W631"
+LONGEST = 120
 
 
-class Finding(NamedTuple):
-    """One complaint of luacheck, at its place in the source."""
-
-    file: str
-    line: int
-    column: int
-    code: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"src/groupmq/lua/{self.file}:{self.line}:{self.column}: ({self.code}) {self.text}"
-
-
-def lint(luacheck: str, folder: Path) -> dict[Finding, set[str]]:
-    """Run luacheck over the expanded scripts in folder; return each finding with the scripts that have it."""
-    command = [
-        luacheck,
-        "--config",
-        str(ROOT / ".luacheckrc"),
-        "--formatter",
-        "plain",
-        "--codes",
-        "--no-color",
-    ]
-    files = sorted(folder.glob("*.lua"))
-    done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=False)
-    found: dict[Finding, set[str]] = defaultdict(set)
+def lint(luacheck: str, library: scripts.Library) -> list[str]:
+    """What luacheck finds in the library, each with the place in its source."""
+    with tempfile.NamedTemporaryFile("w", prefix="groupmq-", suffix=".lua") as file:
+        first, rest = library.text.split("\n", 1)
+        file.write(f"-- {first}\n{rest}")
+        file.flush()
+        command = [luacheck, "--config", str(ROOT / ".luacheckrc"), "--formatter", "plain", "--codes", "--no-color"]
+        done = subprocess.run([*command, file.name], capture_output=True, text=True, check=False)
+    found = []
     for line in filter(None, done.stdout.splitlines()):
         match = FINDING.match(line)
         if match is None:
             raise SystemExit(f"lint_lua: cannot read luacheck's answer: {line}")
-        name = Path(match["path"]).stem
-        file, number = scripts.locate(name, int(match["line"]))
-        finding = Finding(file, number, int(match["column"]), match["code"], match["text"])
-        found[finding].add(name)
-    if done.returncode and not found:
+        source, number = library.origins[int(match["line"]) - 1]
+        if match["code"] == LONG_LINE and not is_long(source, number):
+            continue  # a line that the loader has made
+        found.append(f"src/groupmq/lua/{source}:{number}:{match['column']}: ({match['code']}) {match['text']}")
+    if done.returncode and not found and not done.stdout:
         raise SystemExit(f"lint_lua: luacheck failed: {done.stderr.strip()}")
     return found
 
 
-def includers(texts: dict[str, str]) -> dict[str, set[str]]:
-    """Return for every source file the scripts whose expansion contains it."""
-    users: dict[str, set[str]] = defaultdict(set)
-    for name, text in texts.items():
-        for number in range(1, len(text.splitlines()) + 1):
-            users[scripts.locate(name, number)[0]].add(name)
-    return users
-
-
-def faults(found: dict[Finding, set[str]], users: dict[str, set[str]]) -> list[Finding]:
-    """Return the findings to report: all but what some script does use."""
-    return sorted(
-        finding
-        for finding, names in found.items()
-        if not finding.code.startswith(UNUSED) or names >= users[finding.file]
-    )
+def is_long(source: str, number: int) -> bool:
+    return len((LUA / source).read_text("utf-8").splitlines()[number - 1]) > LONGEST
 
 
 def missing_luacheck() -> int:
@@ -90,19 +57,18 @@ def missing_luacheck() -> int:
 
 
 def main() -> int:
-    """Lint every script; return the exit status."""
-    luacheck = shutil.which("luacheck")
-    if luacheck is None:
-        return missing_luacheck()
-    texts = {name: scripts.expand(name) for name in scripts.names()}
-    with tempfile.TemporaryDirectory(prefix="groupmq-lua-") as folder:
-        for name, text in texts.items():
-            (Path(folder) / f"{name}.lua").write_text(text)
-        reported = faults(lint(luacheck, Path(folder)), includers(texts))
+    """Lint the library, the includes and the contracts; return the exit status."""
+    reported = lua_includes.faults(LUA) + lua_contracts.faults(LUA)
     for finding in reported:
         print(finding)
-    print(f"lint_lua: {len(texts)} scripts, {len(reported)} findings")
-    return int(bool(reported))
+    luacheck = shutil.which("luacheck")
+    if luacheck is None:
+        return missing_luacheck() or int(bool(reported))
+    by_luacheck = lint(luacheck, scripts.library())
+    for finding in by_luacheck:
+        print(finding)
+    print(f"lint_lua: {len(scripts.names())} functions, {len(reported) + len(by_luacheck)} findings")
+    return int(bool(reported or by_luacheck))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 const Queue = require('bee-queue');
 const { run, enqueue, drain, serve, load, probe, payload } = require('./common.js');
+const { trickle, stamp, adds } = require('./trickle.js');
 
 async function open(opts, extra) {
   const queue = new Queue(opts.queue, {
@@ -46,32 +47,55 @@ async function working(opts, by, extra) {
   return result;
 }
 
+// Add a job and wait for its result. The event of the job object is lost if it comes before the
+// reply of `save`, which happens under load. The same event of the queue object can be kept until
+// then.
+function waiter(queue) {
+  const early = new Map();
+  const waiting = new Map();
+  let saving = 0;
+  queue.on('job succeeded', (id, value) => {
+    if (waiting.has(id)) waiting.get(id)(value);
+    else if (saving > 0) early.set(id, value);
+    waiting.delete(id);
+  });
+  return async (data) => {
+    saving += 1;
+    const { id } = await queue.createJob(data).save();
+    saving -= 1;
+    const found = early.get(id);
+    if (saving === 0) early.clear();
+    if (found !== undefined) return found;
+    return new Promise((resolve) => waiting.set(id, resolve));
+  };
+}
+
 run({
   enqueue: (opts) => adding(opts, enqueue),
   process: (opts) => working(opts, drain, {}),
   load: (opts) => adding(opts, load),
   serve: (opts) => working(opts, serve, { sendEvents: true }),
+  stamp: (opts) => working(opts, stamp, { sendEvents: opts.waited }),
 
-  // The event of the job object is lost if it comes before the reply of `save`, which happens
-  // under load. The same event of the queue object can be kept until then.
+  async trickle(opts) {
+    const queue = await open(opts, { getEvents: opts.waited });
+    const add = (i) => queue.createJob(payload(i)).save();
+    const wait = opts.waited ? waiter(queue) : null;
+    const result = await trickle(opts, add, () => left(queue), (i) => wait(payload(i)));
+    await queue.close();
+    return result;
+  },
+
+  async adds(opts) {
+    const queue = await open(opts, {});
+    const result = await adds(opts, (i) => queue.createJob(payload(i)).save());
+    await queue.close();
+    return result;
+  },
+
   async probe(opts) {
     const queue = await open(opts, { getEvents: true });
-    const early = new Map();
-    const waiting = new Map();
-    let saving = false;
-    queue.on('job succeeded', (id, value) => {
-      if (saving) early.set(id, value);
-      else waiting.get(id)?.(value);
-      waiting.delete(id);
-    });
-    const result = await probe(opts, async (data) => {
-      early.clear();
-      saving = true;
-      const { id } = await queue.createJob(data).save();
-      saving = false;
-      if (early.has(id)) return early.get(id);
-      return new Promise((resolve) => waiting.set(id, resolve));
-    });
+    const result = await probe(opts, waiter(queue));
     await queue.close();
     return result;
   },

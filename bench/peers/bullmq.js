@@ -4,6 +4,7 @@
 
 const { Queue, QueueEvents, Worker } = require('bullmq');
 const { run, enqueue, drain, serve, load, probe, payload } = require('./common.js');
+const { trickle, stamp, adds } = require('./trickle.js');
 
 async function open(opts) {
   const queue = new Queue(opts.queue, { connection: opts.connection });
@@ -36,6 +37,7 @@ async function working(opts, by) {
       removeOnComplete: { count: opts.keep },
       removeOnFail: { count: opts.keep },
     });
+    return worker.waitUntilReady();
   };
   const result = await by(opts, start, () => left(queue));
   await worker.close();
@@ -43,18 +45,42 @@ async function working(opts, by) {
   return result;
 }
 
+async function waiting(opts) {
+  const events = new QueueEvents(opts.queue, {
+    connection: { ...opts.connection, maxRetriesPerRequest: null },
+  });
+  await events.waitUntilReady();
+  return events;
+}
+
 run({
   enqueue: (opts) => adding(opts, enqueue),
   process: (opts) => working(opts, drain),
   load: (opts) => adding(opts, load),
   serve: (opts) => working(opts, serve),
+  stamp: (opts) => working(opts, stamp),
+
+  async trickle(opts) {
+    const queue = await open(opts);
+    const events = opts.waited ? await waiting(opts) : null;
+    const add = (i) => queue.add('job', payload(i));
+    const addAndWait = async (i) => (await add(i)).waitUntilFinished(events);
+    const result = await trickle(opts, add, () => left(queue), addAndWait);
+    await events?.close();
+    await queue.close();
+    return result;
+  },
+
+  async adds(opts) {
+    const queue = await open(opts);
+    const result = await adds(opts, (i) => queue.add('job', payload(i)));
+    await queue.close();
+    return result;
+  },
 
   async probe(opts) {
     const queue = await open(opts);
-    const events = new QueueEvents(opts.queue, {
-      connection: { ...opts.connection, maxRetriesPerRequest: null },
-    });
-    await events.waitUntilReady();
+    const events = await waiting(opts);
     const result = await probe(opts, async (data) => {
       const job = await queue.add('job', data);
       return job.waitUntilFinished(events);

@@ -26,6 +26,9 @@ function options() {
       rate: { type: 'string', default: '1' },
       seconds: { type: 'string', default: '1' },
       warmup: { type: 'string', default: '0' },
+      each: { type: 'string', default: '1' },
+      waited: { type: 'string', default: '0' },
+      sleep_ms: { type: 'string', default: '0' },
     },
   });
   return {
@@ -41,6 +44,9 @@ function options() {
     rate: Number(values.rate),
     seconds: Number(values.seconds),
     warmup: Number(values.warmup),
+    each: Number(values.each),
+    waited: Number(values.waited) > 0,
+    sleepMs: Number(values.sleep_ms),
   };
 }
 
@@ -67,14 +73,16 @@ async function enqueue(opts, describe, addChunk) {
 }
 
 // Time from the first handler call until the handler has run for every job and the library
-// itself says that nothing waits or runs, so that the last acknowledgement is included.
+// itself says that nothing waits or runs, so that the last acknowledgement is included. With
+// --sleep_ms each handler waits that long.
 async function drain(opts, start, left, answers = false) {
   let handled = 0;
   let started;
   const all = new Promise((resolve) => {
     start(async (job) => {
-      if (handled === 0) started = process.hrtime.bigint();
+      started ??= process.hrtime.bigint();
       const { id } = job.data;
+      if (opts.sleepMs > 0) await sleep(opts.sleepMs);
       handled += 1;
       if (handled === opts.jobs) resolve();
       return answers ? id : undefined;
@@ -164,4 +172,7 @@ function run(actions) {
   });
 }
 
-module.exports = { run, enqueue, drain, serve, load, probe, payload, groupOf };
+module.exports = {
+  run, enqueue, drain, serve, load, probe, payload, groupOf,
+  say, sleep, limited, toldToEnd,
+};

@@ -5,38 +5,61 @@
 const Redis = require('ioredis');
 const { Queue, Worker } = require('groupmq');
 const { run, enqueue, drain, payload, groupOf } = require('./common.js');
+const { trickle, stamp, adds } = require('./trickle.js');
 
-function open(opts, extra) {
+async function open(opts, extra) {
   const redis = new Redis({ ...opts.connection, maxRetriesPerRequest: null });
-  return new Queue({ redis, namespace: opts.queue, keepCompleted: 0, keepFailed: 0, ...extra });
+  const queue = new Queue({ redis, namespace: opts.queue, keepCompleted: 0, keepFailed: 0, ...extra });
+  await queue.redis.ping();
+  return queue;
+}
+
+const describe = (opts) => (i) => ({ groupId: groupOf(i, opts.groups), data: payload(i) });
+
+async function left(queue) {
+  const counts = await queue.getJobCounts();
+  return counts.waiting + counts.active;
+}
+
+// Work with `by`, which is told how to start and how to know what is left.
+async function working(opts, by) {
+  const queue = await open(opts, {});
+  let worker;
+  const start = (handler) => {
+    worker = new Worker({ queue, handler, concurrency: opts.concurrency });
+    worker.on('error', (error) => console.error(error));
+  };
+  const result = await by(opts, start, () => left(queue));
+  await worker.close();
+  await queue.close();
+  return result;
 }
 
 run({
   async enqueue(opts) {
-    const queue = open(opts, { autoBatch: { size: opts.chunk, maxWaitMs: 1 } });
-    await queue.redis.ping();
-    const result = await enqueue(
-      opts,
-      (i) => ({ groupId: groupOf(i, opts.groups), data: payload(i) }),
-      (chunk) => Promise.all(chunk.map((job) => queue.add(job))),
-    );
+    const queue = await open(opts, { autoBatch: { size: opts.chunk, maxWaitMs: 1 } });
+    const addAll = (chunk) => Promise.all(chunk.map((job) => queue.add(job)));
+    const result = await enqueue(opts, describe(opts), addAll);
     await queue.close();
     return result;
   },
 
-  async process(opts) {
-    const queue = open(opts, {});
-    await queue.redis.ping();
-    let worker;
-    const start = (handler) => {
-      worker = new Worker({ queue, handler, concurrency: opts.concurrency });
-      worker.on('error', (error) => console.error(error));
-    };
-    const result = await drain(opts, start, async () => {
-      const counts = await queue.getJobCounts();
-      return counts.waiting + counts.active;
-    });
-    await worker.close();
+  process: (opts) => working(opts, drain),
+  stamp: (opts) => working(opts, stamp),
+
+  // Without autoBatch: it would hold a lone job back for a millisecond.
+  async trickle(opts) {
+    const queue = await open(opts, {});
+    const one = describe(opts);
+    const result = await trickle(opts, (i) => queue.add(one(i)), () => left(queue));
+    await queue.close();
+    return result;
+  },
+
+  async adds(opts) {
+    const queue = await open(opts, {});
+    const one = describe(opts);
+    const result = await adds(opts, (i) => queue.add(one(i)));
     await queue.close();
     return result;
   },

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from bench.metrics import OURS
 from bench.peers.running import ROOT, Figures, Running, running
@@ -33,13 +34,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """`command` is the start of a command line that takes an action (`enqueue`, `process` ...) and options."""
+    """`command` is the start of a command line that takes an action (`enqueue`, `process` ...) and options.
+
+    `most` is the highest concurrency it is measured at.
+    """
 
     key: str
     title: str
     version: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    kind: Literal["ours", "node", "python"] = "ours"
+    most: int = 100
 
     def run(self, action: str, *, port: int, timeout: float, **options: int | str) -> Outcome:
         """Add or process, which every library can."""

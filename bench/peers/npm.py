@@ -48,7 +48,7 @@ def install(folder: Path) -> list[Library]:
     libraries = []
     for key, title, package, script in SCRIPTS:
         version = _installed_version(folder, package) or "unknown"
-        libraries.append(Library(key, title, version, (node, str(FOLDER / script)), environment))
+        libraries.append(Library(key, title, version, (node, str(FOLDER / script)), environment, "node"))
     return libraries
 
 

@@ -16,6 +16,7 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Figures = dict[str, list[float]]
+END_S = 2.0
 
 
 class PeerFailed(RuntimeError):
@@ -32,7 +33,8 @@ class Running:
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
         self._lines: SimpleQueue[str | None] = SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         for line in self._process.stdout or ():
@@ -65,6 +67,10 @@ class Running:
         """Whatever it does. Does nothing if it has ended."""
         self._process.kill()
         self._process.wait()
+        self._reader.join(END_S)  # a child of its own may hold the pipe a little longer
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None and not self._reader.is_alive():
+                stream.close()
 
     def _next(self) -> str | None:
         try:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.metrics import Samples, Verdict
+from bench.metrics import Lead, Samples
 from bench.peers.library import Library
 from bench.settings import Settings
+from bench.targets import Verdict
 
 
 def machine() -> dict[str, Any]:
@@ -28,6 +30,7 @@ def machine() -> dict[str, Any]:
 def build(
     samples: Samples,
     verdicts: Sequence[Verdict],
+    leads: Sequence[Lead],
     libraries: Sequence[Library],
     settings: Settings,
     environment: dict[str, Any],
@@ -54,13 +57,30 @@ def build(
         "targets": [
             {
                 "title": verdict.target.title,
-                "bound": verdict.target.bound,
+                "must": verdict.target.bound,
+                "aim": verdict.target.wish,
                 "ratio": round(verdict.ratio, 3),
                 "passed": verdict.passed,
+                "aim_reached": verdict.target.reached(verdict.ratio),
             }
             for verdict in verdicts
         ],
+        "peers_ahead": [
+            {"metric": lead.metric.key, "library": lead.library, "times": round(lead.times, 3)} for lead in leads
+        ],
+        "left_out": samples.left_out,
+        "seconds": {scenario: round(seconds, 1) for scenario, seconds in samples.seconds.items()},
     }
+
+
+def raw(samples: Samples, environment: dict[str, Any]) -> str:
+    """What the figures are made of: by name and library a list per round, each on a line of its own."""
+    series = [
+        f"{json.dumps(f'{what} {library}')}: {json.dumps([[round(value, 3) for value in one] for one in rounds])}"
+        for (what, library), rounds in sorted(samples.raw.items())
+    ]
+    head = json.dumps({"date": datetime.now(UTC).isoformat(timespec="seconds"), **environment})
+    return f'{{"run": {head}, "samples": {{\n' + ",\n".join(series) + "\n}}\n"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.grids import GRIDS, Grid, Row
-from bench.metrics import COMPARED, OURS, Metric, Samples
+from bench.metrics import COMPARED, OURS, PYTHON, RATES, Metric, Samples
 from bench.peers.library import Library
 from bench.report.text import times
 from bench.settings import Settings
@@ -20,6 +20,9 @@ NOT_DRAWN = frozenset(
         "roundtrip_idle_count",
         "roundtrip_load_count",
         "roundtrip_rate",
+        "add_p99",
+        *(f"trickle_{rate}_{figure}" for rate in RATES for figure in ("start_p99", "result_p99", "reached")),
+        "python_start_p99",
     }
 )
 
@@ -43,11 +46,25 @@ class Panel:
 def all_of(samples: Samples, libraries: Sequence[Library], settings: Settings) -> list[Panel]:
     """A panel for every figure that is drawn and was measured."""
     ours = (_own_panel(grid, row, samples, settings) for grid in GRIDS for row in grid.rows if row.drawn)
-    return [*_beside_peers(samples, libraries), *(panel for panel in ours if panel.bars)]
+    return [
+        *_beside_peers(samples, libraries),
+        *_beside_python(samples, libraries),
+        *(panel for panel in ours if panel.bars),
+    ]
 
 
 def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
-    for metric in samples.metrics(COMPARED):
+    return _beside(COMPARED, samples, [library for library in libraries if library.kind != "python"])
+
+
+def _beside_python(samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
+    """Ten libraries: the bars say enough."""
+    for panel in _beside(PYTHON, samples, [library for library in libraries if library.kind != "node"]):
+        yield replace(panel, note=panel.note.partition(":")[0])
+
+
+def _beside(metrics: Sequence[Metric], samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
+    for metric in samples.metrics(metrics):
         if metric.key in NOT_DRAWN:
             continue
         bars = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from bench.metrics import Verdict
 from bench.report.panels import Panel
 from bench.report.text import number
+from bench.targets import Verdict
 
 WIDTH = 1080
 MARGIN = 32
@@ -82,15 +82,16 @@ def _draw_targets(verdicts: Sequence[Verdict], top: int) -> Iterator[str]:
     width = WIDTH - 2 * MARGIN
     yield _card(MARGIN, top, width, PANEL_HEAD - 12 + ROW * len(verdicts) + PANEL_FOOT)
     yield _text(MARGIN + 16, top + 26, "Targets", size=15, weight=600)
-    for column, name in ((560, "measured"), (700, "target")):
+    for column, name in ((560, "measured"), (680, "must"), (800, "aim")):
         yield _text(MARGIN + column, top + 26, name, size=12, fill=QUIET, anchor="end")
     for index, verdict in enumerate(verdicts):
         y = top + PANEL_HEAD - 12 + index * ROW + 15
-        colour, mark = (PASS, "pass") if verdict.passed else (MISS, "missed")
+        colour, mark = PASS if verdict.passed else MISS, verdict.word.lower()
         yield f'<path d="M{MARGIN + 16} {y - 18}H{WIDTH - MARGIN - 16}" stroke="{LINE}"/>'
         yield _text(MARGIN + 16, y, verdict.target.title, size=13)
         yield _text(MARGIN + 560, y, f"{verdict.ratio:.2f}x", size=13, weight=600, anchor="end")
-        yield _text(MARGIN + 700, y, verdict.target.bound, size=13, fill=QUIET, anchor="end")
+        yield _text(MARGIN + 680, y, verdict.target.bound, size=13, fill=QUIET, anchor="end")
+        yield _text(MARGIN + 800, y, verdict.target.wish, size=13, fill=QUIET, anchor="end")
         yield _text(WIDTH - MARGIN - 16, y, mark, size=13, weight=600, fill=colour, anchor="end")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bench.grids import GRIDS, Grid
-from bench.metrics import COMPARED, OURS, Samples, Verdict
+from bench.metrics import COMPARED, OURS, PYTHON, Lead, Metric, Samples
 from bench.peers.library import Library
 from bench.settings import Settings
+from bench.targets import Verdict
 
 
 def number(value: float | None) -> str:
@@ -28,12 +29,17 @@ def times(value: float | None, other: float | None) -> str:
 
 def tables(samples: Samples, libraries: Sequence[Library], settings: Settings) -> list[str]:
     """Everything that was measured: first beside the peers, then on our own."""
-    found = [_beside_peers(samples, libraries), *(_grid(grid, samples, settings) for grid in GRIDS)]
+    found = [
+        _beside_peers(samples, libraries),
+        _beside_python(samples, libraries),
+        *(_grid(grid, samples, settings) for grid in GRIDS),
+    ]
     return [table for table in found if table]
 
 
 def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> str:
     """One line per metric: medians of all libraries, and in brackets how we compare with each."""
+    libraries = [library for library in libraries if library.kind != "python"]
     rows = [["", *(library.title for library in libraries)]]
     for metric in samples.metrics(COMPARED):
         ours = samples.median(metric.key, OURS)
@@ -43,6 +49,43 @@ def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> str:
             row.append(number(value) + ("" if library.key == OURS else times(ours, value)))
         rows.append(row)
     return "\n".join(_aligned(rows)) if len(rows) > 1 else ""
+
+
+def _beside_python(samples: Samples, libraries: Sequence[Library]) -> str:
+    """One line per Python library, and in brackets how we compare with it."""
+    metrics = samples.metrics(PYTHON)
+    rows = [["", *(f"{metric.title} [{metric.unit}]" for metric in metrics)]]
+    for library in libraries:
+        if library.kind == "node" or (library.kind == "python" and library.key in samples.left_out):
+            continue
+        row = [f"{library.title} {library.version}"]
+        for metric in metrics:
+            value, ours = samples.median(metric.key, library.key), samples.median(metric.key, OURS)
+            row.append(number(value) + ("" if library.key == OURS else times(ours, value)))
+        rows.append(row)
+    return "\n".join(_aligned(rows)) if metrics else ""
+
+
+def leads(found: Sequence[Lead], libraries: Sequence[Library]) -> str:
+    """Where a peer is better than we are, and by how much."""
+    titles = {library.key: library.title for library in libraries}
+    ahead: dict[Metric, list[str]] = {}
+    for lead in found:
+        ahead.setdefault(lead.metric, []).append(f"{titles[lead.library]} {lead.times:.2f}x")
+    lines = [f"- {metric.title}: {', '.join(who)}" for metric, who in ahead.items()]
+    return "\n".join(["a peer is ahead in:", *lines]) if lines else "no peer is ahead in anything that was measured"
+
+
+def left_out(samples: Samples, libraries: Sequence[Library]) -> str:
+    """Libraries that were not measured, or not to the end; the last line of the reason is what matters."""
+    titles = {library.key: library.title for library in libraries}
+    lines = (f"{titles.get(key, key)}: {_short(reason)}" for key, reason in samples.left_out.items())
+    return "\n".join(["not measured, or not to the end:", *lines])
+
+
+def _short(reason: str) -> str:
+    first, *others = reason.strip().splitlines() or [""]
+    return f"{first}: {others[-1].strip()}" if others else first
 
 
 def _grid(grid: Grid, samples: Samples, settings: Settings) -> str:
@@ -58,10 +101,10 @@ def _grid(grid: Grid, samples: Samples, settings: Settings) -> str:
 
 
 def verdicts(found: Iterable[Verdict]) -> str:
-    rows = [["target", "bound", "measured", ""]]
+    rows = [["target", "must", "aim", "measured", ""]]
     for verdict in found:
-        mark = "pass" if verdict.passed else "MISSED"
-        rows.append([verdict.target.title, verdict.target.bound, f"{verdict.ratio:.2f}x", mark])
+        target = verdict.target
+        rows.append([target.title, target.bound, target.wish, f"{verdict.ratio:.2f}x", verdict.word])
     return "\n".join(_aligned(rows))
 
 

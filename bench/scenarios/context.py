@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench.peers.library import Library, Outcome
-from bench.peers.running import Running
+from bench.peers.running import Figures, Running
 from bench.server import Server
 from bench.servertime import CallShare, Meter, watch_calls
 from bench.settings import Settings
@@ -17,30 +18,44 @@ Sample = tuple[str, float]
 
 @dataclass(slots=True)
 class Context:
-    """One library on the run's server. Every measurement starts from `server.reset()`."""
+    """One library on the run's server. Every measurement starts from `server.reset()`.
+
+    `raw` is what figures are made of; `shares` and `rates` are what scenarios found out once and use again.
+    """
 
     server: Server
     settings: Settings
     library: Library
     share: CallShare
+    raw: dict[tuple[str, str], list[list[float]]] = field(default_factory=lambda: defaultdict(list))
+    shares: dict[str, CallShare] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)
 
     @property
     def meter(self) -> Meter:
         return Meter(self.server, self.share)
 
-    def enqueue(self, jobs: int, *, queue: str = "bench") -> Outcome:
-        return self._run(
-            "enqueue",
-            jobs=jobs,
-            groups=self.settings.groups,
-            chunk=self.settings.chunk,
-            inflight=self.settings.inflight,
-            queue=queue,
-        )
+    @property
+    def timeout(self) -> float:
+        return self.settings.python_timeout if self.library.kind == "python" else self.settings.timeout
 
-    def process(self, jobs: int, concurrency: int) -> Outcome:
-        """Work until the queue is drained."""
-        return self._run("process", jobs=jobs, concurrency=concurrency)
+    def metered(self, share: CallShare | None) -> Meter:
+        """Counts calls as they were seen in a run of the same kind; None = as usual."""
+        return Meter(self.server, share or self.share)
+
+    def keep(self, what: str, values: list[float]) -> None:
+        """Put what a figure is made of into the results."""
+        self.raw[what, self.library.key].append(values)
+
+    def enqueue(self, jobs: int, *, queue: str = "bench", **how: int) -> Outcome:
+        """Add jobs; `how` is groups, chunk, inflight, where they differ from the settings."""
+        settings = self.settings
+        usual = {"groups": settings.groups, "chunk": settings.chunk, "inflight": settings.inflight}
+        return self._run("enqueue", jobs=jobs, queue=queue, **{**usual, **how})
+
+    def process(self, jobs: int, concurrency: int, **handlers: int) -> Outcome:
+        """Work until the queue is drained; `handlers` is what they do: sleep_ms and, for groupmq, blocking."""
+        return self._run("process", jobs=jobs, concurrency=concurrency, **handlers)
 
     def take(self, jobs: int, concurrency: int, *, queue: str) -> Outcome:
         """Work off some jobs of a longer backlog; only groupmq's process knows how."""
@@ -49,24 +64,25 @@ class Context:
     def ask(self, action: str, what: str, figures: Sequence[str], **options: int | str) -> Iterator[Sample]:
         """Samples `<what>_<figure>` of an action that only groupmq's process knows, on a clean server."""
         self.server.reset()
-        port, timeout = self.server.port, self.settings.timeout
-        found = self.library.ask(action, *figures, port=port, timeout=timeout, **options)
+        found = self.asked(action, *figures, **options)
         for figure in figures:
             for value in found[figure]:
                 yield f"{what}_{figure}", value
 
+    def asked(self, action: str, *figures: str, **options: int | str) -> Figures:
+        """Run one action to its end; its figures."""
+        return self.library.ask(action, *figures, port=self.server.port, timeout=self.timeout, **options)
+
     def start(self, action: str, **options: int | str) -> AbstractContextManager[Running]:
         """A process of the library that works beside others until it is told to end."""
-        return self.library.start(action, port=self.server.port, timeout=self.settings.timeout, **options)
+        return self.library.start(action, port=self.server.port, timeout=self.timeout, **options)
 
     def probe(self) -> list[float]:
         """Milliseconds from adding a job to its result, one job after the other."""
         settings = self.settings
-        found = self.library.ask(
+        found = self.asked(
             "probe",
             "ms",
-            port=self.server.port,
-            timeout=settings.timeout,
             jobs=settings.roundtrips,
             groups=settings.groups,
             warmup=settings.roundtrip_warmup,
@@ -96,20 +112,21 @@ class Context:
         )
 
     def _run(self, action: str, **options: int | str) -> Outcome:
-        return self.library.run(action, port=self.server.port, timeout=self.settings.timeout, **options)
+        return self.library.run(action, port=self.server.port, timeout=self.timeout, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """`run` yields (metric, value) pairs. A scenario without peers is measured for groupmq only, and once.
 
-    `unable` are the peers that have no such thing.
+    `kinds` are the peers that are measured, `unable` those of them that have no such thing.
     """
 
     name: str
     title: str
     run: Callable[[Context], Iterator[Sample]]
     peers: bool = True
+    kinds: frozenset[str] = frozenset({"node"})
     unable: frozenset[str] = frozenset()
 
 

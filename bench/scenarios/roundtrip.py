@@ -41,6 +41,7 @@ def run(context: Context) -> Iterator[Sample]:
 
 def _waits(context: Context, case: str) -> Iterator[Sample]:
     took_ms = context.probe()
+    context.keep(f"roundtrip_{case}_ms", took_ms)
     found = spread(took_ms)
     yield f"roundtrip_{case}_count", len(took_ms)
     for figure in ("p50", "p99"):

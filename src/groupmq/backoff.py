@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from groupmq.checks import takes, with_signature
 from groupmq.durations import Duration, number, seconds
 from groupmq.errors import ConfigurationError
 
@@ -56,25 +58,54 @@ class Backoff:
         return cls(*values)
 
 
-BackoffPolicy = Backoff | BackoffFunction
+@dataclass(frozen=True, slots=True)
+class OfAttempt:
+    """A back-off function of the attempt alone, in the form of one that also takes the error."""
+
+    function: Callable[[int], float]
+
+    def __call__(self, attempt: int, error: BaseException) -> float:
+        return self.function(attempt)
+
+
+BackoffPolicy = Backoff | BackoffFunction | Callable[[int], float]
 DEFAULT = Backoff.exponential()
 
 
 def checked(value: object, argument: str) -> BackoffPolicy:
-    """`value` as a policy: a Backoff, a number of seconds (fixed), or a callable of (attempt, exception)."""
+    """`value` as a policy: a Backoff, a number of seconds (fixed), or a callable of (attempt, exc) or (attempt)."""
     if isinstance(value, Backoff):
         return value
     if callable(value):
-        return cast(BackoffFunction, value)
+        return _function(value, argument)
     try:
         return Backoff.fixed(cast(Any, value))
     except ConfigurationError:
-        expected = "a Backoff, seconds, or a callable (attempt, exc) -> seconds"
+        expected = "a Backoff, seconds, or a callable (attempt, exc) -> seconds or (attempt) -> seconds"
         raise ConfigurationError.expected(argument, expected, value) from None
 
 
+def _function(value: Callable[..., Any], argument: str) -> BackoffFunction:
+    """A callable that takes attempt and error; checked now, because its first call comes with the first failed job."""
+    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None)):  # noqa: B004
+        raise ConfigurationError(
+            f"{argument}: expected a plain function that returns seconds, got the coroutine function "
+            f"{with_signature(value)}"
+        )
+    if takes(value, 2):
+        return cast(BackoffFunction, value)
+    if takes(value, 1):
+        return OfAttempt(value)
+    raise ConfigurationError(
+        f"{argument}: expected a callable of one argument (attempt) or two (attempt, exc), got {with_signature(value)}"
+    )
+
+
 def delay_after(policy: BackoffPolicy, attempt: int, error: BaseException) -> float:
-    """Seconds that `policy` gives. A callable that raises or answers nonsense must not cost the job its retry."""
+    """Seconds that a checked `policy` gives. If a callable raises or answers nonsense, so does this."""
     if isinstance(policy, Backoff):
         return policy.delay(attempt)
-    return seconds(policy(attempt, error), "backoff")
+    answer: Any = cast(BackoffFunction, policy)(attempt, error)
+    if inspect.iscoroutine(answer):
+        answer.close()  # refused below; Python would complain later that it was never awaited
+    return seconds(answer, "backoff")

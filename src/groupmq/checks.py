@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from groupmq.errors import ConfigurationError
@@ -39,6 +41,26 @@ def flag(value: object, argument: str) -> bool:
     if not isinstance(value, bool):
         raise ConfigurationError.expected(argument, "True or False", value)
     return value
+
+
+def takes(function: Callable[..., Any], arguments: int) -> bool:
+    """Whether a callable can be called with so many positional arguments. One without a signature is believed to."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True  # some builtins have none
+    try:
+        signature.bind(*range(arguments))
+    except TypeError:
+        return False
+    return True
+
+
+def with_signature(function: Callable[..., Any]) -> str:
+    """A callable as an error message names it: its name and the arguments it takes."""
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    signature = inspect.signature(function)
+    return f"{name}{signature.replace(return_annotation=inspect.Signature.empty)}"
 
 
 class Logger(Protocol):

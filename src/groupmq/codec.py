@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from groupmq.errors import ConfigurationError, PayloadTooLarge, said
+from groupmq.faithful import Unstorable, explain
 
 
 @runtime_checkable
@@ -17,12 +18,32 @@ class Serializer(Protocol):
     def decode(self, raw: bytes, /) -> Any: ...
 
 
-class JsonSerializer:
-    """JSON with msgspec: plain types, datetimes, UUIDs, dataclasses and Structs encode; plain types come back."""
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
-    def __init__(self) -> None:
-        self.encode = msgspec.json.Encoder().encode
-        self.decode = msgspec.json.Decoder().decode
+
+class JsonSerializer:
+    """JSON with msgspec. A value comes back equal, or is converted by one of these rules, or is refused by its path.
+
+    Converted: tuples to lists; datetimes, dates, times, timedeltas and UUIDs to text; enum members to their values;
+    dataclasses, Structs and attrs classes to objects. Refused: NaN and infinities, keys that are not strings, Decimal,
+    bytes, sets, and whatever JSON has no form for. `TypedJSON` keeps most of these types.
+    """
+
+    decode = staticmethod(_decode)
+
+    @staticmethod
+    def encode(value: Any, /) -> bytes:
+        try:
+            raw = _encode(value)
+        except (TypeError, ValueError):
+            explain(value)
+            raise
+        # Decoding and comparing run in C: about a quarter of a microsecond for a small payload, less than half of what
+        # the cheapest walk over it in Python takes.
+        if _decode(raw) != value:
+            explain(value)
+        return raw
 
 
 JSON = JsonSerializer()
@@ -34,6 +55,8 @@ def encode(serializer: Serializer, value: Any, limit: int, argument: str) -> byt
         raw = serializer.encode(value)
     except RecursionError:
         raise ConfigurationError(f"{argument}: nested too deeply or contains itself") from None
+    except Unstorable as error:
+        raise ConfigurationError(f"{argument}{error.path}: cannot be serialized: {error.why}") from None
     except Exception as error:
         raise ConfigurationError(f"{argument}: cannot be serialized: {said(error)}") from error
     if not isinstance(raw, bytes):

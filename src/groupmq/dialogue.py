@@ -1,8 +1,10 @@
 """One script call as a dialogue with the server, without I/O.
 
 The asynchronous and the blocking client drive the same generator: it yields commands to send and pauses to make, and
-is sent replies or thrown exceptions. EVALSHA, NOSCRIPT, opening the queue and our own resending live here, once.
-Every script is safe to resend, which is what makes the resending honest.
+is sent replies or thrown exceptions. Opening the queue and our own resending live here, once; `calling.py` has how a
+function is called.
+Every script is safe to resend: it does the same again without harm, or it has kept its answer, which is found by the
+slot and the number that travel with the call (`slots.py`, `lua/lib/answered.lua`).
 """
 
 from __future__ import annotations
@@ -14,11 +16,14 @@ from collections.abc import Generator
 from typing import Any, TypeVar
 
 from groupmq import commands, scripts
+from groupmq.calling import Calling
 from groupmq.commands import Call
-from groupmq.errors import ConfigurationError, GroupMQError, QueueNotFound, ScriptError
-from groupmq.faults import is_no_script, is_passing, understood
+from groupmq.errors import ConfigurationError, ConnectionLost, GroupMQError, QueueNotFound, ScriptError
+from groupmq.faults import is_passing, understood
 from groupmq.keys import Keys
 from groupmq.options import SHARED_DEFAULTS, QueueOptions
+from groupmq.registry import Entry
+from groupmq.slots import Slots
 
 T = TypeVar("T")
 Command = tuple[Any, ...]
@@ -35,6 +40,9 @@ class Dialogue:
         self.options = options
         self.keys = Keys(options.prefix, options.name)
         self.where = where
+        self.entry = Entry(options, where)
+        self._slots = Slots()
+        self.calling = Calling()
         self._opened = False
         self._lenient = False
         self._makes = True
@@ -42,31 +50,49 @@ class Dialogue:
 
     def ask(self, call: Call[T], patience: float) -> Steps[T]:
         """Make a call. While the server cannot be reached, try again for up to `patience` seconds."""
-        if self.closed:
-            raise GroupMQError(f"queue {self.options.name!r} is closed; make a new Queue")
+        self._require_open()
+        if call.after:
+            yield call.after
         give_up = time.monotonic() + patience
         pause = _FIRST_PAUSE
+        slot = self._slots.take() if scripts.load(call.script).remembers else None
+        proof: Command = (slot.name, slot.number) if slot else ()
+        again: Command = ()
         while True:
             try:
                 if not self._opened:
                     yield from self.open()
-                return (yield from self._evaluate(call))
+                if self.entry.due <= time.monotonic():
+                    yield from self.entry.write()
+                answer = yield from self._evaluate(call, proof + again)
+                if slot and not again:
+                    self._slots.give_back(slot)
+                return answer
             except GroupMQError as error:
+                if slot and isinstance(error, ConnectionLost):
+                    again = (b"again",)  # it may have arrived
                 left = give_up - time.monotonic()
                 if left <= 0 or not is_passing(error):
                     raise
                 yield min(left, pause * (0.5 + random.random()))  # noqa: S311
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
+    def plainly(self, steps: Steps[T]) -> Steps[T]:
+        """Plain commands (`plain.py`), which are about the server and not about this queue."""
+        self._require_open()
+        return (yield from steps)
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise GroupMQError(f"queue {self.options.name!r} is closed; make a new Queue")
+
     def open(self, *, replace: bool = False) -> Steps[None]:
         """Create the queue, or check that this process agrees with how it was created."""
-        call = commands.open_queue(
-            self.options.shared,
-            self.options.group_concurrency,
-            self.options.rules,
-            replace=replace,
-            only_look=not self._makes,
-        )
+        options = self.options
+        if self._makes:
+            call = commands.open_queue(options.shared, options.group_concurrency, options.rules, replace=replace)
+        else:
+            call = commands.look_at_queue()
         schema, config = yield from self._evaluate(call)
         if schema is None:
             self._opened = False
@@ -78,6 +104,8 @@ class Dialogue:
             )
         self._compare(json.loads(config), json.loads(self.options.shared))
         self._opened = True
+        if self._makes:
+            yield from self.entry.write()
 
     def accept_stored_settings(self, *, make: bool = True) -> None:
         """Use the queue with whatever settings it has; for tools that only look at it or act on its jobs.
@@ -100,17 +128,15 @@ class Dialogue:
                 "Every process must use the same; call reconfigure() once to change what is stored"
             )
 
-    def _evaluate(self, call: Call[T]) -> Steps[T]:
+    def _evaluate(self, call: Call[T], proof: Command = ()) -> Steps[T]:
+        """`proof`: by what the server recognises the call when it is sent again."""
         script = scripts.load(call.script)
-        tail: Command = (1, self.keys.meta, call.args, call.blob) if call.blob else (1, self.keys.meta, call.args)
+        tail: Command = (1, self.keys.meta, call.args)
+        if call.blob or proof:
+            tail = (*tail, call.blob, *proof)
         for _ in range(3):
             try:
-                try:
-                    reply = yield ("EVALSHA", script.sha, *tail)
-                except Exception as error:
-                    if not is_no_script(error):
-                        raise
-                    reply = yield ("EVAL", script.text, *tail)
+                reply = yield from self.calling.call(script, tail)
             except Exception as error:
                 known = understood(error, self.where)
                 if not isinstance(known, ScriptError):

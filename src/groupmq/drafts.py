@@ -14,10 +14,14 @@ from groupmq.errors import ConfigurationError
 from groupmq.ids import new_id, new_ids
 from groupmq.limits import Debounce, Dedupe
 from groupmq.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry
+from groupmq.tuples import of_class
 
 FIELDS = frozenset(
     "data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id ttl dedupe".split()
 )
+
+FIELDS_OF_ITEMS = FIELDS | {"headers"}
+"""Headers are for what copies jobs; an `add` has those of the middleware."""
 
 
 class Draft(NamedTuple):
@@ -40,10 +44,6 @@ class Draft(NamedTuple):
     def nonce(self) -> str | None:
         """Tells this very add from an older one of the same id; None when the id itself does."""
         return self.options.get("n") if self.options else None
-
-
-_new = tuple.__new__
-"""Makes a named tuple without the detour through its class."""
 
 
 def draft(
@@ -93,7 +93,7 @@ def draft(
     own_id = text(job_id, "job_id") if job_id is not None else new_id() if ids is None else next(ids)
     urgency = whole(priority, "priority", 0, MAX_PRIORITY)
     time = 0 if run_at is None else max(0, epoch_millis(run_at, "run_at"))
-    return _new(Draft, (own_id, group, urgency, order, delay_ms, time, attempts, options, raw, body, ttl_ms, once))
+    return of_class(Draft, (own_id, group, urgency, order, delay_ms, time, attempts, options, raw, body, ttl_ms, once))
 
 
 def drafts_from(queue: QueueOptions, items: Iterable[Any], headers: dict[str, str] | None = None) -> list[Draft]:
@@ -107,7 +107,7 @@ def _draft_from(
 ) -> Draft:
     """A draft from a mapping with the arguments of `add`, or a JobDraft."""
     fields: Any = item
-    if type(fields) is not dict:  # the usual case: looking further would take as long as half of the rest
+    if type(fields) is not dict:  # most are, and asking a dict whether it is a Mapping takes a tenth of all this
         fields = getattr(item, "fields", item)
         if not isinstance(fields, Mapping):
             raise ConfigurationError.expected(f"items[{position}]", "a mapping or a JobDraft", item)
@@ -115,15 +115,34 @@ def _draft_from(
         if fields["repeat"] is not None:
             raise ConfigurationError(f"items[{position}].repeat: repeating jobs are added one by one, with add()")
         fields = {name: value for name, value in fields.items() if name != "repeat"}
-    if not fields.keys() <= FIELDS:
-        unknown = sorted(str(key) for key in fields if key not in FIELDS)
-        raise ConfigurationError(f"items[{position}]: unknown {', '.join(unknown)}; known: {', '.join(sorted(FIELDS))}")
+    if not fields.keys() <= FIELDS_OF_ITEMS:
+        unknown = sorted(str(key) for key in fields if key not in FIELDS_OF_ITEMS)
+        raise ConfigurationError(
+            f"items[{position}]: unknown {', '.join(unknown)}; known: {', '.join(sorted(FIELDS_OF_ITEMS))}"
+        )
     if "data" not in fields:
         raise ConfigurationError(f"items[{position}]: data is missing")
     try:
-        return draft(queue, **fields, headers=headers, ids=ids)
+        return _draft_of(queue, fields, headers, ids)
     except ConfigurationError as error:
         raise type(error)(f"items[{position}].{error}") from error.__cause__
+
+
+def check(queue: QueueOptions, fields: Mapping[str, Any]) -> None:
+    """Raise what `add_many` would raise for such an item; nothing is written."""
+    _draft_of(queue, fields, None, None)
+
+
+def _draft_of(
+    queue: QueueOptions, fields: Mapping[str, Any], headers: dict[str, str] | None, ids: Iterator[str] | None
+) -> Draft:
+    if "headers" not in fields:
+        return draft(queue, **fields, headers=headers, ids=ids)
+    own = fields["headers"]
+    if own is not None and not isinstance(own, Mapping):
+        raise ConfigurationError.expected("headers", "a mapping of names to text", own)
+    rest = {name: value for name, value in fields.items() if name != "headers"}
+    return draft(queue, **rest, headers={**(headers or {}), **(own or {})}, ids=ids)
 
 
 def _options(timeout: object, backoff: object, retry: object, *, named: bool) -> dict[str, Any] | None:

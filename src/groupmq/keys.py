@@ -11,9 +11,12 @@ FIXED = (
     "results",
     "progress",
     "logs",
-    "cancels",
+    "interrupts",
+    "stopping",
+    "stops",
     "events",
     "marks",
+    "labels",
     "groups",
     "conf",
     "ready",
@@ -27,7 +30,10 @@ FIXED = (
     "failures",
     "series",
     "lanes",
+    "calls_even",
+    "calls_odd",
     "workers",
+    "holders",
     "wake",
     "starts",
     "rated",
@@ -36,6 +42,11 @@ FIXED = (
     "repeats",
     "ticks",
 )
+
+
+def registry_key(prefix: str) -> str:
+    """The names of all queues of a prefix; the one key that is not in the hash tag of a queue."""
+    return f"{prefix}:queues"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from groupmq import backoff as backoffs
-from groupmq import limits, ordering
+from groupmq import limits, loggers, ordering
 from groupmq.backoff import BackoffPolicy
 from groupmq.checks import Logger, flag, one_of, text, whole
 from groupmq.codec import JSON, Serializer
@@ -27,7 +27,10 @@ MAX_ATTEMPTS = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How many finished jobs are kept (newest first) and for how long. None = no bound of that kind."""
+    """How many finished jobs are kept (newest first) and for how long. None = no bound of that kind.
+
+    A count or an age of 0 keeps none of the jobs that this process ends, and leaves those that other processes keep.
+    """
 
     count: int | None = None
     age: Duration | None = None
@@ -40,6 +43,8 @@ class Retention:
 
     @property
     def kept(self) -> int:
+        if self.age_ms == 0:
+            return 0
         return UNBOUNDED if self.count is None else self.count
 
     @property
@@ -81,6 +86,8 @@ class QueueOptions:
     events: bool = True
     max_payload: int = 1024 * 1024
     serializer: Serializer = JSON
+    logger: Logger | None = None
+    """None: the loggers of this library."""
 
     @classmethod
     def checked(cls, name: object, **given: Any) -> QueueOptions:
@@ -109,6 +116,7 @@ class QueueOptions:
             events=flag(given["events"], "events"),
             max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
             serializer=serializer,
+            logger=loggers.checked(given["logger"]),
         )
         if options.priority_ageing_ms is not None:
             if options.fairness == "round-robin":
@@ -211,13 +219,9 @@ class WorkerOptions:
     @classmethod
     def checked(cls, queue: QueueOptions, default_name: str, **given: Any) -> WorkerOptions:
         """Make options from what the user passed; what was left out comes from the queue."""
-        on_error, logger, prefetch = given["on_error"], given["logger"], given["prefetch"]
+        on_error, prefetch = given["on_error"], given["prefetch"]
         if on_error is not None and not callable(on_error):
             raise ConfigurationError.expected("on_error", "a callable (exc, job)", on_error)
-        if logger is not None and not all(
-            callable(getattr(logger, level, None)) for level in ("debug", "info", "warning", "error")
-        ):
-            raise ConfigurationError.expected("logger", "an object with debug, info, warning and error", logger)
         if prefetch != "auto" and not (type(prefetch) is int and 0 <= prefetch <= 10_000):
             raise ConfigurationError.expected("prefetch", "'auto' or an integer from 0 to 10000", prefetch)
         concurrency = whole(given["concurrency"], "concurrency", 1, 10_000)
@@ -231,7 +235,7 @@ class WorkerOptions:
         return cls(
             concurrency=concurrency,
             name=default_name if name is None else text(name, "name"),
-            logger=logging.getLogger("groupmq.worker") if logger is None else logger,
+            logger=loggers.checked(given["logger"]) or queue.logger or logging.getLogger("groupmq.worker"),
             heartbeat=heartbeat,
             max_attempts=queue.max_attempts if attempts is None else whole(attempts, "max_attempts", 1, MAX_ATTEMPTS),
             backoff=queue.backoff if policy is None else backoffs.checked(policy, "backoff"),

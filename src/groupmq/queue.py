@@ -5,44 +5,48 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from groupmq import middleware as middlewares
 from groupmq import operations
 from groupmq.acting import Acting
 from groupmq.backoff import DEFAULT, BackoffPolicy
-from groupmq.batching import Batcher
+from groupmq.browsing import Browsing
+from groupmq.checks import Logger
 from groupmq.codec import JSON, Serializer
 from groupmq.commands import Added
 from groupmq.connection import Connection, Endpoint
 from groupmq.draft_chain import JobDraft
-from groupmq.drafts import Draft, draft
+from groupmq.drafts import Draft, check, draft
 from groupmq.durations import Duration, Instant, seconds
+from groupmq.duties import Duties
 from groupmq.emitter import Listener
 from groupmq.errors import ConfigurationError, GroupFull, GroupMQError
 from groupmq.events import Event, Position
 from groupmq.inspect import Looking
 from groupmq.job import Job
+from groupmq.joblog import JobLog
 from groupmq.limits import Dedupe, RateLimit
-from groupmq.listening import Channel, JobListeners
+from groupmq.listening import JobListeners
+from groupmq.locality import Locality
 from groupmq.operations import Operations
 from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
 from groupmq.ordering import Ordering
+from groupmq.overseeing import Overseeing
+from groupmq.processing import Processing, Workers
 from groupmq.record import Stored
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
-from groupmq.results import Results
 
 if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
 
 T = TypeVar("T")
-_logger = logging.getLogger("groupmq.queue")
 
 
-class Queue(Looking, Acting):
+class Queue(Looking, Browsing, Acting, Overseeing):
     """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
 
     >>> async with Queue("orders") as queue:
@@ -73,6 +77,7 @@ class Queue(Looking, Acting):
         max_payload: int = 1024 * 1024,
         serializer: Serializer = JSON,
         prefix: str = "groupmq",
+        logger: Logger | Literal[True] | None = None,
     ) -> None:
         self.options = QueueOptions.checked(
             name,
@@ -94,36 +99,29 @@ class Queue(Looking, Acting):
             max_payload=max_payload,
             serializer=serializer,
             prefix=prefix,
+            logger=logger,
         )
         self.name = self.options.name
-        self.connection = Connection(Endpoint(redis), self.options)
-        self.operations: Operations[Job] = Operations(self.options, self._make_job)
-        self._repeating = Repeating(self.operations)
-        self._looked_at_repeats: int | None = None
+        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+        self._job_log = JobLog(self.logger, self.name)
+        self._endpoint = Endpoint.of(redis)
+        self._connection = Connection(self._endpoint, self.options)
+        self._operations: Operations[Job] = Operations(self.options, self._make_job)
+        self._repeating = Repeating(self._operations)
+        self._duties = Duties(self._operations, self._repeating)
         self._middleware = middlewares.checked(middleware)
-        self._adds: Batcher[Draft, Job] = Batcher(self._send_adds, lambda d: len(d.body))
-        self._gets: Batcher[str, Job | None] = Batcher(self._send_gets, lambda _: 0)
-        self._channel = Channel(self.connection, self.options.serializer)
-        self._results = Results(self._gets.add, listens=self.options.events)
-        self._listeners_wait = False
-        self._workers: list[Worker] = []
-        self._unstarted: list[Worker] = []
+        self._local = Locality(self._connection, self._send_adds, self._send_gets)
+        self._workers = Workers(self, self.name, self.logger)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
 
-    async def run(self, steps: operations.Steps[T]) -> T:
+    async def _run(self, steps: operations.Steps[T]) -> T:
         """Carry out an operation: make each call it yields, and send back the answer."""
-        await self._listeners_placed()
-        return await self.connection.carry(steps)
-
-    async def _listeners_placed(self) -> None:
-        """Whoever began to listen before a call hears of what it does."""
-        if self._listeners_wait:
-            await self._channel.ready()
-            self._listeners_wait = False
+        await self._local.listeners_placed()
+        return await self._connection.carry(steps)
 
     # Adding
 
@@ -167,41 +165,57 @@ class Queue(Looking, Acting):
             "headers": middlewares.headers(self._middleware),
         }
         if repeat is not None:
-            return await self.run(self._repeating.add(data, repeat, **given))
-        return await self._adds.add(draft(self.options, data, **given))
+            job = await self._run(self._repeating.add(data, repeat, **given))
+            if self._job_log.debugging():
+                self._job_log.repeats(job)
+            return job
+        return await self._local.here().adds.add(draft(self.options, data, **given))
 
     async def _send_adds(self, drafts: Sequence[Any]) -> list[Job | GroupFull]:
-        return await self.run(self.operations.add(drafts))
+        jobs = await self._run(self._operations.add(drafts))
+        if self._job_log.debugging():
+            self._job_log.added(jobs)
+        return jobs
 
     async def _send_gets(self, ids: Sequence[str]) -> list[Job | Exception | None]:
-        return list(await self.run(self.operations.get_jobs_by_id(ids)))
+        return list(await self._run(self._operations.get_jobs_by_id(ids)))
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
-        await self._listeners_placed()
+        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written."""
+        await self._local.listeners_placed()
         jobs: list[Job] = []
-        chunks = self.operations.chunks(items, middlewares.headers(self._middleware))
+        chunks = self._operations.chunks(items, middlewares.headers(self._middleware))
         chunk = next(chunks, None)
         before: tuple[Sequence[Draft], Added] | None = None
         while chunk is not None:
             drafts, call = chunk
-            flight = asyncio.ensure_future(self.connection.call(call))
+            flight = asyncio.ensure_future(self._connection.call(call))
             try:
                 # The call leaves first; while the server works on it, we do our own work for its neighbours.
                 await asyncio.sleep(0)
                 if before is not None:
-                    jobs += await self.run(self.operations.added(*before))
+                    jobs += await self._added(*before)
                 chunk = next(chunks, None)
                 before = drafts, await flight
             finally:
                 flight.cancel()
         if before is not None:
-            jobs += await self.run(self.operations.added(*before))
+            jobs += await self._added(*before)
+        return jobs
+
+    async def _added(self, drafts: Sequence[Draft], answer: Added) -> list[Job]:
+        jobs = await self._run(self._operations.added(drafts, answer))
+        if self._job_log.debugging():
+            self._job_log.added(jobs)
         return jobs
 
     def create_job(self, data: Any) -> JobDraft[Coroutine[Any, Any, Job]]:
         """A job to be described step by step, then saved: `await queue.create_job(d).group("g").delay(5).save()`."""
         return JobDraft(self.options, self.add, data)
+
+    def check_job(self, fields: Mapping[str, Any]) -> None:
+        """Raise what `add_many` would raise for this item; nothing is sent."""
+        check(self.options, fields)
 
     async def save_all(self, drafts: Iterable[JobDraft[Any]]) -> list[Job]:
         """Save many drafts at once, in order."""
@@ -209,34 +223,18 @@ class Queue(Looking, Acting):
 
     async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
         """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
-        return await self.run(self._repeating.remove(group_id, repeat_or_key))
+        return await self._run(self._repeating.remove(group_id, repeat_or_key))
 
     # Time and settings
 
     async def reconfigure(self) -> None:
         """Store the shared settings of this object (ordering, limits ...) with the queue, whatever was there before."""
-        await self.connection.drive(self.connection.dialogue.open(replace=True))
+        await self._connection.drive(self._connection.dialogue.open(replace=True))
         await self.repair()
 
     async def run_scheduler_once(self) -> int:
         """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
-        ran = await self.run(self._repeating.run_due(self._looked_at_repeats))
-        self._looked_at_repeats = ran.now
-        due = await self.run(self.operations.run_due())
-        return ran.added + due.promoted + due.woken + len(due.stalled)
-
-    async def promote_delayed_jobs(self) -> int:
-        """Move delayed jobs that are due into their groups; how many."""
-        return (await self.run(self.operations.run_due(unpark=False, expire=False))).promoted
-
-    async def recover_delayed_groups(self) -> int:
-        """Wake groups whose back-off is over; how many."""
-        return (await self.run(self.operations.run_due(promote=False, expire=False))).woken
-
-    async def check_stalled_jobs(self) -> list[str]:
-        """Take back jobs whose lease expired; their ids."""
-        due = await self.run(self.operations.run_due(promote=False, unpark=False))
-        return [stalled.id for stalled in due.stalled]
+        return await self._run(self._duties.run_all_due())
 
     async def wait_for_empty(self, timeout: Duration = 60) -> bool:
         """Wait until no job is active, waiting or delayed; False if that takes longer than `timeout`."""
@@ -253,14 +251,14 @@ class Queue(Looking, Acting):
 
     # Listening
 
-    async def events(self, since: str | None = None) -> AsyncIterator[Event]:
+    async def events(self, since: str | None = None) -> AsyncGenerator[Event, None]:
         """What happens to the jobs of this queue, in all processes, from now on or after the event with id `since`.
 
         >>> async for event in queue.events():
         ...     print(event.kind, event.job_id)
         """
         self._require_events()
-        async for event in self._channel.iterate(None if since is None else Position.parse(since)):
+        async for event in self._local.here().channel.iterate(None if since is None else Position.parse(since)):
             yield event
 
     def on(self, event: str, listener: Listener) -> Listener:
@@ -269,25 +267,22 @@ class Queue(Looking, Acting):
         What is done through this queue object after this is heard for sure.
         """
         self._require_events()
-        self._channel.emitter.on(event, listener)
-        self._listeners_wait = True
+        self._local.listen(event, listener)
         with contextlib.suppress(RuntimeError):
             self._spawn(self._start_listening())
         return listener
 
     async def _start_listening(self) -> None:
         try:
-            await self._channel.ready()
+            await self._local.listeners_placed()
         except GroupMQError:
-            _logger.warning("queue %s: nobody can be heard yet; the next call tries again", self.name)
-        else:
-            self._listeners_wait = False
+            self.logger.warning("queue %s: nobody can be heard yet; the next call tries again", self.name)
 
     def off(self, event: str, listener: Listener) -> bool:
-        return self._channel.emitter.off(event, listener)
+        return self._local.listeners.off(event, listener)
 
     def remove_all_listeners(self, event: str | None = None) -> None:
-        self._channel.emitter.remove_all(event)
+        self._local.listeners.remove_all(event)
 
     def _require_events(self) -> None:
         if not self.options.events:
@@ -295,21 +290,22 @@ class Queue(Looking, Acting):
 
     # What jobs ask of their queue
 
-    async def result_of(self, job: Job, timeout: Duration | None) -> Any:
+    async def _result_of(self, job: Job, timeout: Duration | None) -> Any:
         """Wait for the end of a job; see `Job.result`."""
         limit = None if timeout is None else seconds(timeout, "timeout")
-        return await self._results.of(self._channel, job.id, job._created_ms, limit)
+        here = self._local.here()
+        return await here.results.of(here.channel, job, limit)
 
-    def listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners:
+    def _listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners:
         """Listen to one job; see `Job.on`."""
         self._require_events()
-        listeners = self._channel.listeners_of(job.id, job._created_ms)
+        listeners = self._local.here().channel.listeners_of(job.id, job._created_ms)
         listeners.on(event, listener)
         return listeners
 
-    async def say(self, job: Job, *, progress: Any = operations.NOTHING, line: str | None = None) -> None:
+    async def _say(self, job: Job, *, progress: Any = operations.NOTHING, line: str | None = None) -> None:
         """What a handler says about its job; see `Job.report_progress` and `Job.log`."""
-        await self.run(self.operations.say(job.id, job.fence, progress, line))
+        await self._run(self._operations.say(job.id, job.fence, progress, line))
         if progress is not operations.NOTHING:
             job.progress = progress
             heard = getattr(job, "_heard", None)
@@ -319,41 +315,33 @@ class Queue(Looking, Acting):
     # Working
 
     def process(self, handler: Callable[[Job], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
-        """Build a worker for this queue; it is closed with the queue. `await` it to start it, or use it as a decorator.
+        """Build a worker for this queue and start it; it is closed with the queue. Also a decorator.
 
         >>> worker = await queue.process(handle, concurrency=10)
         >>> @queue.process(concurrency=10)
         ... async def handle(job): ...
 
-        A decorated handler's worker starts at once in a running event loop, else with `async with queue` or `work()`.
+        Awaited, it returns the worker when it has started, or raises if it cannot. Not awaited, the worker starts in
+        the background in a running event loop, else with `async with queue` or `work()`.
         """
-        return Processing(self, handler, {"concurrency": concurrency, **options})
+        return Processing(
+            self._workers, lambda given: self._make_worker(given, concurrency=concurrency, **options), handler
+        )
 
-    def make_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
+    def _make_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
         """A worker that is closed with the queue."""
         from groupmq.worker.worker import Worker
 
         worker = Worker(self, handler, **options)
-        self._workers.append(worker)
+        self._workers.add(worker)
         return worker
 
-    def start_soon(self, worker: Worker) -> None:
-        """Start a worker as soon as there is an event loop."""
-        try:
-            self._spawn(self._start(worker))
-        except RuntimeError:
-            self._unstarted.append(worker)
-
-    async def _start(self, worker: Worker) -> None:
-        try:
-            await worker.start()
-        except GroupMQError as error:
-            _logger.error("worker %s of queue %s could not be started: %s", worker.name, self.name, error)
-
     async def work(self) -> None:
-        """Start the workers of decorated handlers and work until the queue is closed, or this is cancelled."""
-        async with self:
-            await asyncio.gather(*(worker.run() for worker in self._workers))
+        """Run the workers made by `process` until the queue is closed, or this is cancelled."""
+        try:
+            await self._workers.run()
+        finally:
+            await self.close()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         try:
@@ -369,17 +357,17 @@ class Queue(Looking, Acting):
         if self._closed:
             return
         self._closed = True
-        await self._adds.drain()
-        for worker in self._workers:
-            await worker.close()
+        here = self._local.here()
+        await here.adds.drain()
+        await self._workers.close()
         for task in tuple(self._tasks):
-            task.cancel()
-        await self._channel.close()
-        await self.connection.close()
+            if task.get_loop() is asyncio.get_running_loop():
+                task.cancel()
+        await here.channel.close()
+        await self._connection.close()
 
     async def __aenter__(self) -> Self:
-        while self._unstarted:
-            await self._unstarted.pop(0).start()
+        await self._workers.start_all()
         return self
 
     async def __aexit__(
@@ -388,24 +376,4 @@ class Queue(Looking, Acting):
         await self.close()
 
     def __repr__(self) -> str:
-        return f"<Queue {self.name!r} at {self.connection.endpoint.where}>"
-
-
-class Processing:
-    """A worker to be: awaited, it starts; called with a handler, as a decorator does, it starts as soon as it can."""
-
-    def __init__(self, queue: Queue, handler: Callable[[Job], Any] | None, options: dict[str, Any]) -> None:
-        if handler is not None and not callable(handler):
-            raise ConfigurationError.expected("handler", "a callable that takes a job", handler)
-        self._queue = queue
-        self._handler = handler
-        self._options = options
-
-    def __await__(self) -> Generator[Any, None, Worker]:
-        if self._handler is None:
-            raise ConfigurationError("handler: process() needs one, unless it is used as a decorator")
-        return self._queue.make_worker(self._handler, **self._options).start().__await__()
-
-    def __call__(self, handler: Callable[[Job], T]) -> Callable[[Job], T]:
-        self._queue.start_soon(self._queue.make_worker(handler, **self._options))
-        return handler
+        return f"<Queue {self.name!r} at {self.address}>"

@@ -69,6 +69,12 @@ def data_of(body: bytes) -> bytes:
     return body[7 + size + options :]
 
 
+def settings_of(body: bytes) -> tuple[int, dict[str, Any]]:
+    """max_attempts (0 = none of its own) and options in what `pack_body` made."""
+    max_attempts, _, options, _, _ = parts(bytes(_BODY_AT) + body)
+    return max_attempts, options
+
+
 _NO_OPTIONS: dict[str, Any] = {}
 
 

@@ -75,6 +75,16 @@ class _Repeat(ABC):
             anchor = now if timing["start"] is None else timing["start"]
         return timing | rest | {"anchor": anchor}
 
+    def next_runs(self, after: Instant, n: int = 3) -> list[datetime]:
+        """The next `n` ticks after an instant; fewer if it ends before. `Every` without a start counts from `after`."""
+        instant = epoch_millis(after, "after")
+        plan = self.plan(instant, None)
+        found: list[datetime] = []
+        while len(found) < n and (tick := tick_after(plan, instant)) is not None:
+            found.append(datetime.fromtimestamp(tick / 1000, UTC))
+            instant = tick
+        return found
+
     def keeps_grid(self, before: dict[str, Any]) -> bool:
         """Whether it ticks at the same times as a plan that was stored before."""
         timing = self._timing()

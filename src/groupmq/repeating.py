@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from groupmq import commands, record, repeat
+from groupmq.backoff import Backoff
 from groupmq.checks import text
 from groupmq.drafts import Draft, draft
 from groupmq.durations import moment
@@ -20,6 +21,7 @@ from groupmq.snapshot import Snapshot
 from groupmq.views import RepeatingJob
 
 J = TypeVar("J", bound=Snapshot)
+TICKS_PER_CALL = 25
 
 
 class Definition(NamedTuple):
@@ -138,7 +140,7 @@ class Repeating(Generic[J]):
             stored = looked.found.get(rid)
             if stored is None:
                 return False
-            if (yield commands.define(rid, stored, None)):
+            if (yield commands.undefine(rid, stored)):
                 return True
 
     def get_all(self) -> Steps[list[RepeatingJob]]:
@@ -160,6 +162,7 @@ class Repeating(Generic[J]):
 
     def _view(self, definition: Definition) -> RepeatingJob:
         fields, plan = definition.fields, definition.plan
+        max_attempts, options = record.settings_of(definition.body)
         next_run = moment(fields["next"])
         assert next_run is not None  # noqa: S101 - a definition without a next tick is not stored
         return RepeatingJob(
@@ -172,6 +175,12 @@ class Repeating(Generic[J]):
             limit=plan["limit"],
             end=moment(plan["end"] or 0),
             data=self._options.serializer.decode(record.data_of(definition.body)),
+            priority=fields["priority"],
+            max_attempts=max_attempts or None,
+            timeout=options["t"] / 1000 if "t" in options else None,
+            backoff=Backoff.unpacked(options["b"]) if "b" in options else None,
+            on_retry=("yield" if options["y"] else "hold") if "y" in options else None,
+            ttl=fields["ttl"] / 1000 if fields.get("ttl") else None,
         )
 
     def run_due(self, watched_since: int | None = None) -> Steps[Ran]:
@@ -192,8 +201,10 @@ class Repeating(Generic[J]):
                     errors.append(f"repeat {rid}: {type(error).__name__}: {error}")
             if not ticks:
                 return Ran(added, due.now, due.wait_ms, errors)
-            ticked: commands.Ticked = yield commands.tick(ticks)
-            added, watched = added + ticked.added, True
+            for at in range(0, len(ticks), TICKS_PER_CALL):
+                ticked: commands.Ticked = yield commands.tick(ticks[at : at + TICKS_PER_CALL])
+                added += ticked.added
+            watched = True
 
     def _tick(self, rid: str, definition: Definition, now: int, *, watched: bool) -> list[Any]:
         fields = definition.fields

@@ -6,13 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from groupmq.errors import JobFailed, JobRemoved
+from groupmq.errors import GroupMQError, JobFailed, JobRemoved
 from groupmq.events import EndOf, Event
 from groupmq.listening import Channel, Wait
-from groupmq.snapshot import Snapshot
+from groupmq.snapshot import GONE, Snapshot
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 _LOOK_AGAIN = 15.0
+_LAST_LOOK = 0.5
+"""Seconds to find out for a TimeoutError which state the job is in."""
+
+
+ENDED = ("completed", "failed", GONE)
 
 
 class Unknown(Exception):
@@ -33,7 +38,7 @@ def ended(job_id: str, event: Event) -> Any:
 def told(job_id: str, event: Event | None) -> Any:
     """What the last event, if it is known, says of a job that is gone."""
     if event is None:
-        raise JobRemoved(job_id)
+        raise JobRemoved(job_id, "is gone, and the log of events does not say how it ended")
     try:
         return ended(job_id, event)
     except Unknown:
@@ -54,20 +59,38 @@ class Results:
         self._look = look
         self._listens = listens
 
-    async def of(self, channel: Channel, job_id: str, created_ms: int, timeout: float | None) -> Any:
+    async def of(self, channel: Channel, job: Snapshot, timeout: float | None) -> Any:
         """The job's return value. Raises JobFailed, JobRemoved, or TimeoutError after `timeout` seconds."""
-        async with asyncio.timeout(timeout):
-            if not self._listens:
-                return await self._poll(job_id)
-            return await self._listen(channel, job_id, created_ms)
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                if not self._listens:
+                    return await self._poll(job.id)
+                return await self._listen(channel, job)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise TimeoutError(f"job {job.id!r} did not end within {timeout:g} s{await self._state_of(job)}")
 
-    async def _listen(self, channel: Channel, job_id: str, created_ms: int) -> Any:
+    async def _state_of(self, job: Snapshot) -> str:
+        """The state of a job that nobody could wait for any longer, for people to read; empty if it cannot be known."""
+        try:
+            async with asyncio.timeout(_LAST_LOOK):
+                found = await self._look(job.id)
+        except (GroupMQError, TimeoutError):
+            return ""
+        if found is None or found.state in ENDED:
+            return "; it has ended since"
+        return f"; it is {found.state}"
+
+    async def _listen(self, channel: Channel, job: Snapshot) -> Any:
+        job_id, created_ms = job.id, job._created_ms
         doubt = asyncio.Event()
         wait = channel.wait_for(job_id, created_ms, doubt.set)
         channel.on_doubt(doubt.set)
         try:
             await channel.ready()
-            event = await self._heard(channel, wait, doubt, job_id)
+            event = None if job.state == GONE else await self._heard(channel, wait, doubt, job_id)
             while True:
                 if event is not None and event.kind != "failed":
                     try:

@@ -19,6 +19,9 @@ class LogLine(NamedTuple):
     text: str
 
 
+GONE = "gone"
+"""State of a job that is stored no more: it ended and is not kept, or it was removed."""
+_FINISHED = ("completed", "failed")
 _UNREAD: Any = object()
 _NO_LOGS: list[LogLine] = []
 _NO_HEADERS: dict[str, str] = {}
@@ -58,6 +61,7 @@ class Snapshot:
     on_retry: str | None = None
     failed_reason: str | None = None
     stacktrace: str | None = None
+    error_class: str | None = None
     progress: Any = None
     logs: list[LogLine] = _NO_LOGS
     headers: dict[str, str] = _NO_HEADERS
@@ -125,8 +129,8 @@ class Snapshot:
 
     @property
     def attempt(self) -> int:
-        """Number of the current run, from 1; of the next one for a job that does not run."""
-        return self.attempts_made + 1
+        """Number of the current run, from 1; of a finished job its last, 0 if it never ran; of others the next."""
+        return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
 
     @property
     def created_at(self) -> datetime | None:
@@ -156,7 +160,7 @@ class Snapshot:
         times = ("created_at", "run_at", "expires_at", "started_at", "finished_at")
         plain = (
             "id group_id data state priority order_ms attempts_made attempt max_attempts return_value "
-            "failed_reason stacktrace progress worker fence duplicate timeout headers"
+            "failed_reason error_class stacktrace progress worker fence duplicate timeout headers"
         ).split()
         found = {name: getattr(self, name) for name in plain}
         for name in times:

@@ -1,12 +1,11 @@
-"""What asyncio's tasks do not do by themselves: end for sure, heed a cancellation, change their context."""
+"""What asyncio's tasks lack: an end that is certain, a cancellation that is heeded, a context per coroutine."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextvars import Context
-from types import coroutine
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -35,24 +34,44 @@ async def heedful(call: Awaitable[T]) -> T:
             raise asyncio.CancelledError
 
 
-@coroutine
-def going_on(context: Context, called: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
-    """Await the rest of a coroutine whose first step, `context.run(called.send, None)`, has yielded `awaited`.
+class Waiting(Generic[T]):
+    """A coroutine that waits after its first step in a context. Awaiting this runs its other steps there too."""
 
-    In a context of its own: what it sets there, nobody else in this task sees. Most never come that far.
+    __slots__ = ("_awaited", "_called", "_context")
+
+    def __init__(self, context: Context, called: Coroutine[Any, Any, T], awaited: Any) -> None:
+        self._context = context
+        self._called = called
+        self._awaited = awaited
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        context, called, awaited = self._context, self._called, self._awaited
+        while True:
+            step: Callable[[Any], Any] = called.send
+            given: Any = None
+            try:
+                given = yield awaited
+            except GeneratorExit:
+                context.run(called.close)
+                raise
+            except BaseException as error:
+                step, given = called.throw, error
+            try:
+                awaited = context.run(step, given)
+            except StopIteration as end:
+                returned: T = end.value
+                return returned
+
+
+def start_in_context(context: Context, called: Coroutine[Any, Any, T]) -> T | Waiting[T]:
+    """Run a coroutine in `context` until it waits: what it sets there, the rest of the task does not see.
+
+    Returns its value if it has ended, which spares short coroutines an `await`. A task has one context for its whole
+    life, and a task for each coroutine would cost more than most coroutines here.
     """
-    while True:
-        step: Callable[[Any], Any] = called.send
-        given: Any = None
-        try:
-            given = yield awaited
-        except GeneratorExit:
-            context.run(called.close)
-            raise
-        except BaseException as error:
-            step, given = called.throw, error
-        try:
-            awaited = context.run(step, given)
-        except StopIteration as end:
-            returned: T = end.value
-            return returned
+    try:
+        awaited = context.run(called.send, None)
+    except StopIteration as end:
+        returned: T = end.value
+        return returned
+    return Waiting(context, called, awaited)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from groupmq.backoff import Backoff
+from groupmq.limits import RateLimit
+from groupmq.options import OnRetry
+from groupmq.wording import when
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,10 @@ class GroupInfo:
     paused: bool
     held_for: float | None
     """Seconds until the head may start, when it has to wait (a back-off)."""
+    held: HeldGroup | None = None
+    """What keeps the group from starting its head, since when and until when; None if nothing does."""
+    rate_limit: RateLimit | None = None
+    """Its own, or the queue's `group_rate_limit`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,9 @@ class Histogram:
         return self.sum / self.count if self.count else 0.0
 
     def quantile(self, q: float) -> float:
-        """An upper bound of the q-th quantile, in seconds (exact to a factor of two)."""
+        """An upper bound of the q-th quantile, in seconds (exact to a factor of two); 0 if there was none."""
+        if not self.count:
+            return 0.0
         left = q * self.count
         for bound, n in zip(self.bounds, self.buckets, strict=True):
             left -= n
@@ -62,9 +74,12 @@ class Histogram:
         return self.bounds[-1]
 
 
+EMPTY = Histogram((math.inf,), (0,), 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class MinuteStats:
-    """What happened in one minute."""
+    """What happened in one minute, or in a span of several."""
 
     at: datetime
     processed: int
@@ -78,6 +93,60 @@ class MinuteStats:
     """Seconds they had waited, on average."""
     mean_run: float
     """Seconds that runs took, on average."""
+    wait: Histogram = EMPTY
+    """How long the jobs that started had waited."""
+    run: Histogram = EMPTY
+    """How long the runs took that ended."""
+    retention_dropped: int = 0
+    """Failed jobs that were removed because more than `keep_failed` were kept."""
+    minutes: int = 1
+    """How long the span is; of the last one, how much of it has begun."""
+
+    @property
+    def completed(self) -> int:
+        """Jobs that were completed; the same as `processed`."""
+        return self.processed
+
+
+HELD_REASONS = ("running", "stopping", "backoff", "paused", "window", "rate", "rate-limited")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldGroup:
+    """A group that has waiting jobs and cannot start the first of them."""
+
+    group_id: str
+    reason: str
+    """running (as many of its jobs run as may), stopping (the handler of a job that was removed or failed by hand has
+    not ended), backoff (its first job failed and waits for the next attempt), paused,
+    window (ordering), rate (the group's limit), rate-limited (a handler raised RateLimited)."""
+    job_id: str | None
+    """The job that holds it: the running one, or the one in its back-off."""
+    attempt: int | None
+    """Of that job: the current run, or the one that failed."""
+    since: datetime
+    """Since when the first job has been waiting."""
+    until: datetime | None
+    """When it may start; None where that is not known: a run ends when it ends, a pause when somebody resumes."""
+    waiting: int
+    """Jobs that wait in the group."""
+    wait: float
+    """Seconds that the first job has been waiting."""
+
+    @property
+    def explanation(self) -> str:
+        """What holds the group and until when, in words."""
+        until = f" until {when(self.until)} UTC" if self.until is not None else ""
+        run = f"attempt {self.attempt}"
+        return {
+            "running": f"job {self.job_id!r} runs, {run}",
+            "stopping": "a job was removed or failed by hand, and its handler has not ended",
+            "backoff": f"job {self.job_id!r} failed, {run}, and is tried again{until.replace(' until', ' at')}",
+            "paused": "paused by an operator",
+            "window": f"an ordering window has not passed{until}",
+            "rate": f"the group's rate limit{until}",
+            "rate-limited": f"a handler raised RateLimited; the group rests{until}",
+        }[self.reason]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +169,21 @@ class Metrics:
     """Groups whose head has to wait: for a back-off, a window, a rate."""
     groups_paused: int
     oldest_wait: float | None
-    """Seconds that the first job in line has been waiting; None if nothing is ready."""
+    """The same as `oldest_startable_wait`."""
     wait: Histogram
     """From when a job may start to the start of its first attempt."""
     run: Histogram
     """Each run that ended with an outcome."""
     series: list[MinuteStats]
     """Oldest first; the last one is the minute under way."""
+    oldest_startable_wait: float | None = None
+    """Seconds that the longest-waiting job that could start now has been waiting; None if nothing can start.
+
+    Grows when workers are too few. Jobs behind a held group do not count here."""
+    longest_held: HeldGroup | None = None
+    """Of the groups that cannot start their first job, the one whose first job has waited longest; None if none is.
+
+    Grows when one customer is blocked, however many workers there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +201,10 @@ class WorkerInfo:
     version: str
     jobs: list[str] = field(default_factory=list)
     """Ids of running jobs, at most 100."""
+    library: str = ""
+    """Name of the function library it calls, on the server."""
+    blocked: float = 0.0
+    """Seconds that a handler had been blocking its event loop when it was last seen; 0 = none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +235,14 @@ class RepeatingJob:
     limit: int | None
     end: datetime | None
     data: Any
+    priority: int = 0
+    max_attempts: int | None = None
+    """None = what the queue and the worker say. The same holds for timeout, backoff and on_retry."""
+    timeout: float | None = None
+    backoff: Backoff | None = None
+    on_retry: OnRetry | None = None
+    ttl: float | None = None
+    """Seconds within which each of its jobs must start; None = any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +256,43 @@ class Failure:
     time: datetime
     final: bool
     worker: str
+    error_class: str | None = None
+    """Class of what the handler raised, with its path; None if it raised nothing (a stall)."""
+    group_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StalledJob:
+    """A job whose lease ran out: its worker died, or could not reach the server for that long."""
+
+    id: str
+    group_id: str | None
+    final: bool
+    """Whether it failed for good; otherwise it runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DutyReport:
+    """What one run of a duty did; see `Queue.run_duty_once`."""
+
+    done: int = 0
+    """Everything that was done, counted together."""
+    next_in: float | None = None
+    """Seconds until there is more to do, as far as is known; None if nothing is known to come."""
+    added: int = 0
+    """Occurrences of repeating jobs."""
+    promoted: int = 0
+    """Delayed jobs that joined their groups."""
+    woken: int = 0
+    """Groups whose wait was over."""
+    stalled: tuple[StalledJob, ...] = ()
+    """Jobs whose lease ran out."""
+    removed: int = 0
+    """Finished jobs that were older than they are kept."""
+    gone_workers: tuple[str, ...] = ()
+    """Workers that stopped sending heartbeats and were forgotten."""
+    errors: tuple[str, ...] = ()
+    """Repeating jobs that could not be read, and why."""
 
 
 @dataclass(slots=True)

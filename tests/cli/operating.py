@@ -13,7 +13,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from groupmq.cli.app import cli
+from groupmq.cli.tree import cli
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).with_name("golden")

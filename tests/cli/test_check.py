@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 import redis
 
-from groupmq.cli import findings
-from groupmq.cli.findings import FAIL, OK, WARN, Finding
+from groupmq import Finding, findings
+from groupmq.findings import FAIL, OK, WARN
 from groupmq.sync import Queue
-from groupmq.views import JobCounts
+from groupmq.views import HeldGroup, JobCounts
+from tests.cli.blocking import blocked
 from tests.cli.operating import Command
 from tests.support.fleet import Fleet
 from tests.support.waiting import wait_until
@@ -16,6 +20,8 @@ from tests.support.waiting import wait_until
 NOTHING = JobCounts(0, 0, 0, 0, 0, 0, 0)
 WAITING = JobCounts(0, 3, 0, 0, 0, 3, 1)
 DELAYED = JobCounts(0, 0, 2, 0, 0, 2, 1)
+NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
+HELD = HeldGroup("g", "running", "j", 2, NOON, NOON, 3, 301.0)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +55,14 @@ DELAYED = JobCounts(0, 0, 2, 0, 0, 2, 1)
         (findings.workers(0, DELAYED, paused=False), WARN),
         (findings.workers(0, NOTHING, paused=False), WARN),
         (findings.paused_queue(paused=True), WARN),
-        (findings.oldest(None, 300, sampled=False), OK),
-        (findings.oldest(10, 300, sampled=True), OK),
-        (findings.oldest(301, 300, sampled=False), FAIL),
+        (findings.oldest(None, 300), OK),
+        (findings.oldest(10, 300), OK),
+        (findings.oldest(301, 300), FAIL),
+        (findings.held(None, 300), OK),
+        (findings.held(replace(HELD, wait=299), 300), OK),
+        (findings.held(HELD, 300), FAIL),
+        (findings.held(replace(HELD, reason="window", job_id=None, attempt=None), 300), FAIL),
+        (findings.held(replace(HELD, reason="paused", job_id=None, attempt=None), 300), WARN),
     ],
 )
 def test_judgements(found: Finding, status: str) -> None:
@@ -83,9 +94,41 @@ def test_a_job_that_waits_too_long_fails_the_check(command: Command, orders: Que
     assert "more than 10 ms" in answer.out
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("running", "job 'j' runs, attempt 2"),
+        ("backoff", "job 'j' failed, attempt 2, and is tried again at 2024-02-29 12:00:00 UTC"),
+        ("paused", "paused by an operator"),
+        ("window", "an ordering window has not passed until 2024-02-29 12:00:00 UTC"),
+        ("rate", "the group's rate limit until 2024-02-29 12:00:00 UTC"),
+        ("rate-limited", "a handler raised RateLimited; the group rests until 2024-02-29 12:00:00 UTC"),
+    ],
+)
+def test_what_holds_a_group_is_said_with_its_end(reason: str, words: str) -> None:
+    assert replace(HELD, reason=reason).explanation == words
+
+
+@pytest.mark.parametrize("how", ["a running job", "a back-off"])
+def test_a_customer_who_is_blocked_for_ten_minutes_fails_the_check(command: Command, orders: Queue, how: str) -> None:
+    blocked(orders, "customer:7", minutes=10, backs_off=how == "a back-off")
+    answer = command("check", "--json")
+    assert answer.code == 1
+    found = {one["name"]: one for one in answer.json["checks"]}
+    assert found["oldest waiting"]["status"] == OK, "nothing that could start waits"
+    assert found["longest held"]["status"] == FAIL
+    assert "group 'customer:7', " in found["longest held"]["detail"]
+    assert "10 min" in found["longest held"]["detail"]
+    assert ("job 'stuck' failed, attempt 1" if how == "a back-off" else "job 'stuck' runs, attempt 1") in answer.out
+    assert command("check", "--max-wait", "20m").code == 1, "no worker lives"
+    stats = command("queue", "stats", "orders", "--json").json
+    assert stats["longest_held"]["group_id"] == "customer:7"
+    assert "longest held" in command("queue", "stats", "orders").out
+
+
 def test_the_server_alone_is_checked_without_a_queue(url: str) -> None:
     names = [one["name"] for one in Command(url, queue="")("check", "--json").json["checks"]]
-    assert names == ["server", "version", "role", "persistence", "eviction", "memory", "scripts", "clock"]
+    assert names == ["server", "version", "role", "persistence", "eviction", "memory", "scripts", "functions", "clock"]
 
 
 def test_an_eviction_policy_is_warned_of(command: Command, orders: Queue, client: redis.Redis) -> None:

@@ -16,10 +16,10 @@ import click
 import pytest
 import yaml
 
-from groupmq.cli.app import cli
 from groupmq.cli.duties import recovery, scheduler
 from groupmq.cli.exporter import exporter
-from groupmq.cli.worker import worker
+from groupmq.cli.tree import cli
+from groupmq.cli.worker.command import worker
 from groupmq.metrics import QueueCollector, WorkerCollector
 from groupmq.sync import Queue
 from tests.cli.programs import ROOT, in_folder
@@ -65,6 +65,7 @@ def test_the_dockerfile_says_what_it_must() -> None:
     assert json.loads(found["ENTRYPOINT"]) == ["groupmq"]  # in this form: a shell in between would keep the signals
     assert found["STOPSIGNAL"] == "SIGTERM"
     assert found["USER"].isdigit()
+    assert "GROUPMQ_BIND=0.0.0.0" in path.read_text(), "ports of a container are served to its network"
     known = {"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "RUN", "STOPSIGNAL", "USER", "WORKDIR"}
     assert found.keys() <= known
     for _, rest in (line for line in words if line[0] == "COPY"):
@@ -93,6 +94,7 @@ def test_kubernetes_starts_commands_that_exist() -> None:
         seen.add(container["args"][0])
         port = "port" if container["args"][0] == "exporter" else "health-port"
         assert container["ports"][0]["containerPort"] == int(option(container["args"], port))
+        assert option(container["args"], "bind") == "0.0.0.0", "probes come from outside of the container"
         assert pod["securityContext"]["runAsNonRoot"]
         for probe in ("livenessProbe", "readinessProbe"):
             assert container[probe]["httpGet"]["path"] in ("/livez", "/readyz")

@@ -19,7 +19,7 @@ pytestmark = one_kind
 
 def take(queue: Queue, lease_ms: int = 100) -> str:
     """Be a worker that takes a job and is never heard of again."""
-    answer = queue.connection.call(
+    answer = queue._connection.call(
         commands.advance(
             worker="gone",
             lane="gone:0",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 import redis
+import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from groupmq.metrics import QueueCollector
 from groupmq.sync import Queue
-from tests.cli.programs import Programs
+from groupmq.views import HELD_REASONS
+from tests.cli.blocking import blocked
+from tests.cli.programs import ROOT, Programs
 from tests.support.servers import Server
 from tests.support.workers import one_kind
 
@@ -40,6 +44,55 @@ def test_the_collector_in_ones_own_program(queue: Queue, url: str) -> None:
         text = generate_latest(registry).decode()
     assert "group=" not in text
     assert 'groupmq_job_run_seconds_bucket{le="+Inf",queue="orders"}' in text
+
+
+def samples(queue: Queue) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(QueueCollector(queue))
+    return registry
+
+
+def test_a_group_that_is_held_is_told_apart_from_jobs_that_could_start(queue: Queue) -> None:
+    registry, labels = samples(queue), {"queue": "orders"}
+    assert registry.get_sample_value("groupmq_longest_held_seconds", labels) == 0
+    blocked(queue, "customer:7", minutes=10)
+    assert registry.get_sample_value("groupmq_oldest_wait_seconds", labels) == 0
+    held = registry.get_sample_value("groupmq_longest_held_seconds", labels)
+    assert held is not None
+    assert held >= 600
+    reasons = {
+        reason: registry.get_sample_value("groupmq_longest_held_reason", labels | {"reason": reason})
+        for reason in HELD_REASONS
+    }
+    assert reasons == dict.fromkeys(HELD_REASONS, 0) | {"running": 1}
+    assert "customer:7" not in generate_latest(registry).decode()
+
+
+def test_a_customer_who_is_blocked_for_ten_minutes_raises_the_shipped_alert(queue: Queue) -> None:
+    """The rule, word by word, as far as it compares what the queue says."""
+    (rules,) = yaml.safe_load_all((ROOT / "contrib/prometheus/alerts.yaml").read_text())
+    rule = next(one for one in rules["groups"][0]["rules"] if one["alert"] == "GroupmqGroupHeld")
+    expression = r"(\w+) > (\d+) unless on \(queue\) (\w+)\{reason=\"(\w+)\"\} == 1"
+    match = re.fullmatch(expression, rule["expr"])
+    assert match is not None, rule["expr"]
+    metric, limit, reason_metric, excepted = match.groups()
+    minutes = int(rule["for"].removesuffix("m"))
+    assert int(limit) + 60 * minutes <= 600, "it fires when somebody is blocked for ten minutes"
+
+    registry, labels = samples(queue), {"queue": "orders"}
+
+    def is_true() -> bool:
+        held = registry.get_sample_value(metric, labels)
+        spared = registry.get_sample_value(reason_metric, labels | {"reason": excepted})
+        assert held is not None
+        assert spared is not None
+        return held > int(limit) and spared != 1
+
+    assert not is_true()
+    blocked(queue, "customer:7", minutes=10 - minutes + 0.1)
+    assert is_true()
+    queue.pause_group("customer:7")
+    assert not is_true(), "a group that somebody has paused is no accident"
 
 
 def test_registering_needs_no_server(session_server: Server) -> None:

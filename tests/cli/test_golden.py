@@ -40,6 +40,7 @@ CASES = {
     "queue-clean": ["queue", "clean", "--state", "failed", "--older-than", "0"],
     "repeat-list": ["repeat", "list"],
     "repeat-remove": ["repeat", "remove", "hourly", "--group", "sweep"],
+    "mark": ["mark", "v1.4", "--at", "2026-01-31T09:00:00+01:00"],
     "check": ["check"],
 }
 

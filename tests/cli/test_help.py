@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from groupmq.cli import app
+from groupmq.cli import tree
 from tests.cli.operating import Command
 
 NOWHERE = Command("redis://127.0.0.1:1", queue="")
-OURS = ("monitor", "job", "queue", "repeat", "check", "server", "demo", "bench", "completion")
+OURS = ("monitor", "job", "queue", "repeat", "mark", "check", "server", "demo", "bench", "completion")
 
 
 def commands(name: str) -> Iterator[tuple[list[str], click.Command]]:
-    context = click.Context(app.cli)
-    found = app.cli.get_command(context, name)
+    context = click.Context(tree.cli)
+    found = tree.cli.get_command(context, name)
     assert found is not None
     yield [name], found
     if isinstance(found, click.Group):
@@ -56,7 +56,7 @@ def test_all_output_commands_speak_json() -> None:
 
 
 def test_a_command_that_cannot_be_loaded_is_told_and_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(app.COMMANDS, "telescope", ("groupmq.cli.no_such_module", "telescope", "Look"))
+    monkeypatch.setitem(tree.COMMANDS, "telescope", ("groupmq.cli.no_such_module", "telescope", "Look"))
     assert "not available in this installation" in NOWHERE("telescope", "--far", "x").line(2)
     answer = NOWHERE("--help")
     assert answer.code == 0

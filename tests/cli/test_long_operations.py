@@ -16,6 +16,7 @@ import groupmq
 from groupmq import Job, Worker
 from groupmq.commands import CHUNK
 from groupmq.connection import BlockingConnection
+from groupmq.operations.hunting import STEP
 from groupmq.sync import Queue
 from tests.cli.operating import Command
 from tests.support.fleet import Fleet
@@ -89,15 +90,31 @@ def test_an_interrupted_purge_says_so_in_json(
 def test_retry_of_all_failed_jobs_is_interrupted_and_goes_on(
     command: Command, orders: Queue, url: str, interrupt: Callable[[str, int], None]
 ) -> None:
-    fill(orders, 60)
+    fill(orders, 3 * STEP)
     fail_all(url)
-    interrupt("retry", 10)
-    assert "interrupted: 10 of 60 retried" in command("job", "retry", "--all").err
+    interrupt("redrive", 1)
+    assert f"interrupted: {STEP} of {3 * STEP} retried" in command("job", "retry", "--all").err
     counts = orders.get_job_counts()
-    assert (counts.waiting, counts.failed) == (10, 50)
-    assert command("job", "retry", "--all", "--failed", "--group", "g1", "--json").json["retried"] == 7
-    assert command("job", "retry", "--all", "--failed").out == "43 jobs wait to run again\n"
+    assert (counts.waiting, counts.failed) == (STEP, 2 * STEP)
+    left = [job.group_id for job in orders.get_failed_jobs(limit=MANY)].count("g1")
+    assert command("job", "retry", "--all", "--failed", "--group", "g1", "--json").json["retried"] == left
+    assert command("job", "retry", "--all", "--failed").out == f"{2 * STEP - left} jobs wait to run again\n"
     assert orders.get_job_counts().failed == 0
+
+
+def test_retry_of_all_that_match_says_first_how_many_there_are(command: Command, orders: Queue, url: str) -> None:
+    fill(orders, 30)
+    fail_all(url)
+    chosen = ("job", "retry", "--all", "--error", "FailJob", "--text", "NOT TODAY", "--newer", "1h", "--limit", "20")
+    told = command(*chosen, "--dry-run").out
+    assert told == "20 failed jobs of 7 groups would wait to run again; nothing was changed\n"
+    foretold = {"queue": "orders", "matched": 20, "groups": 7, "skipped": 0, "retried": 0}
+    assert command(*chosen, "--dry-run", "--json").json == foretold
+    assert orders.get_job_counts().failed == 30
+    assert command(*chosen, "--rate", "1000", "--json").json == {**foretold, "retried": 20, "interrupted": False}
+    assert orders.get_job_counts().failed == 10
+    assert command("job", "retry", "--all", "--error", "Other", "--older", "0").out == "0 jobs wait to run again\n"
+    assert command("job", "retry", "--all", "--older", "1h").out == "0 jobs wait to run again\n"
 
 
 def test_clean_is_interrupted_and_goes_on(
@@ -124,7 +141,7 @@ def test_an_import_that_was_interrupted_is_run_again(
 ) -> None:
     file = tmp_path / "jobs.jsonl"
     file.write_text("".join(json.dumps({"id": f"j{n}", "data": n}) + "\n" for n in range(MANY)))
-    interrupt("add", 2)
+    interrupt("add", -(-500 // CHUNK) + 1)  # in the second step of 500
     assert f"interrupted: 1,000 of {MANY:,} imported" in command("job", "import", str(file)).err
     assert orders.get_job_counts().waiting == 1000
     assert command("job", "import", str(file)).out == "imported 1,500 jobs; 1,000 ids existed already\n"

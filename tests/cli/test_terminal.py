@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from groupmq.cli.tables import span, words
+from groupmq.cli.output.tables import span, words
 from groupmq.sync import Queue
 from tests.cli.operating import PROGRAM, Command
 from tests.support.workers import one_kind

@@ -23,7 +23,7 @@ async def see_short_handlers(queue: Queue, n: int) -> None:
 
 async def start_used_to_short_handlers(fleet: Fleet, queue: Queue) -> subprocess.Popen[bytes]:
     """A worker that has seen enough short handlers to take jobs of a group together."""
-    (process,) = await asyncio.to_thread(fleet.start)
+    (process,) = await asyncio.to_thread(fleet.start, short_handlers=True)
 
     async def takes_rows() -> bool:
         await see_short_handlers(queue, 200)

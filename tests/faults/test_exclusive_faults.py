@@ -149,7 +149,7 @@ async def test_a_holder_that_leaves_hands_over_before_its_lease_would_have_ended
     assert first.pid != second.pid
 
 
-async def test_turns_survive_dropped_connections_and_flushed_scripts(start_server: StartServer) -> None:
+async def test_turns_survive_dropped_connections_and_flushed_functions(start_server: StartServer) -> None:
     server = start_server(prefer("valkey"))
     async with Queue("orders", server.url, job_timeout=15, exclusive=True) as queue:
         with Fleet(server.url, "orders", concurrency=3, blocking_timeout=1, job_timeout=15, exclusive=True) as fleet:
@@ -157,7 +157,7 @@ async def test_turns_survive_dropped_connections_and_flushed_scripts(start_serve
             producing = asyncio.create_task(produce(queue, range(150), groups=12, seconds=0.005, pause=0.005))
             with redis.Redis.from_url(server.url) as client:
                 for _ in range(6):
-                    client.script_flush()
+                    client.function_flush()
                     client.client_kill_filter(_type="normal")
                     await asyncio.sleep(0.1)
             added = await producing

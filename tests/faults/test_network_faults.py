@@ -27,7 +27,7 @@ async def test_a_call_whose_reply_is_lost_is_made_again_and_takes_effect_once(st
     """The server carries out adds and advances whose replies are cut: resent, they must not add or take anything."""
     server = start_server(prefer("valkey"))
     dice = random.Random(4)
-    with Proxy(server.port, cut=lambda request: b"EVAL" in request and dice.random() < 0.06) as proxy:
+    with Proxy(server.port, cut=lambda request: b"FCALL" in request and dice.random() < 0.06) as proxy:
         async with Queue("orders", proxy.url, job_timeout=LEASE) as queue:
             with Fleet(proxy.url, "orders", job_timeout=LEASE, blocking_timeout=0.5) as fleet:
                 fleet.start(2)

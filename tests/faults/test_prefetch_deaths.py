@@ -191,7 +191,10 @@ async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_th
             await eventually(lambda: len(starts()) == 2, "another process has the group", timeout=3.3)
             assert not [line for line in fleet.lines("end") if (line["job"], line["pid"]) == (hangs, hung.pid)]
             assert await queue.wait_for_empty(10)
-            await eventually(lambda: fleet.lines("lease-lost"), "the one that hung is told")
+            await eventually(
+                lambda: [line for line in fleet.lines("lease-lost") if line["job"] == hangs],
+                "the one that hung is told",
+            )
     history = of_interest(fleet.history())
     check(history, [job.id for job in jobs])
     first, second, *_ = history.by_job()[hangs]

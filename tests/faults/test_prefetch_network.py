@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import count
 
 from groupmq import Queue, Worker
@@ -19,7 +20,7 @@ async def test_answers_that_are_lost_bring_no_row_twice(start_server: StartServe
     handler, requests = Recorder(), count()
     async with Queue("orders", server.url, job_timeout=15) as direct:
         added = await direct.add_many([{"data": [g, i], "group_id": f"g{g}"} for i in range(200) for g in range(5)])
-        with Proxy(server.port, cut=lambda request: b"EVAL" in request and next(requests) % 4 == 3) as proxy:
+        with Proxy(server.port, cut=lambda request: b"FCALL" in request and next(requests) % 4 == 3) as proxy:
             async with Queue("orders", proxy.url, job_timeout=15) as queue:
                 worker = used_to_short_handlers(Worker(queue, handler, concurrency=3, prefetch=20))
                 heard = Listener(worker, "lease-lost", "stalled", "retrying", "failed")
@@ -44,11 +45,14 @@ async def test_one_that_is_removed_while_the_answer_that_brought_it_is_lost_leav
     with SyncQueue("orders", server.url, job_timeout=15) as operator, Proxy(server.port) as proxy:
         operator.add_many([{"data": i, "group_id": "g", "job_id": f"job-{i}"} for i in range(4)])
 
+        # In a thread: it waits for the worker, which has yet to hear that it holds the job.
+        remover = threading.Thread(target=lambda: removed.append(operator.remove("job-1")))
+
         def remove_one(reply: bytes) -> bool:
             """The reply that brings the row is lost; before it is asked for again, one in its middle is removed."""
-            if removed or b"job-1" not in reply:
+            if remover.ident is not None or b"job-1" not in reply:
                 return False
-            removed.append(operator.remove("job-1"))
+            remover.start()
             return True
 
         proxy.drop = remove_one
@@ -56,6 +60,7 @@ async def test_one_that_is_removed_while_the_answer_that_brought_it_is_lost_leav
             worker = used_to_short_handlers(Worker(queue, handler, concurrency=4))
             async with worker:
                 await eventually(lambda: len(handler.ended) == 3, "the others ran")
+                remover.join(10)
     assert removed == [True]
     assert handler.most_in_group == 1
     assert handler.started == [0, 2, 3]

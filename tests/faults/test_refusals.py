@@ -6,9 +6,11 @@ The words of a refusal are the server's, so these run on both kinds.
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import redis
@@ -25,8 +27,9 @@ pytestmark = pytest.mark.parametrize("kind", available_kinds())
 async def refusal(queue: Queue) -> str:
     """The kind of refusal that a call meets right now, with no patience."""
     with pytest.raises(ServerRefused) as caught:
-        await queue.connection.call(commands.switch(paused=False), patience=0.0)
-    assert queue.connection.endpoint.where in str(caught.value)
+        await queue._connection.call(commands.switch(paused=False), patience=0.0)
+    assert queue._connection.endpoint.where in str(caught.value)
+    assert "user_function" not in str(caught.value)
     return caught.value.kind
 
 
@@ -44,6 +47,7 @@ async def test_a_server_without_memory_refuses_adds_clearly_and_workers_drain_it
             with pytest.raises(ServerRefused, match="out of memory") as caught:
                 await queue.add("x" * 1000)
             assert caught.value.kind == "OOM"
+            assert "script" not in str(caught.value)
             with pytest.raises(ServerRefused):
                 await queue.add_many(items[:10])
             assert (await queue.get_job_counts()).waiting == 3000
@@ -159,7 +163,7 @@ async def test_a_loading_server_is_waited_for(start_server: StartServer, kind: K
 
         async def loading() -> bool:
             try:
-                await queue.connection.call(commands.counts(), patience=0.0)
+                await queue._connection.call(commands.counts(), patience=0.0)
             except ServerRefused as error:
                 kinds.add(error.kind)
             except ConnectionError:
@@ -173,3 +177,34 @@ async def test_a_loading_server_is_waited_for(start_server: StartServer, kind: K
         async with worker:
             await restarting
             await eventually(lambda: handler.ended == ["before"], "the job from before ran")
+
+
+async def test_a_node_of_a_cluster_that_has_other_slots_is_named_so(start_server: StartServer, kind: Kind) -> None:
+    """Two nodes: one has the slot of the queue, the other is asked."""
+    buses = [free_port(), free_port()]
+    nodes = [start_server(kind, config={"cluster-enabled": "yes", "cluster-port": bus}) for bus in buses]
+    clients: list[Any] = [redis.Redis.from_url(node.url) for node in nodes]
+    slot = clients[0].execute_command("CLUSTER", "KEYSLOT", "orders")
+    clients[0].execute_command("CLUSTER", "ADDSLOTSRANGE", slot, slot)
+    clients[1].execute_command("CLUSTER", "ADDSLOTSRANGE", 0, slot - 1, slot + 1, 16383)
+    clients[1].execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, buses[0])
+    try:
+        wait_until(lambda: is_ok(clients[1]), "the nodes know each other")
+        async with Queue("orders", nodes[1].url) as queue:
+            with pytest.raises(ServerRefused, match="is a node of a cluster and does not own the slot") as caught:
+                await queue.add(1)
+        assert caught.value.kind == "MOVED"
+    finally:
+        for client in clients:
+            client.close()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def is_ok(client: Any) -> bool:
+    return str(client.cluster("info")["cluster_state"]) == "ok"

@@ -123,11 +123,11 @@ async def ticks_through(server: Server, fault: Fault, repeat: Every) -> tuple[li
     return ticks_of(fleet.history().of_kind("start")), first.order_ms
 
 
-async def test_a_flushed_script_cache_costs_no_tick(start_server: StartServer) -> None:
+async def test_flushed_functions_cost_no_tick(start_server: StartServer) -> None:
     async def fault(server: Server) -> None:
         with redis.Redis.from_url(server.url) as client:
             for _ in range(100):
-                client.script_flush()
+                client.function_flush()
                 await asyncio.sleep(0.005)
 
     ticks, first = await ticks_through(start_server(prefer("redis")), fault, Every(PERIOD / 1000))

@@ -49,10 +49,10 @@ async def repeatedly(times: int, pause: float, action: Callable[[], Any]) -> Non
         await asyncio.sleep(pause)
 
 
-async def test_a_flushed_script_cache_is_filled_again_without_a_word(start_server: StartServer) -> None:
+async def test_flushed_functions_are_loaded_again_without_a_word(start_server: StartServer) -> None:
     async def fault(server: Server) -> None:
         with redis.Redis.from_url(server.url) as client:
-            await repeatedly(200, 0.005, client.script_flush)
+            await repeatedly(50, 0.02, client.function_flush)
 
     fleet = await under_load(start_server(prefer("valkey")), fault)
     assert fleet.history().of_kind("error") == []

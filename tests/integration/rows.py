@@ -10,7 +10,7 @@ LONGEST_ROW = 64
 
 
 def used_to_short_handlers(worker: Worker) -> Worker:
-    worker._desk.pace.typical = 1e-5
+    worker._prefetch.typical = 1e-5
     return worker
 
 
@@ -23,6 +23,11 @@ def whatever_happens(worker: Worker) -> Worker:
 async def add_row(queue: Queue, n: int, group_id: str = "g", **options: Any) -> list[Job]:
     """Jobs 0 to n - 1 of one group: what a worker that starts now takes together."""
     return await queue.add_many([{"data": i, "group_id": group_id, **options} for i in range(n)])
+
+
+async def add_reserve(queue: Queue, n: int, *, groups: bool = True, **options: Any) -> list[Job]:
+    """Jobs 0 to n - 1, each of a group of its own or of none: what a worker with one slot takes as a reserve."""
+    return await queue.add_many([{"data": i, "group_id": f"g{i}" if groups else None, **options} for i in range(n)])
 
 
 async def attempts_made(jobs: list[Job]) -> list[int]:

@@ -97,33 +97,6 @@ async def test_whatever_a_stopped_handler_raises_the_reason_is_that_it_was_cance
             await job.result(5)
 
 
-async def test_a_handler_that_will_not_end_loses_its_slot(queue: Queue) -> None:
-    handle, over = Waiting(), asyncio.Event()
-
-    async def stubborn(job: Job) -> None:
-        if job.data != "stubborn":
-            return await handle(job)
-        while not over.is_set():
-            try:
-                await over.wait()
-            except asyncio.CancelledError:
-                handle.ends.append("refused")
-
-    async with Worker(queue, stubborn):
-        job = await queue.add("stubborn", group_id="g")
-        await queue.add("next", group_id="g")
-        await eventually(lambda: _active(queue), "it runs")
-        await job.cancel()
-        await eventually(lambda: handle.running, "the next one runs", 5)
-        assert (await job.refresh()).failed_reason == "cancelled"
-        over.set()
-        await queue.cancel_group("g")
-
-
-async def _active(queue: Queue) -> bool:
-    return await queue.get_active_count() == 1
-
-
 async def test_hard_timeouts_are_what_they_were(queue: Queue) -> None:
     handle = Waiting()
     async with Worker(queue, handle, concurrency=2):
@@ -181,7 +154,7 @@ async def test_a_cancel_reaches_a_worker_whose_loop_hangs_when_it_goes_on(queue:
         await recorder(job)
 
     def cancel() -> None:
-        with SyncQueue(queue.name, queue.connection.endpoint.where) as other:
+        with SyncQueue(queue.name, queue._connection.endpoint.where) as other:
             assert hanging.wait(10)
             wait_until(lambda: other.get_active_count() == 1, "it runs")
             assert other.cancel("hang")

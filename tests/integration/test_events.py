@@ -200,3 +200,15 @@ async def test_closing_the_queue_ends_the_loop(make_queue: MakeQueue, client: An
     await queue.close()
     async with asyncio.timeout(2):
         assert await task in ("ended", "closed")
+
+
+async def test_everything_after_the_last_event_id_is_heard(queue: Queue) -> None:
+    before_any = await queue.get_last_event_id()
+    await queue.add(1, job_id="a")
+    after_one = await queue.get_last_event_id()
+    await queue.add(2, job_id="b")
+    for since, ids in ((before_any, ["a", "b"]), (after_one, ["b"])):
+        async with listening(queue, since=since) as heard:
+            await heard.has("added", len(ids))
+            assert heard.ids("added") == ids
+            assert not heard.of("gap")

@@ -188,6 +188,19 @@ async def test_without_a_listener_there_is_no_connection(
     await nobody_hears(queue, client)
 
 
+async def test_a_busy_log_is_not_read_on_for_nobody(queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupmq.listening.hub._LINGER", 3600.0)
+    monkeypatch.setattr("groupmq.listening.hub._LINGER_EVENTS", 50)
+    heard = Heard()
+    listener = queue.on("added", heard.append)
+    await queue.add(1)
+    await heard.has("added")
+    queue.off("added", listener)
+    for _ in range(3):
+        await queue.add_many({"data": n} for n in range(40))
+    await nobody_hears(queue, client)
+
+
 async def test_a_queue_that_begins_to_listen_while_others_wait_hears_at_once(make_queue: MakeQueue) -> None:
     loop = asyncio.get_running_loop()
     first, second, third = make_queue(), make_queue(), make_queue()

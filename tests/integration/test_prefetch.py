@@ -109,7 +109,7 @@ async def test_a_burst_leaves_nothing_behind_whenever_a_hint_comes(
     """A hint makes the worker ask, while what makes further jobs ready is reported by another call at that moment."""
 
     async def handle(job: Job) -> None:
-        worker._desk.fetcher.poke()
+        worker._fetcher.poke()
 
     for _ in range(30):
         await add_to_groups(queue, concurrency, 20)
@@ -118,20 +118,11 @@ async def test_a_burst_leaves_nothing_behind_whenever_a_hint_comes(
         assert (await queue.get_job_counts()).total == 0
 
 
-async def test_jobs_without_a_group_are_never_taken_ahead(queue: Queue) -> None:
-    handler = Recorder()
-    await queue.add_many([{"data": i} for i in range(100)])
-    worker = used_to_short_handlers(Worker(queue, handler))
-    await worker.run(burst=True)
-    assert sorted(handler.ended) == list(range(100))
-    assert worker.get_worker_metrics().advances >= 100
-
-
 class Crowd:
     """A handler that counts the jobs which are in its worker's hands."""
 
     def __init__(self, queue: Queue) -> None:
-        self._look = SyncQueue(queue.name, queue.connection.endpoint.where)
+        self._look = SyncQueue(queue.name, queue._connection.endpoint.where)
         self.worker: Worker | None = None
         self.running = self.unreported = self.most = 0
 

@@ -28,11 +28,11 @@ class Trip(NamedTuple):
 def watched(worker: Worker) -> list[Trip]:
     """The calls that the worker makes, from now on."""
     trips: list[Trip] = []
-    fetcher = worker._desk.fetcher
+    fetcher = worker._fetcher
     persist = fetcher._persist
 
     async def timed(call: Call[Advanced]) -> Advanced:
-        sent, noted = time.monotonic(), fetcher._large_sent
+        sent, noted = time.monotonic(), fetcher._demand.large_sent
         answer = await persist(call)
         trips.append(Trip(sent, noted, time.monotonic(), max(len(answer.accepted), len(answer.jobs))))
         return answer
@@ -62,14 +62,14 @@ async def test_what_the_other_lane_has_to_send_goes_before_what_has_come(
 ) -> None:
     await add_to_groups(queue, 300, 30)
     worker = whatever_happens(Worker(queue, Recorder(), concurrency=100))
-    desk, unsent = worker._desk, []
-    take_on = desk.take_on
+    dispatcher, unsent = worker._dispatcher, []
+    take_on = dispatcher.take_on
 
     def watched_take_on(*args: Any) -> None:
-        unsent.append(desk.fetcher._unsent)
+        unsent.append(worker._fetcher._demand.unsent)
         take_on(*args)
 
-    monkeypatch.setattr(desk, "take_on", watched_take_on)
+    monkeypatch.setattr(dispatcher, "take_on", watched_take_on)
     await worker.run(burst=True)
     assert worker.get_worker_metrics().completed == 9000
     assert set(unsent) == {0}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, ConnectionLost, Job, Queue, Worker, __version__
-from groupmq.worker.worker import Health
+from groupmq.worker.health import Health
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.servers import Server, prefer
@@ -212,14 +212,14 @@ async def test_two_failures_with_a_quiet_time_between_them_are_no_reason_to_give
     client.client_kill_filter(_id=one["id"])
     await eventually(lambda: worker.get_worker_metrics().connection_errors == 1, "the first failure")
     await quiet_time(1.5 * patience)
-    call, failures = queue.connection.call, [ConnectionLost("the second failure")]
+    call, failures = queue._connection.call, [ConnectionLost("the second failure")]
 
     async def fail_once(*args: Any, **options: Any) -> Any:
         if failures:
             raise failures.pop()
         return await call(*args, **options)
 
-    monkeypatch.setattr(queue.connection, "call", fail_once)
+    monkeypatch.setattr(queue._connection, "call", fail_once)
     recorder.gate.set()
     await eventually(lambda: worker.get_worker_metrics().connection_errors == 2, "the second failure")
     assert await job.result(10) is None

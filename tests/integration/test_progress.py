@@ -136,6 +136,14 @@ async def test_a_run_that_lost_its_lease_is_told_so_and_says_nothing(queue: Queu
     async def handle(job: Job) -> None:
         if told:
             return
+        # In a task of its own: the handler itself is stopped as soon as its job has been ended.
+        speaking = asyncio.create_task(speak(job))
+        try:
+            await asyncio.shield(speaking)
+        finally:
+            await speaking
+
+    async def speak(job: Job) -> None:
         await (job.remove() if how == "remove" else job.fail("by hand"))
         if how == "retry":
             await job.retry()

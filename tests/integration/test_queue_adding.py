@@ -162,8 +162,8 @@ async def test_a_refused_add_does_not_harm_its_neighbours_of_the_same_tick(queue
 async def test_adds_of_one_tick_travel_as_one_call(queue: Queue, client: Any) -> None:
     await queue.add("open the queue, load the script")
     client.config_resetstat()
-    await asyncio.gather(*(queue.add(i, group_id=f"g{i % 10}") for i in range(500)))
-    assert client.info("commandstats")["cmdstat_evalsha"]["calls"] == 1
+    await asyncio.gather(*(queue.add(i, group_id=f"g{i % 10}") for i in range(commands.CHUNK)))
+    assert client.info("commandstats")["cmdstat_fcall"]["calls"] == 1
 
 
 async def test_a_job_described_step_by_step_is_saved_at_the_end(queue: Queue) -> None:
@@ -212,8 +212,8 @@ async def test_queues_of_different_prefixes_are_different_queues(make_queue: Mak
 
 async def test_an_add_sent_twice_because_its_reply_was_lost_adds_one_job_and_is_no_duplicate(queue: Queue) -> None:
     d = draft(queue.options, "x")
-    await queue.connection.call(commands.add([d]))
-    [job] = await queue.run(queue.operations.add([d]))
+    await queue._connection.call(commands.add([d]))
+    [job] = await queue._run(queue._operations.add([d]))
     assert isinstance(job, Job)
     assert not job.duplicate
     assert (await queue.get_job_counts()).total == 1

@@ -9,10 +9,18 @@ from typing import Any
 import pytest
 import redis
 import redis.asyncio
+import redis.asyncio.sentinel
+import redis.sentinel
+import valkey
 import valkey.asyncio
+import valkey.asyncio.sentinel
+import valkey.sentinel
 
-from groupmq import ConfigurationError, ConnectionLost, Job, Queue, ServerRefused, Worker, connection
+from groupmq import ConfigurationError, ConnectionLost, Job, Queue, ServerRefused, Worker, call_pool, connection
+from groupmq.keys import Keys
+from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
+from tests.support.meta import numbers
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -161,6 +169,17 @@ async def test_many_queues_may_share_one_client(server: Server) -> None:
     await client.aclose()
 
 
+@pytest.mark.parametrize("library", [redis, valkey], ids=["redis-py", "valkey-py"])
+def test_a_client_of_sentinel_is_refused_at_once(library: Any) -> None:
+    """Only a part of the connections would follow Sentinel: heartbeats would go to localhost, and leases run out."""
+    addresses = [("127.0.0.1", 1)]
+    refusal = "^redis: Sentinel is not supported by this release yet.*; give the URL of the primary"
+    with pytest.raises(ConfigurationError, match=refusal):
+        Queue("q", library.asyncio.sentinel.Sentinel(addresses).master_for("primary"))
+    with pytest.raises(ConfigurationError, match=refusal):
+        SyncQueue("q", library.sentinel.Sentinel(addresses).master_for("primary"))
+
+
 async def test_a_blocking_client_is_refused_at_once(server: Server) -> None:
     client = redis.Redis.from_url(server.url)
     with pytest.raises(ConfigurationError, match=r"^redis: expected a URL or a redis.asyncio.Redis client, got "):
@@ -209,12 +228,28 @@ async def test_a_wrong_password_is_told_as_such_and_not_shown() -> None:
 
 
 async def test_a_closed_queue_leaves_no_connection(server: Server, client: Any) -> None:
+    before = len(client.client_list())
     queue = Queue("q", server.url)
     await queue.add(1)
+    assert len(client.client_list()) > before
+    await queue.close()
+    await queue.close()
+    await eventually(lambda: len(client.client_list()) == before, "its connections are gone")
+
+
+async def test_a_queue_that_is_closed_while_a_call_is_under_way_leaves_no_connection(
+    server: Server, client: Any
+) -> None:
     before = len(client.client_list())
+    queue = Queue("q", server.url)
+    await queue.add(1)
+    client.client_pause(10_000, all=False)  # what writes waits for its reply when the queue is closed
+    pausing = asyncio.create_task(queue.pause_group("g"))
+    await asyncio.sleep(0.05)
     await queue.close()
-    await queue.close()
-    await eventually(lambda: len(client.client_list()) == before - 1, "its connection is gone")
+    client.client_unpause()
+    await asyncio.gather(pausing, return_exceptions=True)
+    await eventually(lambda: len(client.client_list()) == before, "its connections are gone")
 
 
 async def test_closing_finishes_what_was_added(make_queue: MakeQueue) -> None:
@@ -231,3 +266,17 @@ async def test_any_number_of_calls_at_once_wait_for_each_other(queue: Queue, cli
     assert await asyncio.gather(*(job.get_state() for job in jobs)) == ["waiting"] * 400
     assert len(client.client_list()) < 100
     assert await asyncio.gather(*(job.cancel() for job in jobs)) == [True] * 400
+
+
+async def test_a_connection_that_was_closed_while_it_was_idle_is_replaced_and_nothing_sent_twice(
+    server: Server, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_pool, "_TRUSTED", 0.0)
+    async with Queue("q", server.url) as queue:
+        await queue.add(1)
+        client.client_kill_filter(_type="normal", skipme=True)
+        await eventually(lambda: len(client.client_list()) == 1, "no connection of the queue is left")
+        client.config_resetstat()
+        await queue.add(2)
+        assert client.info("commandstats")["cmdstat_fcall"]["calls"] == 1
+        assert "resent" not in numbers(client.hget(Keys("groupmq", "q").meta, "numbers"))

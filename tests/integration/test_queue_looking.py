@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -134,7 +134,10 @@ async def test_a_group_tells_its_state(queue: Queue) -> None:
     assert (await queue.get_group("a")).state == "ready"
     async with Busy(queue):
         await settled(queue)
-        assert await queue.get_group("a") == GroupInfo("a", "busy", 2, 1, 0, 1, paused=False, held_for=None)
+        busy = await queue.get_group("a")
+        assert replace(busy, held=None) == GroupInfo("a", "busy", 2, 1, 0, 1, paused=False, held_for=None)
+        assert busy.held is not None
+        assert (busy.held.reason, busy.held.job_id, busy.held.waiting) == ("running", "runs", 2)
         assert await queue.get_group_job_count("a") == 3
         assert (await queue.get_group("b")).delayed == 2
         assert await queue.get_group_job_count("b") == 0
@@ -231,3 +234,15 @@ async def test_lists_longer_than_a_call_may_answer_are_complete(queue: Queue) ->
     assert sorted(await queue.get_delayed_jobs(limit=10_000)) == sorted(f"d{i}" for i in range(1500))
     assert len(await queue.get_unique_groups()) == 500
     assert len(await queue.get_unique_groups(limit=7)) == 7
+
+
+async def test_the_longest_waits_are_looked_for_in_as_many_calls_as_are_given(queue: Queue) -> None:
+    for n in range(250):
+        await queue.pause_group(f"g{n}")
+    await queue.add_many([{"data": n, "group_id": f"g{n}"} for n in range(250)])
+    few, all_of_them = await queue.get_metrics(look=1), await queue.get_metrics()
+    assert few.longest_held is not None
+    assert all_of_them.longest_held is not None
+    assert all_of_them.longest_held.wait >= few.longest_held.wait - 1
+    with pytest.raises(ConfigurationError, match="look"):
+        await queue.get_metrics(look=0)

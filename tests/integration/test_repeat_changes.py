@@ -63,7 +63,7 @@ async def test_what_becomes_due_during_the_first_look_is_late_and_not_missed(que
     look = queue._repeating.run_due(None)
     call, ran, step = next(look), None, 0
     while ran is None:
-        answer = await queue.connection.call(call)
+        answer = await queue._connection.call(call)
         if step == 1:
             await pass_by(client, server_ms(client) + 3 * PERIOD)
         step += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groupmq import Job, JobRemoved, Queue, Worker
+from groupmq import Job, JobFailed, JobRemoved, Queue, Throttle, Worker
 from groupmq.keys import Keys
 from groupmq.sync import Job as SyncJob
 from groupmq.sync import Queue as SyncQueue
@@ -208,3 +208,53 @@ async def test_whoever_begins_to_wait_while_the_same_id_is_used_again_and_again_
             job = await queue.add(n, job_id="same")
             assert not job.duplicate
             assert await job.result(5) == {"did": n}
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize("hears_all", [True, False])
+@pytest.mark.parametrize("how", ["completed", "failed", "removed", "forgotten by the log"])
+@pytest.mark.usefixtures("patient")
+async def test_the_job_of_a_throttle_that_is_gone_says_so_and_its_result_ends(
+    make_queue: MakeQueue, url: str, client: Any, hears_all: bool, blocking: bool, how: str
+) -> None:
+    queue = make_queue(keep_completed=0, keep_failed=0)
+    if hears_all:
+        await listen(queue)
+    once = Throttle("k", 60)
+    first = await queue.add("work", group_id="g", dedupe=once)
+    if how == "failed":
+        await first.fail("by hand")
+    elif how == "removed":
+        await first.remove()
+    else:
+        async with Worker(queue, handle):
+            assert await first.result(5) == {"did": "work"}
+    if how == "forgotten by the log":
+        client.xtrim(Keys("groupmq", queue.name).fixed("events"), maxlen=0, approximate=False)
+    with SyncQueue(queue.name, url, keep_completed=0, keep_failed=0) as other:
+        again: Job | SyncJob = (
+            other.add("more", group_id="g", dedupe=once)
+            if blocking
+            else await queue.add("more", group_id="g", dedupe=once)
+        )
+        assert (again.id, again.state, again.duplicate) == (first.id, "gone", True)
+        assert await queue.get_job(again.id) is None
+        if how == "completed":
+            assert await result(again) == {"did": "work"}
+        else:
+            with pytest.raises(JobFailed if how == "failed" else JobRemoved, match=first.id):
+                await result(again)
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize("events", [False, True])
+async def test_a_result_that_takes_too_long_says_which_job_and_how_long_and_where_it_is(
+    make_queue: MakeQueue, url: str, events: bool, blocking: bool
+) -> None:
+    queue = make_queue(events=events)
+    job: Job | SyncJob = await queue.add(1, job_id="slow")
+    with SyncQueue(queue.name, url, events=events) as other:
+        if blocking:
+            job = other.require_job("slow")
+        with pytest.raises(TimeoutError, match=r"^job 'slow' did not end within 0\.05 s; it is waiting$"):
+            await (job.result(0.05) if isinstance(job, Job) else asyncio.to_thread(job.result, 0.05))

@@ -18,9 +18,9 @@ from groupmq.ids import new_id
 from groupmq.sync import Job as SyncJob
 from groupmq.sync import Queue
 
-ASYNC_ONLY = {"process", "make_worker", "start_soon", "work", "listen_to", "say"}
-JOB_ASYNC_ONLY = {"on", "off", "report_progress", "log"}
-"""A handler is given an asynchronous job; and who listens to one job, in a thread, listens to its queue."""
+ASYNC_ONLY = {"process", "work"}
+JOB_ASYNC_ONLY = {"report_progress", "log"}
+"""A handler is given an asynchronous job."""
 
 
 @pytest.fixture

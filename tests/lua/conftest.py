@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,9 +20,16 @@ def made() -> list[Engine]:
 
 
 @pytest.fixture
-def make_engine(url: str, made: list[Engine]) -> Iterator[MakeEngine]:
+def by() -> Any:
+    """How functions are called: from the library, or with `make test-scripts` each as a script of its own."""
+    return os.environ.get("GROUPMQ_CALLS", "function")
+
+
+@pytest.fixture
+def make_engine(url: str, by: Any, made: list[Engine]) -> Iterator[MakeEngine]:
     def make(**options: Any) -> Engine:
         made.append(Engine(url, **options))
+        made[-1].connection.dialogue.calling.by = by
         return made[-1]
 
     yield make

@@ -11,19 +11,19 @@ import redis
 
 from groupmq import commands, events
 from groupmq.codec import JSON
-from groupmq.commands import Added, Advanced, Call, Outcome, Policy, Stalled, Taken, View
+from groupmq.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, Taken, View
 from groupmq.connection import BlockingConnection, Endpoint
 from groupmq.drafts import draft
 from groupmq.events import Entry, Event
 from groupmq.ids import new_id
 from groupmq.job import Job
-from groupmq.keys import Keys
+from groupmq.keys import Keys, registry_key
 from groupmq.limits import RateLimit
 from groupmq.operations import Operations
 from groupmq.options import QueueOptions, Retention
 from groupmq.record import Stored
 from groupmq.repeating import Ran, Repeating
-from tests.support import keyspace
+from tests.support import keyspace, meta
 from tests.support.dump import Dump
 from tests.support.keyspace import Keyspace
 
@@ -104,6 +104,7 @@ class Engine:
         request: int | None = None,
         policy: Policy | None = None,
         row: int = 1,
+        fill: int = 0,
         batch: int | None = None,
         epoch: int | None = None,
     ) -> Advanced:
@@ -120,6 +121,7 @@ class Engine:
                 lease_ms=lease_ms,
                 policy=policy or self.policy,
                 row=row,
+                fill=fill,
                 batch=batch,
                 epoch=epoch,
                 now=self.now,
@@ -152,6 +154,10 @@ class Engine:
 
     def release(self, *taken: Taken) -> list[int]:
         return self.advance(*(commands.released(t.id, t.token) for t in taken)).accepted
+
+    def end_run(self, *taken: Taken) -> None:
+        """The handlers of these runs, whose jobs an operator has ended, are done."""
+        assert self.advance(*(commands.ended(t.id, t.token) for t in taken)).accepted == [1] * len(taken)
 
     def limit_run(self, taken: Taken, delay_ms: int) -> list[int]:
         """The handler raised RateLimited."""
@@ -198,23 +204,23 @@ class Engine:
 
     # What operators do
 
-    def remove(self, *job_ids: str, states: Sequence[str] | None = None) -> list[bool]:
+    def remove(self, *job_ids: str, states: Sequence[str] | None = None) -> list[int]:
         return self.call(commands.remove(job_ids, states, self.now))
 
-    def promote(self, job_id: str) -> tuple[str, bool]:
+    def promote(self, job_id: str) -> Change:
         return self.call(commands.reschedule(job_id, 0, only_delayed=True, now=self.now))
 
-    def change_delay(self, job_id: str, delay_ms: int) -> tuple[str, bool]:
+    def change_delay(self, job_id: str, delay_ms: int) -> Change:
         return self.call(commands.reschedule(job_id, delay_ms, only_delayed=False, now=self.now))
 
-    def retry(self, job_id: str) -> tuple[str, bool]:
+    def retry(self, job_id: str) -> Change:
         return self.call(commands.retry(job_id, self.now))
 
-    def fail(self, job_id: str, reason: str = "by hand") -> tuple[str, bool]:
+    def fail(self, job_id: str, reason: str = "by hand") -> Change:
         return self.call(commands.fail(job_id, reason, self.options.keep, self.now))
 
-    def update(self, job_id: str, data: bytes) -> str:
-        return self.call(commands.update(job_id, data))
+    def update(self, job_id: str, data: bytes) -> Change:
+        return self.call(commands.update(job_id, data, self.now))
 
     def pause(self, group: str | None = None) -> bool:
         return self.call(commands.switch(paused=True, group_id=group, now=self.now))
@@ -272,10 +278,10 @@ class Engine:
         return dict(zip(names, found, strict=False))
 
     def meta(self) -> dict[str, str]:
-        return {field.decode(): value.decode("latin-1") for field, value in self.client.hgetall(self.keys.meta).items()}
+        return meta.decode({field.decode(): value for field, value in self.client.hgetall(self.keys.meta).items()})
 
     def counter(self, name: str) -> int:
-        return int(self.client.hget(self.keys.meta, name) or 0)
+        return int(self.meta().get(name, 0))
 
     def woken(self) -> bool:
         """Whether the marker for idle workers is set; takes it away."""
@@ -299,10 +305,16 @@ class Engine:
         return self.run_now(self.operations.repair()).mended
 
     def digest(self) -> dict[bytes, str]:
-        """Every key of the server, each as a digest of its content. Not of its dump: that of a hash has any order."""
+        """Every key of the server, each as a digest of its content. Not of its dump: that of a hash has any order.
+
+        Without the answers of calls, which are kept of calls that change nothing as well, and without the list of
+        queues, which scripts do not touch.
+        """
+        others = {self.key("calls_even"), self.key("calls_odd"), registry_key(self.options.prefix)}
         return {
             key: hashlib.sha1(repr(self._content(key)).encode()).hexdigest()
             for key in self.client.scan_iter(count=1000)
+            if key.decode() not in others
         }
 
     def _content(self, key: bytes) -> Any:

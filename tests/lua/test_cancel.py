@@ -194,9 +194,10 @@ def test_a_group_is_cancelled_in_bounded_steps_and_others_are_left_alone(engine:
         if answer.left == 0:
             break
     assert left == [2, 0]
+    assert engine.counts()["waiting"] == 1
+    assert engine.run_now(engine.operations.cancel_group("g")) == 1
     assert (engine.state(running.id), engine.state("other")) == ("active", "waiting")
     assert engine.look().cancels == {running.id: running.token}
-    assert engine.counts()["waiting"] == 1
 
 
 def test_cancelling_a_group_counts_running_waiting_and_delayed_jobs(engine: Engine) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupmq import record
+from groupmq import commands, record
+from groupmq.commands import Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import HOUR, LEASE, SECOND, T0, Engine
 
@@ -108,9 +109,7 @@ def test_a_change_works_or_is_refused_and_strands_nobody(engine: Engine, operati
     before = engine.digest()
     answer = OPERATIONS[operation](engine)
     if operation == "remove":
-        assert answer is works
-    elif operation == "update":
-        assert answer == (state or "")
+        assert answer == works
     else:
         assert answer == (state or "", works)
     if not works:
@@ -128,11 +127,92 @@ def test_a_change_works_or_is_refused_and_strands_nobody(engine: Engine, operati
 
 
 @pytest.mark.parametrize("operation", ["remove", "fail"])
-def test_the_group_of_a_running_job_that_is_ended_by_hand_goes_on_at_once(engine: Engine, operation: str) -> None:
+def test_the_group_of_a_running_job_that_is_ended_by_hand_goes_on_when_its_handler_has_ended(
+    engine: Engine, operation: str
+) -> None:
     prepare(engine, "active")
-    engine.woken()
+    [(token, _)] = engine.look().leases.values()
     OPERATIONS[operation](engine)
+    assert (engine.group(), engine.take(1)) == ("busy", [])
+    assert engine.heartbeat().ended == [token]
+    engine.woken()
+    assert engine.advance(commands.ended("x", token)).accepted == [1]
     assert engine.woken()
+    assert engine.heartbeat().ended == []
+    assert engine.take_one().id == "next"
+
+
+@pytest.mark.parametrize("operation", ["remove", "fail"])
+def test_the_group_of_a_running_job_that_is_ended_by_hand_goes_on_when_the_lease_is_over(
+    engine: Engine, operation: str
+) -> None:
+    prepare(engine, "active")
+    OPERATIONS[operation](engine)
+    engine.pass_time(LEASE - 1)
+    assert engine.take(1) == []
+    engine.pass_time(1)
+    assert engine.take_one().id == "next"
+    assert engine.look().stopping == {}
+
+
+@pytest.mark.parametrize("outcome", ["complete", "retry", "fail", "release"])
+@pytest.mark.parametrize("operation", ["remove", "fail"])
+def test_an_outcome_that_comes_too_late_says_that_the_handler_has_ended(
+    engine: Engine, operation: str, outcome: str
+) -> None:
+    engine.add("x", "next", max_attempts=5)
+    taken = engine.take_one()
+    OPERATIONS[operation](engine)
+    late: dict[str, Callable[[Taken], list[int]]] = {
+        "complete": engine.complete,
+        "retry": lambda taken: engine.retry_run(taken, 0),
+        "fail": engine.fail_run,
+        "release": engine.release,
+    }
+    assert late[outcome](taken) == [0]
+    assert engine.state("x") == (None if operation == "remove" else "failed")
+    assert engine.take_one().id == "next"
+
+
+def test_a_job_that_is_failed_by_hand_and_retried_waits_for_the_handler_of_its_first_run(engine: Engine) -> None:
+    engine.add("x", "next")
+    first = engine.take_one()
+    engine.fail("x")
+    engine.retry("x")
+    assert engine.take(1) == []
+    engine.end_run(first)
+    second = engine.take_one()
+    assert (second.id, second.token > first.token) == ("x", True)
+
+
+def test_an_id_may_be_used_again_while_the_handler_of_a_removed_job_still_ends(engine: Engine) -> None:
+    engine.add("x")
+    first = engine.take_one()
+    engine.remove("x")
+    engine.add("x", data="new")
+    assert engine.take(1) == []
+    assert engine.complete(first) == [0]
+    assert engine.take_one().id == "x"
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_a_run_that_ends_twice_frees_one_slot(make_engine: MakeEngine, late: int) -> None:
+    engine = make_engine(group_concurrency=2)
+    engine.add("x", "runs", "next", "last")
+    x, _ = engine.take(2)
+    engine.remove("x")
+    for _ in range(late):
+        engine.advance(*[commands.ended("x", x.token)] * 2)
+    assert [job.id for job in engine.take(5)] == ["next"]
+
+
+def test_a_run_whose_handler_will_not_end_leaves_its_group_waiting_and_its_job_failed(engine: Engine) -> None:
+    engine.add("x", "next")
+    taken = engine.take_one()
+    engine.cancel("x")
+    assert engine.advance(commands.abandoned("x", taken.token, "cancelled", "")).accepted == [1]
+    assert (engine.state("x"), engine.group()) == ("failed", "busy")
+    engine.end_run(taken)
     assert engine.take_one().id == "next"
 
 
@@ -142,11 +222,14 @@ def test_a_removed_job_leaves_nothing(make_engine: MakeEngine) -> None:
             continue
         engine = make_engine()
         prepare(engine, how)
+        running = [token for token, _ in engine.look().leases.values()]
         engine.remove("x", "next", "before")
+        engine.advance(*(commands.ended("x", token) for token in running))
         found = engine.look()
         left = (found.jobs, found.state, found.results, found.waiting, found.groups, found.leases, found.active)
         assert not any(left), how
         assert not any((found.ready, found.parked, found.delayed, found.completed, found.failed)), how
+        assert not found.stopping, how
 
 
 def test_removing_the_same_job_twice_in_one_call_removes_it_once(engine: Engine) -> None:

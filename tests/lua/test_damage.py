@@ -179,6 +179,13 @@ def test_a_new_group_whose_key_is_of_a_wrong_type_is_refused_whole(engine: Engin
     engine.client.delete(engine.keys.group("bad"))
 
 
+def next_minute(engine: Engine) -> None:
+    """Whatever is measured next closes the minute before."""
+    engine.add("x", "y", group=None)
+    engine.take_one()
+    engine.pass_time(60 * SECOND)
+
+
 def begin_turn(engine: Engine) -> None:
     engine.add("runs", "waits", group=None)
     engine.advance(take=1, worker="w", batch=5, epoch=0)
@@ -192,7 +199,9 @@ KEYS: dict[str, Prepared] = {
     "starts": ({"rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
     "rated": ({"group_rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
     "r:g": ({"group_rate_limit": RateLimit(1, 1)}, lambda e: e.add("x"), Engine.take),
-    "series": ({}, lambda e: e.add("x"), Engine.take),
+    "series": ({}, next_minute, Engine.take),
+    "labels": ({}, Engine.counts, lambda e: e.call(commands.put_mark("v1", None, e.now))),
+    "holders": ({}, lambda e: e.add("x"), lambda e: e.take(0, fill=1)),
     "repeats": ({}, Engine.counts, lambda e: e.repeat(Every(5))),
     "ticks": ({}, Engine.counts, lambda e: e.repeat(Every(5))),
     "mail:w": (

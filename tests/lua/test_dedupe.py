@@ -33,7 +33,8 @@ def test_within_the_ttl_only_the_first_add_makes_a_job_and_its_data_stay(engine:
     once = Throttle("k", 10)
     assert engine.add("a", data=1, dedupe=once).stood_for == {}
     engine.pass_time(TEN - 1)
-    assert engine.add("b", data=2, dedupe=once).stood_for == {0: "a"}
+    added = engine.add("b", data=2, dedupe=once)
+    assert (added.stood_for, added.made) == ({0: "a"}, {0: T0})
     assert engine.state("b") is None
     assert data_of(engine, "a") == b"1"
     engine.pass_time(1)

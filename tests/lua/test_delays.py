@@ -98,7 +98,7 @@ def test_any_number_of_due_jobs_is_moved_in_bounded_steps(engine: Engine) -> Non
         if due.wait_ms != 0:
             break
     assert sum(steps) == 1700
-    assert max(steps) <= 500
+    assert max(steps) <= 100
     assert engine.counts()["waiting"] == 1700
 
 

@@ -142,14 +142,15 @@ def test_removing_tells_of_each_job_once_in_whatever_state(engine: Engine) -> No
     engine.add("running", group="a")
     engine.add("waiting", group="b")
     engine.add("delayed", group="c", delay=60)
-    engine.take_one()
+    taken = engine.take_one()
     engine.remove("running", "waiting", "delayed", "nobody", "waiting")
     assert told(engine, "kind", "job_id", "group_id") == [
         ("removed", "running", "a"),
         ("removed", "waiting", "b"),
         ("removed", "delayed", "c"),
-        ("drained", None, None),
     ]
+    engine.end_run(taken)
+    assert told(engine, "kind", "job_id", "group_id") == [("drained", None, None)]
 
 
 def test_retrying_a_failed_job_adds_it_again(engine: Engine) -> None:

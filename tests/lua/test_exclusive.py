@@ -8,6 +8,7 @@ import pytest
 
 from groupmq import commands
 from groupmq.commands import Advanced, Taken
+from groupmq.limits import RateLimit
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, Engine
 
@@ -169,16 +170,20 @@ def test_every_end_of_the_last_run_ends_the_turn(lone: Engine, ann: Person, bob:
 
 
 @pytest.mark.parametrize("how", ["remove", "fail"])
-def test_an_operator_who_takes_away_the_last_job_of_a_turn_ends_it(
+def test_a_turn_whose_last_job_an_operator_takes_away_ends_with_its_handler(
     lone: Engine, ann: Person, bob: Person, how: str
 ) -> None:
     lone.add("a", "b", group=None)
     ann.ask(1)
-    lone.woken()
+    [(token, _)] = lone.look().leases.values()
     if how == "remove":
         lone.remove("a")
     else:
         lone.fail("a")
+    assert turn(lone)[0] == "ann"
+    assert bob.ask() == []
+    lone.woken()
+    ann.ask(0, commands.ended("a", token))
     assert turn(lone) == []
     assert lone.woken()
     assert not lone.hailed("ann")
@@ -308,3 +313,26 @@ def test_a_paused_queue_ends_no_turn_early_and_begins_none(lone: Engine, ann: Pe
     assert bob.ask() == []
     lone.resume()
     assert bob.ask() == ["b", "c"]
+
+
+def test_a_job_is_runnable_whichever_worker_has_the_turn_unless_the_queue_is_paused(lone: Engine, ann: Person) -> None:
+    assert not lone.call(commands.runnable(lone.now))
+    lone.add(*"abc", group=None)
+    assert ann.ask(1) == ["a"]
+    assert lone.call(commands.runnable(lone.now))
+    lone.pause()
+    assert not lone.call(commands.runnable(lone.now))
+    lone.resume()
+    ann.finish(0)
+    assert lone.call(commands.runnable(lone.now))
+    lone.remove("b", "c")
+    assert not lone.call(commands.runnable(lone.now))
+
+
+def test_a_job_over_the_rate_of_its_queue_is_not_runnable(make_engine: MakeEngine) -> None:
+    engine = make_engine(exclusive=True, rate_limit=RateLimit(1, per=60))
+    engine.add(*"ab", group=None)
+    assert Person(engine, "ann").ask(2) == ["a"]
+    assert not engine.call(commands.runnable(engine.now))
+    engine.pass_time(61 * SECOND)
+    assert engine.call(commands.runnable(engine.now))

@@ -23,11 +23,11 @@ def test_an_older_request_of_a_lane_takes_nothing(engine: Engine) -> None:
 
 
 def test_a_retry_that_is_the_next_thing_due_wakes_a_worker(engine: Engine) -> None:
-    for name, yields in (("holds", False), ("yields", True)):
+    for name, yields, delay in (("holds", False, LEASE // 10), ("yields", True, LEASE // 20)):
         engine.add(name, group=name)
         taken = engine.take_one()
         engine.woken()
-        engine.retry_run(taken, LEASE // 10, yields=yields)
+        engine.retry_run(taken, delay, yields=yields)
         assert engine.woken(), name
         engine.remove(name)
 

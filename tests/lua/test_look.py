@@ -184,7 +184,7 @@ def test_looking_changes_nothing(engine: Engine) -> None:
     engine.pass_time(60 * SECOND)
     calls: tuple[commands.Call[Any], ...] = (
         commands.counts(),
-        commands.series(60, engine.now),
+        commands.series(60, now=engine.now),
         commands.stats(10),
         commands.get(["a", "b", "x", "ghost"], engine.now),
         commands.look_group("g", engine.now),

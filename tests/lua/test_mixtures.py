@@ -12,6 +12,7 @@ from groupmq import commands
 from groupmq.commands import Outcome, Taken
 from groupmq.drafts import draft
 from groupmq.errors import ConfigurationError
+from groupmq.keys import registry_key
 from groupmq.limits import Debounce, RateLimit, Throttle
 from groupmq.ordering import Ordering
 from groupmq.repeat import Every
@@ -210,4 +211,4 @@ def test_nothing_of_an_obliterated_queue_is_left_whatever_its_rules_were(make_en
     for _ in range(60):
         mixture.step()
     engine.run_now(engine.operations.obliterate())
-    assert list(engine.client.scan_iter()) == []
+    assert list(engine.client.scan_iter()) == [registry_key("groupmq").encode()], "which scripts do not touch"

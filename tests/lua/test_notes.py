@@ -142,7 +142,7 @@ def test_several_notes_in_one_call_are_one_entry(engine: Engine) -> None:
 def test_repair_mends_what_is_left_of_jobs_that_were_lost(engine: Engine) -> None:
     for name in ("progress", "logs"):
         engine.client.hset(engine.key(name), "ghost", b"\x90" if name == "logs" else b"1")
-    engine.client.hset(engine.key("cancels"), "ghost", "5")
+    engine.client.hset(engine.key("interrupts"), "ghost", b"\x01" + bytes(6) + b"\x05w")
     engine.add("a")
     report = engine.run(engine.operations.repair())
     assert {name for names in report.mended.values() for name in names} == {"ghost"}

@@ -152,8 +152,8 @@ def test_each_failed_attempt_leaves_one_record(engine: Engine) -> None:
     engine.retry_run(engine.take_one(), 0, reason="first")
     engine.fail_run(engine.take_one(worker="w2"), "second")
     last, first = engine.call(commands.stats(10)).failures
-    assert first == ["a", 1, "first", "stack", T0, False, "w"]
-    assert last == ["a", 2, "second", "stack", T0, True, "w2"]
+    assert first == ["a", 1, "first", "stack", T0, False, "w", "", "g"]
+    assert last == ["a", 2, "second", "stack", T0, True, "w2", "", "g"]
     assert engine.counter("retried") == 1
 
 
@@ -193,12 +193,15 @@ def superseded(engine: Engine, how: str) -> Taken:
         engine.take_one(worker="other")
     elif how == "failed by hand":
         engine.fail("a")
+        engine.end_run(old)
         engine.take_one(worker="other")
     elif how == "removed":
         engine.remove("a")
+        engine.end_run(old)
         engine.take_one(worker="other")
     elif how == "removed and added again":
         engine.remove("a")
+        engine.end_run(old)
         engine.complete(engine.take_one(worker="other"))
         engine.add("a")
         engine.take_one(worker="other")

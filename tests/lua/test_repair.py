@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from groupmq import commands
 from groupmq.views import RepairReport
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import Engine
+from tests.support import meta
 
 
 def build(engine: Engine) -> None:
@@ -43,6 +45,7 @@ def stale_group_value(engine: Engine) -> None:
     """What `groups` said of h while h1 ran, written back after it ended."""
     raw = engine.client.hget(engine.key("groups"), "h")
     engine.remove("h1")
+    engine.advance(*(commands.ended("h1", token) for token in engine.look().stopping))
     engine.client.hset(engine.key("groups"), "h", raw)
 
 
@@ -115,6 +118,12 @@ DAMAGE: dict[str, Damage] = {
     ),
     "a result of a job that does not exist": lambda e: e.client.hset(e.key("results"), "ghost", b"1"),
     "a completed job taken out": lambda e: e.client.zrem(e.key("completed"), "done"),
+    "a run being stopped that never ends": lambda e: (
+        e.remove("h1"),
+        e.client.delete(e.key("stopping")),
+        meta.zero(e.client, e.key("meta"), "stopping"),
+    ),
+    "an end of a run being stopped that is not there": lambda e: e.client.zadd(e.key("stopping"), {"5": 9e15}),
     "delayed and its place in groups": lambda e: e.client.delete(e.key("delayed"), e.key("groups")),
 }
 
@@ -152,6 +161,7 @@ def test_after_a_repair_every_job_that_still_exists_runs(engine: Engine, kind: s
     found = engine.look()
     alive = set(found.jobs) - set(found.completed) - set(found.failed)
     engine.remove("h1")
+    engine.advance(*(commands.ended("h1", token) for token in engine.look().stopping))
     for job_id in {*found.delayed, *(alive & {"p1"})}:
         engine.promote(job_id)
     started = engine.run_all()

@@ -13,6 +13,7 @@ from groupmq.repeat import Cron, Every
 from groupmq.views import RepairReport
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, Engine
+from tests.support import meta
 
 Damage = Callable[[Engine], Any]
 
@@ -39,7 +40,7 @@ DAMAGE: dict[str, Damage] = {
     "a tick of no repeat": lambda e: e.client.zadd(e.key("ticks"), {"ghost": 5}),
     "a definition": lambda e: e.client.hdel(e.key("repeats"), repeat_ids(e)[0]),
     "all definitions": lambda e: e.client.delete(e.key("repeats")),
-    "the time of the next tick": lambda e: e.client.hdel(e.keys.meta, "repeat_at"),
+    "the time of the next tick": lambda e: meta.zero(e.client, e.keys.meta, "repeat_at"),
     "a ttl of a job that does not exist": lambda e: e.client.zadd(e.key("expiring"), {"ghost": 9e15}),
     "the record of a job with a ttl": lambda e: e.client.hdel(e.key("jobs"), "a"),
 }

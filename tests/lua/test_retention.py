@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from groupmq import commands
@@ -75,12 +77,25 @@ def test_a_bound_that_was_lowered_is_reached_in_bounded_steps(engine: Engine) ->
         finish(engine, "completed", *(f"j{i}" for i in range(at, at + 500)))
     engine.policy = Policy(3, -1, {"completed": 10, "failed": 10})
     sizes = []
-    for i in range(4):
+    for i in range(50):
         finish(engine, "completed", f"last{i}")
         sizes.append(engine.counts()["completed"])
     assert sizes[-1] == 10
     assert all(size >= 10 for size in sizes)
-    assert finished(engine, "completed")[:2] == ["last3", "last2"]
+    assert max(before - after for before, after in pairwise(sizes)) <= 60
+    assert finished(engine, "completed")[:2] == ["last49", "last48"]
+
+
+@pytest.mark.parametrize("kind", ["completed", "failed"])
+def test_a_process_that_keeps_nothing_forgets_its_own_jobs_and_nothing_that_others_keep(
+    engine: Engine, kind: str
+) -> None:
+    finish(engine, kind, "kept1", "kept2")
+    engine.policy = Policy(3, -1, {"completed": 0, "failed": 0})
+    finish(engine, kind, "forgotten")
+    assert finished(engine, kind) == ["kept2", "kept1"]
+    assert engine.state("forgotten") is None
+    assert set(engine.look().jobs) == {"kept1", "kept2"}
 
 
 @pytest.mark.parametrize("how", ["stalled", "by hand"])

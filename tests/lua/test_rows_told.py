@@ -150,12 +150,14 @@ def test_a_run_that_begins_and_stalls_in_one_call_is_told_in_this_order(engine: 
     assert news(engine, lambda: engine.advance(*ends)) == [("completed", "a"), ("active", "b"), ("stalled", "b")]
 
 
-def test_a_cancelled_one_that_never_ran_is_told_as_failed_alone(engine: Engine, row: list[Taken]) -> None:
-    engine.cancel("b")
-    assert news(engine, engine.stall) == [("stalled", "a"), ("failed", "b")]
+def test_nothing_is_told_of_a_recall_whatever_answers_it(engine: Engine, row: list[Taken]) -> None:
+    assert news(engine, lambda: engine.remove("b")) == []
+    assert news(engine, lambda: engine.release(*row[1:])) == []
 
 
 def test_one_of_a_row_that_is_removed_was_never_active(engine: Engine, row: list[Taken]) -> None:
+    engine.remove("b")
+    engine.release(*row[1:])
     assert news(engine, lambda: engine.remove("b")) == [("removed", "b")]
 
 

@@ -99,8 +99,8 @@ def test_a_stall_is_logged_like_any_failed_attempt(engine: Engine) -> None:
     engine.take_one(worker="w2")
     engine.stall()
     last, first = engine.call(commands.stats(10)).failures
-    assert (first[:2], first[5:]) == (["a", 1], [False, "w1"])
-    assert (last[:2], last[5:]) == (["a", 2], [True, "w2"])
+    assert (first[:2], first[5:]) == (["a", 1], [False, "w1", "", "g"])
+    assert (last[:2], last[5:]) == (["a", 2], [True, "w2", "", "g"])
 
 
 def test_a_stalled_job_without_a_group_runs_again(engine: Engine) -> None:
@@ -114,7 +114,7 @@ def test_every_group_of_a_dead_worker_is_free_again(engine: Engine) -> None:
     for i in range(50):
         engine.add(f"{i}-a", f"{i}-b", group=str(i))
     assert len(engine.take(50, worker="dead")) == 50
-    assert len(engine.stall()) == 50
+    assert len(engine.stall()) + len(engine.stall(0)) == 50, "a call takes a part of them back"
     assert len(engine.run_all(10)) == 100
 
 
@@ -143,10 +143,12 @@ def test_any_number_of_expired_leases_is_taken_back_in_bounded_steps(engine: Eng
     engine.call(commands.add([draft(engine.options, None, job_id=str(i)) for i in range(1000)], T0))
     assert len(engine.take(1000)) == 1000
     engine.pass_time(LEASE)
-    first = engine.due()
-    assert (len(first.stalled), first.wait_ms) == (500, 0)
-    second = engine.due()
-    assert (len(second.stalled), second.wait_ms) == (500, -1)
+    steps = [engine.due()]
+    while steps[-1].wait_ms == 0:
+        steps.append(engine.due())
+    assert sum(len(step.stalled) for step in steps) == 1000
+    assert max(len(step.stalled) for step in steps) <= 50
+    assert steps[-1].wait_ms == -1
     assert engine.counts()["waiting"] == 1000
 
 

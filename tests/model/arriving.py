@@ -26,6 +26,7 @@ class Arriving(Gates):
         self.order = order
         duplicates: list[int] = []
         stood_for: dict[int, str] = {}
+        made: dict[int, int] = {}
         too_many: list[int] = []
         for position, draft in enumerate(drafts):
             stand_in = self.stand_in(draft, now)
@@ -33,6 +34,7 @@ class Arriving(Gates):
                 duplicates.append(position)
             elif stand_in is not None:
                 stood_for[position] = stand_in
+                made[position] = self._made(draft, stand_in)
                 if isinstance(draft.dedupe, Debounce):
                     self._become(self.jobs[stand_in], draft, now)
             elif self.is_full(draft.group_id or UNGROUPED):
@@ -40,11 +42,19 @@ class Arriving(Gates):
             else:
                 self._enter(draft, now)
         self.settle()
-        return Added(now, order, duplicates, stood_for, too_many)
+        return Added(now, order, duplicates, stood_for, too_many, made)
+
+    def _made(self, draft: Draft, stand_in: str) -> int:
+        """When the job that stands for a draft was made, even if it is gone; exact if both name the same ttl."""
+        assert draft.dedupe is not None
+        if isinstance(draft.dedupe, Debounce):
+            return self.jobs[stand_in].record.created_ms
+        ms: int = draft.dedupe.packed()[2]
+        return self.stand_ins[scope(draft)].ends - ms
 
     def is_full(self, group: str) -> bool:
         most = self.options.max_group_size
-        return most is not None and group != UNGROUPED and len(self.live(group)) >= most
+        return most is not None and group != UNGROUPED and self.size(group) >= most
 
     def stand_in(self, draft: Draft, now: int) -> str | None:
         """The job that stands for this add. A debounced add needs one that can still become it."""
@@ -94,7 +104,7 @@ class Arriving(Gates):
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, now: int) -> None:
         """A definition comes, changes or goes, perhaps with an occurrence at once. Workers hear of an earlier tick."""
-        before, self.order = self.first_tick(), max(self.order, now)
+        before = self.first_tick()
         if repeat is not None and first is not None:
             self._occur(repeat_id, repeat, first, now)
         self._keep(repeat_id, repeat)
@@ -110,7 +120,7 @@ class Arriving(Gates):
 
     def tick(self, ticks: Sequence[Sequence[Any]], now: int) -> Ticked:
         """Only whoever expects the right tick makes it happen."""
-        added, self.order = 0, max(self.order, now)
+        added = 0
         for repeat_id, expected, following, *run in ticks:
             repeat = self.repeats.get(repeat_id)
             if repeat is not None and repeat.fields["next"] == expected:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from groupmq.commands import FRESH, Stalled, StoredState
 from tests.model.arriving import Arriving
-from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report
+from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report, Stop
 
 CANCELLED = "cancelled"
+MOST_RUNS = 20
 ROOM = 524_288
 """Bytes of results in an entry of the log, as far as they are stored elsewhere."""
 
@@ -31,26 +32,37 @@ class Ending(Arriving):
 
     def _report(self, report: Report, completions: int, worker: str, now: int) -> bool:
         job = self.holder(report.id, report.token)
+        if report.kind == "ended":
+            self.stopping.pop(report.token, None)
+            return True
         if job is None or job.lease is None:
-            self.counters["lease_lost"] += report.kind != "begin"
+            if report.kind != "begin":
+                self.counters["lease_lost"] += 1
+                self.stopping.pop(report.token, None)
             return False
         ahead = job.lease.ahead
         if ahead and report.kind not in ("complete", "release"):
             self.tell("begun", job.id, job.group, 1, job.lease.worker)
         if report.kind == "begin":
             if ahead:
-                job.lease = replace(job.lease, ahead=False)
+                job.lease = replace(job.lease, ahead=False, reserved=False, recalled=False)
             return True
-        if report.kind in ("complete", "fail", "retry"):
-            together = ahead and report.kind == "complete" and self._completed_before == job.group
+        if report.kind in ("complete", "fail", "retry", "abandon"):
+            together = ahead and report.kind == "complete"
+            together = together and (job.lease.reserved or self._completed_before == job.group)
             self.runs.append(0 if together else max(0, now - job.lease.started))
         later = now + report.delay if report.delay else 0
+        if report.kind == "abandon":
+            self._fail(job, self.stop_run(job, now), report.reason, report.stack, now, report.error)
+            return True
         if job.lease.cancelled and report.kind not in ("complete", "fail"):
-            stored = self._end_untold(job) if report.kind == "release" else self._end_run(job)
-            self._fail(job, stored, CANCELLED, "", now)
+            self._fail(job, self._end_run(job), CANCELLED, "", now)
             return True
         if report.kind in ("release", "limited"):
-            job.state, job.lease = "waiting", None
+            stored = self._end_run(job)._replace(reason=report.reason, error=report.error)
+            if report.kind == "limited" or not ahead:
+                self.keep_run(job, stored, "rate_limited" if report.kind == "limited" else "released", now)
+            job.state = "waiting"
             if report.kind == "limited":
                 self._come_back_later(job, later)
             return True
@@ -63,9 +75,10 @@ class Ending(Arriving):
             result = self._as_told(report.result, completions)
             self.tell("completed", job.id, job.group, stored.attempts, result, worker if ahead else None)
         elif report.kind == "fail":
-            self._fail(job, stored, report.reason, report.stack, now)
+            self._fail(job, stored, report.reason, report.stack, now, report.error)
         else:
-            job.stored = stored._replace(reason=report.reason, stack=report.stack)
+            job.stored = stored._replace(reason=report.reason, stack=report.stack, error=report.error)
+            self.keep_run(job, job.stored, "retried", now)
             self.counters["retried"] += 1
             self._log(job, now, final=False)
             self.tell("retrying", job.id, job.group, stored.attempts, report.delay, report.reason)
@@ -96,18 +109,27 @@ class Ending(Arriving):
         """What is known of a job whose run has just ended: one attempt more."""
         assert job.lease is not None
         before, lease, job.lease = job.stored or FRESH, job.lease, None
-        return StoredState(before.attempts + 1, before.stalls, lease.started, 0, lease.worker, "", "")
+        return StoredState(before.attempts + 1, before.stalls, lease.started, 0, lease.worker, "", "", lease.token)
 
-    def _end_untold(self, job: Job) -> StoredState:
-        """The same where nobody says that it ran: one that was taken ahead has not, as far as anybody knows."""
-        if job.lease is not None and job.lease.ahead:
-            job.lease = None
-            return FRESH
+    def stop_run(self, job: Job, now: int) -> StoredState:
+        """The same for a job that ends before its handler does: the run keeps its slot, until its lease is over."""
+        lease = job.lease
+        assert lease is not None
+        self.send_mail([lease.worker])
+        if lease.deadline > now:
+            self.stopping[lease.token] = Stop(job.id, job.group, lease.worker, lease.deadline)
         return self._end_run(job)
 
-    def _fail(self, job: Job, stored: StoredState, reason: str, stack: str, now: int) -> None:
+    @staticmethod
+    def keep_run(job: Job, s: StoredState, outcome: str, ended: int) -> None:
+        """How a run ended that is not told by the state of the job, or not for long. The newest are kept, each once."""
+        if not job.history or job.history[-1][-1] != s.fence:
+            run = [s.attempts, outcome, s.error, s.reason, s.stack, s.worker, s.started, ended, s.fence]
+            job.history = [*job.history, run][-MOST_RUNS:]
+
+    def _fail(self, job: Job, stored: StoredState, reason: str, stack: str, now: int, error: str = "") -> None:
         job.state, job.hold, job.due, job.expires = "failed", 0, 0, 0
-        job.stored = stored._replace(finished=now, reason=reason, stack=stack)
+        job.stored = stored._replace(finished=now, reason=reason, stack=stack, error=error)
         self.counters["failed"] += 1
         self._log(job, now, final=True)
         self.tell("failed", job.id, job.group, stored.attempts, reason, stack)
@@ -115,7 +137,7 @@ class Ending(Arriving):
 
     def _log(self, job: Job, now: int, *, final: bool) -> None:
         s = job.stored or FRESH
-        self.failures.insert(0, [job.id, s.attempts, s.reason, s.stack, now, final, s.worker])
+        self.failures.insert(0, [job.id, s.attempts, s.reason, s.stack, now, final, s.worker, s.error, job.group])
 
     # Time
 
@@ -127,8 +149,6 @@ class Ending(Arriving):
             cancelled = job.lease is not None and job.lease.cancelled
             if job.lease is not None and job.lease.ahead:
                 job.state, job.lease = "waiting", None
-                if cancelled:
-                    self._fail(job, FRESH, CANCELLED, "", now)
                 continue
             stored = self._end_run(job)
             stored = stored._replace(stalls=stored.stalls + 1)
@@ -140,8 +160,10 @@ class Ending(Arriving):
                 self._fail(job, stored, last, "", now)
             else:
                 job.state, job.stored = "waiting", stored._replace(reason=reason)
+                self.keep_run(job, job.stored, "stalled", now)
                 self._log(job, now, final=False)
             stalled.append(Stalled(job.id, job.record.group_id, last is not None))
+        self.stopping = {token: stop for token, stop in self.stopping.items() if stop.deadline > now}
         return stalled
 
     def _last_chance(self, job: Job, stored: StoredState, reason: str) -> str | None:
@@ -158,10 +180,12 @@ class Ending(Arriving):
             self._fail(job, job.stored or FRESH, "expired: not started within its ttl", "", now)
 
     def promote(self, now: int) -> int:
-        due = [(job.due, job.id.encode(), job) for job in self.in_state("delayed") if job.due <= now]
-        for _, _, job in sorted(due):
+        """As many as may join in one call; the order they join in does not matter, all of them wait from now on."""
+        due = sorted((job.due, job.id.encode()) for job in self.overdue_to_join(now))
+        joining = [self.jobs[job_id.decode()] for _, job_id in due[: int(min(self.joins, len(due)))]]
+        for job in joining:
             self.join(job, now)
-        return len(due)
+        return len(joining)
 
     # Keeping
 
@@ -170,11 +194,14 @@ class Ending(Arriving):
         return self.stamp
 
     def retain(self, now: int) -> None:
-        """What just ended joins the kept ones, and the oldest beyond the bound are forgotten."""
+        """What just ended joins the kept ones, and the oldest beyond the bound are forgotten.
+
+        A process that keeps nothing forgets what it ended itself, and nothing that others keep.
+        """
         kinds: tuple[Finished, ...] = ("completed", "failed")
         for kind in kinds:
             new, keep = self._ended[kind], self.policy.keep[kind]
-            every = [*self.finished(kind), *new]
+            every = [*(self.finished(kind) if keep else ()), *new]
             over = max(0, len(every) - keep) if new and keep >= 0 else 0
             for job in every[:over]:
                 del self.jobs[job.id]

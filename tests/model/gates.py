@@ -17,7 +17,7 @@ class Gates(Ledger):
         return [
             self.waiting(group)[0]
             for group in {j.group for j in self.in_state("waiting")}
-            if not self.conf.get(group, Conf()).paused and len(self.in_state("active", group)) < self.limit_of(group)
+            if not self.conf.get(group, Conf()).paused and self.running(group) < self.limit_of(group)
         ]
 
     def opens(self, head: Job) -> int:
@@ -44,7 +44,15 @@ class Gates(Ledger):
 
     def runnable(self, now: int) -> list[Job]:
         """The heads that may start now, who goes first in front."""
-        return sorted((job for job in self.startable_heads() if self.opens(job) <= now), key=self.urgency)
+        heads = [job for job in self.startable_heads() if self.opens(job) <= now]
+        if self.overdue_to_join(now):
+            # Which group a job that is due belongs to is looked at when it joins: all that have delayed jobs wait.
+            heads = [job for job in heads if job.group == UNGROUPED or not self.in_state("delayed", job.group)]
+        return sorted(heads, key=self.urgency)
+
+    def overdue_to_join(self, now: int) -> list[Job]:
+        """Delayed jobs that are due and not in their groups yet."""
+        return [job for job in self.in_state("delayed") if job.due <= now]
 
     def urgency(self, job: Job) -> tuple[int, ...]:
         """Across groups: most urgent first, then by arrival; with ageing by how long it waits; or in turns."""
@@ -71,6 +79,7 @@ class Gates(Ledger):
         times |= {job.lease.deadline for job in self.jobs.values() if job.lease}
         times |= {self.opens(job) for job in self.startable_heads()}
         times |= {job.expires for job in self.jobs.values()}
+        times |= {stop.deadline for stop in self.stopping.values()}
         return {time for time in times if time > now}
 
     def next_due(self, now: int) -> int | None:

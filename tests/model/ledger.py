@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from tests.model.parts import (
     StandIn,
     Starts,
     State,
+    Stop,
     Turn,
     Window,
 )
@@ -30,6 +32,8 @@ ORDER_MAX = 2**63 - 1
 class Ledger:
     options: QueueOptions
     policy: Policy
+    joins: float = math.inf
+    """How many delayed jobs that are due join their groups in one call, those with the earliest due time first."""
     jobs: dict[str, Job] = field(default_factory=dict)
     paused: bool = False
     conf: dict[str, Conf] = field(default_factory=dict)
@@ -46,6 +50,14 @@ class Ledger:
     workers: dict[str, str] = field(default_factory=dict)
     mail: set[str] = field(default_factory=set)
     """The workers whose heartbeat is to come at once."""
+    holders: dict[str, int] = field(default_factory=dict)
+    """The workers that have taken a reserve, and when."""
+    held: bool = False
+    """There may be some."""
+    asked: int | None = None
+    """When a worker that found nothing to start last asked them."""
+    resting: tuple[int, str] | None = None
+    """The last worker that found nothing, after the time until which that counts."""
     had_live: bool = False
     """Whether there was a live job after the last change."""
     had_ttl: bool = False
@@ -63,6 +75,8 @@ class Ledger:
     """The worker that was told comes back by itself: nobody needs a marker meanwhile."""
     stand_ins: dict[tuple[int, str, str], StandIn] = field(default_factory=dict)
     repeats: dict[str, Repeat] = field(default_factory=dict)
+    stopping: dict[int, Stop] = field(default_factory=dict)
+    """By token."""
     turn: Turn | None = None
     turns_begun: int = 0
     line: dict[str, int] = field(default_factory=dict)
@@ -101,7 +115,17 @@ class Ledger:
         return [j for j in self.jobs.values() if j.group == group and j.state in ("waiting", "delayed", "active")]
 
     def live_groups(self) -> set[str]:
-        return {j.group for j in self.jobs.values() if j.state in ("waiting", "delayed", "active")}
+        """Those with a live job, or with a run that is being stopped."""
+        live = {j.group for j in self.jobs.values() if j.state in ("waiting", "delayed", "active")}
+        return live | {stop.group for stop in self.stopping.values()}
+
+    def running(self, group: str) -> int:
+        """The slots of a group that are taken."""
+        return len(self.in_state("active", group)) + sum(stop.group == group for stop in self.stopping.values())
+
+    def size(self, group: str) -> int:
+        """What counts against the most a group may have: its live jobs, and runs that are being stopped."""
+        return len(self.live(group)) + sum(stop.group == group for stop in self.stopping.values())
 
     def leased(self) -> list[Job]:
         return [job for job in self.jobs.values() if job.lease]
@@ -127,5 +151,5 @@ class Ledger:
             self.tell("drained", "", "")
         self.had_live = bool(live)
         self.had_ttl = self.had_ttl or any(job.expires for job in self.jobs.values())
-        if not self.leased():
+        if not self.leased() and not self.stopping:
             self.turn = None

@@ -9,15 +9,26 @@ from hypothesis.stateful import precondition, rule
 
 from groupmq import commands, record
 from groupmq.commands import FRESH
+from tests.model import browsing, waiting
 from tests.model import strategies as draws
 from tests.model.pair import at, same
 from tests.model.parts import State
 from tests.model.telling import Telling
 
-CHANGES_OF_A_JOB = ("remove", "remove_some", "promote", "change_delay", "fail", "retry", "retry", "update_data")
+CHANGES_OF_A_JOB = (
+    "remove",
+    "remove_some",
+    "promote",
+    "change_delay",
+    "fail",
+    "retry",
+    "retry",
+    "retry_some",
+    "update_data",
+)
 CHANGES_OF_THE_QUEUE = ("pause_queue", "pause_group", "limit_group", "rate_group", "clean")
-LOOKS = (*("at_everything", "for_damage") * 4, "after_a_flush")
-"""A flush has all scripts compiled again, which takes longer than looking."""
+LOOKS = (*("at_everything", "for_damage") * 4, "after_a_flush", *("through_the_queue",) * 2)
+"""A flush has the library compiled again, which takes longer than looking."""
 
 
 class QueueMachine(Telling):
@@ -38,7 +49,7 @@ class QueueMachine(Telling):
         self.remove_all([self.pick(which), self.pick(detail), self.pick(which + 1)], None)
 
     def remove_all(self, ids: list[str], states: list[State] | None) -> None:
-        same(self.call(commands.remove(ids, states, self.now)), self.model.remove(ids, states))
+        same(self.call(commands.remove(ids, states, self.now)), self.model.remove(ids, states, self.now))
 
     def promote(self, which: int, detail: int) -> None:
         self.reschedule(self.pick(which, "delayed"), 0, only_delayed=True)
@@ -62,9 +73,19 @@ class QueueMachine(Telling):
         job_id = self.pick(which, "failed") if detail else self.pick(which)
         same(self.call(commands.retry(job_id, self.now)), self.model.retry(job_id))
 
+    def retry_some(self, which: int, detail: int) -> None:
+        """Failed jobs as a page has told of them, one of them perhaps with the stamp of another failure."""
+        failed = self.model.finished("failed")[: 1 + which]
+        ids = [*(job.id for job in failed), self.pick(which)]
+        stamps = [*(job.stamp for job in failed), 1]
+        if detail < 2:
+            stamps[0] += 1
+        answer = self.call(commands.retry_all(ids, [str(stamp) for stamp in stamps], self.now))
+        same(answer, self.model.retry_all(ids, stamps))
+
     def update_data(self, which: int, detail: int) -> None:
         job_id, data = self.pick(which), (*draws.DATA, b"new", b"{}")[detail]
-        same(self.call(commands.update(job_id, data)), self.model.update(job_id, data))
+        same(self.call(commands.update(job_id, data, self.now)), self.model.update(job_id, data, self.now))
 
     @precondition(lambda self: self.model.stand_ins)
     @rule(item=draws.items(), which=st.integers(0, 3), removes=st.booleans())
@@ -117,8 +138,9 @@ class QueueMachine(Telling):
             same(answer, self.model.clean(kind, age, limit, self.now))
 
     @precondition(lambda self: self.model.in_state("completed") or self.model.in_state("failed"))
-    @rule(completed=st.sampled_from((0, *draws.KEEPS)), failed=st.sampled_from(draws.KEEPS))
+    @rule(completed=st.sampled_from((0, *draws.KEEPS)), failed=st.sampled_from((0, *draws.KEEPS)))
     def a_worker_that_keeps_other_numbers_reports(self, completed: int, failed: int) -> None:
+        """A positive number bounds what all have kept; 0 concerns only the jobs that this worker ends."""
         self.model.policy = self.model.policy._replace(keep={"completed": completed, "failed": failed})
         if self.model.in_state("active"):
             self.every_run_completes(draws.LANES[0], None, 1, draws.LEASES[0])
@@ -134,7 +156,7 @@ class QueueMachine(Telling):
         assert report.clean, report.mended
 
     def after_a_flush(self) -> None:
-        self.client.script_flush()
+        self.client.function_flush()
         self.at_everything()
 
     def at_everything(self) -> None:
@@ -157,14 +179,28 @@ class QueueMachine(Telling):
             )
         for group in self.groups:
             place, *sizes, limit, _, wait_ms = self.call(commands.look_group(group, self.now))
-            expected = [len(model.in_state(state, group)) for state in ("waiting", "active", "delayed")]
-            same([*sizes, limit], [*expected, model.limit_of(group)])
+            still, delayed = (len(model.in_state(state, group)) for state in ("waiting", "delayed"))
+            same([*sizes, limit], [still, model.running(group), delayed, model.limit_of(group)])
             same((place, wait_ms), self.place(group))
+        waiting.compare(self.call(commands.waits(now=self.now)), model, self.now)
         turn = model.turn
         said = [turn.worker, turn.epoch, turn.deadline - self.now, turn.taken] if turn else []
         same(self.call(commands.look_turn(self.now)), said)
+        same(self.call(commands.runnable(self.now)), self.may_start())
         listed = sorted(self.carry(self.operations.list_ids("waiting", 100)))
         same(listed, sorted(job.id for job in model.in_state("waiting")))
+
+    def through_the_queue(self) -> None:
+        browsing.compare(self.call, self.model, self.groups, self.now)
+
+    def may_start(self) -> bool:
+        """Whether a burst goes on: a group is known to be ready, and neither a pause nor the queue's rate stops it.
+
+        Whose turn it is says nothing: turns end.
+        """
+        model, rate = self.model, self.model.options.rate_limit
+        throttled = rate is not None and self.now < model.throttled <= self.now + rate.packed()[1] + 1
+        return bool(self.stored.keyspace.ready) and not model.paused and not throttled
 
     def place(self, group: str) -> tuple[str, int]:
         """Where a group is said to be, in the words and the order of the design, and how long its head waits, or -1."""
@@ -173,7 +209,7 @@ class QueueMachine(Telling):
             return "idle", -1
         if conf is not None and conf.paused:
             return "paused", -1
-        if len(self.model.in_state("active", group)) >= self.model.limit_of(group):
+        if self.model.running(group) >= self.model.limit_of(group):
             return "busy", -1
         opens = self.model.opens(waiting[0])
         return ("parked", opens - self.now) if opens > self.now else ("ready", -1)

@@ -9,24 +9,53 @@ By concern, each on top of the one before: `ledger` (what is known), `gates` (wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from groupmq.commands import FRESH
+from groupmq.commands import DONE, FRESH, LEFT, UNSETTLED
+from tests.model.ending import CANCELLED
 from tests.model.parts import Conf, Finished, Job
 from tests.model.working import Working
 
 
 class Model(Working):
-    def remove(self, ids: Sequence[str], states: Sequence[str] | None) -> list[bool]:
+    # Prefetched jobs
+
+    def recall(self, ids: Iterable[str], now: int) -> tuple[list[str], list[str]]:
+        """The prefetched ones that are not settled, and those that run. One whose lease is over is back at once."""
+        found = [self.jobs[job_id] for job_id in ids if job_id in self.jobs]
+        unsettled = [job.id for job in found if self._unsettled(job, now)]
+        self.settle()
+        return unsettled, [job.id for job in found if job.lease and not job.lease.ahead]
+
+    def _unsettled(self, job: Job, now: int) -> bool:
+        """Nobody knows whether a prefetched job has begun: its worker is asked. When its lease is over, it has not."""
+        if not (job.lease and job.lease.ahead):
+            return False
+        if job.lease.deadline > now:
+            job.lease = replace(job.lease, recalled=True)
+            self.send_mail([job.lease.worker])
+            return True
+        job.state, job.lease = "waiting", None
+        return False
+
+    # Jobs
+
+    def remove(self, ids: Sequence[str], states: Sequence[str] | None, now: int) -> list[int]:
         answer = []
         for job_id in ids:
             job = self.jobs.get(job_id)
-            goes = job is not None and (states is None or job.state in states)
-            answer.append(goes)
-            if job is not None and goes:
+            settles = states is None or {"waiting", "active"} & set(states)
+            if job is not None and settles and self._unsettled(job, now):
+                answer.append(UNSETTLED)
+            elif job is not None and (states is None or job.state in states):
+                answer.append(DONE)
+                if job.lease:
+                    self.stop_run(job, now)
                 self._remove(job)
+            else:
+                answer.append(LEFT)
         self.settle()
         return answer
 
@@ -34,52 +63,81 @@ class Model(Working):
         del self.jobs[job.id]
         self.tell("removed", job.id, job.group)
 
-    def cancel(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+    def cancel(self, ids: Sequence[str], now: int) -> list[tuple[str, str]]:
         """What waits goes. What runs is marked, and its worker hears of it; until that reports, the run goes on."""
-        found = [(job_id, str(self.jobs[job_id].state) if job_id in self.jobs else "") for job_id in ids]
+        found, before = [], dict(self.jobs)
         for job_id in ids:
             job = self.jobs.get(job_id)
-            if job is not None and job.lease:
+            unsettled = job is not None and self._unsettled(job, now)
+            found.append((job_id, "prefetched" if unsettled else str(before[job_id].state) if job_id in before else ""))
+            if job is None or unsettled:
+                continue
+            if job.lease:
                 job.lease = replace(job.lease, cancelled=True)
                 self.send_mail([job.lease.worker])
-            elif job is not None and job.state in ("waiting", "delayed"):
+            elif job.state in ("waiting", "delayed"):
                 self._remove(job)
         self.settle()
         return found
 
-    def cancel_group(self, group: str, limit: int) -> tuple[list[tuple[str, str]], int]:
-        """The running jobs of a group, and the first of its waiting ones; how many of those are left."""
+    def cancel_group(self, group: str, limit: int, now: int) -> tuple[list[tuple[str, str]], int]:
+        """The first of its waiting jobs; how many of those are left."""
         waiting = [job.id for job in self.waiting(group)]
-        running = [job.id for job in self.in_state("active", group)]
-        return self.cancel([*running, *waiting[:limit]]), len(waiting[limit:])
+        return self.cancel(waiting[:limit], now), len(waiting[limit:])
 
-    def retry(self, job_id: str) -> tuple[str, bool]:
+    def retry(self, job_id: str) -> tuple[str, int]:
         job = self.jobs.get(job_id)
         if job is None or job.state != "failed":
-            return job.state if job else "", False
+            return job.state if job else "", LEFT
+        self._run_again(job)
+        self.settle()
+        return "failed", DONE
+
+    def retry_all(self, ids: Sequence[str], stamps: Sequence[int]) -> list[int]:
+        """Those that have failed as the stamps say, and not once more since."""
+        answer = []
+        for job_id, stamp in zip(ids, stamps, strict=True):
+            job = self.jobs.get(job_id)
+            meant = job is not None and job.state == "failed" and job.stamp == stamp
+            answer.append(DONE if meant else LEFT)
+            if job is not None and meant:
+                self._run_again(job)
+        self.settle()
+        return answer
+
+    def _run_again(self, job: Job) -> None:
+        """From its place, as if it had never run; how its last run ended stays known."""
+        s = job.stored or FRESH
+        if s.fence:
+            stalled = "stalled" if s.reason.startswith("stalled:") else "failed"
+            outcome = "failed" if s.error else CANCELLED if s.reason == CANCELLED else stalled
+            self.keep_run(job, s, outcome, s.finished)
         job.state, job.stored, job.stamp = "waiting", None, 0
         self.tell("added", job.id, job.group)
-        self.settle()
-        return "failed", True
 
-    def fail(self, job_id: str, reason: str, now: int) -> tuple[str, bool]:
+    def fail(self, job_id: str, reason: str, now: int) -> tuple[str, int]:
         job = self.jobs.get(job_id)
         if job is None or job.state in ("completed", "failed"):
-            return job.state if job else "", False
-        found = job.state
-        self._fail(job, self._end_untold(job) if job.lease else job.stored or FRESH, reason, "", now)
+            return job.state if job else "", LEFT
+        if self._unsettled(job, now):
+            return "active", UNSETTLED
+        found: str = job.state
+        self._fail(job, self.stop_run(job, now) if job.lease else job.stored or FRESH, reason, "", now)
         self.retain(now)
         self.settle()
-        return found, True
+        return found, DONE
 
-    def reschedule(self, job_id: str, delay: int, now: int, *, only_delayed: bool) -> tuple[str, bool]:
+    def reschedule(self, job_id: str, delay: int, now: int, *, only_delayed: bool) -> tuple[str, int]:
         """A new time to start; a ttl that has not ended moves with it. The job keeps its place once it has run."""
         job = self.jobs.get(job_id)
         if job is None:
-            return "", False
+            return "", LEFT
+        if self._unsettled(job, now):
+            return "active", UNSETTLED
         found, held = job.state, job.hold > 0
         if found not in ("waiting", "delayed") or (only_delayed and found == "waiting" and not held):
-            return found, False
+            self.settle()
+            return found, LEFT
         if held:
             job.hold = now + delay if delay else 0
         elif found == "delayed" or delay:
@@ -89,14 +147,17 @@ class Model(Working):
                 job.expires += now + delay - (job.due or now)
             job.state, job.due = ("delayed", now + delay) if delay else ("waiting", 0)
         self.settle()
-        return found, True
+        return found, DONE
 
-    def update(self, job_id: str, data: bytes) -> str:
+    def update(self, job_id: str, data: bytes, now: int) -> tuple[str, int]:
         job = self.jobs.get(job_id)
         if job is None:
-            return ""
+            return "", LEFT
+        if self._unsettled(job, now):
+            return "active", UNSETTLED
         job.record = job.record._replace(data=data)
-        return job.state
+        self.settle()
+        return job.state, DONE
 
     def switch_queue(self, paused: bool) -> bool:
         before, self.paused = self.paused, paused

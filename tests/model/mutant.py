@@ -1,14 +1,15 @@
-"""A defect as a patch of our scripts."""
+"""A defect as a patch of our Lua."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from groupmq import scripts
-from groupmq.scripts import Script
+from groupmq.scripts import Library, Script
 
 
 class Mutant(NamedTuple):
@@ -20,14 +21,38 @@ class Mutant(NamedTuple):
 
 
 def loader(mutant: Mutant, load: Callable[[str], Script] = scripts.load) -> Callable[[str], Script]:
-    """Loads every script with the defect in it. Raises LookupError if no script has the text."""
-    if not any(mutant.text in load(name).text for name in scripts.names()):
-        raise LookupError(f"no script contains {mutant.text!r}: the mutant {mutant.defect!r} needs a new patch")
+    """Load every function with the defect, whichever way it is called. Raises LookupError if none has the text."""
+    sound = load("add").library
+    if mutant.text not in sound.text:
+        raise LookupError(f"no function contains {mutant.text!r}: the mutant {mutant.defect!r} needs a new patch")
+    library = _patched(sound, mutant)
 
     @cache
     def mutated(name: str) -> Script:
-        text = load(name).text.replace(mutant.text, mutant.instead)
-        sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-        return Script(name, text, sha, load(name).origins)
+        base = load(name)
+        return _Mutated(name, library, library.function(name), base.reads, base.remembers, base, mutant)
 
     return mutated
+
+
+@dataclass(frozen=True)
+class _Mutated(Script):
+    """A function with a defect, also where it is sent as a script of its own."""
+
+    base: Script
+    mutant: Mutant
+
+    @property
+    def text(self) -> str:
+        return self.base.text.replace(self.mutant.text, self.mutant.instead)
+
+    @property
+    def origins(self) -> tuple[scripts.Origin, ...]:
+        return self.base.origins
+
+
+def _patched(sound: Library, mutant: Mutant) -> Library:
+    """The library with the defect, under a name of its own."""
+    text = sound.text.replace(mutant.text, mutant.instead)
+    name = scripts.LIBRARIES + hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
+    return Library(name, text.replace(sound.name, name), sound.origins)

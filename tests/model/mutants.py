@@ -6,15 +6,24 @@ A patch that no longer applies fails its test: rewrite it for the new text, so t
 from __future__ import annotations
 
 from tests.model.mutant import Mutant
+from tests.model.mutants_of_answers import ANSWERS
+from tests.model.mutants_of_browsing import BROWSING
+from tests.model.mutants_of_calls import CALLS
+from tests.model.mutants_of_reserves import RESERVES
 from tests.model.mutants_of_rows import ROWS
 from tests.model.mutants_of_telling import TELLING
+from tests.model.mutants_of_waits import WAITS
 
 MUTANTS = [
     # Fencing
     Mutant("completion without a look at the token", " and unpack_token('>I7', value) == tokens[i] then", " then"),
-    Mutant("retry and failure without a look at the token", "if not (l and l.token == o[3]) then", "if not l then"),
+    Mutant("retry and failure without a look at the token", "if not (l and l.token == o[TOKEN]) then", "if not l then"),
     Mutant("heartbeat without a look at the token", " and leases[i].token == A.held[2 * i]", ""),
-    Mutant("two reports of one run count", "not over[id] and (begun[id] or l)", "begun[id] or l"),
+    Mutant(
+        "two reports of one run count",
+        "not lease.is_over(id) and (call.begun and call.begun[id] or l)",
+        "call.begun and call.begun[id] or l",
+    ),
     Mutant("two completions of one run count", "if value and not over[id] and", "if value and", "rows: steady"),
     Mutant("completion that was refused ends the lease", "ids, raw = lease.without(ids, refused),", "raw ="),
     Mutant("others refused in place of the completed", "= before + i\n", "= i\n"),
@@ -23,7 +32,7 @@ MUTANTS = [
         "results = results and lease.without",
         "local _ = lease.without",
     ),
-    Mutant("completed job that was tried before leaves its state", "do state.forget(ids[i]) end", "do end"),
+    Mutant("completed job that was tried before leaves its state", "do state_changes.forget(ids[i]) end", "do end"),
     Mutant("a late report is stalled in the same call", "untouched and l or lease.current(ids[i], l)", "l"),
     Mutant("tokens follow a clock that steps back", "meta.stamp < now_us and now_us or meta.stamp + 1", "now_us"),
     Mutant("a resent request takes again", "if last then\n  local jobs", "if false then\n  local jobs"),
@@ -37,22 +46,30 @@ MUTANTS = [
     Mutant("limit ignored", "if g.running >= g.limit then", "if false then"),
     Mutant(
         "limit raised and nobody told",
-        "group.touch(g)\nif settle.groups() then wake.up() end\nW.commit()\nlocal was",
-        "if settle.groups() then wake.up() end\nW.commit()\nlocal was",
+        "group.touch(g)\nlocal was",
+        "local was",
     ),
     Mutant("pause of a group ignored", "elseif g.paused then", "elseif false then"),
     Mutant("pause of the queue ignored", "if meta.paused then n = 0 end", ""),
     Mutant(
-        "slot not freed when a running job is removed",
-        "finish.end_run(job.id, job.lease)",
+        "burst goes on in a paused queue",
+        "if meta.paused or rate.is_throttled() then return 0",
+        "if false then return 0",
+    ),
+    Mutant("burst ends though jobs are ready", "ZCARD', K.ready) > 0 and 1 or 0", "ZCARD', K.ready) > 1 and 1 or 0"),
+    Mutant(
+        "slot never freed when a running job is removed",
+        "stopping.add(job.id, job.lease)",
         "lease.revoke(job.id)",
     ),
-    Mutant("head not looked up after it was taken", "if member == g.head then g.head = find_head(g) end", ""),
-    Mutant("work left and nobody woken", "or left or horizon.moved()", "or horizon.moved()"),
-    Mutant("back-off begins and nobody told", "or left or horizon.moved()", "or left"),
+    Mutant("head not looked up after it was taken", "if member == g.head then g.head = heads.find(g) end", ""),
+    Mutant("work left and nobody woken", "if left then wake.up() end", ""),
+    Mutant("back-off begins and nobody told", "settle.groups() or horizon.moved()", "settle.groups()"),
     # Holds
     Mutant("hold ignored", "g.holds and g.holds[record.id_of(g.head)] or 0", "0"),
-    Mutant("hold one millisecond too long", "if time > now then\n      g.place", "if time >= now then\n      g.place"),
+    Mutant(
+        "hold one millisecond too long", "if time > now then return 'parked'", "if time >= now then return 'parked'"
+    ),
     Mutant("hold outlives its job", "if g.holds then group.release(g, record.id_of(member)) end", ""),
     Mutant("group of a held job goes on", "(how.yield or gid == '')", "true"),
     Mutant("yielding retry holds its group", "(how.yield or gid == '')", "gid == ''"),
@@ -60,8 +77,8 @@ MUTANTS = [
     Mutant("arrivals not counted", "meta.seq = meta.seq + 1", ""),
     Mutant(
         "retry goes to the tail",
-        "W.count('retried', 1)\n",
-        "W.count('retried', 1)\n"
+        "measure.count('retried', 1)\n",
+        "measure.count('retried', 1)\n"
         "rec = string.sub(rec, 1, 10) .. struct.pack('>I6', meta.next_seq()) .. string.sub(rec, 17)\n"
         "W.hset(K.jobs, id, rec)\n",
     ),
@@ -69,41 +86,51 @@ MUTANTS = [
     Mutant("default order follows a clock that steps back", "if now > meta.order then", "if true then"),
     Mutant(
         "priority ignored across groups",
-        "return (MOST_2 - priority) * PRIORITY_UNIT + (turn or MOST_6 - seq)",
+        "return (MOST_2 - priority) * PRIORITY_UNIT + (ticket or MOST_6 - seq)",
         "return turn or MOST_6 - seq",
     ),
     Mutant("head at the wrong end", "not g.head or member > g.head", "not g.head or member < g.head"),
-    Mutant("head among the new ones at the wrong end", "added[i] > first then", "added[i] < first then"),
-    Mutant(
-        "next head read from the wrong end", "redis.call('ZRANGE', key, 0, 1, 'REV')", "redis.call('ZRANGE', key, 0, 1)"
-    ),
+    Mutant("head among the new ones at the wrong end", "best > first) and best", "best < first) and best"),
+    Mutant("next head read from the wrong end", "waiting.first(key, 2)", "redis.call('ZRANGE', key, 0, 1)"),
     Mutant("new due time, old place", "record.moved_to(job.rec, time)", "job.rec"),
     # Time
-    Mutant("delay truncated to seconds", "K.delayed, W.whole(time)", "K.delayed, W.whole(time - time % 1000)"),
+    Mutant("delay truncated to seconds", "K.delayed, whole(time)", "K.delayed, whole(time - time % 1000)"),
     Mutant("due job left in delayed", "    W.zrem(K.delayed, ids[i])\n", ""),
-    Mutant("due one millisecond late", "if time > now or #ripe == BATCH", "if time >= now or #ripe == BATCH"),
-    Mutant("next due time not told", "horizon.note(tonumber(first[2]))", ""),
+    Mutant("due one millisecond late", "if time > now or #ripe == batch", "if time >= now or #ripe == batch"),
+    Mutant("next due time not told", "horizon.found(tonumber(first[2]))", ""),
+    Mutant("group starts before all that is due has joined", "more_due and may_lack(g)", "false", "backlog: steady"),
+    Mutant("more is due and the caller is told to wait", "      horizon.found(time)\n", "", "backlog: steady"),
+    Mutant(
+        "jobs without a group wait for due ones", "g.delayed > 0 and g.id ~= ''", "g.delayed > 0", "backlog: steady"
+    ),
+    Mutant(
+        "nobody woken for groups that were passed over", "passed_over or changed[1]", "changed[1]", "backlog: steady"
+    ),
     # Attempts
     Mutant("stall uses no attempt", "s[STALLS] = l.stalls + 1", "s[STALLS], s[ATTEMPTS] = l.stalls + 1, l.attempts"),
     Mutant("stalls may be one too many", "s[STALLS] > policy.max_stalled", "s[STALLS] > policy.max_stalled + 1"),
     Mutant(
         "attempt forgotten when the job is taken again at once",
-        "if saved[ids[i]] then raw[i] = cmsgpack.pack(saved[ids[i]]) end",
+        "if saved and saved[ids[i]] then raw[i] = cmsgpack.pack(saved[ids[i]]) end",
         "",
     ),
     Mutant(
         "hand-back uses an attempt",
-        "finish.limited(id, rec, o[4])\n  else",
-        "finish.limited(id, rec, o[4])\n  else\n    state.save(id, s)",
+        "release_rate_limited(id, rec, o[RESTED.DELAY])\n  else",
+        "release_rate_limited(id, rec, o[RESTED.DELAY])\n  else\n    state.save(id, s)",
     ),
     Mutant("retry by hand keeps the attempts", "W.hdel(K.state, job.id)\n", ""),
     # Keeping
     Mutant("one finished job too many", "stored + #new - keep", "stored + #new - keep - 1"),
     Mutant("the newest finished job goes first", "'ZRANGE', K[kind], 0, math", "'ZREVRANGE', K[kind], 0, math"),
-    Mutant("a bound lowered to 0 keeps the old ones", "if #new == 0 and not over[kind] then", "if #new == 0 then"),
+    Mutant(
+        "a worker that keeps nothing deletes what others keep",
+        "  if keep == 0 then\n    skip",
+        "  if false then\n    skip",
+    ),
     Mutant("clean spares what finished this millisecond", "math.max(now_us, meta.stamp) - A.age", "now_us - A.age"),
     Mutant("result outlives its job", "  W.hdel(K.results, id)\n", ""),
-    Mutant("same id twice in one batch", "if existing[i] or (seen and seen[id]) then", "if existing[i] then"),
+    Mutant("same id twice in one batch", "if existing[i] or (already and already[id]) then", "if existing[i] then"),
     Mutant(
         "delayed job removed and still counted",
         "local g = find.group(job)\n      g.delayed = math.max(0, g.delayed - 1)\n",
@@ -113,13 +140,16 @@ MUTANTS = [
     Mutant("rest ignored", "elseif g.rest > time then time = g.rest end", "end", "steady"),
     Mutant(
         "coming too often uses an attempt",
-        "finish.limited(id, rec, o[4])",
-        "state.save(id, s) finish.limited(id, rec, o[4])",
+        "release_rate_limited(id, rec, o[RESTED.DELAY])",
+        "state.save(id, s) release_rate_limited(id, rec, o[RESTED.DELAY])",
     ),
     Mutant("event window ignored", "if passed > time then time = passed end", "", "event time"),
-    Mutant("window not extended", "g.till = math.min(g.since + max_wait, now + window)", "", "arrival"),
+    Mutant("window not extended", "g.till = math.min(g.since + rules.max_wait, now + window)", "", "arrival"),
     Mutant(
-        "window without end", "g.till = math.min(g.since + max_wait, now + window)", "g.till = now + window", "arrival"
+        "window without end",
+        "g.till = math.min(g.since + rules.max_wait, now + window)",
+        "g.till = now + window",
+        "arrival",
     ),
     Mutant(
         "late arrival opens a window anew",
@@ -129,8 +159,8 @@ MUTANTS = [
     ),
     Mutant(
         "job that comes back opens a window",
-        "function finish.put_back(id, rec)\n",
-        "function finish.put_back(id, rec)\n  gate.arrive(group.get(record.group_of(rec)))\n",
+        "function put_back(id, rec)\n",
+        "function put_back(id, rec)\n  gate.arrive(group.get(record.group_of(rec)))\n",
         "arrival",
     ),
     # Rates
@@ -141,26 +171,26 @@ MUTANTS = [
         "group rate",
     ),
     Mutant("starts of the same call not counted", "g.rate[2], g.started or 0", "g.rate[2], 0", "group rate"),
-    Mutant("starts swept that still count", "'-inf', W.whole(now - 1)", "'-inf', '+inf'", "group rate"),
+    Mutant("starts swept that still count", "'-inf', whole(now - 1)", "'-inf', '+inf'", "group rate"),
     Mutant("own rate of a group ignored", "if c.rate then g.rate, g.gated = c.rate, true end", "", "steady"),
     Mutant(
         "queue rate one millisecond short",
-        "if not is_over(last, per) then return allowed, last + per + 1 end",
+        "if not rate.is_over(last, per) then return allowed, last + per + 1 end",
         "if now - last < per then return allowed, last + per end",
         "queue rate",
     ),
-    Mutant("queue over its rate and nobody told when it may", "rate.throttle(throttled)", "", "queue rate"),
+    Mutant("queue over its rate and nobody told when it may", "starts.throttle(throttled)", "", "queue rate"),
     # Fairness
     Mutant(
         "group keeps its turn though it was served",
-        "g.turn, g.started = nil, (g.started or 0) + 1",
-        "g.turn = nil",
+        "g.ticket, g.started = nil, (g.started or 0) + 1",
+        "g.ticket = nil",
         "round robin",
     ),
     Mutant(
         "group loses its turn when something of it changes",
-        "g.turn = turn and turn > 0 and turn <= meta.seq and turn or",
-        "g.turn =",
+        "g.ticket = ticket and ticket > 0 and ticket <= meta.seq and ticket or",
+        "g.ticket =",
         "round robin",
     ),
     Mutant("priority does not age in its group", "low = low - (MOST_2 - priority) * rules.ageing", "", "ageing"),
@@ -168,7 +198,7 @@ MUTANTS = [
     # Turns
     Mutant(
         "turn of another worker ignored",
-        "horizon.note(math.max(current[DEADLINE], now))\n  return 0",
+        "horizon.note(math.max(held[DEADLINE], now))\n  return 0",
         "return wanted",
         "exclusive",
     ),
@@ -178,14 +208,14 @@ MUTANTS = [
         "if true then return math",
         "exclusive",
     ),
-    Mutant("batch not counted", "math.min(wanted, batch - current[TAKEN])", "wanted", "exclusive"),
-    Mutant("turn outlives its last lease", "W.before_commit[#W.before_commit + 1] = end_if_idle", "", "exclusive"),
+    Mutant("batch not counted", "math.min(wanted, batch - held[TAKEN])", "wanted", "exclusive"),
+    Mutant("turn outlives its last lease", "if rules.exclusive then turn.settle() end\n", "", "exclusive"),
     Mutant("heartbeat without the turn", "if turn.renew(A.worker, A.lease) then", "if false then", "exclusive"),
     Mutant("late heartbeat and its worker not told", "A.lease) then wake.up() end", "A.lease) then end", "exclusive"),
     # Dedupe
     Mutant("dedupe without end", "if not e or e.ends <= now then", "if not e then", "default"),
     Mutant("debounce changes a job that is under way", " and redis.call('ZSCORE', K.delayed, e.id)\n", "\n", "default"),
-    Mutant("debounce does not start its delay anew", "  W.zadd(K.delayed, W.whole(due), id)\n", "", "steady"),
+    Mutant("debounce does not start its delay anew", "  W.zadd(K.delayed, whole(due), id)\n", "", "steady"),
     # Repeats
     Mutant("tick not compared", "if definition.next == t[2] then", "if true then", "default"),
     Mutant("changed definition overwritten", "~= string.sub(blob, 1, A.size) then", "== false then", "default"),
@@ -198,11 +228,24 @@ MUTANTS = [
         "max group",
     ),
     Mutant("refused batch added in part", "if A.whole and #full > 0 then", "if false then", "max group"),
-    Mutant("overdue job starts", "due.overdue() and A.take or 0", "A.take", "default"),
+    Mutant(
+        "overdue job starts",
+        "local _, more_overdue, failed, n_failed = due.overdue()",
+        "local more_overdue, failed, n_failed = false, nil, 0",
+        "default",
+    ),
     Mutant("ttl outlives the start", "if meta.ttls and has_ttl then", "if false then", "default"),
     Mutant(
-        "ttl does not move with its job", "if ends then W.zadd(K.expiring", "if false then W.zadd(K.expiring", "default"
+        "ttl does not move with its job",
+        "if ends then\n    ends = ends + time",
+        "if false then\n    ends = time",
+        "default",
     ),
+    *CALLS,
     *ROWS,
+    *RESERVES,
     *TELLING,
+    *WAITS,
+    *ANSWERS,
+    *BROWSING,
 ]

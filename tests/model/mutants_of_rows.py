@@ -32,7 +32,7 @@ ROWS = [
         "~= 1 then\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\nend\n",
         STEADY,
     ),
-    Mutant("rows where no job may stall", "who.policy.max_stalled ~= 0 and who.row", "who.row", STEADY),
+    Mutant("rows where no job may stall", "local row = ahead and who.row", "local row = has_rows and who.row", STEADY),
     Mutant("rows where two may run at once", "row > 1 and g.limit == 1 and", "row > 1 and", STEADY),
     Mutant(
         "rows where a group has to wait", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: event time"
@@ -41,11 +41,11 @@ ROWS = [
     Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
     Mutant(
         "rows that the rate of the queue does not see",
-        "math.min(row, most - count - other_heads)",
-        "row",
+        "taken < n and most - count - other_heads or",
+        "taken < n and row or",
         "rows: queue rate",
     ),
-    Mutant("row before the head of another group", "- count - other_heads)", "- count)", "rows: queue rate"),
+    Mutant("row before the head of another group", "- count - other_heads or", "- count or", "rows: queue rate"),
     Mutant(
         "rows where groups have a rate", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: group rate"
     ),
@@ -67,12 +67,12 @@ ROWS = [
     Mutant(
         "followers not counted as running", "g.running, g.popped, g.pos = g.running + n,", "g.popped, g.pos =", STEADY
     ),
-    Mutant("one too many leaves its group with a row", "-popped[i], -1)", "-popped[i] - 1, -1)", STEADY),
-    Mutant("row removed from the wrong end", "-popped[i], -1)", "0, popped[i] - 1)", STEADY),
+    Mutant("one too many leaves its group with a row", "-popped[i + 1], -1)", "-popped[i + 1] - 1, -1)", STEADY),
+    Mutant("row removed from the wrong end", "-popped[i + 1], -1)", "0, popped[i + 1] - 1)", STEADY),
     Mutant("row not removed", "if g.popped then W.pop(key, g.popped) end", "", STEADY),
     Mutant("rows not told to the worker", "n_rows < m and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < m and rows or {}", "rows", STEADY),
-    Mutant("rows not told again", "if l.ahead and l.gid == before then", "if false then", STEADY),
+    Mutant("rows not told again", "if l.follows and l.gid == before then", "if false then", STEADY),
     Mutant(
         "row told again in parts",
         "      before = l.gid\n    else\n",
@@ -83,48 +83,63 @@ ROWS = [
     Mutant("expired followers have stalled", "if l and rec and l.ahead then", "if false then", STEADY),
     Mutant(
         "slot not freed when a follower expires",
-        "function finish.unstarted(id, l, rec)\n  local cancelled = cancels.has(id)\n  finish.end_run(id, l)",
-        "function finish.unstarted(id, l, rec)\n  local cancelled = cancels.has(id)\n  lease.revoke(id)",
+        "function release_unstarted(id, l, rec)\n  end_run(id, l)",
+        "function release_unstarted(id, l, rec)\n  lease.revoke(id)",
         STEADY,
     ),
     Mutant(
         "expired follower lost",
-        "lease.state_untold(l), cancels.REASON, '')\n  else\n    finish.put_back(id, rec)",
-        "lease.state_untold(l), cancels.REASON, '')\n  else",
-        STEADY,
-    ),
-    Mutant(
-        "expired follower runs though it was cancelled",
-        "if cancelled then\n    finish.failed(id, l.gid, lease",
-        "if false then\n    finish.failed(id, l.gid, lease",
-        STEADY,
-    ),
-    Mutant(
-        "follower that was cancelled has used an attempt",
-        "return l.ahead and state.fresh() or lease.state_after(l) end",
-        "return lease.state_after(l) end",
+        "function release_unstarted(id, l, rec)\n  end_run(id, l)\n  put_back(id, rec)",
+        "function release_unstarted(id, l)\n  end_run(id, l)",
         STEADY,
     ),
     Mutant("slots of completed followers not freed", "free(g, ended)\n  if behind", "free(g, 1)\n  if behind", STEADY),
     Mutant(
-        "slots of a completed row not freed", "if g then finish.free(g, ended)", "if g then finish.free(g, 1)", STEADY
+        "slots of a completed row not freed", "if g then group.free(g, ended)", "if g then group.free(g, 1)", STEADY
     ),
     Mutant("runs of completed followers not measured", "if behind > 0 then measure.run(0, behind) end", "", STEADY),
     Mutant("one that has begun is still ahead", "l.stalls, 0)\n      W.hset", "l.stalls, 1)\n      W.hset", STEADY),
     Mutant(
         "one that has begun outlives its end",
-        "if not over[id] then\n      local head",
+        "if not lease.is_over(id) then\n      local head",
         "if true then\n      local head",
         STEADY,
     ),
     Mutant(
         "that one has begun counts as a lost lease",
-        "if o[1] ~= BEGIN then W.count('lease_lost', 1) end",
-        "W.count('lease_lost', 1)",
+        "      if o[KIND] ~= BEGIN then\n        measure.count('lease_lost', 1)",
+        "      measure.count('lease_lost', 1)\n      if o[KIND] ~= BEGIN then",
+        STEADY,
+    ),
+    # What operators do to prefetched jobs
+    Mutant(
+        "prefetched job acted on before its worker has answered",
+        "    interrupts.recall(job.id, l)\n    return true\n",
+        "    return false\n",
+        STEADY,
+    ),
+    Mutant(
+        "prefetched job never given back by its lease",
+        "if deadline and deadline > now then\n    interrupts",
+        "if deadline then\n    interrupts",
+        STEADY,
+    ),
+    Mutant("worker not asked for a prefetched job", "    interrupts.recall(job.id, l)\n", "", STEADY),
+    Mutant("recall outlives the answer that its job has begun", "  interrupts.begun(id)\n", "", STEADY),
+    Mutant(
+        "recall told as a cancel",
+        "function interrupts.recall(id, l) put(RECALL",
+        "function interrupts.recall(id, l) put(CANCEL",
+        STEADY,
+    ),
+    Mutant(
+        "prefetched jobs of other groups recalled",
+        "if not A.group or lease.group_of(page[2][i + 1]) == A.group then ids",
+        "if true then ids",
         STEADY,
     ),
     # What is told
-    Mutant("followers are ahead of nobody", "worker, false, true)", "worker, false, false)", STEADY),
+    Mutant("followers are ahead of nobody", "worker, false, lease.FOLLOWS)", "worker, false, 0)", STEADY),
     Mutant(
         "followers active at once",
         "      rows[n_rows] = m - head + 1\n",
@@ -149,21 +164,21 @@ ROWS = [
     ),
     Mutant(
         "start of a follower that is tried again not told",
-        "if o[1] ~= RELEASE then finish.begun(id, l) end",
+        "if kind ~= RELEASE then announce_begin(id, l) end",
         "",
         STEADY,
     ),
     Mutant(
         "follower given back is told as active",
-        "if o[1] ~= RELEASE then finish.begun(id, l) end",
-        "finish.begun(id, l)",
+        "if kind ~= RELEASE then announce_begin(id, l) end",
+        "announce_begin(id, l)",
         STEADY,
     ),
     Mutant("start told that was told before", "  l.ahead = false\n", "", STEADY),
     Mutant(
         "that one has begun not told",
-        "elseif l.ahead then\n      finish.begun(id, l)\n",
-        "elseif l.ahead then\n",
+        "  announce_begin(id, l)\n  lease_changes.begin_run(id, l)\n",
+        "  lease_changes.begin_run(id, l)\n",
         STEADY,
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import msgspec
 import redis
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
+from groupmq import scripts
 from groupmq.commands import Call, Policy
 from groupmq.connection import BlockingConnection, Endpoint
 from groupmq.operations import Operations
@@ -19,9 +21,12 @@ from tests.model.parts import Entry, Job
 from tests.model.stored import Stored, differences
 from tests.support import keyspace
 from tests.support.dump import Dump
+from tests.support.resending import Unanswered
 
 T = TypeVar("T")
 QUEUE = "model"
+KEPT = 30_000
+"""Milliseconds for which an answer is kept at least."""
 
 
 class Pair(RuleBasedStateMachine):
@@ -29,6 +34,8 @@ class Pair(RuleBasedStateMachine):
 
     kinds: Sequence[draws.Kind] = draws.KINDS
     """Of queues; one of them for each example."""
+    joins: float = math.inf
+    """How many delayed jobs that are due one call lets join; a finite number is patched into the scripts."""
 
     def __init__(self, client: redis.Redis) -> None:
         super().__init__()
@@ -40,6 +47,12 @@ class Pair(RuleBasedStateMachine):
         """How many calls there were, and what time it was, when the server was looked at."""
         self.heard = 0
         """How many entries of the log of events there were."""
+        self.fault = ""
+        """What happens to the next call whose answer is kept: see `call`."""
+        self.unanswered: tuple[Unanswered[Any], Any] | None = None
+        """A call that took effect and whose answer did not arrive, and that answer."""
+        self.times = (self.now, self.now)
+        """The first and last time of the clock since that call."""
 
     def open(self, setup: draws.Setup) -> None:
         self.groups, self.kind = setup.groups, setup.kind
@@ -47,7 +60,7 @@ class Pair(RuleBasedStateMachine):
         self.connection = BlockingConnection(Endpoint(self.client), options)
         self.operations: Operations[Any] = Operations(options, lambda *_: None)
         keep = {"completed": setup.keep_completed, "failed": setup.keep_failed}
-        self.model = Model(options, Policy(setup.max_attempts, setup.max_stalled, keep))
+        self.model = Model(options, Policy(setup.max_attempts, setup.max_stalled, keep), self.joins)
         self.connection.drive(self.connection.dialogue.open())
         self.look()
 
@@ -88,9 +101,39 @@ class Pair(RuleBasedStateMachine):
         self.model.entries.clear()
 
     def call(self, call: Call[T]) -> T:
+        """Make a call, perhaps with a fault: its answer is lost and it is sent again "at once" or "later", or its first
+        sending is "overtaken" by the second. Whatever happens, it takes effect once and is answered the same."""
         self.calls += 1
         self.model.entries.append(Entry(self.now))
-        return self.connection.call(call, patience=0)
+        if call.script == "update":
+            call = at(call, self.now)  # it needs no time, but the answers that are kept do
+        if not self.fault or not scripts.load(call.script).remembers:
+            return self.connection.call(call, patience=0)
+        fault, self.fault = self.fault, ""
+        sending = Unanswered(self.connection, self.client, call)
+        if fault == "overtaken":
+            answer = sending.send_again()
+            if sending.is_kept:
+                self.changes_nothing(sending.arrives, answer)
+            return answer
+        before = self.state()
+        answer = sending.arrives()
+        # The answer of a call that did nothing need not be kept: it is looked at anew.
+        if sending.is_kept or self.state() != before:
+            if fault == "at once":
+                self.changes_nothing(sending.send_again, answer)
+            else:
+                self.unanswered, self.times = (sending, answer), (self.now, self.now)
+        return answer
+
+    def changes_nothing(self, action: Callable[[], Any], answer: object) -> None:
+        before = self.state()
+        same(action(), answer)
+        same(self.state(), before)
+
+    def state(self) -> dict[str, Any]:
+        """All that is stored, as of now. Markers are hints, and how a window of answers is counted says nothing."""
+        return Stored(Dump(self.client), QUEUE, self.latest).state()
 
     def carry(self, steps: Any, change: Callable[[Call[Any]], Call[Any]] = lambda call: call) -> Any:
         """Carry out an operation of many calls."""
@@ -104,6 +147,7 @@ class Pair(RuleBasedStateMachine):
     def go_to(self, now: int) -> None:
         self.now = now
         self.latest = max(self.latest, now)
+        self.times = min(self.times[0], now), max(self.times[1], now)
 
     def fallen_back(self) -> list[Job]:
         """Heads of groups that stand in `ready` though the clock, which stepped back, says they are held."""

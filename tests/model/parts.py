@@ -26,8 +26,22 @@ class Lease:
     worker: str
     cancelled: bool = False
     """The run is to be stopped: its worker is told, and it is not tried again."""
+    recalled: bool = False
+    """Its worker is asked to give it back, or to say that it has begun."""
     ahead: bool = False
-    """Taken behind another job of its group, and not known to have started."""
+    """Taken behind another job of its group or in a reserve, and not known to have started."""
+    reserved: bool = False
+    """Taken in a reserve, as the head of its group."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A run whose job an operator has ended: it keeps its slot until its handler has ended, or its lease."""
+
+    job_id: str
+    group: str
+    worker: str
+    deadline: int
 
 
 @dataclass
@@ -48,6 +62,8 @@ class Job:
     progress: str | None = None
     log: list[list[Any]] = field(default_factory=list)
     """The newest lines, each with its time."""
+    history: list[list[Any]] = field(default_factory=list)
+    """Runs that ended and did not complete, but for the one that ended the job: `lua/lib/history.lua`."""
 
     @property
     def group(self) -> str:
@@ -58,7 +74,7 @@ class Job:
 class Report:
     """What a worker says of one run."""
 
-    kind: Literal["complete", "retry", "fail", "release", "limited", "begin"]
+    kind: Literal["complete", "retry", "fail", "release", "limited", "begin", "abandon", "ended"]
     id: str
     token: int
     result: bytes | None = None
@@ -66,6 +82,7 @@ class Report:
     yields: bool = False
     reason: str = ""
     stack: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +113,10 @@ class Request:
     row: int = 1
     rows: tuple[int, ...] = ()
     """How many jobs were taken together, row by row: up to `row`, if they may be; empty = each by itself."""
+    fill: int = 0
+    """Where the others are fewer, a reserve may make them so many."""
+    got: int = 0
+    """How many jobs came in all."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +128,10 @@ class Answer:
     tick_ms: int
     epoch: int
     rows: tuple[int, ...]
+    wanted: int = 0
+    """Somebody is idle: the token up to which reserves are to be given back."""
+    exact_ms: int = -1
+    """The same, if it is known what this call itself has ended."""
     sooner: bool = False
     """A wait that began with this call is the next thing due: workers that sleep must hear of it."""
 

@@ -26,6 +26,8 @@ class Promises:
             group = model.jobs[job_id].group
             if group:
                 self.group_starts[group].append(now)
+                late = [job.id for job in model.in_state("delayed", group) if job.due <= now]
+                assert not late, f"{job_id} starts and {late} of its group are due and have not joined it"
         assert_rate(self.starts, model.options.rate_limit)
         for group in self.group_starts.keys() - self.excepted:
             assert_rate(self.group_starts[group], model.options.group_rate_limit)

@@ -52,8 +52,12 @@ class Repeating(Work):
         same(bool(found), repeat_id in self.model.repeats)
         seen = found.get(repeat_id, b"")
         expected = seen[:-1] + b"?" if outdated else seen
-        fields, body = (dict(repeat.fields), repeat.draft.body) if repeat else (None, b"")
-        same(self.call(commands.define(repeat_id, expected, fields, body, first, self.now)), not outdated)
+        if repeat is None:
+            call = commands.undefine(repeat_id, expected, self.now)
+        else:
+            body = repeat.draft.body
+            call = commands.define(repeat_id, expected, dict(repeat.fields), body, first, self.now)
+        same(self.call(call), not outdated)
         if not outdated:
             self.model.define(repeat_id, repeat, first, self.now)
             self.look()

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
+from groupmq import commands
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
-from tests.model.parts import Job, Request
+from tests.model.pair import same
+from tests.model.parts import Job, Report, Request
 from tests.model.work import LANE, LEASE, MOSTLY_OWN, OWN
 
 ROW = st.sampled_from((1, 2, 3))
+FILL = st.sampled_from((2, 3, 5))
 FEW = st.lists(draws.alike(), min_size=2, max_size=5)
+ACTS = ("removes", "fails", "cancels", "updates", "moves", "promotes", "recalls", "recalls a page")
 WITH_ROWS = ("plain", "default", "steady", "arrival", "max group", "silent")
 
 
@@ -37,6 +42,48 @@ class RowMachine(QueueMachine):
     ) -> None:
         self.bring(items, where)
         self.advance(lane, [], take, lease_ms, row)
+
+    @rule(
+        items=FEW,
+        where=st.integers(-1, 2),
+        lane=LANE,
+        take=st.integers(0, 2),
+        lease_ms=LEASE,
+        row=ROW,
+        fill=FILL,
+        other=LANE,
+        beats=st.booleans(),
+        again=st.booleans(),
+    )
+    def jobs_of_several_groups_are_reserved_and_another_worker_asks(
+        self,
+        items: list[draws.Item],
+        where: int,
+        lane: tuple[str, str],
+        take: int,
+        lease_ms: int,
+        row: int,
+        fill: int,
+        other: tuple[str, str],
+        beats: bool,
+        again: bool,
+    ) -> None:
+        """One after the other to the groups, from one of them on, or all of them without a group.
+        `again`: the answer was lost."""
+        if self.model.paused:
+            self.pause_queue(0, 0)
+        self.add([replace(item, group=where if where < 0 else where + n) for n, item in enumerate(items)])
+        if beats:
+            self.beat(lane, "{}", draws.LEASES[0], [], leaves=False)
+        self.take_marker(lane[0])
+        self.advance(lane, [], take, lease_ms, row, fill)
+        if again:
+            self.look()
+            self.a_request_is_sent_again(sorted(self.last).index(lane[1]), 0)
+        self.advance(other, [], 1, lease_ms)
+        if beats:
+            self.look()
+            self.beat(lane, None, draws.LEASES[0], [], leaves=False)
 
     def bring(self, items: list[draws.Item], where: int) -> None:
         """To a group of which nothing runs, if there is one; a pause of the queue ends."""
@@ -120,13 +167,52 @@ class RowMachine(QueueMachine):
         self.a_request_is_sent_again(sorted(self.last).index(lane[1]), 0)
 
     @precondition(lambda self: self.ahead())
-    @rule(which=st.integers(0, 7), what=st.sampled_from(("removes", "fails", "cancels")))
-    def an_operator_acts_on_one_of_a_row(self, which: int, what: str) -> None:
+    @rule(
+        which=st.integers(0, 7),
+        what=st.sampled_from(
+            ("removes", "fails", "cancels", "updates", "moves", "promotes", "recalls", "recalls a page")
+        ),
+        late=st.sampled_from((False, False, True)),
+        answers=st.sampled_from(("", "begin", "release")),
+        lane=LANE,
+    )
+    def an_operator_acts_on_one_of_a_row(
+        self, which: int, what: str, late: bool, answers: str, lane: tuple[str, str]
+    ) -> None:
+        """Perhaps when its lease is over. Its worker may answer, and the operator then asks again."""
         job = self.ahead()[which % len(self.ahead())]
+        if late and job.lease:
+            self.go_to(max(self.now, job.lease.deadline))
+        self.act_on(job, what)
+        if answers and job in self.ahead():
+            row = sorted((other for other in self.ahead() if other.group == job.group), key=token_of)
+            settled = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
+            kind: Any = answers
+            self.look()
+            self.ask(lane, tuple(Report(kind, one.id, token_of(one)) for one in settled), 0, draws.LEASES[0])
+            self.look()
+            self.act_on(job, what)
+
+    def act_on(self, job: Job, what: str) -> None:
         if what == "removes":
             self.remove_all([job.id], None)
         elif what == "fails":
             self.fail_by_hand(job.id)
+        elif what == "updates":
+            same(self.call(commands.update(job.id, b"new", self.now)), self.model.update(job.id, b"new", self.now))
+        elif what == "moves":
+            self.reschedule(job.id, 500, only_delayed=False)
+        elif what == "promotes":
+            self.reschedule(job.id, 0, only_delayed=True)
+        elif what == "recalls":
+            answer = self.call(commands.recall([job.id], self.now))
+            same((answer.unsettled, answer.running), self.model.recall([job.id], self.now))
+        elif what == "recalls a page":
+            answer = self.call(commands.recall_page("0", job.group, self.now))
+            held = [one.id for one in self.model.in_state("active", job.group)]
+            unsettled, running = self.model.recall(held, self.now)
+            same((answer.cursor, sorted(answer.unsettled)), ("0", sorted(unsettled)))
+            same(sorted(answer.running), sorted(running))
         elif self.kind.extras:
             self.cancel([job.id])
 

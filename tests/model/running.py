@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import redis
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from groupmq import scripts
+from groupmq.scripts import Script
+from tests.model.backlog import BacklogMachine
 from tests.model.machine import QueueMachine
+from tests.model.mutant import Mutant, loader
 from tests.model.rowing import RowMachine
 from tests.model.strategies import KINDS
 
@@ -18,14 +25,23 @@ ROUND = 9
 earlier ones: many short searches, which have nothing in common, find defects in a fifth of the time of a long one."""
 MANY = 400
 """Stories in which any defect is caught; most take a handful."""
-ROWS = "rows: "
+MACHINES: dict[str, type[QueueMachine]] = {"rows": RowMachine, "backlog": BacklogMachine}
 
 
 def of_kind(name: str) -> type[QueueMachine]:
     """The machine with one kind of queue only; `rows: ` and the kind: the one whose jobs are taken in rows."""
-    machine = RowMachine if name.startswith(ROWS) else QueueMachine
-    kinds = [kind for kind in KINDS if kind.name == name.removeprefix(ROWS)]
+    special, _, kind_name = name.rpartition(": ")
+    machine = MACHINES.get(special, QueueMachine)
+    kinds = [kind for kind in KINDS if kind.name == kind_name]
     return type(machine.__name__, (machine,), {"kinds": kinds})
+
+
+def scripts_of(machine: type[QueueMachine]) -> Callable[[str], Script]:
+    """Loads the scripts as the machine needs them: a backlog of due jobs begins with as few as it says."""
+    if machine.joins == math.inf:
+        return scripts.load
+    text = "local JOINS, MOVES, ENDS = {},"
+    return loader(Mutant("few jobs join in one call", text.format(60), text.format(machine.joins)), scripts.load)
 
 
 def run(
@@ -35,6 +51,11 @@ def run(
 
     Raises the AssertionError of the first that goes wrong, as short as it can be.
     """
+    with patch.object(scripts, "load", scripts_of(machine)):
+        _run(machine, client, examples, shrink, first)
+
+
+def _run(machine: type[QueueMachine], client: redis.Redis, examples: int, shrink: bool, first: int | None) -> None:
     for number, done in enumerate(range(0, examples, ROUND)):
         factory: Any = lambda: machine(client)  # noqa: E731
         if first is not None:

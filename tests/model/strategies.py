@@ -196,11 +196,14 @@ def alike() -> SearchStrategy[Item]:
     )
 
 
+RARE = ("begin", "abandon", "ended")
+
+
 def wishes(*tokens: str) -> SearchStrategy[Wish]:
     return st.builds(
         Wish,
         st.integers(0, 7),
-        st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release", "limited", "begin")),
+        st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release", "limited", *RARE)),
         st.sampled_from(RESULTS),
         st.sampled_from((500, 0, 1, 500)),
         st.sampled_from(tokens),

@@ -13,7 +13,7 @@ from groupmq import commands
 from groupmq.commands import Call
 from tests.model import strategies as draws
 from tests.model.pair import same
-from tests.model.parts import Lease, Note, State
+from tests.model.parts import Lease, Note, Report, State
 from tests.model.repeating import Repeating
 from tests.model.work import LANE, LEASE, OWN
 
@@ -37,9 +37,9 @@ class Telling(Repeating):
         leases = [self.lease(which, token, worker) for which, token in held]
         self.take_mail(lane[0])
         answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
-        lost, cancelled = self.model.beat(lane[0], info, lease_ms, leases, self.now)
-        same((answer.lost, answer.tick_ms), (lost, self.model.until_tick(self.now)))
-        same(sorted(answer.cancelled), cancelled)
+        lost, wanted, *asked = self.model.beat(lane[0], info, lease_ms, leases, self.now)
+        same((answer.lost, answer.tick_ms, answer.wanted), (lost, self.model.until_tick(self.now), wanted))
+        same([sorted(answer.cancelled), sorted(answer.ended), sorted(answer.recalled)], asked)
         if leaves:
             same(self.call(commands.leave([lane[0]], [lane[1]])), 1)
             self.model.leave(*lane)
@@ -108,18 +108,36 @@ class Telling(Repeating):
         return [(at, lease) for at, lease in enumerate(leases) if lease.cancelled]
 
     def cancel(self, ids: list[str]) -> None:
-        same(self.call(commands.cancel(ids, self.now)), (self.model.cancel(ids), 0))
+        same(self.call(commands.cancel(ids, self.now)), (self.model.cancel(ids, self.now), 0))
 
     def cancel_group(self, which: int, detail: int) -> None:
         group, limit = self.groups[which % len(self.groups)], 1 + detail
         answer = self.call(commands.cancel_group(group, limit, self.now))
-        found, left = self.model.cancel_group(group, limit)
+        found, left = self.model.cancel_group(group, limit, self.now)
         same((sorted(answer.found), answer.left), (sorted(found), left))
+
+    @precondition(lambda self: self.model.stopping)
+    @rule(
+        lane=LANE,
+        which=st.integers(0, 3),
+        how=st.sampled_from(("ended", "complete", "fail", "lease")),
+        take=st.integers(0, 2),
+        times=st.sampled_from((1, 2)),
+    )
+    def a_stopping_run_ends(self, lane: tuple[str, str], which: int, how: str, take: int, times: int) -> None:
+        """Its worker says so, perhaps twice, with an outcome that comes too late, or its lease is over."""
+        token, stop = sorted(self.model.stopping.items())[which % len(self.model.stopping)]
+        if how == "lease":
+            self.go_to(max(self.now, stop.deadline))
+            self.advance(lane, [], take, draws.LEASES[0])
+        else:
+            kind: Any = how
+            self.ask(lane, (Report(kind, stop.job_id, token),) * times, take, draws.LEASES[0])
 
     def pick(self, which: int, *states: State) -> str:
         """One of the jobs, in one of these states if there are some; 0 = one that does not exist."""
         jobs = [job.id for state in states for job in self.model.in_state(state)] or list(self.model.jobs)
-        return sorted(jobs)[which % len(jobs)] if which else "never added"
+        return sorted(jobs)[which % len(jobs)] if which and jobs else "never added"
 
 
 def spoken(notes: list[Note], now: int) -> Call[list[int]]:

@@ -67,7 +67,7 @@ def test_empty_results_and_data_are_stored(machine: QueueMachine) -> None:
     machine.add([item("job")])
     advance(machine, take=1)
     advance(machine, wish("complete", result=b""))
-    assert machine.call(commands.update("job", b"")) == machine.model.update("job", b"")
+    assert machine.call(commands.update("job", b"", machine.now)) == machine.model.update("job", b"", machine.now)
     machine.stored_as_the_model_says()
 
 
@@ -80,13 +80,13 @@ def test_what_has_just_finished_can_be_cleaned(machine: QueueMachine) -> None:
     assert states(machine) == {}
 
 
-def test_bound_lowered_to_nothing_reaches_the_jobs_kept_before(machine: QueueMachine) -> None:
+def test_worker_that_keeps_nothing_leaves_what_others_keep(machine: QueueMachine) -> None:
     machine.add([item("first"), item("second")])
     advance(machine, take=1)
     advance(machine, wish("complete"), take=1)
     machine.a_worker_that_keeps_other_numbers_reports(completed=0, failed=0)
     machine.stored_as_the_model_says()
-    assert states(machine) == {}
+    assert states(machine) == {"first": "completed"}
 
 
 def test_groups_behind_held_ones_are_found_after_the_clock_stepped_back(machine: QueueMachine) -> None:

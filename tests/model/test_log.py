@@ -17,7 +17,7 @@ SMALL = Mutant("segments that are full soon", "= 524288, 8, ", f"= {SEGMENT}, {M
 DEFECTS = [
     Mutant("nothing is forgotten", "> MARKS then", "> 1000 then"),
     Mutant("all but the last segment forgotten", "redis.pcall('LPOP', K.marks)", "redis.pcall('RPOP', K.marks)"),
-    Mutant("segments of any size", "W.whole(bytes < SEGMENT and bytes or 0)", "'0'"),
+    Mutant("segments of any size", "meta.logged + 1, is_full and 0 or bytes", "meta.logged + 1, 0"),
 ]
 EXAMPLES = 18
 LANE = "w1", "w1:0"

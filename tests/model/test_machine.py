@@ -11,6 +11,7 @@ import os
 import pytest
 import redis
 
+from tests.model.backlog import BacklogMachine
 from tests.model.machine import QueueMachine
 from tests.model.rowing import RowMachine
 from tests.model.running import run
@@ -28,3 +29,8 @@ def test_replies_and_keyspace_equal_the_model_after_every_step(client: redis.Red
 @pytest.mark.timeout(480 + EXAMPLES)  # a story that fails is shortened for up to five minutes
 def test_the_same_where_most_jobs_are_taken_in_rows(client: redis.Redis) -> None:
     run(RowMachine, client, EXAMPLES, first=FIRST)
+
+
+@pytest.mark.timeout(480 + EXAMPLES)  # a story that fails is shortened for up to five minutes
+def test_the_same_where_more_is_due_than_one_call_lets_join(client: redis.Redis) -> None:
+    run(BacklogMachine, client, EXAMPLES, first=FIRST)

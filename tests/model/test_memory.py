@@ -53,11 +53,10 @@ class FullServerMachine(QueueMachine):
         self.refused(commands.add([item.draft(self.groups, self.now) for item in items], self.now))
 
     def update_data(self, which: int, detail: int) -> None:
-        job_id = self.pick(which)
-        if not self.full or job_id not in self.model.jobs:
-            super().update_data(which, detail)
+        if self.full:
+            self.refused(commands.update(self.pick(which), b"new data"))
         else:
-            self.refused(commands.update(job_id, b"new data"))
+            super().update_data(which, detail)
 
     def note(self, notes: list[Note]) -> None:
         if self.full:
@@ -67,7 +66,7 @@ class FullServerMachine(QueueMachine):
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, *, outdated: bool) -> None:
         """Removing one is possible."""
-        if not self.full or repeat is None or outdated:
+        if not self.full or repeat is None:
             super().define(repeat_id, repeat, first, outdated=outdated)
         else:
             seen = self.call(commands.repeats_of([repeat_id], self.now)).found.get(repeat_id, b"")

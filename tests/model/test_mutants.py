@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
+from hypothesis.errors import Flaky
 
 from groupmq import scripts
 from groupmq.errors import ScriptError
@@ -28,5 +29,7 @@ def one_server() -> Iterator[redis.Redis]:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.defect.replace(" ", "-") for mutant in MUTANTS])
 def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripts, "load", loader(mutant))
-    with pytest.raises((AssertionError, ScriptError)):
+    one_server.function_flush()  # the library of the mutant before
+    # A defect that reaches from one story into the next makes the same story end differently.
+    with pytest.raises((AssertionError, ScriptError, Flaky)):
         run(of_kind(mutant.kind), one_server, MANY, shrink=False, first=0)

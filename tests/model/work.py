@@ -12,12 +12,14 @@ from hypothesis.stateful import initialize, precondition, rule
 from groupmq import commands, record
 from groupmq.commands import Call
 from tests.model import strategies as draws
-from tests.model.pair import Pair, same
+from tests.model.gates import NEVER
+from tests.model.pair import KEPT, Pair, same
 from tests.model.parts import Report, Request
 from tests.model.promises import Promises
 
 LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
 ROW = st.sampled_from((1, 1, 2, 3))
+FILL = st.sampled_from((0, 0, 0, 2, 5))
 OWN = draws.wishes("own")
 MOSTLY_OWN = draws.wishes("own", "own", "own", "next", "old")
 ANY = draws.wishes("own", "own", "next", "old", "unknown")
@@ -56,16 +58,16 @@ class Work(Pair):
         if not self.kind.extras:
             items = [replace(item, ttl=0, dedupe=None) for item in items]
         drafts = [item.draft(self.groups, self.now) for item in items]
-        first_due = self.next_due()
+        known = self.known_due()
         answer = self.call(commands.add(drafts, self.now, whole=whole))
         same(answer, self.model.add(drafts, self.now, whole=whole))
         self.look()
-        if self.next_due() < first_due and not self.model.paused:
+        if self.now < self.known_due() < known:
             assert self.any_marker(), "something became the next thing due and no marker tells sleeping workers"
 
-    def next_due(self) -> float:
-        k = self.stored.keyspace
-        return min([*k.delayed.values(), *k.parked.values(), *k.expiring.values()], default=float("inf"))
+    def known_due(self) -> int:
+        """The time until which workers sleep at most: nothing is due before it."""
+        return int(self.stored.keyspace.meta["due"])
 
     def any_marker(self) -> bool:
         return self.stored.marker() or self.stored.marker(self.model.turn)
@@ -73,24 +75,46 @@ class Work(Pair):
     # Working
 
     @precondition(lambda self: self.model.in_state("waiting"))
-    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE, row=ROW)
+    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE, row=ROW, fill=FILL)
     def an_idle_worker_takes_the_marker_and_asks(
-        self, lane: tuple[str, str], take: int, lease_ms: int, row: int = 1
+        self, lane: tuple[str, str], take: int, lease_ms: int, row: int = 1, fill: int = 0
     ) -> None:
+        self.take_marker(lane[0])
+        self.advance(lane, [], take, lease_ms, row, fill)
+
+    def take_marker(self, worker: str) -> None:
         keys = self.connection.dialogue.keys
         self.calls += 1
-        if not self.client.zpopmin(keys.hail(lane[0])):
+        if not self.client.zpopmin(keys.hail(worker)):
             self.client.zpopmin(keys.wake)
-        self.advance(lane, [], take, lease_ms, row)
 
-    @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE, row=ROW)
-    def advance(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1) -> None:
+    @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE, row=ROW, fill=FILL)
+    def advance(
+        self,
+        lane: tuple[str, str],
+        wishes: list[draws.Wish],
+        take: int,
+        lease_ms: int,
+        row: int = 1,
+        fill: int = 0,
+    ) -> None:
+        self.ask(lane, tuple(self.report(wish) for wish in wishes), take, lease_ms, row, fill)
+
+    def ask(
+        self,
+        lane: tuple[str, str],
+        reports: tuple[Report, ...],
+        take: int,
+        lease_ms: int,
+        row: int = 1,
+        fill: int = 0,
+    ) -> None:
         self.requests += 1
-        reports = tuple(self.report(wish) for wish in wishes)
         if self.model.options.exclusive:
             lease_ms = draws.LEASES[0]  # of one length: that of the queue
         epoch = self.epochs.get(lane[0], 0)
-        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, self.kind.batch, epoch, row=row)
+        batch = self.kind.batch
+        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill)
         self.last[lane[1]] = request
         self.carry_out(request)
 
@@ -135,10 +159,25 @@ class Work(Pair):
         self.look()
         same(self.stored.state(), before)
 
+    @rule(fault=st.sampled_from(("at once", "at once", "later", "overtaken")))
+    def a_fault_meets_the_next_call_whose_answer_is_kept(self, fault: str) -> None:
+        self.fault = fault
+
+    @precondition(lambda self: self.unanswered and self.times[1] - self.times[0] < KEPT)
+    @rule()
+    def a_call_is_sent_again(self) -> None:
+        """Whatever happened meanwhile, it is answered as it was and changes nothing."""
+        assert self.unanswered is not None
+        sending, answer = self.unanswered
+        self.unanswered = None
+        self.calls += 1
+        self.changes_nothing(sending.send_again, answer)
+
     def carry_out(self, request: Request) -> None:
+        known = self.known_due()
         answer = self.call(self.sent(request))
         jobs = [(job.id, job.token, job.stored, record.unpack(job.record)) for job in answer.jobs]
-        request = replace(request, rows=tuple(answer.rows))
+        request = replace(request, rows=tuple(answer.rows), got=len(jobs))
         fallen_back = self.fallen_back()
         if fallen_back or self.model.options.fairness == "round-robin":
             # Held groups that stand in `ready` take up places of the page that was looked at: fewer or other groups may
@@ -147,15 +186,23 @@ class Work(Pair):
         expected = self.model.advance(request, self.now)
         same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
         same((answer.now, answer.tick_ms, answer.epoch), (self.now, expected.tick_ms, expected.epoch))
+        same(answer.wanted, expected.wanted)
         same(tuple(answer.rows), expected.rows)
+        # What has ended since may have been the next thing due: then somebody asks at that time, and knows better.
+        unknown = known <= self.now
+        waits = (expected.wait_ms, expected.exact_ms)
         if not fallen_back:
-            same(answer.wait_ms, expected.wait_ms)
+            assert answer.wait_ms in (waits if unknown else [at_most(wait, known, self.now) for wait in waits])
         self.look()
-        if expected.sooner:
+        if fallen_back:
+            self.model.adopt_hints(self.stored.keyspace)
+        if expected.sooner and not unknown and self.now + expected.wait_ms < known:
             assert self.any_marker(), "a wait became the next thing due and no marker tells sleeping workers"
         self.epochs[request.worker] = answer.epoch
         news = [lease for lease in ((job.id, job.token) for job in answer.jobs) if lease not in self.tokens]
         self.tokens += news
+        if any(job.lease and job.lease.reserved for job in (self.model.jobs[job_id] for job_id, _ in news)):
+            assert self.any_marker(), "jobs are reserved and no marker wakes a worker that is idle"
         same(self.tokens, sorted(self.tokens, key=lambda lease: lease[1]))
         self.promises.started(self.model, [job_id for job_id, _ in news], self.now)
 
@@ -170,6 +217,7 @@ class Work(Pair):
             lease_ms=request.lease_ms,
             policy=self.model.policy,
             row=request.row,
+            fill=request.fill,
             batch=request.batch if exclusive else None,
             epoch=request.epoch if exclusive else None,
             now=self.now,
@@ -178,10 +226,11 @@ class Work(Pair):
     def report(self, wish: draws.Wish) -> Report:
         job_id, token = self.lease(wish.which, wish.token)
         kind: Any = "retry" if wish.kind == "yield" else wish.kind
-        reason, stack = ("why \u00fc", "at\nline 1") if kind in ("retry", "fail") else ("", "")
+        reason, stack = ("why \u00fc", "at\nline 1") if kind in ("retry", "fail", "abandon") else ("", "")
         result = wish.result if kind == "complete" else None
         delay = wish.delay if kind == "retry" or (kind == "limited" and self.kind.steady) else 0
-        return Report(kind, job_id, token, result, delay, wish.kind == "yield", reason, stack)
+        error = "shop.errors.Declined" if reason and wish.which % 2 else ""
+        return Report(kind, job_id, token, result, delay, wish.kind == "yield", reason, stack, error)
 
     def lease(self, which: int, token: str, worker: str | None = None) -> tuple[str, int]:
         """The id and token of a job that runs, with this worker, or a wrong one of the asked kind."""
@@ -235,15 +284,26 @@ class Work(Pair):
         assert not unpark or not overdue, f"{overdue} should be ready by now"
 
 
+def at_most(wait_ms: int, known: int, now: int) -> int:
+    """A wait, -1 = without end, that ends at a known time at the latest."""
+    known_ms = known - now if known < NEVER else -1
+    return min((ms for ms in (wait_ms, known_ms) if ms >= 0), default=-1)
+
+
 def outcome_of(report: Report) -> commands.Outcome:
     if report.kind == "complete":
         return commands.completed(report.id, report.token, report.result)
     if report.kind == "retry":
-        return commands.retried(report.id, report.token, report.delay, report.yields, report.reason, report.stack)
+        how = report.delay, report.yields, report.reason, report.stack, report.error
+        return commands.retried(report.id, report.token, *how)
     if report.kind == "fail":
-        return commands.failed(report.id, report.token, report.reason, report.stack)
+        return commands.failed(report.id, report.token, report.reason, report.stack, report.error)
     if report.kind == "begin":
         return commands.begun(report.id, report.token)
+    if report.kind == "abandon":
+        return commands.abandoned(report.id, report.token, report.reason, report.stack, report.error)
+    if report.kind == "ended":
+        return commands.ended(report.id, report.token)
     if report.kind == "limited":
         return commands.limited(report.id, report.token, report.delay)
     return commands.released(report.id, report.token)

@@ -7,10 +7,15 @@ from dataclasses import replace
 
 from groupmq.commands import FRESH, Stalled
 from tests.model.ending import Ending
-from tests.model.parts import Answer, Job, Lease, Note, Request, Taken, Turn
+from tests.model.gates import NEVER
+from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Request, Taken, Turn
+from tests.support.keyspace import Keyspace
 
 MOST_LINES = 100
 """Of the log of a job."""
+PAUSE, OLD, IDLE = 100, 1000, 5000
+"""Milliseconds: without reserves after some were asked for; after which a reserve is used up; for which it counts that
+a worker found nothing."""
 
 
 class Working(Ending):
@@ -20,7 +25,7 @@ class Working(Ending):
             held = self._still_held(last[2])
             rows = self._rows_of(held)
             return Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker), rows)
-        before, throttled = self.schedule(now), self.throttled
+        before, throttled, asked = self.schedule(now), self.throttled, self._is_asked_for(now)
         statuses = self.report_all(request.reports, request.worker, now)
         reported = zip(statuses, request.reports, strict=True)
         delayed = [report for accepted, report in reported if accepted and report.delay]
@@ -32,13 +37,17 @@ class Working(Ending):
         self.retain(now)
         self.settle()
         self.lanes[request.lane] = request.number, statuses, [(job[0], job[1]) for job in jobs]
+        # A hold counts only while its job is the head, and until the last of all that it waits for.
+        new &= self.schedule(now)
         new |= {self.opens(job) for job in self.startable_heads()} - before
         new |= {self.throttled} - {throttled}
         new = {time for time in new if time > now}
-        wait_ms = wait(before | new | told | self.schedule(now), now)
+        after = new | told | self.schedule(now)
+        exact_ms, wait_ms = (0, 0) if self.overdue_to_join(now) else (wait(after, now), wait(before | after, now))
         rows = self._rows_of(jobs)
         answer = Answer(wait_ms, statuses, stalled, jobs, self.until_tick(now), self.epoch_of(request.worker), rows)
-        return replace(answer, sooner=now + wait_ms in new)
+        wanted = self.stamp if asked else 0
+        return replace(answer, exact_ms=exact_ms, sooner=now + wait_ms in new, wanted=wanted)
 
     def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int]:
         """Jobs promoted, leases taken back, and the wait when all duties were asked for."""
@@ -51,12 +60,13 @@ class Working(Ending):
         if unpark:
             self.sweep(now)
         self.settle()
-        return promoted, stalled, wait(before | self.schedule(now), now)
+        return promoted, stalled, 0 if self.overdue_to_join(now) else wait(before | self.schedule(now), now)
 
     def beat(
         self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
-    ) -> tuple[list[str], list[int]]:
-        """The jobs that are not this worker's any more, and the tokens of its runs that are to be stopped."""
+    ) -> tuple[list[str], int, list[int], list[int], list[int]]:
+        """The jobs that are not this worker's any more, and tokens: up to which it gives back its reserve; of its runs
+        that are to be stopped; of those whose job an operator has ended; of prefetched jobs that it is asked for."""
         lost = []
         for job_id, token in held:
             job = self.holder(job_id, token)
@@ -68,8 +78,14 @@ class Working(Ending):
             self.turn = replace(self.turn, deadline=now + lease_ms)
         if info is not None:
             self.workers[worker] = f"{now} {info}"
-        leases = [job.lease for job in self.jobs.values() if job.lease]
-        return lost, sorted(lease.token for lease in leases if lease.cancelled and lease.worker == worker)
+        leases = [job.lease for job in self.jobs.values() if job.lease and job.lease.worker == worker]
+        return (
+            lost,
+            self.stamp if self._is_asked_for(now) else 0,
+            sorted(lease.token for lease in leases if lease.cancelled),
+            sorted(token for token, stop in self.stopping.items() if stop.worker == worker),
+            sorted(lease.token for lease in leases if lease.recalled),
+        )
 
     def note(self, notes: Sequence[Note], now: int) -> list[int]:
         """What running handlers say. It stays with the job: over its attempts and its end, until it is forgotten."""
@@ -88,6 +104,9 @@ class Working(Ending):
     def leave(self, worker: str, lane: str) -> None:
         self.workers.pop(worker, None)
         self.mail.discard(worker)
+        self.holders.pop(worker, None)
+        if self.resting and self.resting[1] == worker:
+            self.resting = None
         self.lanes.pop(lane, None)
 
     def _still_held(self, leases: list[tuple[str, int]]) -> list[Taken]:
@@ -98,12 +117,12 @@ class Working(Ending):
 
     def _take(self, request: Request, now: int) -> tuple[list[Taken], set[int]]:
         """The jobs taken, and times at which it makes sense to ask again."""
-        if not request.take or self.paused:
+        if self.paused:
             return [], set()
         wanted, told = self._turn_allows(request, now)
         free, next_start = self.free_starts(now)
         row = 1 if self.policy.max_stalled == 0 or not self._has_rows else request.row
-        most = min(wanted * row, free)
+        most = min(max(wanted * row, request.fill), free)
         taken: list[Taken] = []
         heads = 0
         while heads < wanted and len(taken) < most:
@@ -118,6 +137,12 @@ class Working(Ending):
                 assert len(taken) + others < most, "a job is taken ahead and the head of another group has to wait"
                 taken.append(self._follow(job, request, now))
             heads += 1
+        short = heads < wanted and free >= wanted * row and not self._passed_over(now)
+        self._reserve(request, taken, heads, wanted, now)
+        if short:
+            self._ask_for_reserves(request.worker, now)
+        if self._has_rows:
+            self._note_rest(request.worker, now, found_nothing=short, taken=bool(taken))
         if wanted:
             self.told = most < wanted * row and len(taken) == most
         if wanted and self.told:
@@ -128,7 +153,9 @@ class Working(Ending):
 
     def _follow(self, head: Job, request: Request, now: int) -> Taken:
         """The next job of the group is taken with its head, to run after it. Allowed, never owed."""
-        job = self.waiting(head.group)[0]
+        waiting = self.waiting(head.group)
+        assert waiting, "a job follows that does not wait"
+        job = waiting[0]
         assert self._has_rows, "nobody may follow here"
         assert self.limit_of(head.group) == 1, "jobs that may run at once are made to wait"
         assert not self.rate_of(head.group), "starts that the rate of the group does not see"
@@ -142,6 +169,77 @@ class Working(Ending):
         assert 1 < max(request.rows) <= request.row, "more than was asked for"
         return self._start(job, request, now, ahead=True)
 
+    # Reserves
+
+    def _reserve(self, request: Request, taken: list[Taken], rows: int, wanted: int, now: int) -> None:
+        """Further heads, in their order, to be started when there is a slot. Allowed, never owed."""
+        while len(taken) < request.got:
+            assert rows >= wanted, "a job is reserved and could start now"
+            assert len(taken) < request.fill, "more are reserved than was asked for"
+            job = self._next(request, now, len(taken))
+            assert job is not None, "a job is reserved that may not start"
+            assert self._idle_worker(now) in (None, request.worker), "a job is reserved that another worker could start"
+            self._may_be_reserved(job, now)
+            taken.append(self._start(job, request, now, ahead=True, reserved=True))
+            for _ in range(1, request.rows[rows] if request.rows else 1):
+                assert len(taken) < request.fill, "more are reserved than was asked for"
+                taken.append(self._follow(job, request, now))
+            rows += 1
+            self.holders[request.worker], self.held = now, True
+
+    def _may_be_reserved(self, job: Job, now: int) -> None:
+        assert self._has_rows, "no reserves here"
+        assert self.options.rate_limit is None, "the rate of the queue counts a start before it comes"
+        assert not self._is_asked_for(now), "a job is reserved just after others had to be asked for"
+        assert not self.overdue_to_join(now), "jobs are due that have not joined their groups"
+        assert job.group == UNGROUPED or self.limit_of(job.group) == 1, "others of its group may start before it"
+        assert not self.rate_of(job.group), "starts that the rate of the group does not see"
+        assert job.group == UNGROUPED or self.options.ordering is None or self.options.ordering.kind == "arrival"
+        assert job.stored is None, "a job that did not end well is not alone"
+        assert not job.expires, "a job with a ttl has to start when it is taken"
+        assert (job.record.max_attempts or self.policy.max_attempts) > 1, "a job that may run once may run twice"
+        assert self.policy.max_stalled != 0, "a job that may not stall may run twice"
+
+    def _is_asked_for(self, now: int) -> bool:
+        return self.asked is not None and abs(now - self.asked) < PAUSE
+
+    def _idle_worker(self, now: int) -> str | None:
+        """The one that is known to have found nothing to start."""
+        return self.resting[1] if self.resting and now < self.resting[0] <= now + IDLE else None
+
+    def _note_rest(self, worker: str, now: int, *, found_nothing: bool, taken: bool) -> None:
+        mine = self.resting is not None and self.resting[1] == worker
+        if found_nothing:
+            stands = mine and self.resting and now + IDLE / 2 <= self.resting[0] <= now + IDLE
+            self.resting = self.resting if stands else (now + IDLE, worker)
+        elif taken and mine:
+            self.resting = None
+
+    def adopt_hints(self, keyspace: Keyspace) -> None:
+        """Whether a worker found nothing to start is not for the model to say when held groups stand in `ready`."""
+        self.holders = {worker: int(at) for worker, at in keyspace.holders.items()}
+        self.held, self.mail = keyspace.meta.get("held") == "1", set(keyspace.mails)
+        self.asked = int(keyspace.meta["asked"]) if "asked" in keyspace.meta else None
+        till, _, worker = keyspace.meta.get("idle", "").partition(" ")
+        self.resting = (int(till), worker) if till else None
+
+    def _passed_over(self, now: int) -> bool:
+        """Heads that could start but for jobs that are due and have not joined their groups."""
+        ready = [job for job in self.startable_heads() if self.opens(job) <= now]
+        return len(ready) > len(self.runnable(now))
+
+    def _ask_for_reserves(self, worker: str, now: int) -> None:
+        """A worker found nothing to start: whoever else holds a reserve gets mail, and those of old are forgotten."""
+        if not self.held:
+            return
+        fresh = {holder for holder, at in self.holders.items() if abs(now - at) < OLD}
+        asked = fresh - {worker}
+        self.send_mail(asked)
+        if asked:
+            self.asked = now
+        self.holders = {holder: at for holder, at in self.holders.items() if holder in fresh - asked}
+        self.held = bool(self.holders)
+
     @property
     def _has_rows(self) -> bool:
         """Not where groups take turns, where waiting counts, or where one worker has the turn."""
@@ -153,7 +251,7 @@ class Working(Ending):
         before = None
         for job_id, *_, known in jobs:
             lease = self.jobs[job_id].lease
-            if lease and lease.ahead and known.group_id == before:
+            if lease and lease.ahead and not lease.reserved and known.group_id == before:
                 rows[-1] += 1
             else:
                 rows.append(1)
@@ -170,14 +268,15 @@ class Working(Ending):
         wished = request.chosen[position : position + 1]
         return next((job for job in heads if job.id in wished), None)
 
-    def _start(self, job: Job, request: Request, now: int, *, ahead: bool = False) -> Taken:
+    def _start(self, job: Job, request: Request, now: int, *, ahead: bool = False, reserved: bool = False) -> Taken:
         assert job.expires == 0 or job.expires > now, "a job starts after its ttl"
         self.note_start(job, now)
         if job.stored is None:
             since = job.record.created_ms if job.record.order_given else job.record.order_ms
             self.waits.append(max(0, now - since))
         job.state, job.hold, job.expires = "active", 0, 0
-        job.lease = Lease(self.next_stamp(now), now + request.lease_ms, now, request.worker, ahead=ahead)
+        token, deadline = self.next_stamp(now), now + request.lease_ms
+        job.lease = Lease(token, deadline, now, request.worker, ahead=ahead, reserved=reserved)
         if not ahead:
             self.tell("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
         return job.id, job.lease.token, job.stored or FRESH, job.record
@@ -195,7 +294,7 @@ class Working(Ending):
         """
         if not self.options.exclusive:
             return request.take, set()
-        turn, live = self.turn, self.leased()
+        turn, live = self.turn, bool(self.leased() or self.stopping)
         if turn and not live and (turn.worker != request.worker or turn.taken >= request.batch):
             self.turn = turn = None
         if turn is None:
@@ -213,4 +312,5 @@ class Working(Ending):
 
 
 def wait(times: set[int], now: int) -> int:
+    times = {time for time in times if time < NEVER}
     return min(times) - now if times else -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Awaitable
 from pathlib import Path
 
 from groupmq import FailJob, Job, RateLimited, RetryJob
@@ -60,3 +61,11 @@ def sleep_and_mark(job: Job) -> None:
     Path(path).write_text(str(os.getpid()), encoding="utf-8")
     time.sleep(seconds)
     Path(path + ".ended").touch()
+
+
+async def _doubled(job: Job) -> int:
+    return 2 * int(job.data)
+
+
+def later(job: Job) -> Awaitable[int]:
+    return _doubled(job)

@@ -17,6 +17,8 @@ from groupmq import record
 from groupmq.keys import FIXED, Keys
 from groupmq.record import Record
 from tests.support.dump import Dump
+from tests.support.meta import decode as decode_meta
+from tests.support.meta import measures as decode_measures
 
 PRIORITY_UNIT = 2**43
 
@@ -41,6 +43,8 @@ class Keyspace:
     jobs: dict[str, Record]
     places: dict[str, bytes]
     state: dict[str, list[Any]]
+    history: dict[str, list[list[Any]]]
+    """Runs that ended and did not complete, by job: the fields of `lua/lib/history.lua`."""
     results: dict[str, bytes]
     waiting: dict[str, list[bytes]]
     groups: dict[str, StoredGroup]
@@ -56,8 +60,10 @@ class Keyspace:
     rules: dict[str, Any]
     turn: list[Any] | None
     lease_workers: dict[str, str]
+    holders: dict[str, float]
+    """Workers that have taken a reserve, and when."""
     ahead: set[str]
-    """Jobs that were taken behind another, and are not known to have started."""
+    """Jobs that were taken behind another or in a reserve, and are not known to have started."""
     starts: list[int]
     group_starts: dict[str, list[int]]
     rated: dict[str, float]
@@ -71,9 +77,15 @@ class Keyspace:
     progress: dict[str, bytes]
     logs: dict[str, list[Any]]
     cancels: dict[str, int]
+    recalls: dict[str, int]
+    """Prefetched jobs that their workers are asked for, and the tokens of their leases."""
+    stopping: dict[int, tuple[float, str, str]]
+    """Runs whose job an operator has ended: the end of the lease, the group, the worker."""
     entries: dict[str, int]
     marks: list[str]
     minutes: dict[int, list[int]]
+    spreads: dict[int, dict[int, int]]
+    """Of each minute: place -> how many; waits from 0, runs from 25, dropped failures at 50."""
     wait: list[int]
     run: list[int]
     strangers: list[str] = field(default_factory=list)
@@ -104,8 +116,10 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         return {m.decode(): s for m, s in dump.scores(keys.fixed(name)).items()}
 
     raw_jobs, raw_leases, meta, series = hash_of("jobs"), hash_of("leases"), hash_of("meta"), hash_of("series")
+    raw_states = dump.fields(keys.fixed("state"))
     rules: dict[str, Any] = msgspec.msgpack.decode(meta.pop("rules", b"\x80"))
     turn: list[Any] | None = msgspec.msgpack.decode(meta.pop("turn")) if "turn" in meta else None
+    measured = _measured(meta, series)
     waiting: dict[str, list[bytes]] = {}
     group_starts: dict[str, list[int]] = {}
     hails: list[str] = []
@@ -127,10 +141,11 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
             strangers.append(name)
     return Keyspace(
         now=dump.now if now is None else now,
-        meta={f: v.decode() for f, v in meta.items()},
+        meta=decode_meta(meta),
         jobs={i: record.unpack(raw) for i, raw in raw_jobs.items()},
         places={i: _member(i, raw, rules.get("ageing", 0)) for i, raw in raw_jobs.items()},
-        state={i: msgspec.msgpack.decode(raw) for i, raw in hash_of("state").items()},
+        state={i.decode(): msgspec.msgpack.decode(raw) for i, raw in raw_states.items() if i[:1] != b"\xff"},
+        history={i[1:].decode(): _history(raw) for i, raw in raw_states.items() if i[:1] == b"\xff"},
         results=hash_of("results"),
         waiting=waiting,
         groups={g: _group(raw) for g, raw in hash_of("groups").items()},
@@ -146,6 +161,7 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         rules=rules,
         turn=turn,
         lease_workers={i: raw[20 + struct.unpack_from(">H", raw, 18)[0] :].decode() for i, raw in raw_leases.items()},
+        holders=zset_of("holders"),
         ahead={i for i, raw in raw_leases.items() if raw[17]},
         starts=[int(at) for at in dump.items(keys.fixed("starts"))],
         group_starts=group_starts,
@@ -159,14 +175,67 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         workers=list(hash_of("workers")),
         progress=hash_of("progress"),
         logs={i: msgspec.msgpack.decode(raw) for i, raw in hash_of("logs").items()},
-        cancels={i: int(raw) for i, raw in hash_of("cancels").items()},
+        cancels=_interrupts(hash_of("interrupts"), 1),
+        recalls=_interrupts(hash_of("interrupts"), 2),
+        stopping=_stopping(zset_of("stopping"), hash_of("stops")),
         entries={i.decode(): msgspec.msgpack.decode(e[b"e"])[0] for i, e in dump.entries(keys.fixed("events"))},
         marks=[mark.decode() for mark in dump.items(keys.fixed("marks"))],
-        minutes={int(minute): _numbers(raw) for minute, raw in series.items() if minute.isdigit()},
-        wait=_numbers(series.get("wait", b"")),
-        run=_numbers(series.get("run", b"")),
+        minutes=measured[0],
+        spreads=measured[1],
+        wait=measured[2],
+        run=measured[3],
         strangers=strangers,
     )
+
+
+def _interrupts(found: dict[str, bytes], kind: int) -> dict[str, int]:
+    """Job -> token of those of one kind."""
+    return {i: int.from_bytes(raw[1:8], "big") for i, raw in found.items() if raw[0] == kind}
+
+
+def _stopping(ends: dict[str, float], runs: dict[str, bytes]) -> dict[int, tuple[float, str, str]]:
+    found = {}
+    for token in {*ends, *runs}:
+        raw = runs.get(token, b"\0\0")
+        size = 2 + int.from_bytes(raw[:2], "big")
+        found[int(token)] = ends.get(token, -1.0), raw[2:size].decode(), raw[size:].decode()
+    return found
+
+
+Measured = tuple[dict[int, list[int]], dict[int, dict[int, int]], list[int], list[int]]
+
+
+def _measured(meta: dict[str, bytes], series: dict[str, bytes]) -> Measured:
+    """Minutes, their spreads, and the histograms of waits and runs, with the minute under way, which is in `meta`."""
+    minutes = {int(minute): _numbers(raw[:48]) for minute, raw in series.items() if minute.isdigit()}
+    spreads = {int(minute): _pairs(raw[48:]) for minute, raw in series.items() if minute.isdigit()}
+    wait, run = (_numbers(series.get(name, bytes(26 * 6))) for name in ("wait", "run"))
+    if "measures" in meta:
+        now = decode_measures(meta["measures"])
+        stored = minutes.get(now.minute, [0] * 8)
+        minutes[now.minute] = [a + b for a, b in zip(stored, now.counted, strict=True)]
+        spread = spreads.setdefault(now.minute, {})
+        for place, n in now.spread.items():
+            spread[place] = spread.get(place, 0) + n
+        wait = [a + b for a, b in zip(wait, [now.counted[6], *(now.spread.get(i, 0) for i in range(25))], strict=True)]
+        run = [
+            a + b for a, b in zip(run, [now.counted[7], *(now.spread.get(25 + i, 0) for i in range(25))], strict=True)
+        ]
+    return minutes, spreads, wait, run
+
+
+def _pairs(raw: bytes) -> dict[int, int]:
+    flat: list[int] = msgspec.msgpack.decode(raw) if raw else []
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _history(raw: bytes) -> list[list[Any]]:
+    found = []
+    while raw:
+        size = 4 + int.from_bytes(raw[:4], "big")
+        found.append(msgspec.msgpack.decode(raw[4:size]))
+        raw = raw[size:]
+    return found
 
 
 def _numbers(raw: bytes) -> list[int]:
@@ -208,8 +277,21 @@ def _lease(raw: bytes) -> tuple[int, str]:
 
 def violations(k: Keyspace) -> list[str]:
     """Every broken invariant, in words. Empty for a healthy queue."""
-    parts = (_jobs, _groups, _indexes, _limits, _repeats, _turn, _notes, _log, _measures)
+    parts = (_jobs, _groups, _indexes, _due, _limits, _repeats, _turn, _notes, _log, _measures)
     return [line for part in parts for line in part(k)]
+
+
+def _due(k: Keyspace) -> list[str]:
+    """Nothing is due before the time at which the next call looks, and nobody misses an interrupt."""
+    found = []
+    times = [*k.delayed.values(), *k.parked.values(), *k.active.values(), *k.expiring.values()]
+    first = min([*times, *(end for end, _, _ in k.stopping.values())], default=None)
+    looks = int(k.meta.get("due", "0"))
+    if first is not None and looks > first:
+        found.append(f"the first thing is due at {first:.0f}, and nobody looks before {looks}")
+    if (k.cancels or k.recalls) and k.meta.get("interrupts") != "1":
+        found.append("there are interrupts, and the queue says that there are none")
+    return found
 
 
 def _jobs(k: Keyspace) -> list[str]:
@@ -232,7 +314,7 @@ def _jobs(k: Keyspace) -> list[str]:
 
 def _groups(k: Keyspace) -> list[str]:
     found = []
-    running = Counter(group for _, group in k.leases.values())
+    running = Counter(group for _, group in k.leases.values()) + Counter(group for _, group, _ in k.stopping.values())
     delayed = Counter(k.jobs[i].group_id or "" for i in k.delayed if i in k.jobs)
     alive = {g for g, members in k.waiting.items() if members} | set(running) | set(delayed)
     if alive != set(k.groups):
@@ -308,7 +390,7 @@ def _indexes(k: Keyspace) -> list[str]:
     found = [f"unknown key {name!r}" for name in k.strangers]
     if set(k.active) != set(k.leases):
         found.append(f"deadlines of {sorted(k.active)} but leases of {sorted(k.leases)}")
-    for name in ("state", "leases", "delayed", "completed", "failed"):
+    for name in ("state", "history", "leases", "delayed", "completed", "failed"):
         gone = set(getattr(k, name)) - set(k.jobs)
         if gone:
             found.append(f"{name} knows jobs that do not exist: {sorted(gone)}")
@@ -316,6 +398,8 @@ def _indexes(k: Keyspace) -> list[str]:
         found.append(f"results of jobs that are not completed: {sorted(set(k.results) - set(k.completed))}")
     if (k.meta.get("overrides") == "1") != bool(k.conf):
         found.append(f"overrides is {k.meta.get('overrides')!r} with {len(k.conf)} groups configured")
+    if k.holders and k.meta.get("held") != "1":
+        found.append(f"{sorted(k.holders)} have taken a reserve, and nothing says that any worker has")
     tokens = [token for token, _ in k.leases.values()]
     if len(set(tokens)) != len(tokens) or any(t > int(k.meta.get("stamp", "0")) for t in tokens):
         found.append("tokens are not unique, or beyond the last one given")
@@ -353,7 +437,7 @@ def _repeats(k: Keyspace) -> list[str]:
 def _turn(k: Keyspace) -> list[str]:
     """In an exclusive queue whoever has a lease has the turn, and nobody else has either."""
     found = []
-    holders = set(k.lease_workers.values())
+    holders = set(k.lease_workers.values()) | {worker for _, _, worker in k.stopping.values()}
     if "exclusive" in k.rules and holders != ({k.turn[0]} if k.turn else set()):
         found.append(f"leases of {sorted(holders)} in a turn of {k.turn}")
     if "exclusive" not in k.rules and k.turn:
@@ -377,9 +461,16 @@ def _notes(k: Keyspace) -> list[str]:
     if (k.progress or k.logs) and k.meta.get("notes") != "1":
         found.append("handlers have said something, and nothing says that any has")
     found += [f"job {i!r} has {len(lines)} lines of log" for i, lines in k.logs.items() if not 1 <= len(lines) <= 100]
-    for job_id, token in k.cancels.items():
+    for job_id, token in (k.cancels | k.recalls).items():
         if k.leases.get(job_id, (0, ""))[0] != token:
             found.append(f"job {job_id!r} is to be stopped under token {token}, its lease is {k.leases.get(job_id)}")
+        if (job_id in k.ahead) != (job_id in k.recalls):
+            found.append(f"job {job_id!r} is recalled or cancelled, and prefetched: {job_id in k.ahead}")
+    if any(end < 0 or not worker for end, _, worker in k.stopping.values()):
+        found.append(f"runs that are being stopped are not whole: {k.stopping}")
+    first = min((end for end, _, _ in k.stopping.values()), default=None)
+    if (None if first is None else str(int(first))) != k.meta.get("stopping"):
+        found.append(f"the first run being stopped ends at {first}, the queue says {k.meta.get('stopping')}")
     return found
 
 
@@ -413,6 +504,21 @@ def _measures(k: Keyspace) -> list[str]:
         found.append(f"minutes say {sums[5:7]} jobs and ms of waiting, the histogram {k.wait}")
     if sums[7:] != [sum(k.run[:1])]:
         found.append(f"minutes say {sums[7]} ms of running, the histogram {k.run}")
+    return found + _spreads(k)
+
+
+def _spreads(k: Keyspace) -> list[str]:
+    """Every minute knows how long its own jobs waited and ran; together they are the histograms."""
+    found, noted, so_far = [], [0] * 50, [*k.wait[1:], *k.run[1:]]
+    for minute, spread in k.spreads.items():
+        waited = sum(n for place, n in spread.items() if place < 25)
+        if waited != k.minutes[minute][5]:
+            found.append(f"minute {minute}: {k.minutes[minute][5]} jobs started, the waits of {waited} are noted")
+        for place, n in spread.items():
+            if place < 50:
+                noted[place] += n
+    if noted != so_far:
+        found.append(f"minutes noted {noted}, the histograms say {so_far}")
     return found
 
 

@@ -74,7 +74,7 @@ async def take(queue: Queue, n: int, since: str | None = None) -> Heard:
     """The next `n` events."""
     heard = Heard()
     events = queue.events(since)
-    async with asyncio.timeout(10), contextlib.aclosing(events):  # type: ignore[type-var]
+    async with asyncio.timeout(10), contextlib.aclosing(events):
         async for event in events:
             heard.append(event)
             if len(heard) == n:

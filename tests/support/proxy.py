@@ -33,6 +33,10 @@ class Proxy:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
+    def lead_to(self, port: int) -> None:
+        """From now on new connections lead to another port; those there are stay as they are."""
+        self._target = port
+
     def freeze(self) -> None:
         """From now on nothing passes over the connections there are; they stay open. New ones work."""
         self._era += 1

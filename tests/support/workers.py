@@ -71,7 +71,7 @@ async def settled(worker: Worker) -> None:
 
 def is_watching(worker: Worker) -> bool:
     """Whether its scheduler has looked at the repeats: from then on a tick is late at most, never missed."""
-    return worker._maintenance._scheduler._looked is not None
+    return worker._maintenance.scheduler.last_run is not None
 
 
 async def watching(*workers: Worker) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groupmq import Queue, Worker
 from groupmq import backoff as backoffs
 from groupmq.backoff import Backoff
 from groupmq.errors import ConfigurationError
+from groupmq.sync import Queue as BlockingQueue
 
 
 def test_exponential_grows_from_the_base_up_to_the_maximum() -> None:
@@ -77,7 +80,8 @@ def test_a_bad_argument_is_refused_by_name(arguments: dict[str, Any], named: str
 def test_what_is_no_policy_is_refused_by_name(value: object) -> None:
     with pytest.raises(
         ConfigurationError,
-        match=r"^backoff: expected a Backoff, seconds, or a callable \(attempt, exc\) -> seconds, got ",
+        match=r"^backoff: expected a Backoff, seconds, or a callable \(attempt, exc\) -> seconds or \(attempt\) -> "
+        r"seconds, got ",
     ):
         backoffs.checked(value, "backoff")
 
@@ -96,6 +100,79 @@ def test_a_callable_is_given_attempt_and_error() -> None:
 
     assert backoffs.delay_after(backoffs.checked(policy, "backoff"), 2, error) == 3.0
     assert seen == [(2, error)]
+
+
+class Doubling:
+    def __call__(self, attempt: int) -> float:
+        return 2.0**attempt
+
+    def of_both(self, attempt: int, exc: BaseException) -> float:
+        return 2.0**attempt
+
+    async def later(self, attempt: int) -> float:
+        return 2.0**attempt
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        lambda attempt: 2.0**attempt,
+        lambda attempt, *, base=2.0: base**attempt,
+        lambda attempt, exc=None: 2.0**attempt,
+        lambda *args: 2.0 ** args[0],
+        Doubling(),
+        Doubling().of_both,
+        partial(lambda base, attempt: base**attempt, 2.0),
+    ],
+)
+def test_a_callable_may_take_the_attempt_alone(policy: Any) -> None:
+    assert backoffs.delay_after(backoffs.checked(policy, "backoff"), 3, RuntimeError()) == 8.0
+
+
+def three(attempt: int, exc: BaseException, more: int) -> float:
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        (three, r"three\(attempt: .*, exc: .*, more: .*\)"),
+        (lambda: 1.0, r".*<lambda>\(\)"),
+        (lambda *, attempt: 1.0, r".*<lambda>\(\*, attempt\)"),
+    ],
+)
+def test_a_callable_of_other_arguments_is_refused_with_its_signature(policy: Any, shown: str) -> None:
+    expected = r"a callable of one argument \(attempt\) or two \(attempt, exc\)"
+    with pytest.raises(ConfigurationError, match=rf"^backoff: expected {expected}, got {shown}$"):
+        backoffs.checked(policy, "backoff")
+
+
+def test_a_callable_is_checked_where_it_is_given() -> None:
+    queue = Queue("orders")
+    for give in (
+        lambda: Queue("orders", backoff=lambda: 1),  # type: ignore[arg-type]
+        lambda: BlockingQueue("orders", backoff=lambda: 1),  # type: ignore[arg-type]
+        lambda: Worker(queue, print, backoff=lambda: 1),  # type: ignore[arg-type]
+        lambda: queue.create_job(1).backoff(lambda: 1),
+    ):
+        with pytest.raises(ConfigurationError, match=r"^backoff: expected a callable of one argument"):
+            give()
+
+
+def test_an_async_callable_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"^backoff: .* got the coroutine function Doubling.later\(attempt"):
+        backoffs.checked(Doubling().later, "backoff")
+
+
+def test_a_callable_without_a_signature_is_accepted() -> None:
+    builtin: Any = max
+    assert backoffs.checked(builtin, "backoff") is builtin
+
+
+def test_a_coroutine_as_answer_is_an_error_and_leaves_no_warning_behind() -> None:
+    later = Doubling().later
+    with pytest.raises(ConfigurationError, match=r"^backoff: expected "):
+        backoffs.delay_after(backoffs.checked(lambda attempt: later(attempt), "backoff"), 1, RuntimeError())
 
 
 @pytest.mark.parametrize("answer", [None, "1", -1, math.nan, True])

@@ -72,7 +72,8 @@ class Turns:
         groups, ones = [""] * AT_ONCE, [1] * AT_ONCE
         self.log.hear(["added", ids, groups])
         self._created = self.log.now
-        waits = [asyncio.create_task(self._results.of(self.log, one, self._created, None)) for one in ids[::10]]
+        waited_for = [await self._waiting(one) for one in ids[::10]]
+        waits = [asyncio.create_task(self._results.of(self.log, one, None)) for one in waited_for]
         await asyncio.sleep(0)
         listeners = [self.log.listeners_of(job_id, self._created) for job_id in ids[::20]]
         for one in listeners:

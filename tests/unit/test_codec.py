@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,7 +52,7 @@ class Answering:
 @dataclass
 class Point:
     x: int
-    y: int
+    y: Any
 
 
 @given(json_values)
@@ -67,6 +72,81 @@ def test_dates_ids_and_dataclasses_are_stored_as_plain_values() -> None:
         "id": "00000000-0000-0000-0000-000000000001",
         "point": {"x": 1, "y": 2},
     }
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+class Line(msgspec.Struct):
+    sku: str
+    price: Any = None
+
+
+class Pair(NamedTuple):
+    one: int
+    two: int
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ((1, (2, 3)), [1, [2, 3]]),
+        (Pair(1, 2), [1, 2]),
+        ([Colour.RED, Level.LOW], ["red", 1]),
+        ({"line": Line("s")}, {"line": {"sku": "s", "price": None}}),
+        (timedelta(days=1), "P1D"),
+        (date(2024, 2, 29), "2024-02-29"),
+        (defaultdict(int, a=1), {"a": 1}),
+    ],
+)
+def test_conversions_of_the_rules(value: Any, stored: Any) -> None:
+    assert JSON.decode(codec.encode(JSON, value, LIMIT, "data")) == stored
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"items": [1, 2, 3, {"price": math.nan}]},
+            r"data\.items\[3\]\.price: cannot be serialized: nan has no form in JSON",
+        ),
+        ([math.inf], r"data\[0\]: cannot be serialized: inf has no form in JSON"),
+        (-math.inf, r"data: cannot be serialized: -inf has no form in JSON"),
+        (
+            {"a": {1: "a", "1": "b"}},
+            r"data\.a: cannot be serialized: the key 1 would come back as a string; use string keys",
+        ),
+        ({None: 1}, r"data: cannot be serialized: the key None is no string"),
+        ({"a b": {UUID(int=1): 1}}, r"data\['a b'\]: cannot be serialized: the key UUID"),
+        ({Colour.RED: 1}, r"data: cannot be serialized: the key <Colour\.RED: 'red'> is no string"),
+        (
+            {"price": Decimal("1.10")},
+            r"data\.price: cannot be serialized: Decimal\('1\.10'\) would come back as a string",
+        ),
+        ({"raw": b"x"}, r"data\.raw: cannot be serialized: b'x' would come back as base64 text"),
+        (
+            {"raw": bytearray(b"x")},
+            r"data\.raw: cannot be serialized: bytearray\(b'x'\) would come back as base64 text",
+        ),
+        ({"tags": {"a"}}, r"data\.tags: cannot be serialized: \{'a'\} would come back as a list"),
+        ({"tags": frozenset()}, r"data\.tags: cannot be serialized: frozenset\(\) would come back as a list"),
+        ({"lines": (Line("s", {"tax": math.nan}),)}, r"data\.lines\[0\]\.price\.tax: cannot be serialized: nan"),
+        ({"point": Point(1, Decimal(2))}, r"data\.point\.y: cannot be serialized: Decimal\('2'\)"),
+        (
+            {"deep": [object()]},
+            r"data\.deep\[0\]: cannot be serialized: <object .*>: JSON has no form for the type object",
+        ),
+        (["ok", "\ud800"], r"data\[1\]: cannot be serialized: '\\ud800' has a lone surrogate"),
+    ],
+)
+def test_what_would_come_back_changed_is_refused_by_its_path(value: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{message}"):
+        codec.encode(JSON, value, LIMIT, "data")
 
 
 def nested() -> list[Any]:

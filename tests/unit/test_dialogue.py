@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ from groupmq.errors import ConfigurationError, ConnectionLost, ScriptError, Serv
 from groupmq.options import QueueOptions
 
 OPTIONS = QueueOptions(name="orders", group_concurrency=2)
-OPENED = [b"1", json.dumps({"group_concurrency": 2}).encode()]
+OPENED = [b"2", json.dumps({"group_concurrency": 2}).encode()]
 COUNTS = [0] * 10
+LISTED = ("SADD", "groupmq:queues", "orders")
 
 
 class Server:
@@ -49,33 +51,103 @@ def conversation(patience: float = 0.0, *, opened: bool = True, options: QueueOp
     return Server(talk.ask(commands.counts(), patience))
 
 
+def opened() -> Dialogue:
+    talk = Dialogue(OPTIONS, "redis://example")
+    talk._opened = True
+    return talk
+
+
 def test_a_first_call_opens_the_queue_and_then_asks() -> None:
     server = conversation(opened=False)
-    assert server.last[:4] == ("EVALSHA", scripts.load("open").sha, 1, "groupmq:{orders}:meta")
+    assert server.last[:4] == ("FCALL", scripts.load("open").function, 1, "groupmq:{orders}:meta")
     server.answer(OPENED)
-    assert server.last[:4] == ("EVALSHA", scripts.load("counts").sha, 1, "groupmq:{orders}:meta")
+    assert server.last == LISTED
+    server.answer(1)
+    assert server.last[:4] == ("FCALL_RO", scripts.load("counts").function, 1, "groupmq:{orders}:meta")
     assert server.answer(COUNTS).result == COUNTS
 
 
 def test_a_queue_is_opened_once() -> None:
     talk = Dialogue(OPTIONS, "x")
-    Server(talk.ask(commands.counts(), 0)).answer(OPENED).answer(COUNTS)
+    assert Server(talk.ask(commands.counts(), 0)).answer(OPENED).answer(1).answer(COUNTS).result == COUNTS
     assert len(Server(talk.ask(commands.counts(), 0)).answer(COUNTS).said) == 1
 
 
 def test_opened_after_settings_are_known_to_agree_only() -> None:
     talk = Dialogue(OPTIONS, "x")
     with pytest.raises(ConfigurationError):
-        Server(talk.ask(commands.counts(), 0)).answer([b"1", b"{}"])
+        Server(talk.ask(commands.counts(), 0)).answer([b"2", b"{}"])
     assert not talk._opened
 
 
-def test_an_unknown_script_is_sent_in_full_at_once() -> None:
-    server = conversation().answer(r.NoScriptError("No matching script."))
+def test_a_missing_library_is_loaded_and_the_call_repeated() -> None:
+    server = conversation().answer(r.ResponseError("Function not found")).answer(b"groupmq_x")
     script = scripts.load("counts")
-    assert [step[:2] for step in server.said] == [("EVALSHA", script.sha), ("EVAL", script.text)]
-    assert server.said[0][2:] == server.said[1][2:]
+    assert [step[:2] for step in server.said] == [
+        ("FCALL_RO", script.function),
+        ("FUNCTION", "LOAD"),
+        ("FCALL_RO", script.function),
+    ]
+    assert server.said[1][2] == script.library.text
+    assert server.said[0] == server.said[2]
     assert server.answer(COUNTS).result == COUNTS
+
+
+def test_a_library_that_another_client_has_loaded_meanwhile_is_used() -> None:
+    server = conversation().answer(r.ResponseError("Function not found"))
+    server.answer(r.ResponseError("Library 'groupmq_x' already exists"))
+    assert server.last == server.said[0]
+    assert server.answer(COUNTS).result == COUNTS
+
+
+@pytest.mark.parametrize(
+    "refusals",
+    [
+        [r.NoPermissionError("this user has no permissions to run the 'fcall_ro' command")],
+        [r.ResponseError("unknown command 'FCALL_RO', with args beginning with: ")],
+        [
+            r.ResponseError("Function not found"),
+            r.NoPermissionError("User app has no permissions to run the 'function|load' command"),
+        ],
+        [r.ResponseError("Function not found"), r.ResponseError("unknown command 'FUNCTION', with args beginning")],
+    ],
+    ids=["fcall denied", "no fcall", "function denied", "no function"],
+)
+def test_where_functions_are_refused_scripts_are_used_from_then_on(refusals: list[Exception]) -> None:
+    talk, script = opened(), scripts.load("counts")
+    server = Server(talk.ask(commands.counts(), 0))
+    for refusal in refusals:
+        server.answer(refusal)
+    assert server.last[:2] == ("EVALSHA_RO", script.sha)
+    server.answer(r.NoScriptError("No matching script."))
+    assert server.last[:2] == ("EVAL_RO", script.text)
+    assert server.last[2:] == server.said[0][2:]
+    assert server.answer(COUNTS).result == COUNTS
+    assert talk.calling.by == "script"
+    assert Server(talk.ask(commands.counts(), 0)).last[:2] == ("EVALSHA_RO", script.sha)
+
+
+def test_a_full_server_that_cannot_load_the_library_takes_this_call_as_a_script() -> None:
+    talk = opened()
+    server = Server(talk.ask(commands.counts(), 0)).answer(r.ResponseError("Function not found"))
+    server.answer(r.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."))
+    assert server.last[0] == "EVALSHA_RO"
+    assert server.answer(COUNTS).result == COUNTS
+    assert talk.calling.by == "function"
+
+
+def test_functions_that_are_flushed_again_and_again_do_not_stop_a_call() -> None:
+    server, gone = conversation(), r.ResponseError("Function not found")
+    for _ in range(3):
+        server.answer(gone).answer(b"groupmq_x")
+    assert server.last[0] == "EVALSHA_RO"
+
+
+def test_a_denied_key_is_no_reason_to_use_scripts() -> None:
+    talk = opened()
+    with pytest.raises(ServerRefused, match="denies this user a command or key"):
+        Server(talk.ask(commands.counts(), 0)).answer(r.NoPermissionError("No permissions to access a key"))
+    assert talk.calling.by == "function"
 
 
 def test_a_blob_is_sent_only_if_there_is_one() -> None:
@@ -88,23 +160,53 @@ def test_a_blob_is_sent_only_if_there_is_one() -> None:
 def test_a_queue_that_is_gone_is_opened_again_and_the_call_repeated() -> None:
     server = conversation()
     server.answer(r.ResponseError("GROUPMQ_SCHEMA none stored, this script needs 1"))
-    assert server.last[1] == scripts.load("open").sha
+    assert server.last[1] == scripts.load("open").function
     server.answer(OPENED)
+    assert server.last == LISTED
+    server.answer(1)
     assert server.last == server.said[0]
     assert server.answer(COUNTS).result == COUNTS
 
 
 def test_a_queue_that_vanishes_again_and_again_is_an_error_in_the_end() -> None:
     server, gone = conversation(), r.ResponseError("GROUPMQ_SCHEMA none stored")
-    server.answer(gone).answer(OPENED).answer(gone).answer(OPENED).answer(gone)
+    for _ in range(2):
+        server.answer(gone).answer(OPENED).answer(1)
+    server.answer(gone).answer(OPENED)
     with pytest.raises(ScriptError, match="'orders' disappears as fast as it is opened"):
-        server.answer(OPENED)
+        server.answer(1)
+
+
+@pytest.mark.parametrize("refusal", [r.ResponseError("WRONGTYPE Operation"), r.NoPermissionError("no rights")])
+def test_a_queue_that_cannot_be_listed_is_used_all_the_same_and_not_tried_again(refusal: Exception) -> None:
+    talk = Dialogue(OPTIONS, "x")
+    assert Server(talk.ask(commands.counts(), 0)).answer(OPENED).answer(refusal).answer(COUNTS).result == COUNTS
+    assert len(Server(talk.ask(commands.counts(), 0)).answer(COUNTS).said) == 1
+
+
+def test_a_queue_whose_listing_was_lost_is_listed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Dialogue(OPTIONS, "x")
+    lost = redis.ConnectionError("refused")
+    assert Server(talk.ask(commands.counts(), 0)).answer(OPENED).answer(lost).answer(COUNTS).result == COUNTS
+    assert len(Server(talk.ask(commands.counts(), 0)).answer(COUNTS).said) == 1, "not yet"
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 11)
+    later = Server(talk.ask(commands.counts(), 0))
+    assert later.last == LISTED
+    assert later.answer(0).answer(COUNTS).result == COUNTS
+    assert len(Server(talk.ask(commands.counts(), 0)).answer(COUNTS).said) == 1, "done"
+
+
+def test_who_only_looks_at_a_queue_does_not_list_it() -> None:
+    talk = Dialogue(OPTIONS, "x")
+    talk.accept_stored_settings(make=False)
+    assert Server(talk.ask(commands.counts(), 0)).answer(OPENED).answer(COUNTS).result == COUNTS
 
 
 def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
     server = conversation(opened=False)
     with pytest.raises(ConfigurationError) as caught:
-        server.answer([b"1", b'{"group_concurrency": 5, "exclusive": true}'])
+        server.answer([b"2", b'{"group_concurrency": 5, "exclusive": true}'])
     assert str(caught.value) == (
         "queue 'orders' exists with other settings: exclusive is True there and False here; "
         "group_concurrency is 5 there and 2 here. "
@@ -115,22 +217,20 @@ def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
 def test_a_queue_of_another_format_is_refused_with_both_formats() -> None:
     server = conversation(opened=False)
     with pytest.raises(
-        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 1"
+        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 2"
     ):
         server.answer([b"9", b"{}"])
 
 
-def test_an_error_of_a_script_names_lua_file_and_line_and_is_not_repeated() -> None:
+def test_an_error_of_a_function_names_lua_file_and_line_and_is_not_repeated() -> None:
     script = scripts.load("counts")
-    line = (
-        script.text.splitlines().index(
-            "local active, delayed = redis.call('ZCARD', K.active), redis.call('ZCARD', K.delayed)"
-        )
-        + 1
-    )
+    written = "local active, delayed = redis.call('ZCARD', K.active), redis.call('ZCARD', K.delayed)"
+    line = script.library.text.splitlines().index(written) + 1
+    file = (resources.files("groupmq") / "lua" / "counts.lua").read_text("utf-8")
+    place = file.splitlines().index(written) + 1
     server = conversation(patience=60)
-    with pytest.raises(ScriptError, match=r"^counts: WRONGTYPE Operation .* on @counts\.lua:7\.$"):
-        server.answer(r.ResponseError(f"WRONGTYPE Operation script: abc, on @user_script:{line}."))
+    with pytest.raises(ScriptError, match=rf"^counts: WRONGTYPE Operation on @counts\.lua:{place}\.$"):
+        server.answer(r.ResponseError(f"WRONGTYPE Operation script: abc, on @user_function:{line}."))
 
 
 def test_without_patience_a_lost_connection_is_told_at_once() -> None:
@@ -189,3 +289,39 @@ def test_replacing_settings_is_said_to_the_server() -> None:
         Server(Dialogue(OPTIONS, "x").open(replace=True)).last[4]
         == commands.open_queue(OPTIONS.shared, 2, {}, replace=True).args
     )
+
+
+def changing(talk: Dialogue) -> Server:
+    talk._opened = True
+    return Server(talk.ask(commands.remove(["x"]), 60))
+
+
+def test_a_call_that_changes_something_names_its_slot_and_counts() -> None:
+    talk = Dialogue(OPTIONS, "x")
+    first, second = changing(talk), changing(talk)
+    assert first.last[6] != second.last[6], "two calls under way share a slot"
+    first.answer([1])
+    third = changing(talk)
+    assert (third.last[5], third.last[6:]) == (b"", (first.said[0][6], 2))
+
+
+def test_a_call_that_may_have_arrived_is_sent_again_with_the_same_slot_and_says_so() -> None:
+    talk = Dialogue(OPTIONS, "x")
+    server = changing(talk).answer(redis.ConnectionError("lost")).answer(None)
+    assert server.last == (*server.said[0], b"again")
+    server.answer(redis.ConnectionError("lost")).answer(None)
+    assert server.last == (*server.said[0], b"again")
+    assert server.answer([1]).result == [True]
+    assert changing(talk).last[6] != server.said[0][6], "a sending may still be under way in that slot"
+
+
+def test_a_call_that_was_refused_did_not_arrive() -> None:
+    server = changing(Dialogue(OPTIONS, "x")).answer(r.ReadOnlyError("replica")).answer(None)
+    assert server.last == server.said[0]
+
+
+def test_calls_that_only_look_and_calls_of_workers_have_no_slot() -> None:
+    talk = Dialogue(OPTIONS, "x")
+    talk._opened = True
+    for call in (commands.counts(), commands.get(["x"]), commands.beat("w", None, 1000, []), commands.leave([], [])):
+        assert len(Server(talk.ask(call, 0)).last) == 5

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from groupmq import Queue, Worker
+from groupmq.sync import Queue as SyncQueue
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = DOCS / "guide.md"
 SETTINGS = ("getEvents", "sendEvents", "isWorker", "removeOnSuccess", "stallInterval", "catchExceptions")
 
 
@@ -43,3 +45,11 @@ def test_the_methods_that_the_table_names_exist() -> None:
     named = set(re.findall(r"\bqueue\.([a-z_]+)", " ".join(BEE.values())))
     assert {"create_job", "save_all", "process", "on"} <= named
     assert [name for name in sorted(named) if not callable(getattr(Queue, name, None))] == []
+
+
+@pytest.mark.parametrize("kind", [Queue, SyncQueue])
+def test_every_public_name_of_a_queue_stands_in_the_reference(kind: type[Queue] | type[SyncQueue]) -> None:
+    """A name that is not worth a word there is plumbing, and private."""
+    words = set(re.findall(r"\w+", (DOCS / "reference.md").read_text(encoding="utf-8")))
+    names = {name for name in dir(kind("orders", "redis://127.0.0.1:1")) if not name.startswith("_")}
+    assert names - words == set()

@@ -161,7 +161,7 @@ def test_a_callable_backoff_is_refused_because_it_cannot_be_stored() -> None:
 
 @pytest.mark.parametrize("data", UNSTORABLE, ids=lambda v: type(v).__name__)
 def test_data_that_cannot_be_serialized_is_refused(data: object) -> None:
-    with pytest.raises(ConfigurationError, match=r"^data: cannot be serialized"):
+    with pytest.raises(ConfigurationError, match=r"^data(\.x)?: cannot be serialized"):
         draft(OPTIONS, data)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from groupmq.codec import JSON
 from groupmq.errors import ConfigurationError
-from groupmq.events import ENDS, KINDS, Entry, Event, Position, Reader, gap, newer, read
+from groupmq.events import ENDS, KINDS, EndOf, Entry, Event, Position, Reader, gap, newer, read
 
 AT = 1_700_000_000_123
 WHEN = datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC)
@@ -200,3 +200,20 @@ def test_places_in_the_log_compare_as_numbers(one: str, other: str) -> None:
     assert newer(one, other)
     assert not newer(other, one)
     assert not newer(one, one)
+
+
+def happened(kind: Any, at_ms: int) -> Event:
+    return Event("1-1", kind, "same", "g", datetime.fromtimestamp(at_ms / 1000, UTC))
+
+
+@pytest.mark.parametrize("lasted_ms", [0, 1])
+@pytest.mark.parametrize("end", ["completed", "failed", "removed"])
+def test_the_end_of_a_job_is_the_last_one_before_another_of_its_id_begins(end: str, lasted_ms: int) -> None:
+    """The second job is gone as well, so nobody can say when it was made."""
+    own = happened(end, AT + lasted_ms)
+    search = EndOf("same", AT)
+    for event in (happened("removed", AT), happened("added", AT), own, happened("added", AT + 5)):
+        search.see(event)
+    search.see(happened("completed", AT + 6))
+    assert search.found is own
+    assert search.sure

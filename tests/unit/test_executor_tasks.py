@@ -14,8 +14,8 @@ import pytest
 from groupmq.job import Job
 from groupmq.worker import executor
 from groupmq.worker.executor import Executor
-from groupmq.worker.pace import Pace
-from tests.unit.test_executor_rows import JUDGE, Desk
+from groupmq.worker.prefetch import Prefetch
+from tests.unit.test_executor_rows import POLICY, Harness
 
 held: ContextVar[str] = ContextVar("held", default="nothing")
 
@@ -27,10 +27,10 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "ROW_PATIENCE", 60.0)
 
 
-def desk_with(handle: Callable[[Job], Awaitable[Any]]) -> Desk:
-    desk = Desk()
-    desk.executor = Executor(handle, JUDGE, desk, Pace("auto"))
-    return desk
+def harness_with(handle: Callable[[Job], Awaitable[Any]]) -> Harness:
+    harness = Harness()
+    harness.executor = Executor(handle, POLICY, harness, Prefetch("auto"))
+    return harness
 
 
 async def test_what_a_handler_puts_into_its_context_stays_there_while_it_waits_and_ends_with_it() -> None:
@@ -47,9 +47,9 @@ async def test_what_a_handler_puts_into_its_context_stays_there_while_it_waits_a
         await asyncio.sleep(0.001)
         found.append(held.get())
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("c completed")
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("c completed")
     assert found == ["nothing", "a", "a", "nothing", "b", "b", "nothing", "c", "c"]
     assert held.get() == "nothing"
 
@@ -60,9 +60,9 @@ async def test_jobs_of_a_row_that_wait_for_nothing_run_in_one_task() -> None:
     async def handle(job: Job) -> None:
         tasks.append(asyncio.current_task())
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("c completed")
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("c completed")
     assert len(tasks) == 3
     assert len(set(tasks)) == 1
 
@@ -78,11 +78,11 @@ async def test_a_handler_that_cancels_its_own_task_and_returns_harms_only_itself
         else:
             await asyncio.sleep(0)
 
-    desk = desk_with(handle)
-    desk.start("abcd")
-    await desk.hears("d completed")
-    assert desk.said[1::2] == [f"{job} completed" for job in "abcd"]
-    assert desk.nothing_left
+    harness = harness_with(handle)
+    harness.start("abcd")
+    await harness.hears("d completed")
+    assert harness.said[1::2] == [f"{job} completed" for job in "abcd"]
+    assert harness.nothing_left
 
 
 async def test_a_handler_that_is_cancelled_from_elsewhere_and_goes_on_harms_only_itself() -> None:
@@ -95,10 +95,10 @@ async def test_a_handler_that_is_cancelled_from_elsewhere_and_goes_on_harms_only
                 return
         await asyncio.sleep(0)
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("c completed")
-    assert desk.nothing_left
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("c completed")
+    assert harness.nothing_left
 
 
 async def test_a_time_limit_that_a_handler_sets_itself_is_its_own() -> None:
@@ -112,10 +112,10 @@ async def test_a_time_limit_that_a_handler_sets_itself_is_its_own() -> None:
         async with asyncio.timeout(60):
             await asyncio.sleep(0)
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("c completed")
-    assert desk.said[1::2] == ["a completed", "b completed", "c completed"]
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("c completed")
+    assert harness.said[1::2] == ["a completed", "b completed", "c completed"]
 
 
 async def test_an_error_comes_out_of_a_later_job_as_it_went_in() -> None:
@@ -124,10 +124,10 @@ async def test_an_error_comes_out_of_a_later_job_as_it_went_in() -> None:
             await asyncio.sleep(0)
             raise ValueError("no")
 
-    desk = desk_with(handle)
-    desk.start("abcd")
-    await desk.hears("d released")
-    assert desk.said[-3:] == ["c starts", "c retrying", "d released"]
+    harness = harness_with(handle)
+    harness.start("abcd")
+    await harness.hears("d released")
+    assert harness.said[-3:] == ["c starts", "c retrying", "d released"]
 
 
 @pytest.mark.parametrize("job_id", ["a", "b"])
@@ -138,11 +138,11 @@ async def test_a_handler_that_raises_generator_exit_ends_its_row_and_nobody_comp
         if job.id == job_id:
             raise GeneratorExit
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("c released")
-    assert f"{job_id} retrying" in desk.said
-    assert desk.nothing_left
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("c released")
+    assert f"{job_id} retrying" in harness.said
+    assert harness.nothing_left
     gc.collect()
     assert caplog.messages == []
 
@@ -154,10 +154,10 @@ async def test_anything_that_can_be_awaited_will_do() -> None:
     def handle(job: Job) -> Awaitable[str]:
         return asyncio.ensure_future(later())
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("c completed")
-    assert desk.nothing_left
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("c completed")
+    assert harness.nothing_left
 
 
 async def test_what_a_handler_does_when_it_is_called_is_its_own_as_well() -> None:
@@ -171,11 +171,11 @@ async def test_what_a_handler_does_when_it_is_called_is_its_own_as_well() -> Non
             raise ValueError("c")
         return asyncio.sleep(0, job.id)
 
-    desk = desk_with(handle)
-    desk.start("abcd")
-    await desk.hears("d released")
+    harness = harness_with(handle)
+    harness.start("abcd")
+    await harness.hears("d released")
     assert found == ["nothing"] * 3
-    assert desk.said[-3:] == ["c starts", "c retrying", "d released"]
+    assert harness.said[-3:] == ["c starts", "c retrying", "d released"]
 
 
 async def test_a_stop_iteration_of_a_handler_is_an_error_and_no_result() -> None:
@@ -183,10 +183,10 @@ async def test_a_stop_iteration_of_a_handler_is_an_error_and_no_result() -> None
         if job.id == "b":
             raise StopIteration("all is well")
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("c released")
-    assert desk.said[-3:] == ["b starts", "b retrying", "c released"]
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("c released")
+    assert harness.said[-3:] == ["b starts", "b retrying", "c released"]
 
 
 async def test_a_row_that_keeps_the_loop_busy_lets_others_have_their_turn() -> None:
@@ -196,10 +196,10 @@ async def test_a_row_that_keeps_the_loop_busy_lets_others_have_their_turn() -> N
         order.append(job.id)
         time.sleep(0.0015)  # noqa: ASYNC251 - a handler that computes
 
-    desk = desk_with(handle)
-    desk.start("abcd")
+    harness = harness_with(handle)
+    harness.start("abcd")
     asyncio.get_running_loop().call_soon(lambda: asyncio.get_running_loop().call_soon(order.append, "another"))
-    await desk.hears("d completed")
+    await harness.hears("d completed")
     assert order.index("another") < order.index("d")
 
 
@@ -210,14 +210,14 @@ async def test_one_that_is_stopped_before_its_turn_has_come_never_runs() -> None
         called.append(job.id)
         time.sleep(0.0015)  # noqa: ASYNC251
         if job.id == "a":
-            asyncio.get_running_loop().call_soon(lambda: desk.executor.stop(desk.executor.runs[2], "closing"))
+            asyncio.get_running_loop().call_soon(lambda: harness.executor.stop(harness.executor.runs[2], "closing"))
 
-    desk = desk_with(handle)
-    desk.start("abc")
-    await desk.hears("b released")
+    harness = harness_with(handle)
+    harness.start("abc")
+    await harness.hears("b released")
     assert called == ["a"]
-    assert desk.said == ["a starts", "a completed", "b starts", "c released", "b released"]
-    assert desk.nothing_left
+    assert harness.said == ["a starts", "a completed", "b starts", "c released", "b released"]
+    assert harness.nothing_left
 
 
 async def test_a_thrown_away_worker_closes_its_handlers_in_their_contexts() -> None:
@@ -231,11 +231,11 @@ async def test_a_thrown_away_worker_closes_its_handlers_in_their_contexts() -> N
         finally:
             found.append(held.get())
 
-    desk = desk_with(handle)
-    desk.start("ab")
-    await desk.hears("b starts")
+    harness = harness_with(handle)
+    harness.start("ab")
+    await harness.hears("b starts")
     await asyncio.sleep(0)
-    work = desk.executor.runs[2].task.get_coro()  # type: ignore[union-attr]
+    work = harness.executor.runs[2].task.get_coro()  # type: ignore[union-attr]
     work.close()  # as the interpreter does at its end
     assert found == ["a", "b"]
-    desk.executor.abandon_all()
+    harness.executor.abandon_all()

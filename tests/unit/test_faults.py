@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 
 import pytest
 import redis
@@ -10,7 +11,7 @@ import valkey
 from redis import exceptions as r
 
 from groupmq.errors import ConnectionLost, GroupMQError, JobNotFound, ScriptError, ServerRefused
-from groupmq.faults import is_no_script, is_passing, understood
+from groupmq.faults import is_moved, is_no_script, is_passing, understood
 
 WHERE = "redis://example:6379"
 
@@ -100,3 +101,62 @@ def test_an_unknown_script_is_recognized_by_class_or_by_word(error: BaseExceptio
 @pytest.mark.parametrize("error", [r.ResponseError("ERR NOSCRIPT"), redis.ConnectionError("x"), GroupMQError("x")])
 def test_nothing_else_is_an_unknown_script(error: BaseException) -> None:
     assert not is_no_script(error)
+
+
+SCRIPT = " script: 0123456789abcdef0123456789abcdef01234567, on @user_script:42."
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        r.ReadOnlyError("You can't write against a read only replica." + SCRIPT),
+        r.OutOfMemoryError("command not allowed when used memory > 'maxmemory'." + SCRIPT),
+        r.ResponseError("OOM command not allowed when used memory > 'maxmemory'." + SCRIPT),
+        r.ResponseError("MISCONF Errors writing to the AOF file" + SCRIPT),
+    ],
+)
+def test_a_refusal_names_no_script(error: BaseException) -> None:
+    known = str(understood(error, WHERE))
+    assert "script" not in known
+    assert "0123456789abcdef" not in known
+
+
+def test_an_error_of_a_script_keeps_its_line_and_loses_its_hash() -> None:
+    known = str(understood(r.ResponseError("WRONGTYPE Operation against a key." + SCRIPT), WHERE))
+    assert known == "WRONGTYPE Operation against a key. on @user_script:42."
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("MOVED", r.MovedError("11958 127.0.0.1:7879")),
+        ("ASK", r.AskError("11958 127.0.0.1:7879")),
+        ("MOVED", r.ResponseError("MOVED 11958 127.0.0.1:7879")),
+        ("CROSSSLOT", r.ClusterCrossSlotError("Keys in request don't hash to the same slot")),
+    ],
+)
+def test_a_node_of_a_cluster_is_named_so(kind: str, error: BaseException) -> None:
+    known = understood(error, WHERE)
+    assert isinstance(known, ServerRefused)
+    assert (known.kind, is_passing(known)) == (kind, False)
+    assert "is a node of a cluster and does not own the slot of this queue" in str(known)
+    assert "7879" not in str(known)
+
+
+@pytest.mark.parametrize(
+    "error", [redis.TimeoutError("Timeout connecting to server"), TimeoutError(), ssl.SSLError("x")]
+)
+def test_a_port_that_may_not_speak_tls_is_hinted_at(error: BaseException) -> None:
+    assert str(understood(error, "rediss://example:6379")).endswith("rediss:// needs it, redis:// does without")
+    assert "TLS" not in str(understood(error, WHERE))
+
+
+@pytest.mark.parametrize(("kind", "passing", "error"), REFUSED, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_server_that_is_no_primary_is_told_from_one_that_is_busy_or_full(
+    kind: str, passing: bool, error: BaseException
+) -> None:
+    assert is_moved(error) == (kind in ("READONLY", "MASTERDOWN", "LOADING"))
+
+
+def test_a_broken_connection_says_nothing_about_the_primary() -> None:
+    assert not any(is_moved(error) for error in LOST)

@@ -14,8 +14,12 @@ KEYS_LUA = (LUA / "lib" / "keys.lua").read_text("utf-8")
 
 def spelled_in_lua() -> dict[str, str]:
     """Name in the table K -> what follows the base."""
-    table = KEYS_LUA[KEYS_LUA.index("local K = {") :]
-    return {"meta": "meta"} | dict(re.findall(r"^  (\w+) = base \.\. '([\w:]+)',$", table, re.MULTILINE))
+    fixed = re.search(r"local FIXED = \{(.*?)\}", KEYS_LUA, re.DOTALL)
+    by_name = re.search(r"local BY_NAME = \{(.*?)\}", KEYS_LUA)
+    assert fixed is not None
+    assert by_name is not None
+    names = re.findall(r"'(\w+)'", fixed[1])
+    return dict(zip(names, names, strict=True)) | dict(re.findall(r"(\w+) = '([\w:]+)'", by_name[1]))
 
 
 def test_lua_and_python_spell_the_same_names() -> None:
@@ -31,13 +35,13 @@ def test_lua_and_python_spell_the_same_names() -> None:
 
 def test_lua_takes_the_base_from_the_meta_key() -> None:
     keys = Keys("p", "q")
-    cut = re.search(r"local base = string\.sub\(KEYS\[1\], 1, (-\d+)\)", KEYS_LUA)
+    cut = re.search(r"local base, names = string\.sub\(meta_key, 1, (-\d+)\)", KEYS_LUA)
     assert cut is not None
     assert keys.meta[: int(cut[1]) + 1] == keys.base
 
 
 def test_the_legend_describes_every_key() -> None:
-    legend = KEYS_LUA[: KEYS_LUA.index("local base")]
+    legend = KEYS_LUA[: KEYS_LUA.index("local SCHEMA")]
     described = re.findall(r"^  ([\w:]+(?:<\w+>)?) +(?:hash|zset|list|stream)  ", legend, re.MULTILINE)
     assert sorted(described) == sorted([*FIXED, "g:<group>", "r:<group>", "hail:<w>", "mail:<w>"])
 

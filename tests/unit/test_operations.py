@@ -10,7 +10,22 @@ import pytest
 
 from groupmq import commands
 from groupmq.codec import JSON
-from groupmq.commands import FRESH, Added, Call, Due, Mended, Stalled, View
+from groupmq.commands import (
+    DONE,
+    FRESH,
+    LEFT,
+    PREFETCHED,
+    UNSETTLED,
+    Added,
+    Call,
+    Cancelled,
+    Change,
+    Due,
+    Mended,
+    Recalled,
+    Stalled,
+    View,
+)
 from groupmq.drafts import Draft, draft
 from groupmq.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
 from groupmq.job import Job
@@ -94,7 +109,7 @@ def test_an_add_of_our_own_that_was_sent_twice_is_no_duplicate(job_id: str | Non
 def test_an_add_of_our_own_that_was_sent_twice_and_is_done_already_is_no_duplicate() -> None:
     d = draft(OPTIONS, 1)
     [job], _ = play(OPERATIONS.add([d]), Added(T0, T0, [0]), [None])
-    assert (job.id, job.duplicate) == (d.id, False)
+    assert (job.id, job.duplicate, job.state) == (d.id, False, "gone")
 
 
 def test_an_add_that_another_job_stands_for_gives_that_job_and_says_so() -> None:
@@ -111,8 +126,11 @@ def test_an_add_that_another_job_stands_for_gives_that_job_and_says_so() -> None
 
 def test_an_add_that_a_job_stands_for_which_is_gone_gives_its_id_all_the_same() -> None:
     d = draft(OPTIONS, "new", dedupe=Throttle("k", 10))
-    [job], _ = play(OPERATIONS.add([d]), Added(T0, T0, [], {0: "first"}), [None])
-    assert (job.id, job.duplicate) == ("first", True)
+    made = Added(T0, T0, [], {0: "first"}, made={0: T0 - 5000})
+    [job], _ = play(OPERATIONS.add([d]), made, [None])
+    assert (job.id, job.duplicate, job.state, job.run_at) == ("first", True, "gone", None)
+    assert job.created_at is not None
+    assert job.created_at.timestamp() * 1000 == T0 - 5000
 
 
 def test_duplicates_and_stand_ins_of_one_call_are_not_mixed_up() -> None:
@@ -149,10 +167,77 @@ def test_a_call_of_one_caller_fails_whole_and_asks_for_that() -> None:
 
 
 def test_a_rate_of_a_group_is_sent_as_starts_and_milliseconds_and_none_takes_it_away() -> None:
-    _, [call] = play(OPERATIONS.set_group_rate_limit("g", RateLimit(5, 0.5)), True)
+    nothing_runs = ["ready", 1, 0, 0, 1, 0, -1]
+    _, [call, _] = play(OPERATIONS.set_group_rate_limit("g", RateLimit(5, 0.5)), True, nothing_runs)
     assert arguments(call) == {"group": "g", "rate": [5, 500]}
-    _, [call] = play(OPERATIONS.set_group_rate_limit("g", None), True)
+    _, [call, _] = play(OPERATIONS.set_group_rate_limit("g", None), True, nothing_runs)
     assert arguments(call) == {"group": "g", "rate": []}
+
+
+def test_a_change_of_a_prefetched_job_is_asked_for_again_until_it_is_settled() -> None:
+    unsettled, done = Change("active", UNSETTLED), Change("waiting", DONE)
+    assert play(OPERATIONS.fail("a", "x"), unsettled, unsettled, done)[0] is True
+    _, calls = play(OPERATIONS.fail("a", "x"), unsettled, unsettled, done)
+    assert [call.script for call in calls] == ["fail"] * 3
+    assert 0 == calls[0].after < calls[1].after < calls[2].after
+
+
+def test_only_what_is_not_settled_is_asked_for_again() -> None:
+    assert play(OPERATIONS.remove("a"), [UNSETTLED], [DONE])[0] is True
+    assert play(OPERATIONS.remove("a"), [UNSETTLED], [LEFT])[0] is False
+    removed, calls = play(OPERATIONS.remove_all(["a", "b", "c"]), [DONE, UNSETTLED, LEFT], [DONE])
+    assert (removed, [arguments(call)["ids"] for call in calls]) == (2, [["a", "b", "c"], ["b"]])
+    found, calls = play(
+        OPERATIONS.cancel_all(["a", "b"]),
+        Cancelled([("a", PREFETCHED), ("b", "waiting")], 0),
+        Cancelled([("a", "waiting")], 0),
+    )
+    assert found == [("b", "waiting"), ("a", "waiting")]
+    assert [arguments(call)["ids"] for call in calls] == [["a", "b"], ["a"]]
+
+
+def test_a_pause_returns_when_every_prefetched_job_is_settled() -> None:
+    _, calls = play(
+        OPERATIONS.pause(),
+        True,
+        [3, 0, 0, 0, 0, 1, 1],
+        Recalled("7", ["b"], ["a"]),
+        Recalled("0", ["b"], []),
+        Recalled("0", [], []),
+        Recalled("0", [], []),
+    )
+    assert [call.script for call in calls] == ["switch", "counts", *["recall"] * 4]
+    assert [arguments(call).get("cursor") for call in calls[2:]] == ["0", None, None, "7"]
+
+
+def test_where_nothing_is_active_a_pause_asks_nobody() -> None:
+    _, calls = play(OPERATIONS.pause(), True, [0, 5, 0, 0, 0, 1, 1])
+    assert [call.script for call in calls] == ["switch", "counts"]
+
+
+def test_a_group_is_cancelled_until_nothing_of_it_is_prefetched() -> None:
+    cancelled, calls = play(
+        OPERATIONS.cancel_group("g"),
+        [],
+        ["busy", 1, 2, 0, 1, 0, -1],
+        Recalled("0", ["b"], ["a"]),
+        Recalled("0", [], []),
+        Cancelled([("b", "waiting")], 1),
+        Cancelled([("c", "waiting")], 0),
+        ["idle", 0, 1, 0, 1, 0, -1],
+        Recalled("0", [], ["a"]),
+        Cancelled([], 0),
+        Cancelled([("a", "active")], 0),
+    )
+    assert cancelled == 3
+    names = "list look_group recall recall cancel cancel look_group recall cancel cancel"
+    assert [call.script for call in calls] == names.split()
+
+
+def test_of_active_jobs_only_those_that_run_now_are_purged() -> None:
+    removed, calls = play(OPERATIONS.purge(["active"]), Recalled("0", [], ["a", "b"]), [DONE, LEFT])
+    assert (removed, [call.script for call in calls]) == (1, ["recall", "remove"])
+    assert arguments(calls[1])["states"] == ["active"]
 
 
 def test_a_turn_is_told_in_seconds_and_nobody_has_it_is_none() -> None:
@@ -170,10 +255,11 @@ def test_ttl_and_dedupe_travel_only_with_the_items_that_have_them() -> None:
 
 
 def test_many_items_go_in_chunks_in_their_order() -> None:
-    items = [{"data": i, "job_id": str(i)} for i in range(1001)]
+    n = commands.CHUNK + 1
+    items = [{"data": i, "job_id": str(i)} for i in range(n)]
     jobs, calls = play(OPERATIONS.add_many(items), Added(T0, T0, []), Added(T0, T0, []))
-    assert [job.id for job in jobs] == [str(i) for i in range(1001)]
-    assert [len(arguments(call)["ids"]) for call in calls] == [1000, 1]
+    assert [job.id for job in jobs] == [str(i) for i in range(n)]
+    assert [len(arguments(call)["ids"]) for call in calls] == [commands.CHUNK, 1]
 
 
 def test_one_bad_item_among_many_and_nothing_is_asked_of_the_server() -> None:
@@ -198,11 +284,11 @@ def test_no_items_need_no_server() -> None:
     ],
 )
 def test_a_change_works_or_says_why_not(steps: Any, expected: tuple[str, ...]) -> None:
-    assert play(steps("a"), ("delayed", True))[0] is True
+    assert play(steps("a"), Change("delayed", DONE))[0] is True
     with pytest.raises(JobNotFound, match="job 'a' does not exist"):
-        play(steps("a"), ("", False))
+        play(steps("a"), Change("", LEFT))
     with pytest.raises(WrongState) as caught:
-        play(steps("a"), ("completed", False))
+        play(steps("a"), Change("completed", LEFT))
     assert (caught.value.job_id, caught.value.expected, caught.value.actual) == ("a", expected, "completed")
     assert str(caught.value) == f"job 'a' is completed, expected {' or '.join(expected)}; nothing was changed"
 
@@ -227,7 +313,8 @@ def test_a_change_works_or_says_why_not(steps: Any, expected: tuple[str, ...]) -
         (lambda: UNTYPED.set_group_rate_limit(5, None), "group_id"),
         (lambda: UNTYPED.set_group_rate_limit("g", 5), "rate_limit"),
         (lambda: UNTYPED.set_group_rate_limit("g", (5, 1)), "rate_limit"),
-        (lambda: UNTYPED.switch_group(5, paused=True), "group_id"),
+        (lambda: UNTYPED.pause_group(5), "group_id"),
+        (lambda: UNTYPED.resume_group(""), "group_id"),
         (lambda: UNTYPED.get_group(""), "group_id"),
         (lambda: UNTYPED.get_unique_groups(-1), "limit"),
         (lambda: UNTYPED.get_failures(-1), "limit"),
@@ -258,9 +345,10 @@ def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
 
 
 def test_a_purge_ends_although_something_listed_cannot_be_removed() -> None:
-    removed, calls = play(OPERATIONS.purge(["delayed"]), ["ghost", "b"], [False, True], ["ghost"], [False])
+    answers = [["ghost", "b"], [LEFT, DONE], ["ghost"], [LEFT], ["ghost"], [LEFT]]
+    removed, calls = play(OPERATIONS.purge(["delayed"]), *answers)
     assert removed == 1
-    assert [call.script for call in calls] == ["list", "remove", "list", "remove"]
+    assert [call.script for call in calls] == ["list", "remove"] * 3
 
 
 def test_retention_by_age_touches_only_what_has_an_age() -> None:
@@ -269,14 +357,22 @@ def test_retention_by_age_touches_only_what_has_an_age() -> None:
     assert {arguments(call)["kind"] for call in calls} == {"completed"}
 
 
+@pytest.mark.parametrize("nothing", [Retention(count=0, age=60), Retention(age=0)])
+def test_a_process_that_keeps_nothing_cleans_nothing_that_others_keep_by_age(nothing: Retention) -> None:
+    assert nothing.kept == 0
+    operations = Operations(QueueOptions(name="q", keep_completed=nothing, keep_failed=nothing), make)
+    assert list(operations.clean_up()) == [], "nothing is asked of the server"
+
+
 def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None:
     def page(*damage: tuple[str, str]) -> Mended:
         return Mended("0", 1, list(damage), [])
 
-    answers: list[Any] = [page()] * 11 + [page(("job in no place", "j"))] + [("0", ["g"])]
+    answers: list[Any] = [page()] * 13 + [page(("job in no place", "j"))] + [("0", ["g"])]
     answers += (
         [Mended("0", 9, [], ["lost"])]
         + [page(), page(), page(("member that is no job of its group", "m"))]
+        + [page(), page()]  # delayed jobs by group, and what they come to
         + [page()] * 5
     )
     report, calls = play(OPERATIONS.repair(), *answers)

@@ -16,11 +16,11 @@ from groupmq.errors import ConfigurationError, FailJob, PayloadTooLarge, RateLim
 from groupmq.job import Job
 from groupmq.options import QueueOptions
 from groupmq.record import Record
-from groupmq.worker.outcome import Judge, described
+from groupmq.worker.outcome import OutcomePolicy, described
 from tests.unit.hostile import Opaque, Unprintable
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
-JUDGE = Judge(OPTIONS, Backoff.fixed(2))
+POLICY = OutcomePolicy(OPTIONS, Backoff.fixed(2))
 
 
 def running(attempts_made: int = 0, max_attempts: int = 3, **options: Any) -> Job:
@@ -33,25 +33,25 @@ def running(attempts_made: int = 0, max_attempts: int = 3, **options: Any) -> Jo
 def retried(report: Any) -> tuple[int, bool, str]:
     """Delay, whether the group goes on, and reason of a retry."""
     assert report.event == "retrying"
-    kind, job_id, token, delay_ms, yields, reason, _stack = report.outcome
+    kind, job_id, token, delay_ms, yields, reason, _stack, _error = report.outcome
     assert (kind, job_id, token) == (commands.RETRY, "id", 77)
     return delay_ms, yields, reason
 
 
 def test_a_value_returned_is_the_result() -> None:
-    report = JUDGE.returned(running(), {"ok": True})
+    report = POLICY.returned(running(), {"ok": True})
     assert report.outcome == (commands.COMPLETE, "id", 77, b'{"ok":true}')
     assert (report.event, report.error, report.result) == ("completed", None, b'{"ok":true}')
 
 
 def test_nothing_returned_stores_nothing() -> None:
-    report = JUDGE.returned(running(), None)
+    report = POLICY.returned(running(), None)
     assert report.outcome == (commands.COMPLETE, "id", 77, None)
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", {1: object()}, 1j])
 def test_a_value_that_cannot_be_stored_fails_the_job_whatever_attempts_remain(value: object) -> None:
-    report = JUDGE.returned(running(max_attempts=10), value)
+    report = POLICY.returned(running(max_attempts=10), value)
     assert report.event == "failed"
     assert report.outcome[:3] == (commands.FAIL, "id", 77)
     assert report.outcome[3].startswith("ConfigurationError: return value: cannot be serialized")
@@ -59,14 +59,14 @@ def test_a_value_that_cannot_be_stored_fails_the_job_whatever_attempts_remain(va
 
 
 def test_a_value_too_large_fails_the_job_and_says_so() -> None:
-    report = JUDGE.returned(running(), "x" * 2000)
+    report = POLICY.returned(running(), "x" * 2000)
     assert isinstance(report.error, PayloadTooLarge)
     assert "return value: 2,002 bytes are more than max_payload (1,000 bytes)" in report.outcome[3]
 
 
 def test_an_error_is_retried_while_attempts_remain() -> None:
     error = ValueError("boom")
-    report = JUDGE.raised(running(), error)
+    report = POLICY.raised(running(), error)
     assert retried(report) == (2000, False, "ValueError: boom")
     assert report.error is error
 
@@ -76,39 +76,39 @@ def test_an_error_is_retried_while_attempts_remain() -> None:
     [(0, 1, "failed"), (1, 3, "retrying"), (2, 3, "failed"), (5, 3, "failed")],
 )
 def test_max_attempts_is_the_total_number_of_runs(attempts_made: int, max_attempts: int, event: str) -> None:
-    assert JUDGE.raised(running(attempts_made, max_attempts), ValueError()).event == event
+    assert POLICY.raised(running(attempts_made, max_attempts), ValueError()).event == event
 
 
 def test_the_last_error_is_the_reason_of_the_failure_with_its_stack() -> None:
     try:
         raise ValueError("boom")
     except ValueError as error:
-        report = JUDGE.raised(running(2), error)
-    kind, _, _, reason, stack = report.outcome
-    assert (kind, reason) == (commands.FAIL, "ValueError: boom")
+        report = POLICY.raised(running(2), error)
+    kind, _, _, reason, stack, raised = report.outcome
+    assert (kind, reason, raised) == (commands.FAIL, "ValueError: boom", "ValueError")
     assert stack.startswith("Traceback")
     assert "test_outcome.py" in stack
 
 
 def test_fail_job_ends_the_job_at_once_in_its_own_words() -> None:
-    report = JUDGE.raised(running(max_attempts=10), FailJob("no such account"))
+    report = POLICY.raised(running(max_attempts=10), FailJob("no such account"))
     assert (report.event, report.outcome[3]) == ("failed", "no such account")
 
 
 @pytest.mark.parametrize(("delay", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000)])
 def test_retry_job_waits_as_long_as_it_says_not_as_the_policy_says(delay: Any, ms: int) -> None:
-    assert retried(JUDGE.raised(running(), RetryJob("later", delay=delay))) == (ms, False, "later")
+    assert retried(POLICY.raised(running(), RetryJob("later", delay=delay))) == (ms, False, "later")
 
 
 @pytest.mark.parametrize("delay", [-1, "1", None, math.nan, math.inf, True, Opaque()])
 def test_a_bad_delay_of_retry_job_does_not_cost_the_retry(delay: Any) -> None:
-    ms, _, reason = retried(JUDGE.raised(running(), RetryJob(delay=delay)))
+    ms, _, reason = retried(POLICY.raised(running(), RetryJob(delay=delay)))
     assert ms == 0
     assert reason.startswith("retry requested (RetryJob.delay: expected ")
 
 
 def test_retry_job_uses_attempts_too() -> None:
-    assert JUDGE.raised(running(2), RetryJob()).event == "failed"
+    assert POLICY.raised(running(2), RetryJob()).event == "failed"
 
 
 @pytest.mark.parametrize(
@@ -116,56 +116,56 @@ def test_retry_job_uses_attempts_too() -> None:
     [("hold", None, False), ("yield", None, True), ("hold", True, True), ("yield", False, False)],
 )
 def test_the_jobs_own_word_on_holding_its_group_comes_first(queue: Any, own: bool | None, yields: bool) -> None:
-    judge = Judge(replace(OPTIONS, on_retry=queue), Backoff.fixed(1))
+    judge = OutcomePolicy(replace(OPTIONS, on_retry=queue), Backoff.fixed(1))
     job = running() if own is None else running(y=own)
     assert retried(judge.raised(job, ValueError()))[1] is yields
 
 
 def test_the_jobs_own_back_off_comes_first() -> None:
-    assert retried(JUDGE.raised(running(b=[7.0, 1.0, 7.0, 0.0]), ValueError()))[0] == 7000
+    assert retried(POLICY.raised(running(b=[7.0, 1.0, 7.0, 0.0]), ValueError()))[0] == 7000
 
 
 def test_a_callable_policy_is_given_the_attempt_from_one_and_the_error() -> None:
-    judge = Judge(OPTIONS, lambda attempt, exc: attempt * 10 if isinstance(exc, KeyError) else 0)
+    judge = OutcomePolicy(OPTIONS, lambda attempt, exc: attempt * 10 if isinstance(exc, KeyError) else 0)
     assert retried(judge.raised(running(1, 5), KeyError("x")))[0] == 20_000
 
 
 @pytest.mark.parametrize(("after", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000), (0.0001, 1)])
 def test_rate_limited_rests_the_group_for_as_long_as_it_says(after: Any, ms: int) -> None:
     error = RateLimited("429", retry_after=after)
-    report = JUDGE.raised(running(), error)
-    assert report.outcome == (commands.LIMITED, "id", 77, ms)
+    report = POLICY.raised(running(), error)
+    assert report.outcome == (commands.LIMITED, "id", 77, ms, "429", "groupmq.errors.RateLimited")
     assert (report.event, report.error, report.yields) == ("limited", error, False)
 
 
 def test_rate_limited_rests_for_a_second_by_default() -> None:
-    assert JUDGE.raised(running(), RateLimited()).outcome == (commands.LIMITED, "id", 77, 1000)
+    assert POLICY.raised(running(), RateLimited()).outcome[:4] == (commands.LIMITED, "id", 77, 1000)
 
 
 @pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
 def test_a_bad_retry_after_costs_neither_the_job_nor_the_service_it_calls(after: Any) -> None:
-    report = JUDGE.raised(running(), RateLimited(retry_after=after))
-    assert report.outcome == (commands.LIMITED, "id", 77, 1000)
+    report = POLICY.raised(running(), RateLimited(retry_after=after))
+    assert report.outcome[:4] == (commands.LIMITED, "id", 77, 1000)
 
 
 @pytest.mark.parametrize(("attempts_made", "max_attempts"), [(0, 1), (2, 3), (50, 3)])
 def test_rate_limited_is_no_failure_even_in_the_last_attempt(attempts_made: int, max_attempts: int) -> None:
-    assert JUDGE.raised(running(attempts_made, max_attempts), RateLimited()).event == "limited"
+    assert POLICY.raised(running(attempts_made, max_attempts), RateLimited()).event == "limited"
 
 
 def test_a_rate_limited_job_without_a_group_waits_outside() -> None:
     job = Job(None, JSON, "id", "active", Record(0, 0, 0, 0, 3, False, None, {}, b"1"), 3)
-    assert JUDGE.raised(job, RateLimited()).yields
-    assert not JUDGE.raised(job, RateLimited(retry_after=0)).yields
+    assert POLICY.raised(job, RateLimited()).yields
+    assert not POLICY.raised(job, RateLimited(retry_after=0)).yields
 
 
-def broken_policy(answer: Any) -> Judge:
+def broken_policy(answer: Any) -> OutcomePolicy:
     def policy(_attempt: int, _exc: BaseException) -> Any:
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    return Judge(OPTIONS, policy)
+    return OutcomePolicy(OPTIONS, policy)
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_a_broken_policy_cannot_make_the_report_unsendable_or_huge() -> None:
 
 @pytest.mark.parametrize("error", [Unprintable(), FailJob(Opaque()), ExceptionGroup("many", [Unprintable()])])
 def test_an_error_that_cannot_be_printed_is_reported_by_its_name(error: BaseException) -> None:
-    reason, stack = described(error)
+    reason, stack, _ = described(error)
     assert reason
     assert isinstance(stack, str)
-    assert JUDGE.raised(running(), error).event in ("retrying", "failed")
+    assert POLICY.raised(running(), error).event in ("retrying", "failed")
 
 
 @pytest.mark.parametrize(
@@ -211,12 +211,12 @@ def test_the_reason_is_what_the_error_says(error: BaseException, reason: str) ->
 
 def test_reason_and_stack_are_bounded() -> None:
     error: BaseException = ValueError("x" * 1_000_000)
-    reason, stack = described(error)
+    reason, stack, _ = described(error)
     assert len(reason) < 3000
     assert len(stack) < 20_000
 
 
 def test_a_released_job_says_no_more_than_that() -> None:
-    report = JUDGE.released(running())
+    report = POLICY.released(running())
     assert report.outcome == (commands.RELEASE, "id", 77)
     assert report.event == "released"

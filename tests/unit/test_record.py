@@ -82,6 +82,7 @@ def test_the_data_of_a_body_are_found_whatever_stands_before_them(
 ) -> None:
     body = record.pack_body(attempts, given_order, (group or "").encode(), extra, data, has_ttl=has_ttl)
     assert record.data_of(body) == data
+    assert record.settings_of(body) == (attempts, extra)
     assert record.unpack(stored(0, 0, 0, 0, body)).order_given is given_order
 
 
@@ -92,6 +93,6 @@ def test_options_of_one_record_are_not_those_of_another() -> None:
 
 def test_the_layout_is_the_one_that_lua_describes() -> None:
     text = (resources.files("groupmq") / "lua" / "lib" / "record.lua").read_text("utf-8")
-    sizes = dict(re.findall(r"^  (\w+) +(\d+) bytes?", text, re.MULTILINE))
-    assert sizes == {"place": "16", "created": "6", "max": "2", "flags": "1", "group": "2", "options": "2"}
-    assert sum(int(sizes[name]) for name in ("place", "created", "max", "flags", "group")) == 27
+    sizes = dict(re.findall(r"^  (\w+(?: key)?) +(\d+) bytes?", text, re.MULTILINE))
+    assert sizes == {"sort key": "16", "created": "6", "max": "2", "flags": "1", "group": "2", "options": "2"}
+    assert sum(int(sizes[name]) for name in ("sort key", "created", "max", "flags", "group")) == 27

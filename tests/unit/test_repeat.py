@@ -275,3 +275,14 @@ def test_the_same_timing_keeps_the_grid_and_another_begins_anew() -> None:
     assert Every(5, limit=3).plan(T0 + 777, first)["anchor"] == T0
     assert Every(6).plan(T0 + 777, first)["anchor"] == T0 + 777
     assert Every(5, start=T0 / 1000 + 9).plan(T0 + 777, first)["anchor"] == T0 + 9000
+
+
+def test_the_next_runs_are_the_next_ticks() -> None:
+    after = datetime(2026, 11, 17, 8, 0, tzinfo=UTC)
+    assert Every(60).next_runs(after, 2) == [after + timedelta(minutes=1), after + timedelta(minutes=2)]
+    assert Cron("0 9 * * *", tz=STOCKHOLM).next_runs(after, 1) == [after.replace(day=18)]
+
+
+def test_there_are_no_next_runs_after_the_end() -> None:
+    after = datetime(2026, 11, 17, 8, 0, tzinfo=UTC)
+    assert Every(60, end=after + timedelta(seconds=90)).next_runs(after) == [after + timedelta(minutes=1)]

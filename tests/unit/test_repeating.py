@@ -165,7 +165,7 @@ def test_removing_is_done_against_what_was_read_and_tried_again() -> None:
     found = Repeats(T0, {rid: raw}, -1, "0")
     removed, calls = play(REPEATING.remove("g", "k"), found, False, found, True)
     assert removed is True
-    assert [call.script for call in calls] == ["repeats", "define"] * 2
+    assert [call.script for call in calls] == ["repeats", "undefine"] * 2
     assert "definition" not in arguments(calls[3])
     assert calls[3].blob == raw
 

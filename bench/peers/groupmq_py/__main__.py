@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from bench.peers.groupmq_py import answers, bulk, delays, repeats, shares, turns, variants
+from bench.peers.groupmq_py import answers, bulk, delays, operations, repeats, shares, single, trickle, turns, variants
 from bench.peers.groupmq_py.common import VARIANTS
-from groupmq.cli import running
+from groupmq.cli.worker import lifecycle
 
 T = TypeVar("T")
 ACTIONS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, Any]]] = {
@@ -18,7 +18,12 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, Any]]] = {
     "load": answers.load,
     "serve": answers.serve,
     "probe": answers.probe,
+    "trickle": trickle.trickle,
+    "stamp": trickle.stamp,
+    "adds": single.adds,
+    "fixed": single.fixed,
     "delays": delays.run,
+    "operations": operations.run,
     "repeats": repeats.run,
     "shares": shares.run,
     "turns": turns.run,
@@ -41,13 +46,17 @@ NUMBERS = {
     "keep": 0,
     "rate": 1,
     "warmup": 0,
+    "each": 1,
+    "waited": 0,
+    "sleep_ms": 0,
+    "blocking": 0,
 }
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """As `groupmq worker` does: with uvloop where it is installed, and a calm garbage collector."""
-    running.calm_collector()
-    return running.run(main)
+    lifecycle.calm_collector()
+    return lifecycle.run(main)
 
 
 def parse() -> argparse.Namespace:

@@ -6,30 +6,17 @@ import argparse
 import asyncio
 import contextlib
 import itertools
-import json
 import random
-import sys
 import time
 from typing import Any
 
+from bench.peers.clocks import payload, say, told_to_end
 from bench.peers.groupmq_py import bulk
-from bench.peers.groupmq_py.common import Figures, open_queue, payload
+from bench.peers.groupmq_py.common import Figures, group_of, open_queue
 
 TICK_S = 0.005
 PAUSE_S = 0.004
 LIMIT_S = 5
-
-
-def say(figures: Figures) -> None:
-    print(json.dumps(figures), flush=True)
-
-
-async def told_to_end() -> None:
-    """Whoever started this process closes its input when it is no longer needed."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    await reader.read()
 
 
 async def serve(args: argparse.Namespace) -> Figures:
@@ -96,4 +83,4 @@ async def probe(args: argparse.Namespace) -> dict[str, list[float]]:
 
 
 def _item(args: argparse.Namespace, index: int) -> dict[str, Any]:
-    return {"data": payload(index), "group_id": f"group-{index % args.groups}"}
+    return {"data": payload(index), "group_id": group_of(args, index)}

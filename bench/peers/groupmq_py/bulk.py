@@ -8,7 +8,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bench.peers.groupmq_py.common import Figures, drained, open_queue, payload
+from bench.peers.clocks import Count, payload
+from bench.peers.groupmq_py.common import Figures, drained, group_of, open_queue
 from groupmq import Job, Worker
 
 HOUR_MS = 3_600_000
@@ -23,7 +24,7 @@ async def enqueue(args: argparse.Namespace) -> Figures:
     first_event = int(time.time() * 1000) - HOUR_MS
 
     def item(index: int) -> dict[str, Any]:
-        described = {"data": payload(index), "group_id": f"group-{index % args.groups}"}
+        described = {"data": payload(index), "group_id": group_of(args, index)}
         return {**described, "order_ms": first_event + index} if args.ordered else described
 
     async with open_queue(args) as queue:
@@ -44,32 +45,35 @@ async def process(args: argparse.Namespace, then: Callable[[Figures], Awaitable[
     With --take the queue keeps its backlog: the clock stops at that many handled jobs, and `handled` also
     counts the few that were finished while the worker closed, because the server worked for them too.
     With `then` handlers return the id of their payload, and the worker goes on until that is over.
+    With --sleep_ms each handler waits that long, with --blocking it is a `def` that runs in a thread.
     """
-    wanted = args.take or args.jobs
-    finished = asyncio.Event()
-    handled = 0
-    started = stopped = 0.0
+    count = Count(args.take or args.jobs)
+    pause = args.sleep_ms / 1000
 
     async def handle(job: Job) -> str | None:
-        nonlocal handled, started, stopped
-        if handled == 0:
-            started = time.perf_counter()
+        count.start()
         data = job.data  # the Node libraries decode it before the call
-        handled += 1
-        if handled == wanted:
-            stopped = time.perf_counter()
-            finished.set()
+        if pause:
+            await asyncio.sleep(pause)
+        count.end()
         return data["id"] if then else None
 
+    def handle_in_thread(job: Job) -> None:
+        count.start()
+        assert job.data["id"]
+        if pause:
+            time.sleep(pause)
+        count.end()
+
     async with open_queue(args) as queue:
-        worker = Worker(queue, handle, concurrency=args.concurrency)
+        worker = Worker(queue, handle_in_thread if args.blocking else handle, concurrency=args.concurrency)
         await worker.start()
-        await finished.wait()
+        await count.all.wait()
         if not args.take:
             await drained(queue)
-            stopped = time.perf_counter()
-        figures = {"jobs": wanted, "seconds": stopped - started}
+            count.stopped = time.perf_counter()
+        figures = {"jobs": count.wanted, "seconds": count.stopped - count.started}
         if then:
             await then(figures)
         await worker.close()
-        return {**figures, "handled": handled}
+        return {**figures, "handled": count.handled}

@@ -28,15 +28,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """Settings of the queue that scenarios compare, by name."""
 
 
-def payload(index: int) -> dict[str, str]:
-    """20 bytes as JSON, different for every job."""
-    return {"id": f"{index:011d}"}
-
-
 def open_queue(args: argparse.Namespace, *, keep: int | None = None) -> Queue:
-    url = f"redis://127.0.0.1:{args.port}"
+    user = f"{args.user}:any@" if getattr(args, "user", "") else ""
+    url = f"redis://{user}127.0.0.1:{args.port}"
     kept = args.keep if keep is None else keep
     return Queue(args.queue, url, keep_completed=kept, keep_failed=kept, **VARIANTS[args.variant])
+
+
+def group_of(args: argparse.Namespace, index: int) -> str | None:
+    """--groups take turns; 0 = no groups."""
+    return f"group-{index % args.groups}" if args.groups else None
 
 
 async def drained(queue: Queue, pause: float = POLL_S) -> None:

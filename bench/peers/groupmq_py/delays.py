@@ -6,7 +6,8 @@ import argparse
 import random
 import time
 
-from bench.peers.groupmq_py.common import Figures, Lateness, open_queue, payload
+from bench.peers.clocks import payload
+from bench.peers.groupmq_py.common import Figures, Lateness, open_queue
 from bench.spread import spread
 from groupmq import Worker
 

@@ -6,7 +6,8 @@ import argparse
 import asyncio
 import time
 
-from bench.peers.groupmq_py.common import Figures, Lateness, drained, open_queue, payload
+from bench.peers.clocks import payload
+from bench.peers.groupmq_py.common import Figures, Lateness, drained, open_queue
 from bench.spread import spread
 from groupmq import Every, Queue, Worker
 

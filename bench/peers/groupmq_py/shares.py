@@ -7,7 +7,8 @@ import asyncio
 import statistics
 from collections import Counter
 
-from bench.peers.groupmq_py.common import Figures, open_queue, payload
+from bench.peers.clocks import payload
+from bench.peers.groupmq_py.common import Figures, open_queue
 from groupmq import Job, Worker
 
 SMALL, SMALL_JOBS = "small", 10

@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import NamedTuple
 
-from bench.peers.groupmq_py.common import Figures, drained, millis, open_queue, payload
+from bench.peers.clocks import payload
+from bench.peers.groupmq_py.common import Figures, drained, millis, open_queue
 from bench.spread import spread
 from groupmq import Job, Worker
 

@@ -12,6 +12,6 @@ def main() -> None:
         import rich  # noqa: F401
     except ImportError:
         sys.exit("groupmq: the command line needs click and rich: pip install 'groupmq[cli]'")
-    from groupmq.cli.app import run
+    from groupmq.cli.tree import run
 
     run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from groupmq.cli.shapes import examples
+from groupmq.cli.options.shared import examples
 
 
 @click.command(
@@ -18,7 +18,7 @@ from groupmq.cli.shapes import examples
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
     """Print the script that completes groupmq in a shell."""
-    from groupmq.cli.app import cli
+    from groupmq.cli.tree import cli
 
     found = get_completion_class(shell)
     if found is not None:

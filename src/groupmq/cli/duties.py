@@ -1,4 +1,4 @@
-"""`groupmq scheduler` and `groupmq recovery`: what workers do on their way, alone and in any number of copies."""
+"""`groupmq scheduler` and `groupmq recovery`: duties of the workers, run alone and in any number of copies."""
 
 from __future__ import annotations
 
@@ -13,105 +13,51 @@ from typing import Any
 
 import click
 
-from groupmq import commands
-from groupmq.cli import logs, running
-from groupmq.cli.common import DONE, Target, target_options
-from groupmq.cli.health import Report, probes, serve
-from groupmq.cli.loading import require_writable
-from groupmq.cli.signals import Stages
-from groupmq.cli.worker import running_options
-from groupmq.connection import PATIENCE
-from groupmq.errors import ConnectionLost, GroupMQError, QueueNotFound
-from groupmq.operations import Steps
-from groupmq.options import Retention
-from groupmq.queue import Queue
-from groupmq.repeating import Repeating
+from groupmq import ConnectionLost, Duty, DutyReport, GroupMQError, Queue, QueueNotFound, Retention
+from groupmq.cli.exits import DONE, code_of
+from groupmq.cli.options.running import running_options
+from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.output import logs
+from groupmq.cli.output.http_pages import serve
+from groupmq.cli.worker import lifecycle
+from groupmq.cli.worker.health import ProcessReport, probes
+from groupmq.cli.worker.loading import PATIENCE
+from groupmq.cli.worker.signals import Stages
 
 _logger = logging.getLogger("groupmq.cli")
 _LONGEST_PAUSE = 20.0
 
 
-class Scheduler:
-    """Repeats, delayed jobs, and groups whose wait is over."""
+class DutyRunner:
+    """Runs one duty, sleeps until there is more to do or for `interval`, runs it again."""
 
-    NAME = "scheduler"
-
-    def __init__(self, queue: Queue) -> None:
+    def __init__(
+        self, queue: Queue, duty: Duty, interval: float, patience: float | None, cleanup_interval: float | None = None
+    ) -> None:
+        """`cleanup_interval`: seconds between two clean-ups, which go along with the duty; None = they do not."""
         self._queue = queue
-        self._repeating = Repeating(queue.operations)
-        self._looked: int | None = None
-
-    async def look(self) -> tuple[int, float | None]:
-        """Do what is due; how many things, and seconds until the next, None if nothing is known to come."""
-        ran = await self._queue.run(self._repeating.run_due(self._looked))
-        self._looked = ran.now
-        for error in ran.errors:
-            _logger.warning("%s", error)
-        due = await self._queue.run(self._queue.operations.run_due(expire=False))
-        if due.promoted or due.woken or ran.added:
-            _logger.debug("added %d ticks, moved %d delayed, woke %d groups", ran.added, due.promoted, due.woken)
-        # Nothing done and nothing to wait for: what is due is a lease, which is recovery's.
-        waits = [wait / 1000 for wait in (ran.wait_ms, due.wait_ms) if wait > 0]
-        return ran.added + due.promoted + due.woken, min(waits, default=None)
-
-
-class Recovery:
-    """Leases that ran out, jobs past their time, retention by age, workers that left without a word."""
-
-    NAME = "recovery"
-
-    def __init__(self, queue: Queue, cleanup_interval: float) -> None:
-        self._queue = queue
+        self._duty: Duty = duty
+        self._interval = interval
         self._cleanup_interval = cleanup_interval
         self._clean_at = 0.0
-
-    async def look(self) -> tuple[int, float | None]:
-        due = await self._queue.run(self._queue.operations.run_due(promote=False))
-        for stalled in due.stalled:
-            what = "it failed for good" if stalled.final else "it runs again"
-            told = {"job": stalled.id, "group": stalled.group_id}
-            _logger.warning("job %s stalled: its lease expired, %s", stalled.id, what, extra=told)
-        cleaned = 0
-        if time.monotonic() >= self._clean_at:
-            cleaned = await self._queue.run(self._clean_up())
-            self._clean_at = time.monotonic() + self._cleanup_interval
-        return len(due.stalled) + due.woken + cleaned, due.wait_ms / 1000 if due.wait_ms > 0 else None
-
-    def _clean_up(self) -> Steps[int]:
-        removed = yield from self._queue.operations.clean_up()
-        gone = yield from self._queue.operations.gone_workers()
-        if gone:
-            _logger.info("%d workers left without a word: %s", len(gone), ", ".join(gone[:5]))
-            yield commands.leave(gone, [f"{worker}:{lane}" for worker in gone for lane in range(2)])
-        return removed + len(gone)
-
-
-class Duties:
-    """Looks, sleeps until the next due time or for `interval`, looks again."""
-
-    def __init__(self, queue: Queue, duty: Scheduler | Recovery, interval: float, patience: float | None) -> None:
-        self._queue = queue
-        self._duty = duty
-        self._interval = interval
         self._patience = patience
         self._over = asyncio.Event()
         self._starting: asyncio.Future[None] | None = None
-        self.report = Report(0, os.getpid(), patience=60.0, queue=queue.name)
+        self.report = ProcessReport(0, os.getpid(), patience=60.0, queue=queue.name)
 
     async def run(self, *, once: bool) -> int:
         Stages(self._stop).install()
-        self._starting = asyncio.ensure_future(require_writable(self._queue, self._patience or PATIENCE))
+        self._starting = asyncio.ensure_future(self._queue.ensure_writable(self._patience or PATIENCE))
         try:
             await self._starting
         except asyncio.CancelledError:
             return DONE
         if once:
             with contextlib.suppress(QueueNotFound):
-                done, _ = await self._duty.look()
-                _logger.info("%s: did %d things", self._duty.NAME, done)
+                done, _ = await self._run_duty()
+                _logger.info("%s: did %d things", self._duty, done)
             return DONE
-        where = self._queue.connection.endpoint.where
-        _logger.info("%s works on queue %s at %s", self._duty.NAME, self._queue.name, where)
+        _logger.info("%s works on queue %s at %s", self._duty, self._queue.name, self._queue.address)
         self.report.state = "running"
         reached, pause = time.monotonic(), 0.5
         while not self._over.is_set():
@@ -127,15 +73,41 @@ class Duties:
             else:
                 wait = self._interval if wait is None else min(wait, self._interval)
             await self._sleep(wait)
-        _logger.info("%s ended", self._duty.NAME)
+        _logger.info("%s ended", self._duty)
         return DONE
 
     async def _look(self) -> float | None:
-        """Seconds until the next look; None if nothing is known to come, as in a queue that nobody has made yet."""
+        """Seconds until there is more to do; None if nothing is known to come, or the queue does not exist yet."""
         try:
-            return (await self._duty.look())[1]
+            return (await self._run_duty())[1]
         except QueueNotFound:
             return None
+
+    async def _run_duty(self) -> tuple[int, float | None]:
+        """How many things were done, and seconds until there is more to do; None if nothing is known to come."""
+        report = await self._queue.run_duty_once(self._duty)
+        self._log(report)
+        cleaned = 0
+        if self._cleanup_interval is not None and time.monotonic() >= self._clean_at:
+            cleanup = await self._queue.run_duty_once("cleanup")
+            self._log(cleanup)
+            cleaned = cleanup.done
+            self._clean_at = time.monotonic() + self._cleanup_interval
+        return report.done + cleaned, report.next_in
+
+    def _log(self, report: DutyReport) -> None:
+        for error in report.errors:
+            _logger.warning("%s", error)
+        if self._duty == "scheduler" and report.done:
+            done = report.added, report.promoted, report.woken
+            _logger.debug("added %d ticks, moved %d delayed, woke %d groups", *done)
+        for stalled in report.stalled:
+            what = "it failed for good" if stalled.final else "it runs again"
+            fields = {"job": stalled.id, "group": stalled.group_id}
+            _logger.warning("job %s stalled: its lease expired, %s", stalled.id, what, extra=fields)
+        gone = report.gone_workers
+        if gone:
+            _logger.info("%d workers left without a word: %s", len(gone), ", ".join(gone[:5]))
 
     def _stop(self) -> None:
         self._over.set()
@@ -180,7 +152,7 @@ def scheduler(target: Target, **options: Any) -> None:
     Workers do this by themselves; run it alone where they have --no-maintenance or are not always there. Any number of
     copies is safe: of each tick one makes a job.
     """
-    _run(target, {}, Scheduler, **options)
+    _run(target, {}, "scheduler", **options)
 
 
 @click.command()
@@ -211,14 +183,15 @@ def recovery(
         "keep_completed": Retention(age=completed_age),
         "keep_failed": Retention(count=keep_failed, age=failed_age),
     }
-    _run(target, settings, lambda queue: Recovery(queue, cleanup_interval), **options)
+    _run(target, settings, "recovery", cleanup_interval=cleanup_interval, **options)
 
 
 def _run(
     target: Target,
     settings: dict[str, Any],
-    make: Callable[[Queue], Scheduler | Recovery],
+    duty: Duty,
     *,
+    cleanup_interval: float | None = None,
     once: bool,
     interval: float,
     unreachable_timeout: float | None,
@@ -232,10 +205,9 @@ def _run(
     name = target.name()
 
     async def main() -> int:
-        queue = Queue(name, target.url, prefix=target.prefix, **settings)
-        # Looking must not make a queue that nobody has made, with settings that its producer may not share.
-        queue.connection.dialogue.accept_stored_settings(make=False)
-        duties = Duties(queue, make(queue), interval, unreachable_timeout)
+        # Attached, so that the queue is never made here with settings that its producer may not share.
+        queue = Queue.attach(name, target.url, prefix=target.prefix, **settings)
+        duties = DutyRunner(queue, duty, interval, unreachable_timeout, cleanup_interval)
         pages = serve(bind, {"health": health_port}, {"health": probes(lambda: [duties.report])})
         try:
             return await duties.run(once=once)
@@ -245,8 +217,8 @@ def _run(
             await queue.close()
 
     try:
-        code = running.run(main())
+        code = lifecycle.run(main())
     except GroupMQError as error:
         logs.last_words(str(error), form)
-        code = running.code_of(error)
+        code = code_of(error)
     sys.exit(code)

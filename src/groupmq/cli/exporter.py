@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from groupmq.cli.common import BAD_USAGE, fail
-from groupmq.cli.health import ANYWHERE, Make, Page, serve
-from groupmq.cli.logs import FORMATS, LEVELS, set_up
-from groupmq.connection import Endpoint
+from groupmq.cli.exits import BAD_USAGE, fail
+from groupmq.cli.options.running import BIND_VARIABLE, HERE
+from groupmq.cli.output.http_pages import Make, Page, serve
+from groupmq.cli.output.logs import FORMATS, LEVELS, set_up
 from groupmq.sync import Queue
 
 _logger = logging.getLogger("groupmq.cli")
@@ -42,19 +42,15 @@ def new_registry() -> Any:
         fail("metrics need prometheus-client: pip install 'groupmq[prometheus]'", BAD_USAGE)
 
 
-def queue_collector(names: Sequence[str], endpoint: Endpoint, prefix: str) -> tuple[Any, Callable[[], None]]:
-    """A collector that only looks: it makes no queue, and waits for no server. And how to close it."""
+def queue_collector(names: Sequence[str], redis: Any, prefix: str) -> tuple[Any, Callable[[], None]]:
+    """A collector that only looks: it makes no queue. And how to close it. `redis` as `Queue.attach` takes it."""
     from groupmq.metrics import QueueCollector
 
-    client = endpoint.blocking(_TIMEOUT)
-    queues = [Queue(name, client, prefix=prefix) for name in names]
-    for queue in queues:
-        queue.connection.dialogue.accept_stored_settings(make=False)
+    queues = [Queue.attach(name, redis, call_timeout=_TIMEOUT, prefix=prefix) for name in names]
 
     def close() -> None:
         for queue in queues:
             queue.close()
-        client.close()
 
     return QueueCollector(*queues), close
 
@@ -64,7 +60,14 @@ def queue_collector(names: Sequence[str], endpoint: Endpoint, prefix: str) -> tu
 @click.option("--queue", "-q", "queues", envvar="GROUPMQ_QUEUE", multiple=True, metavar="NAME", help="May be repeated.")
 @click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queues' keys.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="Port to serve on.")
-@click.option("--bind", default=ANYWHERE, show_default=True, metavar="ADDRESS", help="Address to serve on.")
+@click.option(
+    "--bind",
+    envvar=BIND_VARIABLE,
+    default=HERE,
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to serve on; 0.0.0.0 = all interfaces.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 @click.option("--log-format", type=click.Choice(FORMATS), default="text", show_default=True)
 def exporter(
@@ -82,7 +85,7 @@ def exporter(
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
-    collector, close = queue_collector(list(dict.fromkeys(queues)), Endpoint(redis_url), prefix)
+    collector, close = queue_collector(list(dict.fromkeys(queues)), redis_url, prefix)
     registry.register(collector)
     pages = metrics_page(registry)
     pages["/livez"] = pages["/healthz"] = pages["/readyz"] = lambda: (200, "text/plain", b"ok\n")

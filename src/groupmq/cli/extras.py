@@ -12,21 +12,32 @@ from pathlib import Path
 import click
 
 import groupmq
-from groupmq.cli.common import BAD_USAGE, NOT_FOUND, as_line, fail
-from groupmq.cli.shapes import examples
+from groupmq.cli.exits import BAD_USAGE, NOT_FOUND, fail
+from groupmq.cli.options.shared import examples
+from groupmq.cli.output.answers import as_line
 
 
 @click.command(
     short_help="Watch jobs run in order while a worker is killed.",
-    epilog=examples("groupmq demo", "groupmq demo --json"),
+    epilog=examples("groupmq demo", "groupmq demo --json", "groupmq demo --dashboard"),
 )
 @click.option("--json", "as_json", is_flag=True, help="The proof in JSON; the show goes to stderr.")
+@click.option(
+    "--dashboard", "in_browser", is_flag=True, help="Queues that are alive, and the dashboard to look at them."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="Port of the dashboard.")
 @click.pass_context
-def demo(ctx: click.Context, as_json: bool) -> None:
+def demo(ctx: click.Context, as_json: bool, in_browser: bool, port: int) -> None:
     """Watch 600 jobs run in order while one of the workers is killed, and see it proved.
 
     Needs nothing: it starts a server of its own (pip install 'groupmq[embedded]') and leaves nothing behind.
+    With --dashboard the load is slower, goes on until Ctrl-C, and a page shows it.
     """
+    if in_browser:
+        from groupmq.demo.dashboard import run
+
+        run(port)
+        return
     from groupmq.demo.__main__ import main
 
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():

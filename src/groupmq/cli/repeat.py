@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from groupmq.cli import tables
-from groupmq.cli.common import NOT_FOUND, Target, fail, show, target_options
-from groupmq.cli.shapes import Ordered, examples, group_option
+from groupmq import RepeatingJob
+from groupmq.cli.exits import NOT_FOUND, fail
+from groupmq.cli.options.shared import Ordered, examples, group_option
+from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.output import tables
+from groupmq.cli.output.answers import show
 from groupmq.sync import Queue
-from groupmq.views import RepeatingJob
 
 
 @click.group(

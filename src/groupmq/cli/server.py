@@ -12,11 +12,10 @@ from urllib.parse import quote
 
 import click
 
-from groupmq import embedded
-from groupmq.cli.common import NOT_FOUND, UNREACHABLE, as_line, fail
-from groupmq.cli.shapes import examples
-from groupmq.cli.wire import Wire
-from groupmq.errors import ConnectionLost, GroupMQError
+from groupmq import GroupMQError, embedded
+from groupmq.cli.exits import NOT_FOUND, UNREACHABLE, fail
+from groupmq.cli.options.shared import examples
+from groupmq.cli.output.answers import as_line
 
 LOOK_EVERY = 1.0
 
@@ -47,27 +46,25 @@ def server(folder: Path | None, port: int | None, as_json: bool) -> None:
         signal.signal(number, end)
     url = embedded.ensure(f"embedded://{quote(str(folder.resolve()))}" if folder else "embedded://")
     try:
-        with Wire(url) as wire:
-            if port is not None:
-                _listen(wire, port)
-            _tell(wire, f"redis://127.0.0.1:{port}" if port else url, folder, as_json)
-            _watch(wire, ended)
+        if port is not None:
+            _listen(url, port)
+        _tell(embedded.describe(url), f"redis://127.0.0.1:{port}" if port else url, folder, as_json)
+        _watch(url, ended)
     finally:
         embedded.stop()
     click.echo("stopped", err=True)
 
 
-def _listen(wire: Wire, port: int) -> None:
+def _listen(url: str, port: int) -> None:
     """The embedded server has no port; give it one, of this machine only."""
     try:
-        wire.ask("CONFIG", "SET", "bind", "127.0.0.1", "port", port)
+        embedded.listen(url, port)
     except GroupMQError as error:
         fail(f"cannot listen on port {port}: {error}", NOT_FOUND)
 
 
-def _tell(wire: Wire, url: str, folder: Path | None, as_json: bool) -> None:
-    info = wire.info()
-    version, pid = info.get("valkey_version") or info["redis_version"], int(info["process_id"])
+def _tell(running: embedded.EmbeddedServer, url: str, folder: Path | None, as_json: bool) -> None:
+    version, pid = running.version, running.pid
     if as_json:
         click.echo(as_line({"url": url, "version": version, "pid": pid, "dir": folder and str(folder.resolve())}))
     else:
@@ -78,10 +75,8 @@ def _tell(wire: Wire, url: str, folder: Path | None, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _watch(wire: Wire, ended: threading.Event) -> None:
-    """Until somebody ends us, or the server ends by itself."""
+def _watch(url: str, ended: threading.Event) -> None:
+    """Wait for a signal; fail if the server ends first."""
     while not ended.wait(LOOK_EVERY):
-        try:
-            wire.ask("PING")
-        except ConnectionLost:
+        if not embedded.is_running(url):
             fail("the server has ended by itself (killed, or out of memory)", UNREACHABLE)

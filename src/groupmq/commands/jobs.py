@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from groupmq import record
-from groupmq.commands.call import Call, StoredState, arguments, decode, state_of, text
+from groupmq.commands.call import Call, StoredState, arguments, decode, state_of, text, texts
 from groupmq.drafts import Draft
 from groupmq.snapshot import LogLine
 
@@ -21,6 +21,8 @@ class Added(NamedTuple):
     """Position of a draft -> id of the job that stands for it (throttle, debounce)."""
     full: Sequence[int] = ()
     """Positions of the drafts whose group is full; they were not added."""
+    made: Mapping[int, int] = {}
+    """Position of a draft that a job stands for -> when that job was made, in ms."""
 
 
 class View(NamedTuple):
@@ -54,8 +56,9 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
             now,
             order_ms,
             [position - 1 for position in duplicates],
-            {stood_for[i] - 1: stood_for[i + 1].decode() for i in range(0, len(stood_for), 2)},
+            {stood_for[i] - 1: stood_for[i + 1].decode() for i in range(0, len(stood_for), 3)},
             [position - 1 for position in full],
+            {stood_for[i] - 1: stood_for[i + 2] for i in range(0, len(stood_for), 3)},
         )
 
     ids = [d.id for d in drafts]
@@ -87,6 +90,7 @@ def _extra(d: Draft) -> list[Any] | bool:
 
 
 def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:
+    """The first of these jobs, as many as have room in one reply."""
     return Call("get", arguments(ids=list(ids), now=now), lambda reply: [_parse_view(raw) for raw in reply])
 
 
@@ -110,34 +114,78 @@ def _parse_view(raw: list[Any] | None) -> View | None:
     )
 
 
-def remove(ids: Sequence[str], states: Sequence[str] | None = None, now: int | None = None) -> Call[list[bool]]:
+LEFT, DONE, UNSETTLED = 0, 1, 2
+"""What a call did to a job: nothing, what was asked, or nothing yet: the job is prefetched, its worker has been asked.
+
+An unsettled call is made again until the worker has given the job back or said that it has begun.
+"""
+
+
+class Change(NamedTuple):
+    state: str
+    """The job was found in it; '' = there is none."""
+    status: int
+    """LEFT, DONE or UNSETTLED."""
+
+
+def remove(ids: Sequence[str], states: Sequence[str] | None = None, now: int | None = None) -> Call[list[int]]:
+    """LEFT, DONE or UNSETTLED for each."""
     args = arguments(ids=list(ids), states=list(states) if states is not None else None, now=now)
-    return Call("remove", args, lambda reply: [one == 1 for one in reply])
+    return Call("remove", args, list)
 
 
-def _parse_change(reply: list[Any]) -> tuple[str, bool]:
-    return reply[0].decode(), reply[1] == 1
+def _parse_change(reply: list[Any]) -> Change:
+    return Change(reply[0].decode(), reply[1])
 
 
-def reschedule(job_id: str, delay_ms: int, *, only_delayed: bool, now: int | None = None) -> Call[tuple[str, bool]]:
+def reschedule(job_id: str, delay_ms: int, *, only_delayed: bool, now: int | None = None) -> Call[Change]:
     return Call("reschedule", arguments(id=job_id, delay=delay_ms, only_delayed=only_delayed, now=now), _parse_change)
 
 
-def retry(job_id: str, now: int | None = None) -> Call[tuple[str, bool]]:
-    return Call("retry", arguments(id=job_id, now=now), _parse_change)
+def retry(job_id: str, now: int | None = None) -> Call[Change]:
+    return Call("redrive", arguments(ids=[job_id], now=now), _parse_change)
 
 
-def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[tuple[str, bool]]:
+def retry_all(ids: Sequence[str], stamps: Sequence[str] | None = None, now: int | None = None) -> Call[list[int]]:
+    """LEFT, DONE or UNSETTLED for each. `stamps`: of the failures that are meant; another one is left alone."""
+    return Call("redrive", arguments(ids=list(ids), stamps=stamps, now=now), lambda reply: reply[1::2])
+
+
+def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[Change]:
     return Call("fail", arguments(id=job_id, reason=reason, keep=keep, now=now), _parse_change)
 
 
-def update(job_id: str, data: bytes) -> Call[str]:
-    return Call("update", arguments(id=job_id), text, data)
+def update(job_id: str, data: bytes, now: int | None = None) -> Call[Change]:
+    return Call("update", arguments(id=job_id, now=now), _parse_change, data)
+
+
+class Recalled(NamedTuple):
+    cursor: str
+    unsettled: list[str]
+    """Prefetched jobs whose worker has been asked for them."""
+    running: list[str]
+
+
+def _parse_recalled(reply: list[Any]) -> Recalled:
+    return Recalled(reply[0].decode(), texts(reply[1]), texts(reply[2]))
+
+
+def recall(ids: Sequence[str], now: int | None = None) -> Call[Recalled]:
+    """Ask workers for prefetched jobs; those that are back, or have begun, are settled."""
+    return Call("recall", arguments(ids=list(ids), now=now), _parse_recalled)
+
+
+def recall_page(cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Recalled]:
+    """The same for a page of all leases, from '0' to '0'; `group_id`: only those of one group."""
+    return Call("recall", arguments(cursor=cursor, group=group_id, now=now), _parse_recalled)
+
+
+PREFETCHED = "prefetched"
 
 
 class Cancelled(NamedTuple):
     found: list[tuple[str, str]]
-    """Job and the state it was found in, '' = there is none."""
+    """Job and the state it was found in, '' = there is none, PREFETCHED = it is not settled yet."""
     left: int
     """Of a group: how many wait still."""
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupmq.commands.call import SCHEMA, Call, arguments, text, texts
 
 
 def open_queue(
-    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False, only_look: bool = False
+    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False
 ) -> Call[tuple[str | None, str]]:
-    """Format and settings of the queue as stored; no format if it does not exist and was only looked for."""
+    """Make the queue if it does not exist; format and settings as stored now."""
+    args = arguments(schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace)
+    return Call("open", args, _parse_settings)
 
-    def parse(reply: list[bytes | None]) -> tuple[str | None, str]:
-        schema, stored = reply
-        return None if schema is None else schema.decode(), (stored or b"{}").decode()
 
-    args = arguments(
-        schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace, only_look=only_look or None
-    )
-    return Call("open", args, parse)
+def look_at_queue() -> Call[tuple[str | None, str]]:
+    """Format and settings of the queue as stored; no format if it does not exist."""
+    return Call("look_settings", arguments(), _parse_settings)
+
+
+def _parse_settings(reply: list[bytes | None]) -> tuple[str | None, str]:
+    schema, stored = reply
+    return None if schema is None else schema.decode(), (stored or b"{}").decode()
 
 
 def switch(
@@ -85,13 +88,32 @@ class Mended(NamedTuple):
     groups: list[str]
 
 
-def repair(structure: str, cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Mended]:
-    def parse(reply: list[Any]) -> Mended:
-        flat = reply[2]
-        damage = [(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)]
-        return Mended(reply[0].decode(), reply[1], damage, texts(reply[3]))
+def _parse_mended(reply: list[Any]) -> Mended:
+    flat = reply[2]
+    damage = [(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)]
+    return Mended(reply[0].decode(), reply[1], damage, texts(reply[3]))
 
-    return Call("repair", arguments(structure=structure, cursor=cursor, group=group_id, now=now), parse)
+
+def repair(structure: str, cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Mended]:
+    return Call("repair", arguments(structure=structure, cursor=cursor, group=group_id, now=now), _parse_mended)
+
+
+def repair_delayed_counts(
+    counts: Mapping[str, int], prints: Mapping[str, str] | None = None, now: int | None = None
+) -> Call[Mended]:
+    """How many delayed jobs each group has, as counted by the caller.
+
+    Without `prints`, `groups` of the answer are those that say something else, each followed by a print of its value.
+    With these prints, groups whose value is still the same are mended.
+    """
+    args = arguments(
+        structure="delayed counts",
+        groups=list(counts),
+        counts=list(counts.values()),
+        prints=None if prints is None else [prints[group_id] for group_id in counts],
+        now=now,
+    )
+    return Call("repair", args, _parse_mended)
 
 
 def look_turn(now: int | None = None) -> Call[list[Any]]:

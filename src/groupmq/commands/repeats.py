@@ -37,14 +37,19 @@ def repeats_page(cursor: str, limit: int = 100, now: int | None = None) -> Call[
 def define(
     repeat_id: str,
     expected: bytes,
-    definition: dict[str, Any] | None,
+    definition: dict[str, Any],
     body: bytes = b"",
     tick_ms: int | None = None,
     now: int | None = None,
 ) -> Call[bool]:
-    """Store or remove a definition, if the stored one is still `expected`; perhaps with an occurrence at once."""
+    """Store a definition, if the stored one is still `expected`; perhaps with an occurrence at once."""
     args = arguments(id=repeat_id, size=len(expected), definition=definition, tick=tick_ms, now=now)
     return Call("define", args, lambda reply: reply == 1, expected + body)
+
+
+def undefine(repeat_id: str, expected: bytes, now: int | None = None) -> Call[bool]:
+    """Remove a definition, if the stored one is still `expected`."""
+    return Call("undefine", arguments(id=repeat_id, now=now), lambda reply: reply == 1, expected)
 
 
 class Ticked(NamedTuple):

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
-from groupmq.job import Job
+from groupmq import Job
 
 
 class Tracing:

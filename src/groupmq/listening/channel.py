@@ -47,6 +47,8 @@ class Channel:
         self.waiting: dict[str, list[Wait]] = {}
         self.closed = False
         self.idle_since: float | None = None
+        self.read_for_nobody = 0
+        """Events that were read since the last listener has gone."""
         self._began_ms: int | None = None
         self._recent: dict[str, Event] = {}
         self._forgot_ms = 0
@@ -134,6 +136,7 @@ class Channel:
             watcher.heard(gap)
 
     def _deliver(self, entry: Entry) -> None:
+        self.read_for_nobody += len(entry.events)
         for feed in tuple(self.feeds):
             feed.push(entry)
         for event in entry.events:
@@ -213,7 +216,9 @@ class Channel:
                 try:
                     await self._read_back(batch, past)
                 except GroupMQError as error:
-                    _logger.warning("what happened to %d jobs before is not known: %s", len(batch), error)
+                    _logger.warning(
+                        "what happened before to the jobs that are listened to (%d) is not known: %s", len(batch), error
+                    )
                 for one in batch:
                     listeners = one.listeners()
                     if listeners is not None:

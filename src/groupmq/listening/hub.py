@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("groupmq.events")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_LINGER = 5.0
-"""Seconds that a log is read on after the last listener has gone."""
+_LINGER, _LINGER_EVENTS = 5.0, 500
+"""Seconds that a log is read on after the last listener has gone, and events: of a busy queue that is a moment."""
 
 
 class Hub:
@@ -81,8 +81,8 @@ class Hub:
                 channel.idle_since = None
             elif channel.idle_since is None:
                 # Whoever asks for one result after the other must not pay for a new connection each time.
-                channel.idle_since = now
-            elif now - channel.idle_since >= _LINGER:
+                channel.idle_since, channel.read_for_nobody = now, 0
+            elif now - channel.idle_since >= _LINGER or channel.read_for_nobody >= _LINGER_EVENTS:
                 channel.rest()
                 self._channels.discard(channel)
         if not self._channels:

@@ -59,6 +59,10 @@ class JobListeners(Emitter):
             return True
         return super().off(event, listener)
 
+    def listening(self, event: str) -> list[Listener]:
+        """Who listens to this kind of event, newcomers too."""
+        return [*self.listeners(event), *(listener for kind, listener in self._newcomers if kind == event)]
+
     def _admit(self) -> None:
         """Tell newcomers what the others have heard already; from now on they hear with them."""
         newcomers, self._newcomers = self._newcomers, []

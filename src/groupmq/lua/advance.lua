@@ -1,42 +1,63 @@
 --[[
-Report the outcomes of a batch AND take up to `take` new jobs, in one trip. Also does what time has made due, so
-delays, back-offs and lease expiries need nobody else.
+Report the outcomes of a batch and take up to `take` new jobs in one round trip. The call also does everything that is
+due by now, so delays, back-offs and expired leases need no other process.
 
-Arguments  worker, lane, request (its number in that lane), completed and others (lib/outcome.lua), take, lease (ms),
-           row (jobs of a group to take together, lib/take.lua; absent = 1),
-           policy = {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}},
-           batch and epoch (lib/turn.lua; only of exclusive queues)
+Arguments
+  worker      id of the worker
+  lane        the worker's request sequence (lib/lane.lua)
+  request     number of this request in its lane
+  completed   completed jobs, in columns (lib/outcome.lua)
+  others      all other outcomes (lib/outcome.lua)
+  take        how many jobs to start now
+  lease       ms
+  row         how many jobs of one group to take together, the prefetched ones included; absent = 1
+  fill        how many jobs to take in all, those prefetched from other groups included (lib/reserve.lua); absent = none
+  policy      {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
+  batch       jobs per turn (lib/turn.lua); exclusive queues only
+  epoch       the turn that the worker believes it has, 0 = none; exclusive queues only
 Blob       the return values of the completed jobs, joined
-Reply      {now, ms until something is due or -1, places of the refused outcomes, the completed counted first,
-            stalled (id, group, final ...),
-            jobs = {ids (null = its lease stands no more), token of the first, states ({} = all fresh), records},
+Reply      {now, ms until something is due or -1, indexes of the refused outcomes (completed jobs are counted first),
+            stalled jobs, flat: id, group, 1 if it failed for good,
+            jobs = {ids (null = the lease no longer stands), first token, states ({} = no job has run yet), records},
             ms until the next tick of a repeat or -1, epoch of the worker's turn or 0,
-            lengths of the rows, {} = each job by itself}
-Cost       O(outcomes + take * row) reads and writes; about 3 commands a row and 25 a call
+            for each group how many of its jobs were taken together, {} = one each; prefetched heads come last,
+            0, or the token up to which the worker must give back its prefetched heads (lib/reserve.lua)}
+Events     active, begun, completed, retrying, failed, stalled, drained
+Cost       O(outcomes + take * row) reads and writes: about 3 commands per group and 25 per call;
+           lib/budget.lua bounds the jobs that one call handles
 ]]
+--- @include "lib/args"
+--- @include "lib/clock"
+--- @include "lib/meta"
+--- @include "lib/horizon"
+--- @include "lib/budget"
 --- @include "lib/outcome"
 --- @include "lib/due"
---- @include "lib/take"
+--- @include "lib/reserve"
+--- @include "transitions/take"
 --- @include "lib/lane"
---- @include "lib/settle"
+--- @include "lib/turn"
 --- @include "lib/wake"
+--- @include "lib/retention"
+--- @writes allow-oom
 local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
 local last = lane.last(A.lane, A.request)
 if last then
   local jobs, rows = lane.jobs(last)
-  return { now, 0, last[1], {}, jobs, tick, turn.epoch(A.worker), rows }
+  return { now, 0, last[1], {}, jobs, tick, turn.epoch(A.worker), rows, 0 }
 end
 
-local refused = outcome.complete(A.completed, ARGV[2] or '', A.policy.keep.completed, A.worker)
+budget.spend(#A.completed[1] + #A.others)
+local refused = outcome.complete(A.completed, blob, A.policy.keep.completed, A.worker)
 outcome.apply(A.others, refused, #A.completed[1])
-local stalled = due.expire(A.policy)
--- What may have expired must not start: when there is more of it than one call fails, the taking waits for the next.
-local n = due.overdue() and A.take or 0
-due.promote()
-due.unpark()
-local jobs, rows, left, epoch = take.jobs(n, A)
+local room = budget.left()
+local stalled, more_overdue, more_due = due.everything(A.policy)
+-- A job past its ttl must not start. If more of them are due than one call can fail, this call takes no job at all.
+local n = A.take
+if more_overdue then n, A.fill = 0, nil elseif budget.left() < room then n, A.fill = budget.share(n), nil end
+if n < A.take then horizon.note(now) end
+local jobs, rows, left, epoch = take_jobs(n, A, more_due)
 retention.settle(A.policy.keep)
-if settle.groups() or left or horizon.moved() then wake.up() end
+if left then wake.up() end
 lane.remember(A.lane, A.request, refused, jobs[1], jobs[2])
-W.commit()
-return { now, horizon.wait(), refused, stalled, jobs, tick, epoch, rows }
+return commit({ now, 0, refused, stalled, jobs, tick, epoch, rows, reserve.wanted() }, 2)

@@ -1,25 +1,58 @@
 --[[
-One heartbeat of a worker: renew its leases, and its turn, in bulk and say that it lives.
+One heartbeat of a worker: renew its leases and its turn, and record that it is alive. The call may carry outcomes, for
+a worker whose event loop is blocked and cannot report them.
 
-Arguments  worker, info (text, absent = leave presence alone), lease (ms), held, flat: id, token, ...
-Reply      {ids whose lease is no longer this worker's, ms until the next tick of a repeat or -1,
-            runs of this worker that are to be stopped: id, token, flat}
+Arguments
+  worker      id of the worker
+  info        presence, as text; absent = leave the stored presence as it is
+  lease       ms
+  held        the leases to renew, flat: id, token ...
+  completed   completed jobs, as in advance; absent = no outcomes
+  others      all other outcomes, as in advance; absent = no outcomes
+  keep        {completed, failed}: how many to keep; only with outcomes
+Blob       the return values of the completed jobs, joined
+Reply      {ids whose lease no longer belongs to this worker, ms until the next tick of a repeat or -1,
+            tokens of runs to cancel, tokens of runs whose job an operator has removed or failed,
+            tokens of prefetched jobs to give back,
+            indexes of the refused outcomes (completed jobs are counted first),
+            0, or the token up to which the worker must give back its prefetched heads (lib/reserve.lua)}
+Events     begun, completed, retrying, failed, drained; without outcomes none
+Cost       O(held + outcomes) fields in some ten commands; while there are interrupts or stopping runs, also all of them
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/meta"
+--- @include "lib/writes"
+--- @include "lib/horizon"
 --- @include "lib/lease"
+--- @include "lib/outcome"
 --- @include "lib/turn"
 --- @include "lib/wake"
---- @include "lib/cancels"
+--- @include "lib/retention"
+--- @include "lib/interrupts"
+--- @include "lib/reserve"
+--- @include "lib/stopping"
+--- @writes allow-oom
+local refused = {}
+if A.others then
+  refused = outcome.complete(A.completed, blob, A.keep.completed, A.worker)
+  outcome.apply(A.others, refused, #A.completed[1])
+  retention.settle(A.keep)
+end
 local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
 local leases = lease.load(ids)
 for i = 1, #ids do
   if leases[i] and leases[i].token == A.held[2 * i] then
     W.zadd(K.active, now + A.lease, ids[i])
+    horizon.put(now + A.lease)
   else
     lost[#lost + 1] = ids[i]
   end
 end
 if turn.renew(A.worker, A.lease) then wake.up() end
 if A.info then W.hset(K.workers, A.worker, string.format('%.0f', now) .. ' ' .. A.info) end
-W.commit()
-return { lost, meta.repeat_at and math.max(0, meta.repeat_at - now) or -1, cancels.of(A.worker) }
+local asked, stopped = interrupts.of(A.worker), stopping.of(A.worker)
+local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
+return commit({ lost, tick, asked[1], stopped, asked[2], refused, reserve.wanted() })

@@ -1,42 +1,47 @@
 --[[
-Cancel jobs: what waits is removed, what runs is stopped by its worker, which is told at once.
+Cancel jobs. A waiting or delayed job is removed. A running job is stopped by its worker, which is notified at once.
 
-Arguments  ids; or group, limit (the running jobs of the group, and up to `limit` of its waiting ones)
-Reply      {per job: id, the state it was found in ('' = there is none), flat; of a group, how many are left waiting}
+Arguments  `ids`, or `group` and `limit`
+  ids         job ids
+  group       cancel the waiting jobs of this group
+  limit       how many of them, at most
+Reply      {per job, flat: id, the state it was found in ('' = no such job, 'prefetched' = not settled yet: ask again),
+            how many jobs of the group are left waiting}
+           Jobs beyond the bytes that one call may read (lib/room.lua) are not in the reply.
+Events     removed, drained
+Cost       O(ids) fields in some ten commands, and one or two commands per running or prefetched job;
+           in a queue with large jobs also two commands per job
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/room"
 --- @include "lib/find"
---- @include "lib/cancels"
---- @include "lib/mail"
---- @include "lib/settle"
---- @include "lib/wake"
-local function of_group(gid, limit)
-  local ids = {}
-  local leases = redis.call('HGETALL', K.leases)
-  for i = 1, #leases, 2 do
-    if lease.decode(leases[i + 1]).gid == gid then ids[#ids + 1] = leases[i] end
-  end
-  local waiting = redis.call('ZRANGE', K.group .. gid, 0, limit - 1, 'REV')
-  for i = 1, #waiting do ids[#ids + 1] = record.id_of(waiting[i]) end
-  return ids, redis.call('ZCARD', K.group .. gid) - #waiting
-end
-
+--- @include "transitions/remove"
+--- @include "lib/recall"
+--- @include "lib/interrupts"
+--- @include "lib/waiting"
+--- @writes allow-oom remembers
 local ids, left = A.ids, 0
-if A.group then ids, left = of_group(A.group, A.limit) end
+if A.group then
+  ids = {}
+  local members = waiting.first(K.group .. A.group, A.limit)
+  for i = 1, #members do ids[i] = record.id_of(members[i]) end
+end
+if meta.large then ids = room.first(ids) end
+if A.group then left = redis.call('ZCARD', K.group .. A.group) - #ids end
 local reply, gone = {}, {}
 local found = find.jobs(ids)
 for i = 1, #found do
   local job = found[i]
-  reply[2 * i - 1], reply[2 * i] = job.id, job.state or ''
-  if job.state == 'active' then
-    W.hset(K.cancels, job.id, W.whole(job.lease.token))
-    mail.send(lease.worker(job.lease))
-  elseif (job.state == 'waiting' or job.state == 'delayed') and not gone[job.id] then
+  local found_in = not gone[job.id] and recall.pending(job) and 'prefetched' or job.state or ''
+  reply[2 * i - 1], reply[2 * i] = job.id, found_in
+  if found_in == 'active' then
+    interrupts.cancel(job.id, job.lease)
+  elseif (found_in == 'waiting' or found_in == 'delayed') and not gone[job.id] then
     gone[job.id] = true
-    find.detach(job)
-    retention.forget(job.id)
-    events.note('removed', job.id, record.group_of(job.rec))
+    remove_job(job)
   end
 end
-if settle.groups() then wake.up() end
-W.commit()
-return { reply, left }
+return commit({ reply, left })

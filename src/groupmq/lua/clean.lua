@@ -1,16 +1,29 @@
 --[[
 Forget finished jobs that ended at least `age` ago, oldest first.
 
-Arguments  kind ('completed', 'failed'), age (ms), limit
-Reply      how many were forgotten
+Arguments
+  kind        'completed' or 'failed'
+  age         ms
+  limit       how many jobs, at most
+Reply      how many jobs were forgotten
+Events     none
+Cost       O(limit) fields in some ten commands
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @include "lib/seen"
+--- @include "lib/meta"
+--- @include "lib/writes"
 --- @include "lib/retention"
--- Measured on the clock that stamped them: what has just finished is old enough for an age of 0.
-local latest = W.whole(math.max(now_us, meta.stamp) - A.age * 1000)
+--- @writes allow-oom remembers
+-- Stamps may run ahead of the clock (lib/meta.lua). With `now_us` alone, age = 0 would miss jobs that just finished.
+local latest = whole(math.max(now_us, meta.stamp) - A.age * 1000)
 local old = redis.call('ZRANGE', K[A.kind], '-inf', latest, 'BYSCORE', 'LIMIT', 0, A.limit)
+seen.add(K[A.kind])
 for i = 1, #old do
   W.zrem(K[A.kind], old[i])
   retention.forget(old[i])
 end
-W.commit()
-return #old
+return commit(#old)

@@ -1,9 +1,15 @@
 --[[
-How many jobs are in each state, in O(1). Waiting is what exists and is nowhere else, so no counter can drift.
+Count the jobs in each state. The number of waiting jobs is not stored: it is the number of all jobs minus those in
+the other states, so no counter can drift.
 
-Reply      {active, waiting, delayed, completed, failed, groups, paused, ready groups, parked groups, workers}
+Arguments  none
+Reply      {active, waiting, delayed, completed, failed, groups, 1 if paused, ready groups, parked groups, workers}
+Events     none
+Cost       O(1): 10 commands
 ]]
+--- @include "lib/keys"
 --- @include "lib/meta"
+--- @reads
 local active, delayed = redis.call('ZCARD', K.active), redis.call('ZCARD', K.delayed)
 local completed, failed = redis.call('ZCARD', K.completed), redis.call('ZCARD', K.failed)
 local waiting = redis.call('HLEN', K.jobs) - active - delayed - completed - failed

@@ -1,19 +1,30 @@
 --[[
-Do what time has made due, and take nothing: what advance does on its way, for schedulers that run alone.
+Do everything that is due by now without taking a job: the same duties as in advance, for schedulers that run alone.
 
-Arguments  promote, unpark, expire (which duties; with `expire` also jobs past their ttl), policy as in advance
-Reply      {jobs promoted, groups woken, stalled (id, group, final ...), ms until the next or -1}
+Arguments
+  promote     true = delayed jobs that are due join their groups
+  unpark      true = parked groups that are due become ready; also deletes what has expired (lib/sweep.lua)
+  expire      true = take back expired leases and fail jobs past their ttl
+  policy      as in advance
+Reply      {jobs promoted, groups unparked, stalled jobs, flat: id, group, 1 if it failed for good,
+            ms until something is due or -1, jobs that were checked because their ttl has ended}
+Events     failed, stalled, drained
+Cost       O(1): at most 60 delayed jobs, 60 groups, and 30 each of leases, stopping runs and jobs past their ttl
+           (lib/budget.lua), about 3 commands for each
 ]]
+--- @include "lib/args"
+--- @include "lib/horizon"
 --- @include "lib/due"
+--- @include "lib/retention"
 --- @include "lib/sweep"
---- @include "lib/settle"
---- @include "lib/wake"
+--- @writes allow-oom remembers
+if A.expire and A.promote and A.unpark then horizon.look_at_all() end
 local stalled = A.expire and due.expire(A.policy) or {}
-if A.expire then due.overdue() end
-local promoted = A.promote and due.promote() or 0
+if A.expire then due.stop() end
+local overdue, failed, n_failed, promoted, _ = 0, nil, 0, 0, nil
+if A.expire then overdue, _, failed, n_failed = due.overdue() end
+if A.promote then promoted = due.promote(failed, n_failed) end
 local woken = A.unpark and due.unpark() or 0
 retention.settle(A.policy.keep)
 if A.unpark then sweep.all() end
-if settle.groups() then wake.up() end
-W.commit()
-return { promoted, woken, stalled, horizon.wait() }
+return commit({ promoted, woken, stalled, 0, overdue }, 4)

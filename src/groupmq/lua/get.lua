@@ -1,25 +1,38 @@
 --[[
-The whole view of N jobs.
+Read everything that is stored of N jobs.
 
-Arguments  ids
-Reply      per id: false, or {state, record, state record or '', result or false, score (due time in ms if delayed,
-           stamp if finished, else 0), token or 0, started, worker, hold (ms, 0 = none), progress (JSON or false),
-           log (packed or false), when its ttl ends (ms, 0 = never)}
+Arguments
+  ids         job ids
+Reply      for as many jobs as fit in one reply, at least the first (lib/room.lua), per id: false, or {state, record,
+           state record or '', result or false, score (due time in ms if delayed, stamp if finished, else 0),
+           token or 0, started, worker, end of its hold (ms, 0 = none), progress (JSON or false), log (packed or false),
+           when its ttl ends (ms, 0 = never)}
+Events     none
+Cost       O(N): two or three commands per job and ten per call, and about a megabyte of records and results
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/state"
+--- @include "lib/lease"
 --- @include "lib/find"
-local found = find.jobs(A.ids)
-local reply = {}
-local _, raw_states = state.load(A.ids)
-local progress, logs = {}, {}
-if meta.notes and #A.ids > 0 then
-  progress, logs = redis.call('HMGET', K.progress, unpack(A.ids)), redis.call('HMGET', K.logs, unpack(A.ids))
-end
+--- @include "lib/room"
 local function expires(job)
   if not meta.ttls or not record.has_ttl(job.rec) then return 0 end
   return tonumber(redis.call('ZSCORE', K.expiring, job.id)) or 0
 end
 
-local results = #A.ids > 0 and redis.call('HMGET', K.results, unpack(A.ids)) or {}
+--- @reads
+local ids = room.first(A.ids)
+local found = find.jobs(ids)
+local reply = {}
+local _, raw_states = state.load(ids)
+local progress, logs = {}, {}
+if meta.notes and #ids > 0 then
+  progress, logs = redis.call('HMGET', K.progress, unpack(ids)), redis.call('HMGET', K.logs, unpack(ids))
+end
+local results = #ids > 0 and redis.call('HMGET', K.results, unpack(ids)) or {}
 for i = 1, #found do
   local job = found[i]
   if job.state then

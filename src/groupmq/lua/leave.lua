@@ -1,16 +1,26 @@
 --[[
-Workers leave: their presence, mail and lanes go. Their leases, if any are left, expire by themselves. Somebody else is
-woken: a hint may have been on its way to the one who leaves.
+Workers leave: their presence, wake-up markers and lanes are deleted. Leases that they still hold expire at their
+deadline. Another worker is woken, because a wake-up may have been on its way to a worker that leaves.
 
-Arguments  workers, lanes
+Arguments
+  workers     ids of the workers
+  lanes       names of their lanes
+Reply      1
+Events     none
+Cost       O(workers + lanes) fields in some ten commands
 ]]
---- @include "lib/meta"
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/writes"
 --- @include "lib/wake"
+--- @include "lib/reserve"
+--- @writes allow-oom
 for i = 1, #A.workers do
   W.hdel(K.workers, A.workers[i])
+  W.zrem(K.holders, A.workers[i])
+  reserve.works(A.workers[i])
   W.unlink(K.mail .. A.workers[i])
 end
 for i = 1, #A.lanes do W.hdel(K.lanes, A.lanes[i]) end
 wake.up()
-W.commit()
-return 1
+return commit(1)

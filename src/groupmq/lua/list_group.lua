@@ -1,14 +1,21 @@
 --[[
-A page of the waiting jobs of one group, in their order.
+Read a page of the waiting jobs of one group, in the order in which they start.
 
-Arguments  group, limit; bytes: where the last page ended, none = start
-Reply      {ids, where this page ends, false if it is the last}
+Arguments
+  group       group id, '' = jobs without a group
+  limit       how many jobs, at most
+Blob       where the last page ended; empty = start
+Reply      {job ids, where this page ends, false if it is the last one}
+Events     none
+Cost       O(log(waiting jobs) + limit), one command
 ]]
---- @include "lib/meta"
+--- @include "lib/args"
+--- @include "lib/keys"
 --- @include "lib/record"
-local after = ARGV[2] or ''
-local from = after == '' and '+' or '(' .. after
-local members = redis.call('ZRANGE', K.group .. A.group, from, '-', 'BYLEX', 'REV', 'LIMIT', 0, A.limit)
+--- @include "lib/waiting"
+--- @reads
+local from = blob == '' and waiting.START or waiting.after(blob)
+local members = waiting.page(K.group .. A.group, from, A.limit)
 local ids = {}
 for i = 1, #members do ids[i] = record.id_of(members[i]) end
 return { ids, #members == A.limit and members[#members] }

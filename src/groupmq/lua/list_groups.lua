@@ -1,10 +1,15 @@
 --[[
-A page of the ids of groups that have a live job (waiting, active or delayed).
+Read a page of the ids of groups that have a live job: waiting, active or delayed.
 
-Arguments  cursor ('0' = start)
-Reply      {next cursor ('0' = end), ids}
+Arguments
+  cursor      '0' = start
+Reply      {next cursor ('0' = end), group ids}
+Events     none
+Cost       about 500 groups, one command
 ]]
---- @include "lib/meta"
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @reads
 local scan = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', 500)
 local gids = {}
 for i = 1, #scan[2], 2 do

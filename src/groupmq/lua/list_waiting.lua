@@ -1,12 +1,18 @@
 --[[
-A page of waiting jobs, going through the groups. Groups that find no room in the page are named instead: `list_group`
-goes through them. Inside a page, by arrival.
+Read a page of waiting jobs, going through the groups. A group with more waiting jobs than the page has room for is
+only named, and the client reads it with `list_group`. Inside a page, jobs are sorted by arrival.
 
-Arguments  cursor ('0' = start), limit
-Reply      {next cursor ('0' = end), at most `limit` ids, names of groups that are not in it}
+Arguments
+  cursor      '0' = start
+  limit       how many jobs, at most
+Reply      {next cursor ('0' = end), at most `limit` job ids, ids of the groups that are not in the page}
+Events     none
+Cost       O(limit * log(limit)): some 20 groups, at most two commands for each
 ]]
---- @include "lib/meta"
+--- @include "lib/args"
+--- @include "lib/keys"
 --- @include "lib/record"
+--- @reads
 local scan = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', 20)
 local members, deep = {}, {}
 for i = 1, #scan[2], 2 do

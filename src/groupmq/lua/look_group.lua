@@ -1,14 +1,19 @@
 --[[
-One group.
+Read the state and the counts of one group.
 
-Arguments  group
-Reply      {place, waiting, active, delayed, limit, paused, ms until its head may start or -1}
+Arguments
+  group       group id
+Reply      {state, waiting, active, delayed, limit (-1 = none), 1 if paused, ms until its head may start or -1}
+Events     none
+Cost       O(1): at most 5 commands
 ]]
+--- @include "lib/args"
+--- @include "lib/clock"
 --- @include "lib/group"
+--- @reads
 local g = group.get(A.group)
 group.refresh(g)
-if g.place == 'busy' then g.place = (not g.head and 'idle') or (g.paused and 'paused') or 'busy' end
 return {
-  g.place, redis.call('ZCARD', group.key(g)), g.running, g.delayed, g.limit == math.huge and -1 or g.limit,
-  g.paused and 1 or 0, g.due and g.due - now or -1,
+  group.shown_state(g, g.state), redis.call('ZCARD', group.key(g)), g.running, g.delayed,
+  g.limit == math.huge and -1 or g.limit, g.paused and 1 or 0, g.due and g.due - now or -1,
 }

@@ -1,8 +1,13 @@
 --[[
-Whose turn it is in an exclusive queue.
+Read which worker has the turn of an exclusive queue.
 
-Reply      {worker, epoch, ms until its lease ends, jobs taken in this turn}, or {} if nobody has it
+Arguments  none
+Reply      {worker, epoch, ms until its deadline, jobs taken in this turn}, {} if no worker has the turn
+Events     none
+Cost       O(1): 2 commands
 ]]
---- @include "lib/turn"
-local t = turn.current()
+--- @include "lib/clock"
+--- @include "lib/meta"
+--- @reads
+local t = rules.exclusive and meta.turn
 return t and { t[1], t[2], t[3] - now, t[4] } or {}

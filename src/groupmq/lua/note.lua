@@ -1,25 +1,37 @@
 --[[
-What a handler says while it runs: progress, and lines of a log. Counts only under the token of the current lease.
+Store the progress and the log lines that handlers report while they run. A report counts only under the fencing token
+of the job's current lease.
 
-Arguments  notes, per note {id, token, progress (JSON) or false, line or false}
-Reply      per note: 1 stored, 0 the lease is another's
+Arguments
+  notes       per report: {id, token, progress (JSON) or false, log line or false}
+Reply      per report: 1 = stored, 0 = the lease is no longer the caller's
+Events     progress
+Cost       O(notes) fields in some ten commands; the whole log of a job, at most MOST_LINES lines, is rewritten
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/seen"
+--- @include "lib/meta"
+--- @include "lib/writes"
 --- @include "lib/lease"
 --- @include "lib/events"
 local MOST_LINES = 100
-local ids, statuses, logs = {}, {}, {}
-for i = 1, #A.notes do ids[i] = A.notes[i][1] end
-local leases = lease.load(ids)
-local stored = #ids > 0 and redis.call('HMGET', K.logs, unpack(ids)) or {}
-redis.call('HLEN', K.progress) -- a key of a wrong type must stop the call before it writes
 
-local function append(id, raw, line)
+-- `logs`: job id -> its log with the lines that this call appends.
+local function append(logs, id, raw, line)
   local log = logs[id] or (raw and cmsgpack.unpack(raw)) or {}
   logs[id] = log
   log[#log + 1] = { now, line }
   if #log > MOST_LINES then table.remove(log, 1) end
 end
 
+--- @writes remembers
+local logs, ids, statuses = {}, {}, {}
+for i = 1, #A.notes do ids[i] = A.notes[i][1] end
+local leases = lease.load(ids)
+seen.add(K.logs)
+local stored = #ids > 0 and redis.call('HMGET', K.logs, unpack(ids)) or {}
 for i = 1, #A.notes do
   local id, token, value, line = unpack(A.notes[i])
   local l = leases[i]
@@ -29,10 +41,9 @@ for i = 1, #A.notes do
       W.hset(K.progress, id, value)
       events.note('progress', id, l.gid, value)
     end
-    if line then append(id, stored[i], line) end
+    if line then append(logs, id, stored[i], line) end
   end
 end
 for id, log in pairs(logs) do W.hset(K.logs, id, cmsgpack.pack(log)) end
-if not meta.notes then W.hset(K.meta, 'notes', '1') end
-W.commit(true)
-return statuses
+meta.notes = true
+return commit(statuses)

@@ -1,15 +1,19 @@
 --[[
-Delete the queue itself, whatever is in it, in bounded steps: some groups a call, the rest at the end.
+Delete the queue itself with everything in it, in bounded steps: some groups per call, all other keys at the end.
 
+The groups are drawn at random, because that always finds some. A scan from the start would find none once its first
+buckets are empty, and the server does not shrink the hash until most buckets are.
+
+Arguments  none
 Reply      how many groups and rate limits are left; 0 = nothing of the queue is left
+Events     none; the event log is deleted too
+Cost       PAGE groups, PAGE rate limits and all workers, in some 10 commands; the last call unlinks every key
 ]]
 --- @include "lib/keys"
-local PAGE = 500
-local doomed, gids = {}, {}
-local some = redis.call('HSCAN', K.groups, '0', 'COUNT', PAGE)[2]
-for i = 1, #some, 2 do
-  gids[#gids + 1], doomed[#doomed + 1] = some[i], K.group .. some[i]
-end
+local PAGE = 200
+--- @plain allow-oom
+local doomed, gids = {}, redis.call('HRANDFIELD', K.groups, PAGE)
+for i = 1, #gids do doomed[i] = K.group .. gids[i] end
 local rated = redis.call('ZRANGE', K.rated, 0, PAGE - 1)
 for i = 1, #rated do doomed[#doomed + 1] = K.rate .. rated[i] end
 local raw = redis.call('HGET', K.meta, 'turn')

@@ -1,30 +1,38 @@
 --[[
-Remove N jobs in whatever state; nothing of them remains. A running one loses its lease, its worker is told.
+Remove N jobs in whatever state. Nothing of them is left. The handler of a running job is stopped (lib/stopping.lua).
 
-Arguments  ids, states (names; only jobs in one of these go, absent = any)
-Reply      per id: 1 removed, 0 not there or in another state
+Arguments
+  ids         job ids
+  states      names: remove only jobs in one of these states; absent = any
+Reply      per id: 1 = removed, 0 = not there or in another state, 2 = ask again: it is prefetched and not settled yet,
+           or beyond the bytes that one call may read (lib/room.lua)
+Events     removed, drained
+Cost       O(ids) fields in some ten commands, about 2 commands per group, running or prefetched job; with large jobs
+           also 2 commands per job
 ]]
+--- @include "lib/args"
+--- @include "lib/meta"
+--- @include "lib/room"
 --- @include "lib/find"
---- @include "lib/settle"
---- @include "lib/wake"
-local found = find.jobs(A.ids)
+--- @include "transitions/remove"
+--- @include "lib/recall"
+--- @writes allow-oom remembers
 local wanted
 if A.states then
   wanted = {}
   for _, name in ipairs(A.states) do wanted[name] = true end
 end
+-- A prefetched job is settled as waiting or running. If neither state is wanted, its worker need not be asked.
+local settles = not wanted or wanted.waiting or wanted.active
 local reply, gone = {}, {}
-for i = 1, #found do
-  local job = found[i]
-  local removed = job.state and not gone[job.id] and (not wanted or wanted[job.state])
+for i, job in ipairs(find.jobs(meta.large and room.first(A.ids) or A.ids)) do
+  local pending = settles and not gone[job.id] and recall.pending(job)
+  local removed = not pending and job.state and not gone[job.id] and (not wanted or wanted[job.state])
   if removed then
     gone[job.id] = true
-    find.detach(job)
-    retention.forget(job.id)
-    events.note('removed', job.id, record.group_of(job.rec))
+    remove_job(job)
   end
-  reply[i] = removed and 1 or 0
+  reply[i] = (pending and 2) or (removed and 1) or 0
 end
-if settle.groups() then wake.up() end
-W.commit()
-return reply
+for i = #reply + 1, #A.ids do reply[i] = 2 end
+return commit(reply)

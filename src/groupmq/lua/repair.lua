@@ -1,18 +1,33 @@
 --[[
-Check and mend one page of one structure. The client goes through all of them.
+Check and repair one page of one structure. The client goes through all structures.
 
-Arguments  structure ('jobs', 'groups', 'group', or an index: 'state', 'results', 'leases', 'active', 'delayed',
-           'completed', 'failed', 'expiring', 'ready', 'parked', 'repeats', 'ticks', or 'keys': look for groups nobody
-           lists),
-           cursor ('0' = start), group (its id, for 'group')
-Reply      {next cursor ('0' = end), how many entries were looked at, damage (kind, id ...), groups found in 'keys'}
-Cost       about 100 entries a call; 'groups' also counts all leases and up to 20,000 delayed jobs
+Arguments
+  structure   'jobs', 'groups', 'group', 'ready', 'parked', 'repeats', 'ticks', 'stops', 'stopping';
+              an index of job ids: 'state', 'results', 'leases', 'progress', 'logs', 'interrupts', 'active', 'delayed',
+              'completed', 'failed', 'expiring';
+              'keys': find groups that `groups` does not list; 'delayed groups': name the group of each delayed job;
+              'delayed counts': compare the counts that follow from it
+  cursor      '0' = start
+  group       group id, for 'group'
+  groups      group ids, for 'delayed counts' (lib/mend_groups.lua)
+  counts      delayed jobs of each, for 'delayed counts'
+  prints      fingerprints of their values, for 'delayed counts'; absent = do not repair yet
+Reply      {next cursor ('0' = end), how many entries were checked, damage, flat: kind, id ...,
+            of 'keys' the groups found; of 'delayed groups', flat: job, group ...; of 'delayed counts' the groups that
+            disagree, flat: group, fingerprint ...}
+Events     drained, if the last group turns out to be empty
+Cost       about 50 entries per call ('keys': 500 keys), some 10 commands each; structures of groups also count the
+           leases, up to 5,000 of them
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/group"
 --- @include "lib/mend"
---- @include "lib/settle"
---- @include "lib/wake"
-local HASHES = { state = true, results = true, leases = true, progress = true, logs = true, cancels = true }
-local PAGE = 100
+--- @include "lib/mend_jobs"
+--- @include "lib/mend_groups"
+--- @include "lib/mend_repeats"
+local HASHES = { state = true, results = true, leases = true, progress = true, logs = true, interrupts = true }
+local PAGE = 50
 
 local function page(command, key)
   local scan = redis.call(command, key, A.cursor, 'COUNT', PAGE)
@@ -21,9 +36,9 @@ local function page(command, key)
   return scan[1], names
 end
 
--- Compared as plain text: a queue's name may hold characters that mean something in a pattern.
+-- Compares plain text: the name of a queue may contain characters that have a meaning in a pattern of SCAN.
 local function unlisted_groups()
-  local scan = redis.call('SCAN', A.cursor, 'COUNT', 1000)
+  local scan = redis.call('SCAN', A.cursor, 'COUNT', 500)
   local gids = {}
   for _, key in ipairs(scan[2]) do
     if string.sub(key, 1, #K.group) == K.group then
@@ -34,24 +49,36 @@ local function unlisted_groups()
   return { scan[1], #scan[2], {}, gids }
 end
 
+--- @writes allow-oom remembers
 if A.structure == 'keys' then return unlisted_groups() end
-local cursor, names
-if A.structure == 'jobs' then
+local cursor, groups, names = '0', {}
+if A.structure == 'delayed groups' then
+  cursor, names = page('ZSCAN', K.delayed)
+  groups = mend.with_groups(names)
+elseif A.structure == 'delayed counts' then
+  names, groups = A.groups, mend.delayed_counts(A.groups, A.counts, A.prints)
+elseif A.structure == 'jobs' then
   cursor, names = page('HSCAN', K.jobs)
   mend.jobs(names)
 elseif A.structure == 'group' then
   cursor, names = page('ZSCAN', K.group .. A.group)
   local g = group.get(A.group)
   mend.members(g, names)
-  if #names > 0 and not g.raw then mend.group(g, mend.census()) end
+  if #names > 0 and not g.raw then mend.group(g, mend.running(true)) end
 elseif A.structure == 'groups' or A.structure == 'ready' or A.structure == 'parked' then
   cursor, names = page(A.structure == 'groups' and 'HSCAN' or 'ZSCAN', K[A.structure])
   group.load(names)
-  local running, delayed = mend.census()
-  for i = 1, #names do mend.group(group.get(names[i]), running, delayed) end
+  local running = mend.running(false)
+  for i = 1, #names do mend.group(group.get(names[i]), running) end
 elseif A.structure == 'repeats' or A.structure == 'ticks' then
   cursor, names = page(A.structure == 'repeats' and 'HSCAN' or 'ZSCAN', K[A.structure])
   mend.repeats(names)
+elseif A.structure == 'stops' then
+  cursor, names = page('HSCAN', K.stops)
+  mend.stops(names)
+elseif A.structure == 'stopping' then
+  cursor, names = page('ZSCAN', K.stopping)
+  mend.stopping(names)
 elseif HASHES[A.structure] then
   cursor, names = page('HSCAN', K[A.structure])
   mend.index(K[A.structure], names, false)
@@ -59,8 +86,6 @@ else
   cursor, names = page('ZSCAN', K[A.structure])
   mend.index(K[A.structure], names, true)
 end
-if #mend.found > 0 then
-  if settle.groups() then wake.up() end
-  W.commit()
-end
-return { cursor, #names, mend.found, {} }
+local reply = { cursor, #names, mend.found(), groups }
+if #mend.found() > 0 then return commit(reply) end
+return reply

@@ -1,16 +1,26 @@
 --[[
-Look at repeating jobs.
+Read the definitions of repeating jobs.
 
-Arguments  ids (absent = those due, at most `limit`; with `all`, a page of all of them from `cursor`)
-Reply      {now, values flat (repeat id, definition), ms until the next tick after these or -1, next cursor ('0' = end)}
+Arguments  by default the repeats that are due
+  ids         only these repeats
+  all         true = a page of all repeats
+  cursor      '0' = start; only with `all`
+  limit       how many, at most; not with `ids`
+Reply      {now, flat: repeat id, definition ..., ms until the next later tick or -1, next cursor ('0' = end)}
+Events     none
+Cost       O(limit) or O(ids): at most 5 commands
 ]]
---- @include "lib/meta"
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @reads
 local found, cursor = {}, '0'
 if A.all then
   local page = redis.call('HSCAN', K.repeats, A.cursor, 'COUNT', A.limit)
   cursor, found = page[1], page[2]
 else
-  local rids = A.ids or redis.call('ZRANGE', K.ticks, '-inf', W.whole(now), 'BYSCORE', 'LIMIT', 0, A.limit)
+  local rids = A.ids or redis.call('ZRANGE', K.ticks, '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, A.limit)
   local values = #rids > 0 and redis.call('HMGET', K.repeats, unpack(rids)) or {}
   for i = 1, #rids do
     if values[i] then
@@ -19,5 +29,5 @@ else
     end
   end
 end
-local first = redis.call('ZRANGE', K.ticks, '(' .. W.whole(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local first = redis.call('ZRANGE', K.ticks, '(' .. whole(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 return { now, found, first[2] and math.max(0, first[2] - now) or -1, cursor }

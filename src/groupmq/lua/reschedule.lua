@@ -1,39 +1,61 @@
 --[[
-Change when a job may start: a delayed or waiting job gets a new due time, a waiting job in its back-off a new hold.
+Change when a job may start: a delayed or waiting job gets a new due time, a job in its back-off a new hold.
 
-Arguments  id, delay (ms; 0 = now), only_delayed (true: refuse a job that does not wait for its time)
-Reply      the state the job was found in, '' if there is none, and 1 if it was changed
+Arguments
+  id            job id
+  delay         ms, 0 = now
+  only_delayed  true = refuse a waiting job that is not held
+Reply      {the state the job was found in ('' = no such job), 1 = changed, 0 = not,
+            2 = prefetched and not settled yet: ask again}
+Events     none
+Cost       O(1): some 20 commands
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @include "lib/record"
+--- @include "lib/writes"
+--- @include "lib/horizon"
+--- @include "lib/group"
+--- @include "lib/state"
 --- @include "lib/find"
---- @include "lib/settle"
+--- @include "transitions/remove"
+--- @include "lib/recall"
 --- @include "lib/wake"
+--- @include "transitions/delay"
+--- @include "transitions/release"
+--- @writes allow-oom remembers
+-- A refusal commits too: recall.pending may have released a prefetched job whose lease was over.
 local job = find.jobs({ A.id })[1]
 if not job.state then return { '', 0 } end
+if recall.pending(job) then return commit({ job.state, 2 }) end
 local g = find.group(job)
 local held = job.state == 'waiting' and g.holds and g.holds[job.id]
-if job.state ~= 'delayed' and (job.state ~= 'waiting' or (A.only_delayed and not held)) then
-  return { job.state, 0 }
-end
+local waits_for_time = job.state == 'delayed' or (job.state == 'waiting' and (held or not A.only_delayed))
+if not waits_for_time then return commit({ job.state, 0 }) end
 local time = now + A.delay
--- A job that has run keeps its place: a retry must not move behind jobs that came after it.
+-- A job that has run keeps its sort key: a retry must not move behind jobs that arrived after it.
 local has_run = state.load({ job.id })[1]
 if held then
   group.release(g, job.id)
   if A.delay > 0 then group.hold(g, job.id, time) end
 elseif job.state == 'delayed' or A.delay > 0 then
   local ends = record.has_ttl(job.rec) and redis.call('ZSCORE', K.expiring, job.id)
-  find.detach(job)
-  -- Its ttl counts from when it may start.
-  if ends then W.zadd(K.expiring, W.whole(ends + time - (job.score or now)), job.id) end
+  detach_job(job)
+  -- The ttl counts from the time at which the job may start.
+  if ends then
+    ends = ends + time - (job.score or now)
+    W.zadd(K.expiring, whole(ends), job.id)
+    horizon.add(ends)
+  end
   local rec = has_run and job.rec or record.moved_to(job.rec, time)
   W.hset(K.jobs, job.id, rec)
   if A.delay > 0 then
-    finish.delay(job.id, rec, time)
+    delay_job(job.id, rec, time)
   else
-    finish.put_back(job.id, rec)
+    put_back(job.id, rec)
   end
 end
-settle.groups()
-wake.up() -- a sleeping worker may have to wake earlier than it knows
-W.commit()
-return { job.state, 1 }
+wake.up() -- a sleeping worker may now have to wake up earlier
+return commit({ job.state, 1 })

@@ -1,20 +1,30 @@
 --[[
-What a monitor shows beside the counts: groups, runs and failed attempts, without the data of any job. Writes nothing.
-Bounded, however deep the queue: a page of the groups and those asked for again, the first LEASES leases, as many
-failures as asked for.
+Read what a monitor shows beside the counts: groups, runs and failed attempts, without the data of any job.
 
-Arguments  cursor ('0' = start), again (ids of groups to look at as well), groups, runs, failures (how many to tell)
-Reply      {now, next cursor ('0' = end), groups by waiting jobs, groups by how long their head has waited,
-            runs, the longest first, failed attempts, the newest first, one a job}
-  group    {id, place, waiting, active, delayed, ms its head has waited or -1, ms until its head may start or -1}
+Arguments
+  cursor      '0' = start
+  again       ids of groups to read as well
+  groups      how many groups to return, by either order
+  runs        how many runs to return
+  failures    how many failed attempts to read
+Reply      {now, next cursor ('0' = end), groups with the most waiting jobs, groups whose head has waited longest,
+            runs, longest first, failed attempts, newest first, one per job}
+  group    {id, state, waiting, active, delayed, ms its head has waited or -1, ms until its head may start or -1}
   run      {id, group, attempt, started, worker}
   failure  {id, attempt, error, time, 1 if the last, worker, state the job is in now, '' if it is gone}
+Events     none
+Cost       O(again + groups + failures), however deep the queue: a page of PAGE groups, the first LEASES leases;
+           one command per group, two more per returned group, at most 5 per failed attempt
 ]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/record"
 --- @include "lib/group"
 --- @include "lib/lease"
-local PAGE, LEASES, TEXT = 300, 500, 300
+local PAGE, LEASES, TEXT, LOAD = 150, 250, 300, 4000
 
--- The first `n` of `list` by `before`, each through `tell`.
+-- Sorts `list` by `before` and returns the first `n` items, each converted by `tell`.
 local function first(list, n, before, tell)
   table.sort(list, before)
   local told = {}
@@ -22,7 +32,7 @@ local function first(list, n, before, tell)
   return told
 end
 
--- Those of this page, those asked for again, and those first in line.
+-- The groups of this page, those in `again`, and the first of the ready groups.
 local function candidates()
   local scan, gids, seen = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', PAGE), {}, {}
   local function note(gid)
@@ -37,7 +47,7 @@ local function candidates()
   return scan[1], gids
 end
 
--- A member that arrived before another has waited longer, all but for what was delayed or brought an order of its own.
+-- The member that arrived first has waited longest, except for jobs that were delayed or brought an order.
 local function earlier(a, b)
   if a.seq ~= b.seq then return a.seq < b.seq end
   return a.g.id < b.g.id
@@ -51,18 +61,19 @@ end
 
 local function told_group(found)
   local g, waited = found.g, -1
-  if not g.place then group.refresh(g) end
+  if not g.state then group.refresh(g) end
   local rec = g.head and redis.call('HGET', K.jobs, record.id_of(g.head))
   if rec then waited = math.max(0, now - record.waits_since(rec)) end
-  local place = g.place
-  if place == 'busy' then place = (not g.head and 'idle') or (g.paused and 'paused') or 'busy' end
-  return { g.id, place, found.waiting, g.running, g.delayed, waited, g.due and math.max(0, g.due - now) or -1 }
+  return {
+    g.id, group.shown_state(g, g.state), found.waiting, g.running, g.delayed, waited,
+    g.due and math.max(0, g.due - now) or -1,
+  }
 end
 
 local function groups()
   local cursor, gids = candidates()
   local live, behind = {}, {}
-  for from = 1, #gids, CHUNK do group.load({ unpack(gids, from, math.min(from + CHUNK - 1, #gids)) }) end
+  for from = 1, #gids, LOAD do group.load({ unpack(gids, from, math.min(from + LOAD - 1, #gids)) }) end
   for i = 1, #gids do
     local g = group.get(gids[i])
     if g.raw and g.running < math.huge then
@@ -118,5 +129,6 @@ local function failures()
   return told
 end
 
+--- @reads
 local cursor, busiest, delayed = groups()
 return { now, cursor, busiest, delayed, runs(), failures() }

@@ -11,9 +11,8 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from groupmq.errors import GroupMQError, QueueNotFound
+from groupmq import HELD_REASONS, GroupMQError, Histogram, JobCounts, Metrics, QueueNotFound, WorkerInfo
 from groupmq.sync import Queue
-from groupmq.views import Histogram, JobCounts, Metrics, WorkerInfo
 
 _logger = logging.getLogger("groupmq.metrics")
 _AT_ONCE = 8
@@ -25,11 +24,15 @@ GAUGES = {
     "groupmq_groups_ready": "Groups that may start a job now",
     "groupmq_groups_due": "Groups whose next job has to wait: for a back-off, a window, a rate",
     "groupmq_groups_paused": "Groups that an operator has paused",
-    "groupmq_oldest_wait_seconds": "Seconds the first job in line has been waiting; 0 if nothing is ready",
+    "groupmq_oldest_wait_seconds": "Longest wait of a job that could start now; 0 if nothing can start",
+    "groupmq_longest_held_seconds": "Longest wait of the first job of a group that is held; 0 if no group is held",
+    "groupmq_longest_held_reason": "1 for what holds that group, 0 for all other reasons",
     "groupmq_paused": "1 while the queue is paused",
     "groupmq_workers": "Workers heard of within two heartbeats",
     "groupmq_worker_slots": "Jobs all those workers can run at once",
 }
+LABELS = {"groupmq_jobs": ["state"], "groupmq_longest_held_reason": ["reason"]}
+"""What a gauge has beside the queue. The held group itself is no label: each one would be a series of its own."""
 COUNTERS = {
     "groupmq_jobs_processed": "Jobs that were completed",
     "groupmq_jobs_failed": "Jobs that failed for good",
@@ -56,8 +59,8 @@ class Families(NamedTuple):
         yield from self.histograms.values()
 
 
-class Look(NamedTuple):
-    """What one queue said."""
+class QueueReading(NamedTuple):
+    """What was read of one queue for one scrape."""
 
     counts: JobCounts
     metrics: Metrics
@@ -88,9 +91,11 @@ class QueueCollector(Collector):
                     _add(families, queue.name, look)
         yield from families.all()
 
-    def _look(self, queue: Queue) -> tuple[int, Look | None]:
+    def _look(self, queue: Queue) -> tuple[int, QueueReading | None]:
         try:
-            return 1, Look(queue.get_job_counts(), queue.get_metrics(minutes=0), queue.get_workers(), queue.is_paused())
+            return 1, QueueReading(
+                queue.get_job_counts(), queue.get_metrics(minutes=0), queue.get_workers(), queue.is_paused()
+            )
         except QueueNotFound:
             return 1, None
         except GroupMQError as error:
@@ -101,7 +106,7 @@ class QueueCollector(Collector):
 def _families() -> Families:
     plain: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
     for name, text in GAUGES.items():
-        labels = ["queue", "state"] if name == "groupmq_jobs" else ["queue"]
+        labels = ["queue", *LABELS.get(name, ())]
         plain[name] = GaugeMetricFamily(name, text, labels=labels)
     for name, text in COUNTERS.items():
         plain[name] = CounterMetricFamily(name, text, labels=["queue"])
@@ -110,16 +115,21 @@ def _families() -> Families:
     )
 
 
-def _add(families: Families, queue: str, look: Look) -> None:
+def _add(families: Families, queue: str, look: QueueReading) -> None:
     counts, metrics = look.counts, look.metrics
     for state in ("active", "waiting", "delayed", "completed", "failed"):
         families.plain["groupmq_jobs"].add_metric([queue, state], getattr(counts, state))
+    held = metrics.longest_held
+    for reason in HELD_REASONS:
+        is_it = held is not None and held.reason == reason
+        families.plain["groupmq_longest_held_reason"].add_metric([queue, reason], int(is_it))
     plain: dict[str, float] = {
         "groupmq_groups": counts.unique_groups,
         "groupmq_groups_ready": metrics.groups_ready,
         "groupmq_groups_due": metrics.groups_due,
         "groupmq_groups_paused": metrics.groups_paused,
-        "groupmq_oldest_wait_seconds": metrics.oldest_wait or 0.0,
+        "groupmq_oldest_wait_seconds": metrics.oldest_startable_wait or 0.0,
+        "groupmq_longest_held_seconds": held.wait if held is not None else 0.0,
         "groupmq_paused": int(look.paused),
         "groupmq_workers": len(look.workers),
         "groupmq_worker_slots": sum(worker.concurrency for worker in look.workers),

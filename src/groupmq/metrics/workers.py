@@ -14,6 +14,7 @@ GAUGES = {
     "running": "Jobs that run now",
     "concurrency": "Jobs that can run at once",
     "ready": "1 while the worker takes jobs and its server answers",
+    "loop_blocked_seconds": "Seconds for which the event loop has not advanced; 0 while it does",
     "uptime_seconds": "Seconds since the worker started",
 }
 COUNTERS = {
@@ -24,6 +25,7 @@ COUNTERS = {
     "limited": "Runs that ended with RateLimited",
     "lease_lost": "Runs whose outcome was refused, the lease being another's",
     "connection_errors": "Calls that failed and were tried again",
+    "loop_blocks": "Times a handler blocked the event loop for half a second or more",
     "restarts": "Times the process was started again after it died",
 }
 

@@ -6,13 +6,14 @@ The asynchronous and the blocking Queue drive the same generators, so there is o
 from __future__ import annotations
 
 from groupmq.operations.adding import Adding
+from groupmq.operations.browsing import Browsing
 from groupmq.operations.changing import NOTHING, Changing
-from groupmq.operations.measuring import Measuring
+from groupmq.operations.overseeing import Overseeing
 from groupmq.operations.steps import STATES, J, Steps, clipped, one
 from groupmq.operations.tending import Tending
 
 __all__ = ["NOTHING", "STATES", "Operations", "Steps", "clipped", "one"]
 
 
-class Operations(Adding[J], Measuring[J], Changing[J], Tending[J]):
+class Operations(Adding[J], Overseeing[J], Changing[J], Tending[J], Browsing[J]):
     """The operations of one queue."""

@@ -12,9 +12,9 @@ from groupmq.errors import ConfigurationError, GroupFull
 from groupmq.operations.finding import Finding
 from groupmq.operations.steps import J, Steps
 from groupmq.record import Record
+from groupmq.snapshot import GONE
+from groupmq.tuples import of_class
 
-_new = tuple.__new__
-"""Makes a named tuple without the detour through its class."""
 _NONE: dict[str, Any] = {}
 
 
@@ -60,31 +60,41 @@ class Adding(Finding[J]):
         """The jobs of an add; those whose id existed, or that another stands for, come back as they are stored."""
         jobs = [self._job_of(d, added) for d in drafts]
         if added.stood_for:
-            views = yield commands.get(list(added.stood_for.values()))
+            views = yield from self.views(list(added.stood_for.values()))
             for (i, job_id), view in zip(added.stood_for.items(), views, strict=True):
-                # Gone already: all that is known of it is its id.
-                jobs[i] = (
-                    self._job_of(drafts[i]._replace(id=job_id), added) if view is None else self.job_from(job_id, view)
-                )
+                if view is None:
+                    jobs[i] = self._gone(drafts[i]._replace(id=job_id), added, added.made.get(i, 0))
+                else:
+                    jobs[i] = self.job_from(job_id, view)
                 jobs[i].duplicate = True
         if added.duplicates:
-            views = yield commands.get([drafts[i].id for i in added.duplicates])
+            views = yield from self.views([drafts[i].id for i in added.duplicates])
             for i, view in zip(added.duplicates, views, strict=True):
                 nonce = drafts[i].nonce
                 # Our own add that was sent twice is no duplicate: we made the id, or the stored nonce is ours.
                 if view is None:
+                    jobs[i] = self._gone(drafts[i], added)
                     jobs[i].duplicate = nonce is not None
                     continue
                 jobs[i] = self.job_from(drafts[i].id, view)
                 jobs[i].duplicate = nonce is not None and record.unpack(view.record).options.get("n") != nonce
         return jobs
 
+    def _gone(self, d: Draft, added: commands.Added, made_ms: int = 0) -> J:
+        """A job that ended or was removed, and is not kept: its id is known, its own data are not.
+
+        `made_ms`: when it was made, 0 = not known; how it ended is looked for in the log from there on.
+        """
+        job = self._job_of(d, added)
+        job.state, job._run_at_ms, job._created_ms = GONE, 0, made_ms
+        return job
+
     def _job_of(self, d: Draft, added: commands.Added) -> J:
         due = added.now + d.delay_ms if d.delay_ms else d.run_at_ms
         later = due > added.now
         order = d.order_ms if d.order_ms is not None else (due if later else added.order_ms)
         own_id, group, priority, _, _, _, attempts, options, data, *_ = d
-        stored = _new(Record, (priority, order, 0, added.now, attempts, False, group, options or _NONE, data))
+        stored = of_class(Record, (priority, order, 0, added.now, attempts, False, group, options or _NONE, data))
         job = self.make(own_id, "delayed" if later else "waiting", stored)
         if later:
             job._run_at_ms = due

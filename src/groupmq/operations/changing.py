@@ -2,61 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from groupmq import codec, commands, limits
-from groupmq.checks import text, whole
-from groupmq.commands import CHUNK
+from groupmq.checks import one_of, text, whole
+from groupmq.commands import CHUNK, Change
 from groupmq.durations import millis
 from groupmq.errors import ConfigurationError, JobNotFound, LeaseLost, WrongState
-from groupmq.operations.looking import Looking
-from groupmq.operations.steps import J, Steps, clipped, one
+from groupmq.operations.settling import Settling
+from groupmq.operations.steps import STATES, J, Steps, clipped, one
 from groupmq.views import Turn
 
+_LIVE = ("waiting", "delayed", "active")
 NOTHING: Any = object()
 """Progress may be any JSON, None too."""
 
 
-class Changing(Looking[J]):
-    def remove(self, job_id: str) -> Steps[bool]:
-        return (yield from one(commands.remove([text(job_id, "job_id")])))[0]
+class Changing(Settling[J]):
+    def remove(self, job_id: str, states: Sequence[str] | None = None) -> Steps[bool]:
+        for state in states or ():
+            one_of(state, "states", *STATES)
+        return (yield from self.remove_all([text(job_id, "job_id")], states)) == 1
 
     def retry(self, job_id: str) -> Steps[bool]:
-        answer = yield commands.retry(text(job_id, "job_id"))
+        answer = yield from one(commands.retry(text(job_id, "job_id")))
         return self._changed(job_id, answer, "failed")
 
     def promote(self, job_id: str) -> Steps[bool]:
-        answer = yield commands.reschedule(text(job_id, "job_id"), 0, only_delayed=True)
+        answer = yield from self.change(commands.reschedule(text(job_id, "job_id"), 0, only_delayed=True))
         return self._changed(job_id, answer, "delayed")
 
     def change_delay(self, job_id: str, delay: Any) -> Steps[bool]:
         delay_ms = millis(delay, "delay")
-        answer = yield commands.reschedule(text(job_id, "job_id"), delay_ms, only_delayed=False)
+        answer = yield from self.change(commands.reschedule(text(job_id, "job_id"), delay_ms, only_delayed=False))
         return self._changed(job_id, answer, "delayed", "waiting")
 
     def fail(self, job_id: str, reason: str) -> Steps[bool]:
         if not isinstance(reason, str):
             raise ConfigurationError.expected("reason", "a string", reason)
-        answer = yield commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
+        answer = yield from self.change(commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep))
         return self._changed(job_id, answer, "waiting", "delayed", "active")
 
     def cancel(self, job_id: str) -> Steps[bool]:
-        answer = yield commands.cancel([text(job_id, "job_id")])
-        ((_, state),) = answer.found
-        return self._changed(job_id, (state, state in ("waiting", "delayed", "active")), "waiting", "delayed", "active")
+        ((_, state),) = yield from self.cancel_all([text(job_id, "job_id")])
+        status = commands.DONE if state in _LIVE else commands.LEFT
+        return self._changed(job_id, commands.Change(state, status), *_LIVE)
 
     def cancel_group(self, group_id: str) -> Steps[int]:
         """Cancel everything of a group, in bounded steps; how many jobs."""
         text(group_id, "group_id")
-        cancelled: set[str] = set()
-        delayed = yield from self._delayed_of(group_id)
-        for at in range(0, len(delayed), CHUNK):
-            cancelled |= (yield commands.cancel(delayed[at : at + CHUNK])).live
+        found = yield from self.cancel_all((yield from self._delayed_of(group_id)))
         while True:
-            answer: commands.Cancelled = yield commands.cancel_group(group_id, CHUNK)
-            cancelled |= answer.live
+            # What workers have prefetched comes back to the group and is cancelled there, with all that waits.
+            any_back, running = yield from self._recall_group(group_id)
+            waiting = yield from self._cancel_waiting(group_id)
+            found += waiting
+            if not any_back and not waiting:
+                break
+        found += yield from self.cancel_all(running)
+        return len({job_id for job_id, state in found if state in _LIVE})
+
+    def _cancel_waiting(self, group_id: str) -> Steps[list[tuple[str, str]]]:
+        found: list[tuple[str, str]] = []
+        while True:
+            answer = yield from one(commands.cancel_group(group_id, CHUNK))
+            found += answer.found
             if answer.left == 0:
-                return len(cancelled)
+                return found
 
     def _delayed_of(self, group_id: str) -> Steps[list[str]]:
         """Delayed jobs are not indexed by group: look at all of them, a page at a time."""
@@ -79,18 +92,16 @@ class Changing(Looking[J]):
             raise LeaseLost(job_id)
 
     @staticmethod
-    def _changed(job_id: str, answer: tuple[str, bool], *expected: str) -> bool:
-        state, changed = answer
-        if not state:
+    def _changed(job_id: str, answer: Change, *expected: str) -> bool:
+        if not answer.state:
             raise JobNotFound(job_id)
-        if not changed:
-            raise WrongState(job_id, expected, state)
+        if answer.status != commands.DONE:
+            raise WrongState(job_id, expected, answer.state)
         return True
 
     def update_data(self, job_id: str, data: Any) -> Steps[None]:
         raw = codec.encode(self.options.serializer, data, self.options.max_payload, "data")
-        state = yield commands.update(text(job_id, "job_id"), raw)
-        if not state:
+        if not (yield from self.change(commands.update(text(job_id, "job_id"), raw))).state:
             raise JobNotFound(job_id)
 
     def set_group_concurrency(self, group_id: str, limit: int | None) -> Steps[bool]:
@@ -100,11 +111,30 @@ class Changing(Looking[J]):
     def set_group_rate_limit(self, group_id: str, rate: object) -> Steps[bool]:
         limit = limits.rate_limit(rate, "rate_limit")
         packed = limit.packed() if limit else []
-        return (yield from one(commands.switch(group_id=text(group_id, "group_id"), rate=packed)))
+        changed = yield from one(commands.switch(group_id=text(group_id, "group_id"), rate=packed))
+        yield from self._recall_group(group_id)
+        return changed
 
     def get_turn(self) -> Steps[Turn | None]:
         answer = yield commands.look_turn()
         return Turn(answer[0], answer[1], answer[2] / 1000, answer[3]) if answer else None
 
-    def switch_group(self, group_id: str, *, paused: bool) -> Steps[bool]:
-        return (yield from one(commands.switch(group_id=text(group_id, "group_id"), paused=paused)))
+    def pause(self) -> Steps[None]:
+        """Nothing starts after this, what was prefetched neither."""
+        yield from one(commands.switch(paused=True))
+        active, *_ = yield from one(commands.counts())
+        if active:
+            yield from self.recall()
+
+    def pause_group(self, group_id: str) -> Steps[bool]:
+        changed = yield from one(commands.switch(group_id=text(group_id, "group_id"), paused=True))
+        yield from self._recall_group(group_id)
+        return changed
+
+    def resume_group(self, group_id: str) -> Steps[bool]:
+        return (yield from one(commands.switch(group_id=text(group_id, "group_id"), paused=False)))
+
+    def _recall_group(self, group_id: str) -> Steps[tuple[bool, list[str]]]:
+        if not (yield from self.get_group(group_id)).active:
+            return False, []
+        return (yield from self.recall(group_id))

@@ -14,12 +14,15 @@ from groupmq.operations.steps import Base, J, Steps
 
 class Finding(Base[J]):
     def get_jobs_by_id(self, ids: Sequence[str]) -> Steps[list[J | None]]:
-        jobs: list[J | None] = []
-        for at in range(0, len(ids), CHUNK):
-            page = ids[at : at + CHUNK]
-            views = yield commands.get(page)
-            jobs += [None if view is None else self.job_from(i, view) for i, view in zip(page, views, strict=True)]
-        return jobs
+        views = yield from self.views(ids)
+        return [None if view is None else self.job_from(i, view) for i, view in zip(ids, views, strict=True)]
+
+    def views(self, ids: Sequence[str]) -> Steps[list[View | None]]:
+        """All that is stored about jobs: as many in one call as have room in its reply."""
+        views: list[View | None] = []
+        while len(views) < len(ids):
+            views += yield commands.get(ids[len(views) : len(views) + CHUNK])
+        return views
 
     def get_job(self, job_id: str) -> Steps[J | None]:
         return (yield from self.get_jobs_by_id([text(job_id, "job_id")]))[0]
@@ -38,7 +41,9 @@ class Finding(Base[J]):
         job._finished_ms = stored.finished
         job.worker = view.worker or stored.worker or None
         job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
-        job.fence = view.token
+        job.error_class = stored.error or None
+        # A job that waits to run again has no fence yet: only what runs, or has ended, does.
+        job.fence = view.token or (stored.fence if stored.finished else 0)
         job._raw_result = view.result
         if view.progress is not None:
             job.progress = json.loads(view.progress)

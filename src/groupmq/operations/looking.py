@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from groupmq import commands
-from groupmq.checks import text, whole
+from groupmq.checks import one_of, text, whole
 from groupmq.commands import CHUNK
+from groupmq.errors import ConfigurationError
+from groupmq.events import Position, read
 from groupmq.operations.finding import Finding
 from groupmq.operations.steps import STATES, J, Steps, one
 from groupmq.operations.walking import WaitingWalk
 from groupmq.views import GroupInfo, JobCounts
+
+FINISHED = ("completed", "failed")
 
 
 class Looking(Finding[J]):
     def get_job_counts(self) -> Steps[JobCounts]:
         active, waiting, delayed, completed, failed, groups, *_ = yield commands.counts()
         return JobCounts(active, waiting, delayed, completed, failed, active + waiting + delayed, groups)
+
+    def get_job_ids(
+        self, state: str, limit: int, offset: int, group_id: str | None, *, newest: bool
+    ) -> Steps[list[str]]:
+        one_of(state, "state", *STATES)
+        if group_id is None:
+            return (yield from self.list_ids(state, limit, offset, newest=newest and state in FINISHED))
+        if state != "waiting":
+            raise ConfigurationError("group_id: only waiting jobs are listed by group; use search() for other states")
+        whole(limit, "limit", 0, 2**31)
+        whole(offset, "offset", 0, 2**53)
+        return (yield from self.list_waiting(limit, offset, text(group_id, "group_id")))
 
     def list_ids(self, state: str, limit: int, offset: int = 0, *, newest: bool = False) -> Steps[list[str]]:
         whole(limit, "limit", 0, 2**31)
@@ -72,6 +88,13 @@ class Looking(Finding[J]):
     def get_group_job_count(self, group_id: str) -> Steps[int]:
         group = yield from self.get_group(group_id)
         return group.waiting + group.active
+
+    def get_last_event_id(self) -> Steps[str]:
+        raw = yield from one(commands.log_end())
+        if not raw:
+            return str(Position("0-0", 0, -1))
+        entry = read(raw, self.options.serializer)
+        return str(Position(entry.stream_id, entry.number, max(0, len(entry.events) - 1)))
 
     def is_paused(self) -> Steps[bool]:
         return (yield from one(commands.counts()))[6] == 1

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from groupmq.durations import Duration
+from groupmq.events import Event
+from groupmq.found import Attempt
 from groupmq.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from groupmq.listening import JobListeners
     from groupmq.sync.queue import Queue
 
 
@@ -15,13 +19,23 @@ class Job(Snapshot):
     """A job as returned by the blocking queue. Its methods act on the stored job."""
 
     _queue: Queue
+    _listeners: JobListeners | None = None
 
     def result(self, timeout: Duration | None = None) -> Any:
         """Wait for the job's end, wherever it runs, and return what its handler returned.
 
         Raises JobFailed (with reason and stack), JobRemoved, or TimeoutError after `timeout` seconds.
         """
-        return self._queue.result_of(self, timeout)
+        return self._queue._result_of(self, timeout)
+
+    def on(self, event: str, listener: Callable[[Event], Any]) -> Callable[[Event], Any]:
+        """Call `listener(event)`, in a thread of its own, for what happens to this job, while this object lives."""
+        self._listeners = self._queue._listen_to(self, event, listener)
+        return listener
+
+    def off(self, event: str, listener: Callable[[Event], Any]) -> bool:
+        """Stop calling `listener`; True if it was listening."""
+        return self._listeners is not None and self._queue._stop_listening_to(self._listeners, event, listener)
 
     def get_state(self) -> str:
         """The state right now. Raises JobNotFound if the job is gone."""
@@ -31,6 +45,10 @@ class Job(Snapshot):
         """Read everything about this job anew."""
         self.copy_from(self._queue.require_job(self.id))
         return self
+
+    def get_attempts(self) -> list[Attempt]:
+        """The runs of this job, oldest first; see `Queue.get_attempts`."""
+        return self._queue.get_attempts(self.id)
 
     def remove(self) -> bool:
         return self._queue.remove(self.id)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from groupmq.checks import Logger
 from groupmq.connection import BlockingConnection, Connection, Endpoint
 from groupmq.errors import ConfigurationError, GroupMQError, said
 from groupmq.events import KINDS, Event, Position
-from groupmq.listening import Channel, Following
+from groupmq.listening import Channel, Following, JobListeners
+from groupmq.loops import leave_behind
 from groupmq.operations import Operations
 from groupmq.results import Results
 from groupmq.snapshot import Snapshot
-from groupmq.sync.portal import Portal, Stopped, leave_behind, portal
+from groupmq.sync.portal import Portal, Stopped, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")
 _PAUSE = 0.5
@@ -40,6 +43,7 @@ class Listening:
         self._beside = beside
         self._operations = operations
         self._ears: Ears | None = None
+        self._caller: Caller | None = None
 
     def _open(self) -> Ears:
         here = portal()
@@ -62,7 +66,33 @@ class Listening:
 
     def result_of(self, job: Snapshot, timeout: float | None) -> Any:
         ears = self._open()
-        return ears.portal.run(ears.results.of(ears.channel, job.id, job._created_ms, timeout))
+        return ears.portal.run(ears.results.of(ears.channel, job, timeout))
+
+    def listen_to(self, job: Snapshot, event: str, listener: Listener) -> JobListeners:
+        """Call `listener`, in a thread of its own, for what happened to a job since it was made and for what will."""
+        ears = self._open()
+        if self._caller is None or not self._caller.is_alive():
+            self._caller = Caller()
+        caller = self._caller
+
+        async def place() -> JobListeners:
+            found = ears.channel.listeners_of(job.id, job._created_ms)
+            found.on(event, partial(caller.call, listener))
+            await ears.channel.ready()
+            return found
+
+        return ears.portal.run(place())
+
+    def stop_listening_to(self, listeners: JobListeners, event: str, listener: Listener) -> bool:
+        ears = self._open()
+
+        async def leave() -> bool:
+            for one in listeners.listening(event):
+                if isinstance(one, partial) and one.args == (listener,):
+                    return listeners.off(event, one)
+            return False
+
+        return ears.portal.run(leave())
 
     def follow(self, since: str | None) -> Iterator[Event]:
         """All events, for ever; waits in between."""
@@ -85,6 +115,26 @@ class Listening:
         if ears is not None and ears.portal is portal():
             ears.portal.run(ears.channel.close())
             ears.portal.run(ears.connection.close())
+
+
+class Caller(threading.Thread):
+    """Calls the listeners of jobs one after the other, so that a slow one does not stop the loop that listens."""
+
+    def __init__(self) -> None:
+        super().__init__(name="groupmq-job-listeners", daemon=True)
+        self._calls: queue.SimpleQueue[tuple[Listener, Event]] = queue.SimpleQueue()
+        self.start()
+
+    def call(self, listener: Listener, event: Event) -> None:
+        self._calls.put((listener, event))
+
+    def run(self) -> None:
+        while True:
+            listener, event = self._calls.get()
+            try:
+                listener(event)
+            except Exception as error:
+                _logger.error("a listener of %r raised %s: %s", event.kind, type(error).__name__, said(error))
 
 
 class Tail:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from groupmq.errors import GroupMQError
+from groupmq.loops import leave_behind
 from groupmq.tasks import end_tasks
 
 T = TypeVar("T")
@@ -57,8 +58,6 @@ class Portal:
 
 _lock = threading.Lock()
 _portal: Portal | None = None
-_left_behind: list[object] = []
-"""Of the parent process: not ours to end, and not to be ended by being forgotten."""
 
 
 def portal() -> Portal:
@@ -69,11 +68,6 @@ def portal() -> Portal:
             _portal = Portal()
             atexit.register(_portal.close)
         return _portal
-
-
-def leave_behind(what: object) -> None:
-    """Keep what belongs to a parent process as it is."""
-    _left_behind.append(what)
 
 
 def _after_fork() -> None:

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from groupmq import commands, operations
 from groupmq import middleware as middlewares
 from groupmq.backoff import DEFAULT, BackoffPolicy
+from groupmq.checks import Logger
 from groupmq.codec import JSON, Serializer
 from groupmq.connection import BlockingConnection, Endpoint
 from groupmq.draft_chain import JobDraft
-from groupmq.drafts import draft
+from groupmq.drafts import check, draft
 from groupmq.durations import Duration, Instant, seconds
+from groupmq.duties import Duties
 from groupmq.errors import ConfigurationError
 from groupmq.events import Event
+from groupmq.joblog import JobLog
 from groupmq.limits import Dedupe, RateLimit
+from groupmq.listening import JobListeners
 from groupmq.operations import Operations
 from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
 from groupmq.ordering import Ordering
 from groupmq.record import Stored
 from groupmq.repeat import Repeat
 from groupmq.repeating import Repeating
+from groupmq.sync.browsing import Browsing
 from groupmq.sync.inspect import Looking
 from groupmq.sync.job import Job
 from groupmq.sync.listening import Listeners, Listening
+from groupmq.sync.overseeing import Overseeing
 from groupmq.views import RepairReport
 
 T = TypeVar("T")
 
 
-class Queue(Looking):
+class Queue(Looking, Browsing, Overseeing):
     """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
 
     >>> with Queue("orders") as queue:
@@ -63,6 +70,7 @@ class Queue(Looking):
         max_payload: int = 1024 * 1024,
         serializer: Serializer = JSON,
         prefix: str = "groupmq",
+        logger: Logger | Literal[True] | None = None,
     ) -> None:
         self.options = QueueOptions.checked(
             name,
@@ -84,27 +92,30 @@ class Queue(Looking):
             max_payload=max_payload,
             serializer=serializer,
             prefix=prefix,
+            logger=logger,
         )
         self.name = self.options.name
-        self._endpoint = Endpoint(redis)
-        self.connection = BlockingConnection(self._endpoint, self.options)
-        self.operations: Operations[Job] = Operations(self.options, self._make_job)
-        self._repeating = Repeating(self.operations)
+        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+        self._job_log = JobLog(self.logger, self.name)
+        self._endpoint = Endpoint.of(redis)
+        self._connection = BlockingConnection(self._endpoint, self.options)
+        self._operations: Operations[Job] = Operations(self.options, self._make_job)
+        self._repeating = Repeating(self._operations)
         self._middleware = middlewares.checked(middleware)
-        self._listening = Listening(self._endpoint, self.connection, self.operations)
+        self._listening = Listening(self._endpoint, self._connection, self._operations)
         self._listeners = Listeners(self._listening, self.name)
-        self._looked_at_repeats: int | None = None
+        self._duties = Duties(self._operations, self._repeating)
 
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
 
-    def run(self, steps: operations.Steps[T]) -> T:
+    def _run(self, steps: operations.Steps[T]) -> T:
         """Carry out an operation: make each call it yields, and send back the answer."""
         try:
             call = next(steps)
             while True:
                 try:
-                    answer = self.connection.call(call)
+                    answer = self._connection.call(call)
                 except Exception as error:
                     call = steps.throw(error)
                 else:
@@ -155,16 +166,28 @@ class Queue(Looking):
             "headers": middlewares.headers(self._middleware),
         }
         if repeat is not None:
-            return self.run(self._repeating.add(data, repeat, **given))
-        return self.run(self.operations.add_one(draft(self.options, data, **given)))
+            job = self._run(self._repeating.add(data, repeat, **given))
+            if self._job_log.debugging():
+                self._job_log.repeats(job)
+            return job
+        return self._added([self._run(self._operations.add_one(draft(self.options, data, **given)))])[0]
+
+    def _added(self, jobs: list[Job]) -> list[Job]:
+        if self._job_log.debugging():
+            self._job_log.added(jobs)
+        return jobs
 
     def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        """Add many jobs, in order, atomically per thousand. A bad item is refused before anything is written."""
-        return self.run(self.operations.add_many(items, middlewares.headers(self._middleware)))
+        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written."""
+        return self._added(self._run(self._operations.add_many(items, middlewares.headers(self._middleware))))
 
     def create_job(self, data: Any) -> JobDraft[Job]:
         """A job to be described step by step, then saved: `queue.create_job(d).group("g").delay(5).save()`."""
         return JobDraft(self.options, self.add, data)
+
+    def check_job(self, fields: Mapping[str, Any]) -> None:
+        """Raise what `add_many` would raise for this item; nothing is sent."""
+        check(self.options, fields)
 
     def save_all(self, drafts: Iterable[JobDraft[Any]]) -> list[Job]:
         """Save many drafts at once, in order."""
@@ -172,111 +195,130 @@ class Queue(Looking):
 
     def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
         """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
-        return self.run(self._repeating.remove(group_id, repeat_or_key))
+        return self._run(self._repeating.remove(group_id, repeat_or_key))
 
     # Changing
 
-    def remove(self, job_id: str) -> bool:
-        """Remove a job in whatever state. A running one loses its lease; False if there is no such job."""
-        return self.run(self.operations.remove(job_id))
+    def remove(self, job_id: str, *, states: Sequence[str] | None = None) -> bool:
+        """Remove a job in whatever state, or only in one of `states`; False if there is no such job.
+
+        The handler of a running one is stopped, and its group goes on when it has ended.
+        """
+        return self._run(self._operations.remove(job_id, states))
 
     def retry(self, job_id: str) -> bool:
         """Run a failed job again, from its original place, attempts counted anew."""
-        return self.run(self.operations.retry(job_id))
+        return self._run(self._operations.retry(job_id))
 
     def promote(self, job_id: str) -> bool:
         """Let a delayed job, or one in its back-off, start now."""
-        return self.run(self.operations.promote(job_id))
+        return self._run(self._operations.promote(job_id))
 
     def change_delay(self, job_id: str, delay: Duration) -> bool:
         """Let a delayed or waiting job start `delay` from now instead."""
-        return self.run(self.operations.change_delay(job_id, delay))
+        return self._run(self._operations.change_delay(job_id, delay))
 
     def update_data(self, job_id: str, data: Any) -> None:
         """Replace a job's data; a handler that runs already keeps what it was given."""
-        self.run(self.operations.update_data(job_id, data))
+        self._run(self._operations.update_data(job_id, data))
 
     def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
         """Fail a job for good, whatever attempts remain. A running one loses its lease."""
-        return self.run(self.operations.fail(job_id, reason))
+        return self._run(self._operations.fail(job_id, reason))
 
     def cancel(self, job_id: str) -> bool:
         """Remove a job that waits; stop the handler of one that runs, in whichever process, within a second.
 
         A stopped job is recorded as failed with the reason "cancelled".
         """
-        return self.run(self.operations.cancel(job_id))
+        return self._run(self._operations.cancel(job_id))
 
     def cancel_group(self, group_id: str) -> int:
         """Cancel every job of a group: waiting, delayed and running; how many."""
-        return self.run(self.operations.cancel_group(group_id))
+        return self._run(self._operations.cancel_group(group_id))
 
     def pause(self) -> None:
         """From now on nothing starts; what runs goes on."""
-        self.connection.call(commands.switch(paused=True))
+        self._run(self._operations.pause())
 
     def resume(self) -> None:
-        self.connection.call(commands.switch(paused=False))
+        self._connection.call(commands.switch(paused=False))
 
     def is_paused(self) -> bool:
-        return self.run(self.operations.is_paused())
+        return self._run(self._operations.is_paused())
 
     def pause_group(self, group_id: str) -> bool:
         """Stop one group; True if it was not paused already."""
-        return self.run(self.operations.switch_group(group_id, paused=True))
+        return self._run(self._operations.pause_group(group_id))
 
     def resume_group(self, group_id: str) -> bool:
-        return self.run(self.operations.switch_group(group_id, paused=False))
+        return self._run(self._operations.resume_group(group_id))
 
     def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
         """Let `n` jobs of one group run at once; None = the queue's own setting again."""
-        return self.run(self.operations.set_group_concurrency(group_id, n))
+        return self._run(self._operations.set_group_concurrency(group_id, n))
 
     def set_group_rate_limit(self, group_id: str, rate_limit: RateLimit | None) -> bool:
         """Let one group start jobs at a rate of its own; None = the queue's own setting again."""
-        return self.run(self.operations.set_group_rate_limit(group_id, rate_limit))
+        return self._run(self._operations.set_group_rate_limit(group_id, rate_limit))
 
-    def clean(self, state: str, *, grace: Duration = 0, limit: int = 1000) -> int:
-        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many."""
-        return self.run(self.operations.clean(state, grace, limit))
+    def clean(
+        self,
+        state: str,
+        *,
+        grace: Duration = 0,
+        limit: int = 1000,
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many.
 
-    def purge(self, states: Sequence[str] = ("waiting", "delayed")) -> int:
-        """Remove all jobs in these states, in bounded steps; how many."""
-        return self.run(self.operations.purge(states))
+        `progress` is called after each bounded step with how many are gone; what it raises ends the work there.
+        """
+        return self._run(self._operations.clean(state, grace, limit, progress))
+
+    def purge(
+        self,
+        states: Sequence[str] = ("waiting", "delayed"),
+        *,
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """Remove all jobs in these states, in bounded steps; how many. `progress` as in `clean`."""
+        return self._run(self._operations.purge(states, progress))
 
     def obliterate(self) -> None:
         """Delete the queue and everything in it, running jobs too."""
-        self.run(self.operations.obliterate())
+        self._run(self._operations.obliterate())
+        self._connection.drive(self._connection.dialogue.entry.strike())
 
-    def repair(self) -> RepairReport:
-        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life."""
-        return self.run(self.operations.repair())
+    def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
+        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life.
+
+        `progress` is called after each step with how many entries were looked at so far.
+        """
+        return self._run(self._operations.repair(progress))
 
     def reconfigure(self) -> None:
         """Store the shared settings of this object (ordering, limits ...) with the queue, whatever was there before."""
-        self.connection.drive(self.connection.dialogue.open(replace=True))
+        self._connection.drive(self._connection.dialogue.open(replace=True))
         self.repair()
 
     # Time
 
     def run_scheduler_once(self) -> int:
         """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
-        ran = self.run(self._repeating.run_due(self._looked_at_repeats))
-        self._looked_at_repeats = ran.now
-        due = self.run(self.operations.run_due())
-        return ran.added + due.promoted + due.woken + len(due.stalled)
+        return self._run(self._duties.run_all_due())
 
     def promote_delayed_jobs(self) -> int:
         """Move delayed jobs that are due into their groups; how many."""
-        return self.run(self.operations.run_due(unpark=False, expire=False)).promoted
+        return self._run(self._operations.run_due(unpark=False, expire=False)).promoted
 
     def recover_delayed_groups(self) -> int:
         """Wake groups whose back-off is over; how many."""
-        return self.run(self.operations.run_due(promote=False, expire=False)).woken
+        return self._run(self._operations.run_due(promote=False, expire=False)).woken
 
     def check_stalled_jobs(self) -> list[str]:
         """Take back jobs whose lease expired; their ids."""
-        due = self.run(self.operations.run_due(promote=False, unpark=False))
+        due = self._run(self._operations.run_due(promote=False, unpark=False))
         return [stalled.id for stalled in due.stalled]
 
     def wait_for_empty(self, timeout: Duration = 60) -> bool:
@@ -318,16 +360,25 @@ class Queue(Looking):
         if not self.options.events:
             raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
 
-    def result_of(self, job: Job, timeout: Duration | None) -> Any:
+    def _result_of(self, job: Job, timeout: Duration | None) -> Any:
         """Wait for the end of a job; see `Job.result`."""
         limit = None if timeout is None else seconds(timeout, "timeout")
         return self._listening.result_of(job, limit)
+
+    def _listen_to(self, job: Job, event: str, listener: Callable[[Event], Any]) -> JobListeners:
+        """Listen to one job; see `Job.on`."""
+        self._require_events()
+        return self._listening.listen_to(job, event, listener)
+
+    def _stop_listening_to(self, listeners: JobListeners, event: str, listener: Callable[[Event], Any]) -> bool:
+        """See `Job.off`."""
+        return self._listening.stop_listening_to(listeners, event, listener)
 
     def close(self) -> None:
         """Close our connections (never the user's)."""
         self._listeners.remove_all()
         self._listening.close()
-        self.connection.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -338,4 +389,4 @@ class Queue(Looking):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Queue {self.name!r} at {self._endpoint.where}>"
+        return f"<Queue {self.name!r} at {self.address}>"

@@ -1,6 +1,7 @@
 """The worker: fetches jobs, runs handlers, reports outcomes, keeps leases alive."""
 
-from groupmq.worker.desk import WorkerMetrics
-from groupmq.worker.worker import CurrentJob, Worker
+from groupmq.worker.health import CurrentJob
+from groupmq.worker.telemetry import WorkerMetrics
+from groupmq.worker.worker import Worker
 
 __all__ = ["CurrentJob", "Worker", "WorkerMetrics"]

@@ -4,83 +4,42 @@ Jobs that were taken together (a row) use one slot: the next one starts when the
 in any other way, or takes long, or the worker closes, those behind it are given back.
 
 A row is one task: a task for each of its jobs would cost more than the rest of running them. Each job has a context of
-its own, and whatever a handler may have done to the task it ran in does not reach the next one.
+its own, and what a handler does to its task does not reach the next one.
+
+Jobs that have not started can be withdrawn by the heartbeat thread (rows.py), when an operator or another worker asks
+for them or when the event loop is blocked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
+import math
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from functools import partial
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 from groupmq.errors import HandlerTimeout
 from groupmq.job import Job
-from groupmq.tasks import going_on
-from groupmq.worker.outcome import Judge, Report
-from groupmq.worker.pace import Pace
+from groupmq.tasks import Waiting, start_in_context
+from groupmq.worker.lane import ReportLane
+from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.reserve import Reserve
+from groupmq.worker.rows import Rows
+from groupmq.worker.runs import JobRow, JobRun, RunListener, Verdict
 
-Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
 GRACE = 1.0
 """Seconds a cancelled handler has to end before its slot is taken back without it."""
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
-"""Seconds that one run, and a whole row, may take; then those behind go back to where others can see them wait."""
-_TURN = 0.001
-"""Seconds after which a row whose handlers wait for nothing lets the rest of the program have its turn."""
-
-
-class Row:
-    """Jobs of a group that were taken together and run one after the other. `rest` have not started."""
-
-    __slots__ = ("jobs", "lane", "rest", "run", "started")
-
-    def __init__(self, jobs: Sequence[Job], lane: Any) -> None:
-        self.jobs = jobs
-        self.lane = lane
-        self.rest = deque(jobs)
-        self.run: Run | None = None
-        self.started = time.monotonic()
-
-
-class Run:
-    """One run of one job in this worker."""
-
-    hard_end: float | None = None
-    task: asyncio.Task[None] | None = None
-    timer: asyncio.TimerHandle | None = None
-    give_up: asyncio.TimerHandle | None = None
-    verdict: Verdict | None = None
-    begun = False
-    started = 0.0
-    """When its handler was called, or as soon as it could be."""
-
-    def __init__(self, job: Job, row: Row) -> None:
-        self.job = job
-        self.row = row
-
-
-class Host(Protocol):
-    """What the executor needs of the worker around it."""
-
-    def run_starts(self, job: Job) -> None: ...
-    def run_ended(self, job: Job, report: Report | None, lane: Any) -> None:
-        """Exactly once per job, but for those that completed; None = there is nothing to say, its lease is another's.
-
-        `lane` is what took the job, and reports it, so that reports of a group arrive in order.
-        """
-
-    def run_completed(self, report: Report, lane: Any) -> None:
-        """The same for one of a row that goes on: the report can wait for that of the next."""
-
-    def row_ended(self, lane: Any) -> None:
-        """Nothing of a row runs or waits here any more."""
-
-    def run_goes_on(self, report: Report, lane: Any) -> None:
-        """The server should know that this one has started."""
+"""Seconds that one run, and a whole row, may take; then the jobs behind go back, where other workers can take them."""
+ROW_LASTS = 2 * ROW_PATIENCE
+"""Seconds after which nothing more of a row is started: the event loop was kept from checking it."""
+_SLICE = 0.001
+"""Seconds after which a row whose handlers never wait lets the rest of the program run."""
 
 
 def _is_async_def(called: Callable[[Job], Awaitable[Any]]) -> TypeGuard[Callable[[Job], Coroutine[Any, Any, Any]]]:
@@ -90,214 +49,352 @@ def _is_async_def(called: Callable[[Job], Awaitable[Any]]) -> TypeGuard[Callable
 class Executor:
     """Holds the runs of a worker, and the jobs that will follow them in their rows."""
 
-    def __init__(self, invoke: Callable[[Job], Awaitable[Any]], judge: Judge, host: Host, pace: Pace) -> None:
+    def __init__(
+        self,
+        invoke: Callable[[Job], Awaitable[Any]],
+        policy: OutcomePolicy,
+        listener: RunListener,
+        prefetch: Prefetch,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_end` is called when a slot may have become free."""
         self._invoke = invoke
-        # Calling an `async def` runs nothing of it yet. Whatever else is called in the context of its job, by a step.
-        self._begin = invoke if _is_async_def(invoke) else self._call
-        self._judge = judge
-        self._host = host
-        self._pace = pace
-        self.context = copy_context()
-        """What each handler finds; what it does to its own is not seen by the next one."""
+        # Calling an `async def` runs nothing of it yet. Anything else must be called in the context of its job.
+        self._coroutine_of = invoke if _is_async_def(invoke) else self._call
+        self._policy = policy
+        self._listener = listener
+        self._prefetch = prefetch
+        self._on_end = on_end
+        self._context = copy_context()
+        """Each handler runs in a copy of this."""
         # By token: after a lost lease the same job may be back here while its old handler still ends.
-        self.runs: dict[int, Run] = {}
-        self._rows: set[Row] = set()
-        self._patience: asyncio.TimerHandle | None = None
-        self._doomed: set[int] = set()
+        self.runs: dict[int, JobRun] = {}
+        self._rows = Rows()
+        self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
+        self._check_timer: asyncio.TimerHandle | None = None
+        self._to_stop: set[int] = set()
+        """Tokens of runs to stop that are not here yet: the reply that brings them may be on its way."""
+        self._stopping_since: dict[int, float] = {}
+        """Tokens of runs that the server wants stopped, and since when."""
+        self._left_behind: set[JobRun] = set()
+        """Abandoned runs whose handlers have not ended."""
 
-    def start(self, jobs: Sequence[Job], lane: Any = None, *, together: bool = False) -> None:
-        """Run these one after the other, as long as each of them completes. `lane` goes with their reports.
+    def use_context_of_caller(self) -> None:
+        """Handlers find the context variables that are set where this is called."""
+        self._context = copy_context()
 
-        `together`: they were taken in a row, even if only one is left of it.
+    def start(self, jobs: Sequence[Job], lane: ReportLane, *, together: bool = False) -> None:
+        """Run these one after the other, as long as each of them completes. Their outcomes go to `lane`.
+
+        `together`: they were taken as a row, even if only one is left of it.
         """
-        row = Row(jobs, lane)
+        row = JobRow(jobs, lane)
         if len(jobs) > 1 or together:
-            self._rows.add(row)
-            if self._patience is None:
-                self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
-        self._start_task(row)
+            self._list(row)
+        run = self._claim(row)
+        if run is None:
+            self._row_ended(row)
+        else:
+            self._start_task(row, run)
 
-    def _start_task(self, row: Row) -> None:
-        """The rest of the row, in a new task."""
-        run = self._start_next(row)
+    def _list(self, row: JobRow) -> None:
+        """From now on its jobs can be withdrawn."""
+        for job in self._rows.add(row):
+            self._release(job, row.lane)
+        if self._check_timer is None:
+            self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
+
+    def reserve(self, jobs: Sequence[Job], lane: ReportLane) -> None:
+        """Run these, one after the other, when there is a slot for them."""
+        row = JobRow(jobs, lane)
+        self._reserve.add(row)
+        self._list(row)
+        if self._reserve.is_wanted(row):
+            self.give_back(row)
+
+    def start_reserved(self, slots: int) -> None:
+        """Use slots that are free."""
+        while slots > 0 and self._reserve:
+            run = self._reserve.next()
+            if run is not None:
+                self._start_task(run.row, run)
+            slots -= 1
+
+    def _start_task(self, row: JobRow, run: JobRun) -> None:
+        """Make a new task for this run and the rest of its row."""
+        self._begin_run(run)
         run.started = time.monotonic()
-        run.task = asyncio.get_running_loop().create_task(self._work(row, run), context=self.context.copy())
-        if run.job.fence in self._doomed:
+        run.task = asyncio.get_running_loop().create_task(self._work(row, run), context=self._context.copy())
+        if run.job.fence in self._to_stop:
             self.stop(run, "cancelled")
 
-    def _start_next(self, row: Row) -> Run:
-        job = row.rest[0]
-        run = row.run = Run(job, row)
+    def _claim(self, row: JobRow) -> JobRun | None:
+        """Take the next job of a row to run it: it can no longer be withdrawn. None if there is no next one."""
+        try:
+            job = row.rest.popleft()
+        except IndexError:
+            return None
+        run = row.run = JobRun(job, row)
         self.runs[job.fence] = run
-        row.rest.popleft()  # not before: the heartbeat must find it in one of the two
-        self._host.run_starts(job)
+        return run
+
+    def _begin_run(self, run: JobRun) -> None:
+        job = run.job
+        self._listener.started(job)
         if job.timeout is not None:
             run.hard_end = time.monotonic() + job.timeout
             run.timer = asyncio.get_running_loop().call_later(job.timeout, self.stop, run, "timeout")
-        return run
 
-    async def _work(self, row: Row, run: Run) -> None:
-        """Everything a handler can raise ends here; a SystemExit that got past would end the whole worker."""
-        task, turn, now = asyncio.current_task(), time.monotonic(), time.monotonic
-        context: Context | None = None  # the first one has that of the task
+    async def _work(self, row: JobRow, run: JobRun) -> None:
+        """Run a row. Everything a handler can raise is caught: a SystemExit that got out would end the whole worker."""
+        task, slice_began, now = asyncio.current_task(), time.monotonic(), time.monotonic
+        context = None  # the first job runs in that of the task
         while True:
             run.task, run.begun, run.started = task, True, now()
             try:
-                if run.started - turn > _TURN:
+                if run.started - slice_began > _SLICE:
                     await asyncio.sleep(0)
-                    turn = run.started = now()
+                    slice_began = run.started = now()
                 if context is None:
                     value = await self._invoke(run.job)
                 else:
-                    called = self._begin(run.job)
-                    try:
-                        awaited = context.run(called.send, None)
-                    except StopIteration as end:
-                        value = end.value
-                    else:
-                        value = await going_on(context, called, awaited)
+                    value = start_in_context(context, self._coroutine_of(run.job))
+                    value = await value if isinstance(value, Waiting) else value
             except GeneratorExit:
-                # Raised by the handler, or by an interpreter that throws the task away; only the first ends the task.
+                # Raised by the handler, or by an interpreter that discards the task; the callback is for the first.
                 if task is not None:
                     task.add_done_callback(partial(self._left, run))
                 raise
             except BaseException as error:
-                self._end(run, error=error)
+                self._end_and_go_on(run, error)
                 return
-            if not self._end(run, value):
+            following = self._end(run, value)
+            if following is None:
                 return
-            if task is None or task.cancelling() or row.rest[0].fence in self._doomed:
-                # Something has cancelled this task, and may still do: the next one must not suffer. Or it must.
-                self._start_task(row)
+            if task is None or task.cancelling() or following.job.fence in self._to_stop:
+                # This task has a pending cancellation, so the next job runs in a fresh one. If that job was itself
+                # cancelled, the fresh task is cancelled before it starts.
+                self._start_task(following.row, following)
                 return
-            run, context = self._start_next(row), self.context.copy()
+            run, context = following, self._context.copy()
+            self._begin_run(run)
 
-    def _left(self, run: Run, task: asyncio.Task[None]) -> None:
+    def _left(self, run: JobRun, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            task.exception()  # or asyncio complains, at some later time, that nobody asked for it
-        self._end(run, error=RuntimeError("handler raised GeneratorExit"))
+            task.exception()  # retrieved, or asyncio logs later that it never was
+        self._end_and_go_on(run, RuntimeError("handler raised GeneratorExit"))
 
     async def _call(self, job: Job) -> Any:
         return await self._invoke(job)
 
-    def _end(self, run: Run, value: Any = None, error: BaseException | None = None) -> bool:
-        """Report how a run ended; True if the next one of its row is to start."""
+    def _end_and_go_on(self, run: JobRun, error: BaseException) -> None:
+        """End a run that raised; the next one runs in a task of its own."""
+        following = self._end(run, error=error)
+        if following is not None:
+            self._start_task(following.row, following)
+
+    def _end(self, run: JobRun, value: Any = None, error: BaseException | None = None) -> JobRun | None:
+        """RunReport how a run ended; the next one of its row, or of the reserve, if it is to start."""
         job, row = run.job, run.row
         if self.runs.pop(job.fence, None) is None:
-            return False
+            if run in self._left_behind:
+                self._left_behind.discard(run)
+                row.lane.report(self._policy.ended(job))
+            return None
         if run.timer is not None:
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
         if error is None and run.verdict is None:
-            report: Report | None = self._judge.returned(job, value)
+            report: RunReport | None = self._policy.returned(job, value)
         else:
             report = self._report(run, value, error)
-        row.run = None  # or the two hold each other until the garbage collector comes by
-        self._pace.saw(time.monotonic() - run.started)
-        if report is not None and report.event == "completed" and row.rest:
-            self._host.run_completed(report, row.lane)
-            return True
-        self._host.run_ended(job, report, row.lane)
+        row.run = None  # a reference cycle would keep both until the garbage collector runs
+        now = time.monotonic()
+        self._prefetch.saw(now - run.started)
+        # After a freeze of the process, leases may have expired: a job that waited too long here is not started.
+        completed = report is not None and report.event == "completed"
+        if row.rest and report is not None and completed and now - row.started < ROW_LASTS:
+            following = self._claim(row)
+            if following is not None:
+                row.lane.report_later(report)
+                return following
+        following = self._reserve.next() if self._reserve else None
+        # The outcome of a job that may not run again, or has run before, is too precious to wait for others.
+        waits = completed and job.max_attempts > 1 and job.attempt == 1
+        if following is not None and report is not None and waits and following.row.lane is row.lane:
+            row.lane.report_later(report)
+        else:
+            self._deliver(job, report, row.lane)
+        if run.abandoned:
+            self._left_behind.add(run)
+        elif report is None:
+            row.lane.report(self._policy.ended(job))
+        self._row_ended(row)
+        return following
+
+    def _deliver(self, job: Job, report: RunReport | None, lane: ReportLane) -> None:
+        """Hand the end of a run to its lane; None: there is nothing to report, its lease is lost."""
+        if report is None:
+            self._listener.lease_lost(job)
+            lane.slot_freed()
+        else:
+            if report.error is not None and report.event != "limited":
+                self._listener.handler_raised(report.error, job)
+            lane.report(report)
+        self._on_end()
+
+    def _release(self, job: Job, lane: ReportLane) -> None:
+        """Give a job back that has not started."""
+        lane.report(self._policy.released(job))
+        self._on_end()
+
+    def _row_ended(self, row: JobRow) -> None:
         self.give_back(row)
         self._rows.discard(row)
-        self._host.row_ended(row.lane)
-        return False
+        row.lane.row_ended()
 
-    def give_back(self, row: Row) -> None:
-        """Those of a row that have not started wait in their group again."""
+    def give_back(self, row: JobRow) -> None:
+        """Give back the jobs of a row that have not started."""
         while row.rest:
-            job = row.rest.popleft()
-            self._host.run_ended(job, self._judge.released(job), row.lane)
+            with contextlib.suppress(IndexError):  # the heartbeat thread may have taken the last one
+                job = row.rest.popleft()
+                self._release(job, row.lane)
 
     def give_back_all(self) -> None:
-        for row in list(self._rows):
+        self._reserve.end(math.inf)
+        for row in self._rows:
             self.give_back(row)
 
-    def _look_at_rows(self) -> None:
-        """A run that takes long is told to the server, and nobody waits behind it where nobody can see it."""
-        self._patience = None
+    def _check_rows(self) -> None:
+        """Report long runs as begun, and give back the jobs behind them so that other workers can take them."""
+        self._check_timer = None
         now = time.monotonic()
-        for row in list(self._rows):
+        for row in self._rows:
             run = row.run
             if run is not None and (now - run.started >= PATIENCE or now - row.started >= ROW_PATIENCE):
                 self._rows.discard(row)
-                self._pace.saw(now - run.started)
+                self._prefetch.saw(now - run.started)
                 self.give_back(row)
-                self._host.run_goes_on(self._judge.begun(run.job), row.lane)
+                row.lane.report(self._policy.begun(run.job))
+        if self._reserve:
+            # If no slot has become free for a while, the whole reserve goes back.
+            busy = max((run.started for run in self.runs.values()), default=now)
+            self._reserve.end(now if now - busy >= PATIENCE else now - ROW_PATIENCE)
         if self._rows:
-            self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._look_at_rows)
+            self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
 
-    def _report(self, run: Run, value: Any, error: BaseException | None) -> Report | None:
-        """None when there is nothing to say: the lease is another's."""
+    def give_back_reserved(self, token: int) -> None:
+        """Another worker is idle: give back what was reserved under tokens up to this one."""
+        for job, lane in self.withdraw_reserved(token):
+            self._release(job, lane)
+
+    def _report(self, run: JobRun, value: Any, error: BaseException | None) -> RunReport | None:
+        """What to report; None if the lease is lost, so that there is nothing to report under."""
         job = run.job
         if run.verdict == "lease-lost":
             return None
         if error is None:
-            return self._judge.returned(job, value)
+            return self._policy.returned(job, value)
         if run.verdict == "closing":
-            return self._judge.released(job)
+            return self._policy.released(job)
         if run.verdict == "cancelled":
-            return self._judge.cancelled(job)
+            return self._policy.cancelled(job, abandoned=run.abandoned)
         if run.verdict == "timeout":
-            return self._judge.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
-        return self._judge.raised(job, error)
+            return self._policy.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
+        return self._policy.raised(job, error)
 
-    def stop(self, run: Run, verdict: Verdict) -> None:
-        """Cancel a run. If the handler does not end within GRACE, its slot goes on without it."""
+    def stop(self, run: JobRun, verdict: Verdict) -> None:
+        """Cancel a run. If the handler does not end within GRACE, its slot is taken back without it.
+
+        If an operator has ended the run, its group still waits for the handler, as long as the lease lasts.
+        """
         if run.verdict is not None or run.task is None or run.job.fence not in self.runs:
             return
         run.verdict = verdict
         self.give_back(run.row)
-        run.job._end_run()
+        run.job._end_run(waits=verdict in ("lease-lost", "cancelled"))
         run.task.cancel()
         if not run.begun:
-            # A task that is cancelled before its first step never takes one.
+            # A task that is cancelled before its first step never runs, so nothing in it would end the run.
             asyncio.get_running_loop().call_soon(self._abandon, run)
         run.give_up = asyncio.get_running_loop().call_later(GRACE, self._abandon, run)
 
     def abandon_all(self) -> None:
-        """Take back every slot, whatever its handler still does."""
+        """Take back every slot, even from handlers that have not ended."""
         for run in list(self.runs.values()):
             self._abandon(run)
 
-    def _abandon(self, run: Run) -> None:
-        self._end(run, error=asyncio.CancelledError())
+    def _abandon(self, run: JobRun) -> None:
+        run.abandoned = run.begun and run.verdict in ("lease-lost", "cancelled")
+        self._end_and_go_on(run, asyncio.CancelledError())
+
+    def close(self) -> None:
+        """Cancel abandoned handlers and forget them."""
+        for run in tuple(self._left_behind):
+            if run.task is not None:
+                run.task.cancel()
+        self._left_behind.clear()
 
     def lease_lost(self, token: int) -> None:
         if token in self.runs:
             self.stop(self.runs[token], "lease-lost")
-            return
-        for row in self._rows:
-            for job in row.rest:
-                if job.fence == token:
-                    row.rest.remove(job)
-                    self._host.run_ended(job, None, row.lane)
-                    return
 
-    def cancel(self, tokens: Sequence[int]) -> None:
-        """These runs are to end, all that there are at the moment; some may not have begun yet."""
-        self._doomed = {token for token in tokens if token not in self.runs}
-        for token in tokens:
+    def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
+        """Stop these runs. The lists are complete: tokens of earlier calls that are not in them no longer count.
+
+        `ended`: runs whose job an operator has removed or failed, so that there is no lease to report under.
+        """
+        self._to_stop = {token for token in (*cancelled, *ended) if token not in self.runs}
+        for token in cancelled:
             if token in self.runs:
                 self.stop(self.runs[token], "cancelled")
+        for token in ended:
+            self.lease_lost(token)
+
+    # From the heartbeat thread
+
+    def request_stop(self, tokens: Sequence[int]) -> None:
+        """The server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
+        now = time.monotonic()
+        self._stopping_since = {token: self._stopping_since.get(token, now) for token in tokens}
+
+    def withdraw(self, tokens: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+        """Take back these jobs and those behind them (Rows.withdraw), each with its lane."""
+        return self._rows.withdraw(tokens)
+
+    def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
+        """Take back every job that has not started."""
+        return self._rows.withdraw_all()
+
+    def withdraw_reserved(self, token: int) -> list[tuple[Job, ReportLane]]:
+        """Take back what was reserved under tokens up to this one. Jobs that come later are given back then."""
+        return self._reserve.withdraw(token)
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases to renew, (id, token). Called from the heartbeat thread."""
-        ahead = [(job.id, job.fence) for row in tuple(self._rows) for job in tuple(row.rest)]
-        return ahead + [(run.job.id, token) for token, run in tuple(self.runs.items())]
+        """Leases (id, token) of running jobs. Those of jobs that have not started are not renewed."""
+        return [(run.job.id, token) for token, run in tuple(self.runs.items())]
+
+    def running(self, tokens: set[int]) -> list[Job]:
+        """Those of these jobs that run."""
+        return [run.job for token, run in tuple(self.runs.items()) if token in tokens]
+
+    def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
+        return [(run.job, run.task) for run in tuple(self.runs.values())]
 
     @property
-    def ahead(self) -> int:
+    def unstarted(self) -> int:
         """How many jobs have not started."""
-        return sum(len(row.rest) for row in self._rows)
+        return self._rows.unstarted
 
     def given_up(self) -> set[int]:
-        """Tokens of leases that must not be renewed any more. Called from the heartbeat thread.
+        """Tokens of leases that must not be renewed any more.
 
-        A handler past its hard timeout may hang the whole loop, so that its cancellation never happens: even then it
-        must not hold its group for ever, nor may those of its row, who cannot be reported or given back.
+        A handler past its hard timeout, or one that is to stop, may block the event loop, so that it cannot be
+        cancelled. Its lease must end all the same, or its group would wait for ever.
         """
         now = time.monotonic()
-        late = [run for run in tuple(self.runs.values()) if run.hard_end is not None and now >= run.hard_end + GRACE]
-        return {job.fence for run in late for job in run.row.jobs}
+        late = {
+            token for token, run in tuple(self.runs.items()) if run.hard_end is not None and now >= run.hard_end + GRACE
+        }
+        return late | {token for token, since in self._stopping_since.items() if now >= since + GRACE}

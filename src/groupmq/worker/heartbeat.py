@@ -1,72 +1,108 @@
 """The heartbeat: one thread with its own connection renews all leases of a worker.
 
-In a thread, so that a handler that blocks the event loop does not lose its lease. Between two beats it waits for mail,
-so that what concerns a busy worker reaches it at once.
+It is a thread so that a handler that blocks the event loop does not lose its lease. Between two beats it blocks on the
+worker's mailbox on the server, so that a cancellation reaches a busy worker at once.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from groupmq import commands
-from groupmq.checks import Logger
+from groupmq.commands import Beat
 from groupmq.connection import BlockingConnection
 from groupmq.errors import GroupMQError
+from groupmq.worker.outage import RENEW, Pauses
+from groupmq.worker.outcome import RunReport
 
-_RETRY, _SOON = 1.0, 0.1
+_SOON = 0.1
 _WORTH_BLOCKING = 1.0
+_MOST_ROUNDS = 10
+"""Beats that follow each other at once; what is left to report then waits for the next interval."""
+
+
+class HeartbeatListener(Protocol):
+    """What the heartbeat asks, and whom it informs. Every method is called from its thread."""
+
+    def leases(self) -> list[tuple[str, int]]:
+        """Every lease to renew, (id, token)."""
+
+    def outcomes(self) -> list[RunReport]:
+        """What the next beat reports, as much as one call may hold."""
+
+    def delivered(self, reports: Sequence[RunReport], accepted: Sequence[int]) -> None:
+        """The server has answered these reports."""
+
+    def received(self, beat: Beat, leases: Sequence[tuple[str, int]]) -> bool:
+        """The server has answered a renewal of these leases; True if another beat must follow at once."""
+
+    def presence(self) -> str:
+        """What `get_workers` shows of this worker. Asks the event loop for a sign of life."""
+
+    def answered(self, task: str, began: float) -> None: ...
+    def failed(self, task: str, error: BaseException) -> None: ...
+
+
+class HeartbeatSettings(NamedTuple):
+    """What every beat of a worker says about it, and how often."""
+
+    worker: str
+    interval: float
+    lease_ms: int
+    keep: dict[str, int]
 
 
 class Heartbeat:
-    """Renews leases each `interval` seconds until stopped, and tells which are lost."""
+    """Renews leases each `interval` seconds until stopped."""
 
     def __init__(
-        self,
-        connect: Callable[[], BlockingConnection],
-        worker: str,
-        interval: float,
-        lease_ms: int,
-        held: Callable[[], list[tuple[str, int]]],
-        info: Callable[[], str],
-        lost: Callable[[Sequence[tuple[str, int]]], None],
-        tick: Callable[[int], None],
-        cancelled: Callable[[Sequence[int]], None],
-        logger: Logger,
+        self, connect: Callable[[], BlockingConnection], settings: HeartbeatSettings, listener: HeartbeatListener
     ) -> None:
         self._connect = connect
-        self._worker = worker
-        self._interval = interval
-        self._lease_ms = lease_ms
-        self._held = held
-        self._info = info
-        self._lost = lost
-        self._tick = tick
-        self._cancelled = cancelled
+        self._settings = settings
+        self._interval = settings.interval
+        self._listener = listener
         self.last_beat = time.monotonic()
         self._connection: BlockingConnection | None = None
-        self._logger = logger
+        self._pauses = Pauses()
         self._stop = threading.Event()
+        self._hurried = threading.Event()
+        """Ends the wait for mail, and the pause after a beat that failed."""
         self._beating = threading.Lock()
-        self._thread = threading.Thread(target=self._loop, name=f"{worker}-heartbeat", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name=f"{settings.worker}-heartbeat", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
+    def hurry(self) -> None:
+        """Beat now instead of when the next beat is due. Called from another thread."""
+        self._hurried.set()
+        self._wake()
+
     def stop(self) -> None:
         """End the thread: at once if it waits for mail, after its beat if one is under way.
 
-        A beat that was cut off might still arrive, after our goodbye, and say that we are there.
+        An interrupted beat could still reach the server after the worker has deregistered, and register it again.
         """
         self._stop.set()
+        self._hurried.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        """End the wait for mail; a beat that is under way goes on."""
         if self._beating.acquire(blocking=False):
-            self.abandon()
+            if self._connection is not None:
+                self._connection.interrupt()
             self._beating.release()
 
     def abandon(self) -> None:
-        """End the thread, whatever it does: the server does not answer."""
+        """End the thread even during a beat: the server does not answer."""
         self._stop.set()
+        self._hurried.set()
         if self._connection is not None:
             self._connection.interrupt()
 
@@ -76,44 +112,74 @@ class Heartbeat:
     def _loop(self) -> None:
         connection = self._connection = self._connect()
         while not self._stop.is_set():
-            self._wait(connection, self._interval if self._beat(connection) else min(_RETRY, self._interval))
+            self._hurried.clear()
+            if self._beat(connection):
+                self._pauses.reset()
+                self._wait(connection, self._interval)
+            elif not self._stop.is_set():
+                self._rest(self._pause())
         connection.close()
 
+    def retry_now(self) -> None:
+        """The server is back: renew the leases before they expire."""
+        self._hurried.set()
+
+    def _rest(self, pause: float) -> None:
+        """Pause until the next try, and meanwhile check the event loop as often as with a server."""
+        end = time.monotonic() + pause
+        while (left := end - time.monotonic()) > 0 and not self._hurried.wait(min(left, self._interval)):
+            self._listener.presence()
+
+    def _pause(self) -> float:
+        """Seconds until the next try. Several tries must fit in while the leases can still be saved."""
+        left = self.last_beat + self._settings.lease_ms / 1000 - time.monotonic()
+        return self._pauses.next(max(self._interval, left / 3) if left > 0 else math.inf)
+
     def _wait(self, connection: BlockingConnection, duration: float) -> None:
-        """Until the next beat, or until there is mail."""
+        """Wait until the next beat is due, or until there is mail."""
         end = time.monotonic() + duration
-        # Servers end a blocking read up to 100 ms late: a short interval is slept, it is soon over anyway.
-        while duration >= _WORTH_BLOCKING and (left := end - time.monotonic()) > 0 and not self._stop.is_set():
+        # Servers end a blocking read up to 100 ms late, so a short interval is slept instead.
+        while duration >= _WORTH_BLOCKING and (left := end - time.monotonic()) > 0 and not self._hurried.is_set():
             try:
-                if connection.wait_for_mail(self._worker, left):
+                if connection.wait_for_mail(self._settings.worker, left):
                     return
             except GroupMQError:
-                # The next beat tells, and learns what came meanwhile: nobody may be deaf until a long interval ends.
+                # The next beat reports the error and fetches the mail, so it must not wait for a long interval to end.
                 end = min(end, time.monotonic() + _SOON)
                 break
-        self._stop.wait(max(0.0, end - time.monotonic()))
+        self._hurried.wait(max(0.0, end - time.monotonic()))
 
     def _beat(self, connection: BlockingConnection) -> bool:
         with self._beating:
-            return not self._stop.is_set() and self._say_all(connection)
+            for _ in range(_MOST_ROUNDS):
+                if self._stop.is_set():
+                    return False
+                began = time.monotonic()
+                try:
+                    again = self._renew(connection)
+                except GroupMQError as error:
+                    if not self._stop.is_set():  # else closing has interrupted it
+                        self._listener.failed(RENEW, error)
+                    return False
+                self.last_beat = time.monotonic()
+                self._listener.answered(RENEW, began)
+                if not again:
+                    break
+            return True
 
-    def _say_all(self, connection: BlockingConnection) -> bool:
-        held = self._held()
-        try:
-            for at in range(0, max(len(held), 1), commands.CHUNK):
-                part = held[at : at + commands.CHUNK]
-                beat = connection.call(commands.beat(self._worker, self._info(), self._lease_ms, part), 0.0)
-                if beat.lost:
-                    self._lost([(job_id, token) for job_id, token in part if job_id in beat.lost])
-                if beat.tick_ms >= 0:
-                    self._tick(beat.tick_ms)
-                if beat.cancelled:
-                    self._cancelled(beat.cancelled)
-        except GroupMQError as error:
-            if self._stop.is_set():
-                return False  # interrupted by our own closing
-            # Leases run on for a while: try again soon, say so, and leave the rest to the fetcher's reconnecting.
-            self._logger.warning("heartbeat of worker %s failed: %s", self._worker, error)
-            return False
-        self.last_beat = time.monotonic()
-        return True
+    def _renew(self, connection: BlockingConnection) -> bool:
+        """Renew every lease and report what is to be reported; True if another beat must follow at once."""
+        settings, listener = self._settings, self._listener
+        reports, leases = listener.outcomes(), listener.leases()
+        again = False
+        for at in range(0, max(len(leases), 1), commands.CHUNK):
+            part = leases[at : at + commands.CHUNK]
+            outcomes = [report.outcome for report in reports] if at == 0 else []
+            call = commands.beat(
+                settings.worker, listener.presence(), settings.lease_ms, part, outcomes=outcomes, keep=settings.keep
+            )
+            beat = connection.call(call, 0.0)
+            if outcomes:
+                listener.delivered(reports, beat.accepted)
+            again = listener.received(beat, part) or again
+        return again

@@ -1,68 +1,52 @@
-"""The duties of a worker beside its jobs. Any number of copies is safe; each is one bounded, idempotent operation."""
+"""Which duties a worker has beside its jobs, and how often it runs them."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
-
 from groupmq import commands
-from groupmq.errors import GroupMQError
+from groupmq.commands import Policy
 from groupmq.job import Job
-from groupmq.operations import Operations, Steps
+from groupmq.operations import Operations, one
 from groupmq.options import WorkerOptions
-from groupmq.repeating import Repeating
-from groupmq.tasks import end_tasks
-from groupmq.worker.desk import Desk
-from groupmq.worker.scheduler import Scheduler
-
-T = TypeVar("T")
-Duty = Callable[[], Steps[None]]
-
-
-class Carry(Protocol):
-    """How an operation is carried out."""
-
-    def __call__(self, steps: Steps[T], /) -> Awaitable[T]: ...
+from groupmq.worker.duties import AgeRetention, PresenceCleanup, Recovery, Scheduler
+from groupmq.worker.duties.duty import CarryOut
+from groupmq.worker.duties.runner import DutyRunner
+from groupmq.worker.reachability import Reachability
+from groupmq.worker.telemetry import Telemetry
 
 
 class Maintenance:
-    """Repeats, retention by age, presence of dead workers, and the upper bound between two looks at what is due."""
+    """Repeating jobs, retention by age, dead workers, and the longest time until expired leases are noticed."""
 
-    def __init__(self, options: WorkerOptions, desk: Desk, operations: Operations[Job], carry_out: Carry) -> None:
-        self._duties = ((self._clean_up, options.cleanup_interval), (self._recover, options.stalled_interval))
-        self._desk = desk
-        self._operations = operations
-        self._carry_out = carry_out
-        self._tasks: list[asyncio.Task[None]] = []
-        look = Repeating(operations).run_due
-        self._scheduler = Scheduler(look, carry_out, options.stalled_interval, desk.trouble)
+    def __init__(
+        self,
+        options: WorkerOptions,
+        policy: Policy,
+        operations: Operations[Job],
+        carry_out: CarryOut,
+        reachability: Reachability,
+        telemetry: Telemetry,
+    ) -> None:
+        self.scheduler = Scheduler(operations, carry_out)
+        recovery = Recovery(lambda: one(commands.due(policy)), carry_out, telemetry.stalled)
+        cleanup = AgeRetention(operations, carry_out), PresenceCleanup(operations, carry_out)
+        self._ticking = DutyRunner(self.scheduler, options.stalled_interval, reachability, prompt=True)
+        self._runners = [
+            self._ticking,
+            DutyRunner(recovery, options.stalled_interval, reachability),
+            *(DutyRunner(duty, options.cleanup_interval, reachability) for duty in cleanup),
+        ]
+        self._started = False
 
     def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._desk.heard_of_tick = self._scheduler.hear
-        self._scheduler.start()
-        self._tasks = [loop.create_task(self._every(interval, duty)) for duty, interval in self._duties]
+        self._started = True
+        for runner in self._runners:
+            runner.start()
 
-    async def _every(self, interval: float, duty: Duty) -> None:
-        while True:
-            await asyncio.sleep(interval)
-            try:
-                await self._carry_out(duty())
-            except GroupMQError as error:
-                self._desk.trouble(error)
-
-    def _clean_up(self) -> Steps[None]:
-        yield from self._operations.clean_up()
-        gone = yield from self._operations.gone_workers()
-        if gone:
-            yield commands.leave(gone, [f"{worker}:{lane}" for worker in gone for lane in range(2)])
-
-    def _recover(self) -> Steps[None]:
-        due = yield commands.due(self._desk.policy)
-        for stalled in due.stalled:
-            self._desk.stalled(stalled)
+    def tick_in(self, wait_ms: int) -> None:
+        """A repeating job is due in `wait_ms`; without maintenance, another process adds it."""
+        if self._started:
+            self._ticking.due_in(wait_ms)
 
     async def close(self) -> None:
-        await self._scheduler.close()
-        await end_tasks(self._tasks)
+        for runner in self._runners:
+            await runner.close()

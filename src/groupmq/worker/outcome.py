@@ -1,4 +1,4 @@
-"""What the end of a run means: pure decisions, no I/O."""
+"""What the end of a run means for its job: pure decisions, no I/O."""
 
 from __future__ import annotations
 
@@ -11,88 +11,90 @@ from groupmq import codec, commands
 from groupmq.backoff import BackoffPolicy
 from groupmq.commands import Outcome
 from groupmq.durations import millis
-from groupmq.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, said
+from groupmq.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, class_path, said
 from groupmq.job import Job
 from groupmq.operations import clipped
 from groupmq.options import QueueOptions
-from groupmq.worker.pools import HandlerError
+from groupmq.tuples import of_class
+from groupmq.worker.runners import HandlerError
 
-Event = Literal["completed", "retrying", "failed", "released", "limited", "begun"]
+ReportEvent = Literal["completed", "retrying", "failed", "released", "limited", "begun", "ended"]
 _REST_MS = 1000
-"""For a `retry_after` that makes no sense: the job must not suffer for it, nor the service it calls."""
+"""Used if `retry_after` is not a duration: the mistake must cost neither the job an attempt nor the service a call."""
 
 
-class Report(NamedTuple):
+class RunReport(NamedTuple):
     """The outcome of one run, to be sent, and the event to emit once the server has accepted it."""
 
     job: Job
     outcome: Outcome
-    event: Event
+    event: ReportEvent
     error: BaseException | None = None
     result: bytes | None = None
     yields: bool = False
-    """A retry that waits outside its group."""
-
-
-_new = tuple.__new__
-"""Makes a named tuple without the detour through its class; for what passes by the thousand."""
+    """The job waits outside its group."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """Decides what becomes of a job whose handler ended."""
+class OutcomePolicy:
+    """Decides what happens to a job whose handler has ended."""
 
     queue: QueueOptions
     backoff: BackoffPolicy
 
-    def returned(self, job: Job, value: Any) -> Report:
+    def returned(self, job: Job, value: Any) -> RunReport:
         """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
         if value is None:
             outcome = commands.COMPLETE, job.id, job.fence, None
-            return _new(Report, (job, outcome, "completed", None, None, False))
+            return of_class(RunReport, (job, outcome, "completed", None, None, False))
         try:
             raw = codec.encode(self.queue.serializer, value, self.queue.max_payload, "return value")
         except ConfigurationError as error:
             return self.final(job, error)
-        return Report(job, commands.completed(job.id, job.fence, raw), "completed", result=raw)
+        return RunReport(job, commands.completed(job.id, job.fence, raw), "completed", result=raw)
 
-    def raised(self, job: Job, error: BaseException) -> Report:
-        """The handler raised: another attempt if one is left, else the end."""
+    def raised(self, job: Job, error: BaseException) -> RunReport:
+        """The handler raised: retry the job if it has attempts left, else fail it."""
         if isinstance(error, RateLimited):
             return self.limited(job, error)
         if isinstance(error, FailJob) or job.attempt >= job.max_attempts:
             return self.final(job, error)
         yields = (job.on_retry or self.queue.on_retry) == "yield"
         delay_ms, note = self._delay(job, error)
-        reason, stack = described(error)
-        outcome = commands.retried(job.id, job.fence, delay_ms, yields, reason + note, stack)
+        reason, stack, kind = described(error)
+        outcome = commands.retried(job.id, job.fence, delay_ms, yields, reason + note, stack, kind)
         outside = delay_ms > 0 and (yields or job.group_id is None)
-        return Report(job, outcome, "retrying", error, yields=outside)
+        return RunReport(job, outcome, "retrying", error, yields=outside)
 
-    def final(self, job: Job, error: BaseException) -> Report:
-        return Report(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
+    def final(self, job: Job, error: BaseException) -> RunReport:
+        return RunReport(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
 
-    def limited(self, job: Job, error: RateLimited) -> Report:
-        """Told to slow down: back to its place, its group rests, no attempt used."""
+    def limited(self, job: Job, error: RateLimited) -> RunReport:
+        """The handler raised RateLimited: the job goes back to its place, its group waits, and no attempt is used."""
         try:
             delay_ms = millis(error.retry_after, "RateLimited.retry_after")
         except ConfigurationError:
             delay_ms = _REST_MS
         outside = delay_ms > 0 and job.group_id is None
-        return Report(job, commands.limited(job.id, job.fence, delay_ms), "limited", error, yields=outside)
+        outcome = commands.limited(job.id, job.fence, delay_ms, clipped(said(error), 500), class_path(error))
+        return RunReport(job, outcome, "limited", error, yields=outside)
 
-    def cancelled(self, job: Job) -> Report:
-        """Stopped by somebody's word: no further attempts."""
-        error = JobCancelled(job.id)
-        return Report(job, commands.failed(job.id, job.fence, JobCancelled.REASON, ""), "failed", error)
+    def cancelled(self, job: Job, *, abandoned: bool = False) -> RunReport:
+        """Cancelled by an operator: no further attempts. `abandoned`: its handler has not ended yet."""
+        outcome = commands.abandoned if abandoned else commands.failed
+        return RunReport(job, outcome(job.id, job.fence, JobCancelled.REASON, ""), "failed", JobCancelled(job.id))
 
-    def released(self, job: Job) -> Report:
-        """Unfinished: back to its place, no attempt used."""
-        return Report(job, commands.released(job.id, job.fence), "released")
+    def released(self, job: Job) -> RunReport:
+        """Not finished: the job goes back to its place in its group, and no attempt is used."""
+        return RunReport(job, commands.released(job.id, job.fence), "released")
 
-    def begun(self, job: Job) -> Report:
-        """No end yet: a job that was taken ahead has started."""
-        return Report(job, commands.begun(job.id, job.fence), "begun")
+    def begun(self, job: Job) -> RunReport:
+        """Not an end: a prefetched job has started."""
+        return RunReport(job, commands.begun(job.id, job.fence), "begun")
+
+    def ended(self, job: Job) -> RunReport:
+        """The handler of a run that an operator has ended is done. There is no outcome: the job is gone."""
+        return RunReport(job, commands.ended(job.id, job.fence), "ended")
 
     def _delay(self, job: Job, error: BaseException) -> tuple[int, str]:
         if isinstance(error, RetryJob):
@@ -104,14 +106,14 @@ class Judge:
         try:
             return millis(backoffs.delay_after(policy, job.attempt, error), "backoff"), ""
         except Exception as broken:
-            # A broken policy must not cost the job its retry.
+            # A back-off policy that raises must not cost the job its retry.
             words = clipped(said(broken), 500)
             note = f" (the back-off policy raised {type(broken).__name__}: {words}; the default was used)"
             return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), note
 
 
-def described(error: BaseException) -> tuple[str, str]:
-    """Reason and stack of an error, as stored. An error whose own text raises must not stop the worker."""
+def described(error: BaseException) -> tuple[str, str, str]:
+    """Reason, stack and class of an error, as stored. An error whose own text raises must not stop the worker."""
     message, name = said(error), type(error).__name__
     # A HandlerError already names the class that was raised, in another process.
     in_words = message and isinstance(error, FailJob | RetryJob | HandlerError)
@@ -120,4 +122,4 @@ def described(error: BaseException) -> tuple[str, str]:
         stack = "".join(traceback.format_exception(error))
     except Exception:
         stack = ""
-    return clipped(reason, 2000), clipped(stack)
+    return clipped(reason, 2000), clipped(stack), class_path(error)

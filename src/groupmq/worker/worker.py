@@ -1,16 +1,12 @@
-"""The worker: wires desk, heartbeat and maintenance together, and gives them a life."""
+"""The worker: its life, from start to close, and how it is. Its parts are made in parts.py."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import json
-import os
-import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -18,44 +14,26 @@ from groupmq import commands
 from groupmq import middleware as middlewares
 from groupmq.backoff import BackoffPolicy
 from groupmq.checks import Logger
-from groupmq.connection import BlockingConnection
+from groupmq.connection import PATIENCE
 from groupmq.durations import Duration, seconds
 from groupmq.emitter import Listener
 from groupmq.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.ids import new_id
 from groupmq.job import Job
-from groupmq.operations import Operations
+from groupmq.loops import this_process
 from groupmq.options import WorkerOptions
 from groupmq.queue import Queue
-from groupmq.version import __version__
-from groupmq.worker.desk import Desk, WorkerMetrics
-from groupmq.worker.heartbeat import Heartbeat
-from groupmq.worker.maintenance import Maintenance
-from groupmq.worker.pools import ProcessRunner, ThreadRunner
+from groupmq.worker.closing import Closing
+from groupmq.worker.health import CurrentJob, Health
+from groupmq.worker.outage import START
+from groupmq.worker.parts import make_parts
+from groupmq.worker.runners import ProcessRunner, ThreadRunner, checked_handler
+from groupmq.worker.starting import not_a_queue, start_when_reachable
+from groupmq.worker.telemetry import WorkerMetrics
 
 Handler = Callable[[Job], Any]
 _GOODBYE = 1.0
-"""Seconds beyond its timeout that a closing worker spends on giving jobs back."""
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentJob:
-    """A job that runs in this worker, and for how many seconds already."""
-
-    job: Job
-    processing_time: float
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How a worker is. `alive`: its loop has advanced lately. `ready`: the server has answered lately."""
-
-    alive: bool
-    ready: bool
-    loop_seen: float
-    """Seconds since the event loop was seen to advance."""
-    server_seen: float
-    """Seconds since the server last answered."""
+"""Seconds beyond its timeout that a closing worker spends on giving jobs back and deregistering."""
 
 
 class Worker:
@@ -73,7 +51,7 @@ class Worker:
         *,
         concurrency: int = 1,
         name: str | None = None,
-        logger: Logger | None = None,
+        logger: Logger | Literal[True] | None = None,
         heartbeat: Duration | None = None,
         max_attempts: int | None = None,
         backoff: BackoffPolicy | Duration | None = None,
@@ -91,9 +69,8 @@ class Worker:
         unreachable_timeout: Duration | None = None,
     ) -> None:
         if not isinstance(queue, Queue):
-            raise ConfigurationError.expected("queue", "a groupmq.Queue", queue)
-        if not callable(handler):
-            raise ConfigurationError.expected("handler", "a callable that takes a job", handler)
+            raise not_a_queue(queue)
+        checked_handler(handler)
         self.id = f"{queue.name}-{new_id()}"
         self.options = WorkerOptions.checked(
             queue.options,
@@ -121,36 +98,27 @@ class Worker:
         self.name = self.options.name
         self.logger = self.options.logger
         self._runner: ThreadRunner | ProcessRunner | None = None
-        serializer, attempts = queue.options.serializer, self.options.max_attempts
-        operations: Operations[Job] = Operations(
-            queue.options, lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, attempts)
-        )
+        self._changed = asyncio.Event()
+        """Set when the state of the worker or of its runs may have changed."""
         invoke = middlewares.around(self.options.middleware, self._invoker(handler))
-        self._desk = Desk(self.id, self.options, operations, queue.connection, invoke)
-        self._heartbeat = Heartbeat(
-            # A beat that hangs must be given up in time for the next one to save the leases.
-            lambda: BlockingConnection(
-                queue.connection.endpoint,
-                queue.options,
-                own=True,
-                timeout=min(max(self.options.heartbeat, 0.2), 10.0),
-            ),
-            self.id,
-            self.options.heartbeat,
-            queue.options.job_timeout_ms,
-            self._desk.held,
-            self._presence,
-            self._leases_lost,
-            self._tick_heard,
-            self._cancel_heard,
-            self.logger,
-        )
-        self._desk.last_beat = lambda: self._heartbeat.last_beat
-        self._maintenance = Maintenance(self.options, self._desk, operations, queue.run)
+        parts = make_parts(self.id, queue, self.options, invoke, self._changed.set)
+        self._prefetch = parts.prefetch
+        self._telemetry = parts.telemetry
+        self._reachability = parts.reachability
+        self._maintenance = parts.maintenance
+        self._executor = parts.executor
+        self._dispatcher = parts.dispatcher
+        self._fetcher = parts.fetcher
+        self._watch = parts.loop_watch
+        self._leases = parts.leases
+        self._heartbeat = parts.heartbeat
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
-        self._started = self._loop_seen = 0.0
+        self._started = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process: object = None
+        self._deadline = Closing(self._changed)
         self._closing: asyncio.Task[None] | None = None
+        self._closers: set[asyncio.Task[Any] | None] = set()
         self._start_over = asyncio.Event()
 
     def _invoker(self, handler: Handler) -> Callable[[Job], Awaitable[Any]]:
@@ -169,26 +137,64 @@ class Worker:
     async def run(self, *, burst: bool = False) -> None:
         """Work until closed; with `burst`, until nothing is runnable. Cancelling this closes the worker at once.
 
-        Raises ConnectionLost if the server was out of reach for longer than `unreachable_timeout`.
+        While the server is away, at the start too, it tries again. Raises ConnectionLost if the server was out of reach
+        for longer than `unreachable_timeout`, and at the start what trying again would not change: settings that
+        differ, credentials that are refused.
         """
-        await self.start()
         try:
-            while self._state == "running" and self._desk.gave_up is None:
-                self._desk.changed.clear()
-                if burst and self._desk.fetcher.idle and not self.is_processing():
+            await self.start_when_reachable()
+            while self._state == "running" and self._reachability.gave_up is None:
+                self._changed.clear()
+                if burst and await self._is_done():
                     break
-                await self._desk.changed.wait()
+                await self._changed.wait()
         except asyncio.CancelledError:
             await self.close(timeout=0)
             raise
-        gave_up = self._desk.gave_up
+        gave_up = self._reachability.gave_up
         await self.close(timeout=30 if gave_up is None else 0)
         if gave_up is not None:
             patience = self.options.unreachable_timeout
             raise ConnectionLost(f"worker {self.name!r} gave up: no answer for {patience:g} s ({gave_up})") from gave_up
 
+    async def _is_done(self) -> bool:
+        """Whether a burst is over: nothing runs here, and no waiting job may start."""
+        if self.queue.options.exclusive and self._is_idle():
+            # The last answer brought nothing, perhaps only because a turn has ended or another worker has one.
+            try:
+                if await self.queue._connection.call(commands.runnable(), patience=0.0):
+                    return False
+            except GroupMQError as error:
+                self._reachability.unreached(error)
+                return False
+        return self._is_idle()
+
+    def _nothing_runs(self) -> bool:
+        return not self._executor.runs
+
+    def _is_idle(self) -> bool:
+        return self._fetcher.idle and not self.is_processing()
+
     async def start(self) -> Self:
-        """Start working in the background. Raises if the server cannot be reached or disagrees on settings."""
+        """Start working in the background. Raises if the server cannot be reached for 3 s, or disagrees on settings.
+
+        Asynchronous listeners of "ready" have ended when this returns; the first job is taken after that.
+        """
+        return await self._start(PATIENCE)
+
+    async def start_when_reachable(self, wanted: Callable[[], bool] = lambda: True) -> None:
+        """Start, however long the server is away, unless the worker is closed, gives up or is no longer `wanted`."""
+        if self.is_closed():
+            await self._start(0.0)  # says what is wrong
+        await start_when_reachable(
+            self._start,
+            self._reachability,
+            self._changed,
+            lambda: not self.is_closed() and wanted(),
+            self.options.unreachable_timeout,
+        )
+
+    async def _start(self, patience: float) -> Self:
         if self._state == "starting":
             await self._start_over.wait()
         if self._state == "running":
@@ -197,8 +203,11 @@ class Worker:
             raise GroupMQError(f"worker {self.name!r} is {self._state}; make a new one")
         self._state = "starting"
         self._start_over.clear()
+        began = time.monotonic()
         try:
-            await self.queue.connection.call(commands.counts())
+            await self.queue._connection.call(commands.counts(), patience)
+            self._reachability.reached(began, START)
+            await self._telemetry.events.emit_and_wait("ready")
         except BaseException:
             if self._state == "starting":
                 self._state = "new"
@@ -208,14 +217,15 @@ class Worker:
         if self.is_closed():
             return self
         self._state = "running"
-        self._loop = asyncio.get_running_loop()
-        self._started = self._loop_seen = self._desk.last_reached = time.monotonic()
+        self._loop, self._process = asyncio.get_running_loop(), this_process()
+        self._started = time.monotonic()
+        self._leases.start(self._loop)
+        self._watch.start()
         self._heartbeat.start()
-        self._desk.executor.context = copy_context()
-        self._desk.fetcher.start()
+        self._executor.use_context_of_caller()
+        self._fetcher.start()
         if self.options.maintenance:
             self._maintenance.start()
-        self._desk.events.emit("ready")
         return self
 
     async def close(self, timeout: Duration = 30) -> None:
@@ -226,43 +236,66 @@ class Worker:
         limit = seconds(timeout, "timeout")
         if self._state in ("new", "starting"):
             self._state = "closed"
-        if self._state == "closed":
+            self._changed.set()
+        if self._state == "closed" or self._is_elsewhere():
             return
         if self._closing is None:
             self._state = "closing"
-            self._desk.shut()
-            self._desk.hurry(limit)
+            self._fetcher.stop_taking()
+            self._dispatcher.shut()
+            self._deadline.hurry(limit)
             self._closing = asyncio.get_running_loop().create_task(self._close())
         else:
-            self._desk.hurry(limit)
+            self._deadline.hurry(limit)
+        # A listener that closes the worker, of "drained" perhaps, must not be waited for by what it waits for.
+        self._closers.add(asyncio.current_task())
         await asyncio.shield(self._closing)
 
+    def _is_elsewhere(self) -> bool:
+        """True if there is nothing to close here: the loop that we ran in is over, or belongs to a parent process."""
+        loop = self._loop
+        if loop is asyncio.get_running_loop():
+            return False
+        if self._process is this_process():
+            if loop is not None and not loop.is_closed():
+                raise GroupMQError(f"worker {self.name!r} runs in another event loop; close it there")
+            self._heartbeat.abandon()
+            self._watch.stop()
+        self._state = "closed"
+        return True
+
     async def _close(self) -> None:
-        await self._desk.runs_ended()
+        await self._deadline.wait_for(self._nothing_runs)
         try:
             async with asyncio.timeout(_GOODBYE):
-                self._desk.give_back()
-                if not await self._desk.runs_ended(grace=_GOODBYE / 2):
+                self._dispatcher.give_back_running()
+                if not await self._deadline.wait_for(self._nothing_runs, grace=_GOODBYE / 2):
                     # A handler that will not end: its job goes back without it, its lease must not outlive us.
-                    self._desk.executor.abandon_all()
-                await self._desk.fetcher.flushed()
+                    self._executor.abandon_all()
+                await self._fetcher.flushed()
                 self._heartbeat.stop()
                 await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)
-                await self._desk.fetcher.stop_watching()
-                lanes = [lane.name for lane in self._desk.fetcher.lanes]
-                await self.queue.connection.call(commands.leave([self.id], lanes), patience=0.0)
+                await self._fetcher.stop_watching()
+                lanes = [lane.name for lane in self._fetcher.lanes]
+                await self.queue._connection.call(commands.leave([self.id], lanes), patience=_GOODBYE / 4)
         except (TimeoutError, GroupMQError) as error:
             self.logger.warning(
-                "worker %s left without a word (%r); what it held comes back by itself", self.name, error
+                "worker %s of queue %s could not deregister (%r); its jobs run again when their leases expire",
+                self.name,
+                self.queue.name,
+                error,
             )
         self._heartbeat.abandon()
+        self._watch.stop()
+        self._executor.close()
         await self._maintenance.close()
-        await self._desk.fetcher.close()
+        await self._fetcher.close()
         if self._runner is not None:
             self._runner.close()
         self._state = "closed"
-        self._desk.changed.set()
-        self._desk.events.emit("closed")
+        self._changed.set()
+        self._telemetry.events.emit("closed")
+        await self._telemetry.events.settled(self._deadline.left(_GOODBYE), self._closers)
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -272,45 +305,10 @@ class Worker:
     ) -> None:
         await self.close()
 
-    # What the heartbeat asks for and tells, from its thread
-
-    def _presence(self) -> str:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._see_loop)
-        return json.dumps(
-            {
-                "name": self.name,
-                "host": socket.gethostname(),
-                "pid": os.getpid(),
-                "concurrency": self.options.concurrency,
-                "current_jobs": len(self._desk.executor.runs),
-                "jobs": [run.job.id for run in tuple(self._desk.executor.runs.values())[:100]],
-                "heartbeat": self.options.heartbeat,
-                "version": __version__,
-            }
-        )
-
-    def _see_loop(self) -> None:
-        self._loop_seen = time.monotonic()
-
-    def _leases_lost(self, lost: Sequence[tuple[str, int]]) -> None:
-        loop = self._loop
-        for _, token in lost:
-            if loop is not None and not loop.is_closed():
-                loop.call_soon_threadsafe(self._desk.executor.lease_lost, token)
-
-    def _tick_heard(self, wait_ms: int) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._desk.tick, wait_ms)
-
-    def _cancel_heard(self, cancelled: Sequence[int]) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._desk.executor.cancel, cancelled)
-
     # Looking
 
     def is_processing(self) -> bool:
-        return bool(self._desk.executor.runs)
+        return bool(self._executor.runs)
 
     def is_closed(self) -> bool:
         return self._state == "closed"
@@ -318,7 +316,7 @@ class Worker:
     def get_current_jobs(self) -> list[CurrentJob]:
         """Running jobs, the longest-running first."""
         now = time.monotonic()
-        return [CurrentJob(run.job, now - run.started) for run in self._desk.executor.runs.values()]
+        return [CurrentJob(run.job, now - run.started) for run in self._executor.runs.values()]
 
     def get_current_job(self) -> CurrentJob | None:
         jobs = self.get_current_jobs()
@@ -327,33 +325,39 @@ class Worker:
     def health(self) -> Health:
         """Whether the event loop advances, and whether the server answers; each measured, neither assumed."""
         now, limit = time.monotonic(), 3 * self.options.heartbeat + 1
-        reached = max(self._desk.last_reached, self._heartbeat.last_beat)
+        reached = self._reachability.last_answer
         running = self._state in ("running", "closing")
         return Health(
-            alive=running and now - self._loop_seen <= limit,
+            alive=running and now - self._watch.seen <= limit,
             ready=self._state == "running" and now - reached <= limit,
-            loop_seen=now - self._loop_seen,
+            loop_seen=now - self._watch.seen,
             server_seen=now - reached,
+            blocked_for=self._watch.blocked_for,
+            blocked_in=self._watch.blocked_in,
         )
 
     def get_worker_metrics(self) -> WorkerMetrics:
-        metrics = self._desk.metrics
-        metrics.running = len(self._desk.executor.runs)
-        metrics.advances = self._desk.fetcher.advances
-        metrics.uptime = time.monotonic() - self._started if self._started else 0.0
-        return metrics
+        """What this worker has done so far, as of now: a copy, which does not change any more."""
+        return replace(
+            self._telemetry.metrics,
+            running=len(self._executor.runs),
+            advances=self._fetcher.advances,
+            loop_blocked=self._watch.blocked_for,
+            loop_blocks=self._watch.blocks,
+            uptime=time.monotonic() - self._started if self._started else 0.0,
+        )
 
     # Listening
 
     def on(self, event: str, listener: Listener) -> Listener:
         """Call `listener` for an event of this worker. It may be sync or async; what it raises is logged."""
-        return self._desk.events.on(event, listener)
+        return self._telemetry.events.on(event, listener)
 
     def off(self, event: str, listener: Listener) -> bool:
-        return self._desk.events.off(event, listener)
+        return self._telemetry.events.off(event, listener)
 
     def remove_all_listeners(self, event: str | None = None) -> None:
-        self._desk.events.remove_all(event)
+        self._telemetry.events.remove_all(event)
 
     def __repr__(self) -> str:
-        return f"<Worker {self.name!r} {self._state}, {len(self._desk.executor.runs)} running>"
+        return f"<Worker {self.name!r} {self._state}, {len(self._executor.runs)} running>"

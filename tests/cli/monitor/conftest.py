@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from groupmq.cli.common import Target
 from groupmq.cli.monitor.fetch import Watcher
+from groupmq.cli.options.target import Target
 from tests.cli.monitor.streams import Stream
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from groupmq.cli.monitor.look import Failure, Group, Look, Run, Totals, Worker
+from groupmq import GroupActivity, JobCounts, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
 from groupmq.cli.monitor.state import State, seen
-from groupmq.views import JobCounts
 
 AT = datetime(2026, 3, 4, 14, 3, 22, tzinfo=UTC)
 HOSTILE = [
@@ -27,33 +26,33 @@ HOSTILE = [
 """Names that could break a screen."""
 
 
-def run(job_id: str = "job-1", group_id: str | None = "user:42", **more: Any) -> Run:
+def run(job_id: str = "job-1", group_id: str | None = "user:42", **more: Any) -> RunningJob:
     given: dict[str, Any] = {"attempt": 1, "running_for": 2.5, "worker": "shop-1"}
-    return Run(job_id, group_id, **(given | more))
+    return RunningJob(job_id, group_id, **(given | more))
 
 
-def failure(job_id: str = "bad-1", state: str | None = "failed", **more: Any) -> Failure:
+def failure(job_id: str = "bad-1", state: str | None = "failed", **more: Any) -> RecentFailure:
     given: dict[str, Any] = {"attempt": 3, "error": "no such customer", "ago": 65.0, "final": True, "worker": "shop-1"}
-    return Failure(job_id, state=state, **(given | more))
+    return RecentFailure(job_id, state=state, **(given | more))
 
 
-def group(group_id: str | None = "user:42", state: str = "busy", waiting: int = 10, **more: Any) -> Group:
+def group(group_id: str | None = "user:42", state: str = "busy", waiting: int = 10, **more: Any) -> GroupActivity:
     given: dict[str, Any] = {"active": 1, "delayed": 0, "waited": 61.0, "held_for": None}
-    return Group(group_id, state, waiting, **(given | more))
+    return GroupActivity(group_id, state, waiting, **(given | more))
 
 
-def worker(name: str = "shop-1", busy: int = 3, **more: Any) -> Worker:
-    return Worker(name, "host", 4321, busy, **({"concurrency": 8, "seen": 0.4} | more))
+def worker(name: str = "shop-1", busy: int = 3, **more: Any) -> LiveWorker:
+    return LiveWorker(name, "host", 4321, busy, **({"concurrency": 8, "seen": 0.4} | more))
 
 
-def look(second: int = 0, **more: Any) -> Look:
+def look(second: int = 0, **more: Any) -> QueueSurvey:
     """A busy queue, `second` seconds later than the first look."""
     given: dict[str, Any] = {
         "at": AT + timedelta(seconds=second),
         "paused": False,
         "counts": JobCounts(3, 12_345, 7, 100, 2, 12_355, 812),
-        "totals": Totals(1000 + 12 * second, 900 + 10 * second, 40 + second // 3, 70 + second // 2),
-        "last_hour": Totals(0, 41_230, 12, 3),
+        "totals": JobTotals(1000 + 12 * second, 900 + 10 * second, 40 + second // 3, 70 + second // 2),
+        "last_hour": JobTotals(0, 41_230, 12, 3),
         "oldest_wait": 63.0,
         "busiest": tuple(group(f"user:{n}", waiting=2000 // n) for n in range(1, 13)),
         "most_delayed": tuple(
@@ -64,10 +63,10 @@ def look(second: int = 0, **more: Any) -> Look:
         "failures": (failure(), failure("bad-2", "waiting", attempt=1, ago=0.2), failure("bad-3", None, ago=90_000.0)),
         "workers": tuple(worker(f"shop-{n}", n) for n in range(1, 4)),
     }
-    return Look(**(given | more))
+    return QueueSurvey(**(given | more))
 
 
-EMPTY = Look(AT, False, JobCounts(0, 0, 0, 0, 0, 0, 0), Totals(), Totals(), None)
+EMPTY = QueueSurvey(AT, False, JobCounts(0, 0, 0, 0, 0, 0, 0), JobTotals(), JobTotals(), None)
 
 
 def state(looks: int = 30, **more: Any) -> State:
@@ -78,13 +77,13 @@ def state(looks: int = 30, **more: Any) -> State:
     return replace(found, **more)
 
 
-def hostile_look() -> Look:
+def hostile_look() -> QueueSurvey:
     """Every name and text is one that could break a screen, and every number is huge."""
     huge = 2**63 - 1
     return look(
         counts=JobCounts(huge, huge, huge, huge, huge, huge, huge),
-        totals=Totals(huge, huge, huge, huge),
-        last_hour=Totals(huge, huge, huge, huge),
+        totals=JobTotals(huge, huge, huge, huge),
+        last_hour=JobTotals(huge, huge, huge, huge),
         oldest_wait=1e15,
         busiest=tuple(group(name, waiting=huge, active=huge) for name in HOSTILE),
         most_delayed=tuple(group(name, name[:10], waited=1e12) for name in HOSTILE),

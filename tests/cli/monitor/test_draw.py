@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from groupmq import Job
 from groupmq.cli.monitor.draw import Share, Size, frame, shares, sheet, within
-from groupmq.cli.monitor.keys import Action
-from groupmq.cli.monitor.state import Question, Row, State, Switch, press, seen
+from groupmq.cli.monitor.keyboard import KeyAction
+from groupmq.cli.monitor.state import JobRow, Question, State, Switch, press, seen
 from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, glyphs_for, number, per_second, span, sparkline
 from groupmq.drafts import draft
 from groupmq.options import QueueOptions
 from groupmq.record import Record
-from groupmq.snapshot import Snapshot
 from tests.cli.monitor.samples import EMPTY, HOSTILE, hostile_look, look, run, state
 from tests.cli.operating import golden
 
@@ -33,23 +33,23 @@ def checked(before: State, size: Size, glyphs: Glyphs = RICH) -> list[str]:
     return rows
 
 
-def a_job(data: object, **facts: object) -> Snapshot:
+def a_job(data: object, **facts: object) -> Job:
     options = QueueOptions(name="orders")
     made = draft(options, data, job_id="bad-1", group_id="user:42")
     stored = Record(0, 0, 1, 1_772_632_000_000, 5, False, "user:42", {}, made.data)
-    job = Snapshot(None, options.serializer, "bad-1", "failed", stored, 5)
+    job = Job(None, options.serializer, "bad-1", "failed", stored, 5)
     for name, value in facts.items():
         setattr(job, name, value)
     return job
 
 
-def inspected(job: Snapshot) -> State:
+def inspected(job: Job) -> State:
     return replace(state(), page="job", job_id="bad-1", job=job)
 
 
 @pytest.mark.parametrize("size", SIZES[:2], ids=["80x24", "120x40"])
 def test_a_frame_is_the_golden_one(size: Size) -> None:
-    golden(f"monitor-{size.width}x{size.height}.txt", text(state(selected=Row("run", "job-2")), size))
+    golden(f"monitor-{size.width}x{size.height}.txt", text(state(selected=JobRow("run", "job-2")), size))
 
 
 def test_the_other_pages_are_the_golden_ones() -> None:
@@ -58,7 +58,7 @@ def test_the_other_pages_are_the_golden_ones() -> None:
     job = a_job({"amount": 999, "note": "x" * 80}, failed_reason="KeyError: 42", stacktrace=stack, attempts_made=3)
     golden("monitor-job.txt", text(inspected(job)))
     golden("monitor-empty.txt", text(seen(State("orders", "redis://shop.example:6379"), EMPTY)))
-    golden("monitor-ascii.txt", text(state(selected=Row("failure", "bad-2")), glyphs=PLAIN))
+    golden("monitor-ascii.txt", text(state(selected=JobRow("failure", "bad-2")), glyphs=PLAIN))
 
 
 def test_a_sheet_is_as_long_as_it_needs_to_be() -> None:
@@ -98,16 +98,16 @@ def test_data_without_end_is_cut() -> None:
 def test_a_page_scrolls_to_its_end_and_no_further() -> None:
     job = a_job({f"key-{n}": n for n in range(40)})
     size = SIZES[0]
-    far = within(press(inspected(job), Action.LAST)[0], size, RICH)
+    far = within(press(inspected(job), KeyAction.LAST)[0], size, RICH)
     assert 0 < far.scroll < 60
     rows = checked(far, size)
     assert "}" in rows[21]
-    assert within(press(far, Action.UP)[0], size, RICH).scroll == far.scroll - 1
+    assert within(press(far, KeyAction.UP)[0], size, RICH).scroll == far.scroll - 1
 
 
 def test_a_selection_far_down_is_in_view() -> None:
     many = seen(state(), look(40, runs=tuple(run(f"job-{n}") for n in range(50))))
-    rows = checked(replace(many, selected=Row("run", "job-37")), SIZES[0])
+    rows = checked(replace(many, selected=JobRow("run", "job-37")), SIZES[0])
     assert [row for row in rows if row.startswith("▸ job-37 ")]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 import redis
 
-from groupmq import Queue, Worker
-from groupmq.cli.common import Target
+from groupmq import Queue, QueueSurvey, Worker, commands
 from groupmq.cli.monitor.fetch import CALLS, FAILURES, GROUPS, Watcher
-from groupmq.cli.monitor.look import Look
+from groupmq.cli.options.target import Target
 from groupmq.errors import ConfigurationError, ConnectionLost, JobNotFound, QueueNotFound, WrongState
+from groupmq.sync import Queue as SyncQueue
+from tests.cli.blocking import blocked
 from tests.conftest import MakeQueue
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -28,7 +30,7 @@ async def fill(orders: Queue, sizes: dict[str, int]) -> None:
     await orders.add_many([{"data": n, "group_id": name} for name, size in sizes.items() for n in range(size)])
 
 
-def sizes(look: Look) -> dict[str | None, int]:
+def sizes(look: QueueSurvey) -> dict[str | None, int]:
     return {group.id: group.waiting for group in look.busiest}
 
 
@@ -137,9 +139,32 @@ async def test_a_look_costs_the_same_however_deep_the_queue(
     client.config_resetstat()
     await watcher.look()
     ran = commands_run(client)
-    assert ran["cmdstat_evalsha"] == CALLS
+    assert ran["cmdstat_fcall_ro"] == CALLS
     # What the scripts ask in turn is bounded as well: a page of groups, so many failures.
     assert sum(ran.values()) < 1500
+
+
+async def test_what_a_worker_runs_is_counted_from_its_leases_however_old_its_last_word_is(
+    orders: Queue, watcher: Watcher, url: str
+) -> None:
+    info = {
+        "name": "shop-1",
+        "host": "h",
+        "pid": 1,
+        "concurrency": 2,
+        "current_jobs": 0,
+        "heartbeat": 10,
+        "version": "1",
+    }
+    await orders._connection.call(commands.beat("w", json.dumps(info), 30_000, []))
+    with SyncQueue("orders", url) as queue:
+        blocked(queue, "customer:7", minutes=10)
+    found = await watcher.look()
+    assert [(worker.name, worker.busy) for worker in found.workers] == [("shop-1", 1)]
+    assert len(found.runs) == 1
+    assert found.longest_held is not None
+    assert (found.longest_held.group_id, found.longest_held.reason) == ("customer:7", "running")
+    assert found.oldest_wait is None
 
 
 async def test_looking_changes_nothing(orders: Queue, watcher: Watcher, client: redis.Redis) -> None:

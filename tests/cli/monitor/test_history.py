@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from groupmq import JobTotals
 from groupmq.cli.monitor.history import KEPT, History
-from groupmq.cli.monitor.look import Totals
 from tests.cli.monitor.samples import AT, look
 
 
@@ -15,7 +15,7 @@ def history(*points: tuple[float, int]) -> History:
     """Looks at so many seconds, with so many jobs processed by then."""
     found = History()
     for second, processed in points:
-        found = found.and_then(look(at=AT + timedelta(seconds=second), totals=Totals(0, processed)))
+        found = found.and_then(look(at=AT + timedelta(seconds=second), totals=JobTotals(0, processed)))
     return found
 
 
@@ -37,7 +37,7 @@ def test_the_steps_are_the_rate_from_each_look_to_the_next() -> None:
 
 
 def test_jobs_that_were_removed_make_no_negative_rate() -> None:
-    fewer = History().and_then(look(0, totals=Totals(100))).and_then(look(1, totals=Totals(40)))
+    fewer = History().and_then(look(0, totals=JobTotals(100))).and_then(look(1, totals=JobTotals(40)))
     assert fewer.rate("added") == 0.0
 
 

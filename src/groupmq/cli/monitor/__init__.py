@@ -1,5 +1,1 @@
-"""`groupmq monitor`: a queue, live. What was seen, how it is fetched, drawn and acted on are modules of their own."""
-
-from groupmq.cli.monitor.command import monitor
-
-__all__ = ["monitor"]
+"""`groupmq monitor`: a live view of a queue. State and drawing are pure, the rest is input and output."""

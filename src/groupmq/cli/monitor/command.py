@@ -11,15 +11,17 @@ from typing import Any
 
 import click
 
-from groupmq.cli.common import Target, as_line, console, plain, target_options
+from groupmq import GroupMQError, QueueSurvey
 from groupmq.cli.monitor import terminal
-from groupmq.cli.monitor.app import App, trouble
 from groupmq.cli.monitor.draw import sheet
 from groupmq.cli.monitor.fetch import Watcher
+from groupmq.cli.monitor.history import RATES
+from groupmq.cli.monitor.live import LiveView, trouble
 from groupmq.cli.monitor.state import State, seen
 from groupmq.cli.monitor.text import Glyphs, glyphs_for
-from groupmq.cli.shapes import examples, queue_argument
-from groupmq.errors import GroupMQError
+from groupmq.cli.options.shared import examples, queue_argument
+from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.output.answers import as_line, console, plain
 
 NARROWEST, WIDEST = 40, 400
 
@@ -58,14 +60,14 @@ def monitor(target: Target, name: str | None, interval: float, once: bool) -> No
 async def _watch(target: Target, name: str, interval: float, *, once: bool) -> None:
     watcher = Watcher(target, name)
     try:
-        # Before anything is drawn: what goes wrong now is told as by any other command.
+        # Before anything is drawn: an error now is shown as by any other command.
         state = seen(State(name, watcher.where, interval), await watcher.look())
         glyphs = glyphs_for(sys.stdout.encoding)
         if once:
             await asyncio.sleep(interval)
             _print(target, seen(state, await watcher.look()), glyphs)
         elif terminal.is_there() and not target.as_json:
-            await App(watcher, terminal.Terminal(), state, glyphs).run()
+            await LiveView(watcher, terminal.Terminal(), state, glyphs).run()
         else:
             await _stream(target, watcher, state, glyphs)
     finally:
@@ -73,7 +75,7 @@ async def _watch(target: Target, name: str, interval: float, *, once: bool) -> N
 
 
 async def _stream(target: Target, watcher: Watcher, state: State, glyphs: Glyphs) -> None:
-    """Frame after frame, until somebody ends it."""
+    """Frame after frame, until a signal ends it."""
     over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
@@ -116,8 +118,24 @@ def _width() -> int:
 def facts(state: State) -> dict[str, Any]:
     """The state, for programs."""
     found: dict[str, Any] = {"queue": state.queue}
-    for name, value in (state.look.facts() if state.look else {}).items():
+    for name, value in (_told(state.look) if state.look else {}).items():
         found[name] = plain(value)
         if name == "counts":
             found["rates"] = state.history.rates()
     return found
+
+
+def _told(survey: QueueSurvey) -> dict[str, Any]:
+    """A survey for `--json`, in this order. Of the last hour `added` is not known: it exists as a rate only."""
+    return {
+        "at": survey.at,
+        "paused": survey.paused,
+        "counts": survey.counts,
+        "oldest_wait": survey.oldest_wait,
+        "longest_held": survey.longest_held,
+        "last_hour": {name: getattr(survey.last_hour, name) for name in RATES if name != "added"},
+        "groups": {"busiest": survey.busiest, "most_delayed": survey.most_delayed},
+        "active": survey.runs,
+        "workers": survey.workers,
+        "failures": survey.failures,
+    }

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from groupmq.cli.monitor.look import RATES, Look, Totals
+from groupmq import JobTotals, QueueSurvey
 
 KEPT = 240
 WINDOW = 10.0
 """Seconds that a rate is the mean of: steady enough to read, young enough to show a change."""
+RATES = ("added", "processed", "failed", "retried")
 
 
 class Sample(NamedTuple):
     at: float
-    totals: Totals
+    totals: JobTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class History:
 
     samples: tuple[Sample, ...] = ()
 
-    def and_then(self, look: Look) -> History:
+    def and_then(self, look: QueueSurvey) -> History:
         """The history with one look more."""
         sample = Sample(look.at.timestamp(), look.totals)
         if self.samples:

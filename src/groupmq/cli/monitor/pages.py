@@ -9,12 +9,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from groupmq.cli import tables
-from groupmq.cli.common import UNSET_ATTEMPTS
+from groupmq import Job
 from groupmq.cli.monitor.state import State
 from groupmq.cli.monitor.text import BOLD, DIM, Glyphs
-from groupmq.cli.reading import NotJson
-from groupmq.snapshot import Snapshot
+from groupmq.cli.options.target import UNSET_ATTEMPTS
+from groupmq.cli.output import tables
+from groupmq.cli.output.readable_data import NotJson
 
 LONGEST = 8000
 """Letters of a job's data, stack or log that are shown; `groupmq job status` shows all."""
@@ -30,8 +30,8 @@ Keys
   q, Esc           back; from the queue, q leaves
 
 The view
-  oldest wait      of the jobs that may start now; a group that is busy or
-                   held may have older ones
+  oldest wait      of the jobs that could start now
+  held             of the first jobs of groups that are busy, parked, paused
   RATES            jobs per second, mean of the last ten seconds; one bar
                    a look; 1 HOUR: how many since an hour ago
   BUSIEST GROUPS   most waiting and running jobs
@@ -55,7 +55,7 @@ def job_lines(state: State, width: int) -> list[Text]:
     return _rendered(tables.facts(_facts(state.job)), width)
 
 
-def _facts(job: Snapshot) -> list[tuple[str, Any]]:
+def _facts(job: Job) -> list[tuple[str, Any]]:
     of = "" if job.max_attempts == UNSET_ATTEMPTS else f" of {job.max_attempts}"
     return [
         ("job", job.id),

@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from groupmq.cli.monitor.look import RATES, Failure, Look, Run
-from groupmq.cli.monitor.state import Row, State
+from groupmq import QueueSurvey, RecentFailure, RunningJob
+from groupmq.cli.monitor.history import RATES
+from groupmq.cli.monitor.state import JobRow, State
 from groupmq.cli.monitor.text import (
     BAD,
     BOLD,
@@ -49,9 +50,9 @@ def header(state: State, width: int, glyphs: Glyphs) -> Text:
     return line([*columns, Column("", _CLOCK, right=True)], [*cells, Cell(at, DIM)], width, glyphs)
 
 
-def counts(look: Look | None, width: int, glyphs: Glyphs) -> list[Text]:
-    """How many jobs are in each state, and how long the first in line has waited."""
-    names = ["active", "waiting", "delayed", "completed", "failed", "groups", "oldest wait"]
+def counts(look: QueueSurvey | None, width: int, glyphs: Glyphs) -> list[Text]:
+    """How many jobs are in each state, and the longest waits: of what could start now, and in a group that is held."""
+    names = ["active", "waiting", "delayed", "completed", "failed", "groups", "held", "oldest wait"]
     # A number that is cut would be another number: where the screen is narrow there are fewer.
     for name in ("completed", "groups", "delayed", "failed"):
         if (_COUNT + GAP) * len(names) - GAP > width:
@@ -59,11 +60,13 @@ def counts(look: Look | None, width: int, glyphs: Glyphs) -> list[Text]:
     values = dict.fromkeys(names, Cell("-"))
     if look is not None:
         found = look.counts
-        for name in names[:-1]:
+        for name in names[:-2]:
             n: int = getattr(found, "unique_groups" if name == "groups" else name)
             colour = f" {BAD}" if name == "failed" else ""
             values[name] = Cell(number(n), BOLD + colour if n else DIM)
-        values[names[-1]] = Cell(span(look.oldest_wait), BOLD if look.oldest_wait else DIM)
+        held = look.longest_held.wait if look.longest_held else None
+        for name, wait in zip(names[-2:], (held, look.oldest_wait), strict=True):
+            values[name] = Cell(span(wait), BOLD if wait else DIM)
     columns = [Column(name, right=i > 0, share=1) for i, name in enumerate(names)]
     labels = [Cell(name, DIM) for name in names]
     return [line(columns, labels, width, glyphs), line(columns, values.values(), width, glyphs)]
@@ -86,7 +89,7 @@ def rates(state: State, width: int, glyphs: Glyphs) -> list[Text]:
     return lines
 
 
-def workers(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+def workers(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     """Who works."""
     found = look.workers if look else ()
     columns = [
@@ -98,7 +101,7 @@ def workers(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[
     return _table(columns, rows, width, height, glyphs, "nobody works")
 
 
-def busiest(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     """The groups with most jobs."""
     columns = [
         Column("BUSIEST GROUPS", share=1),
@@ -110,7 +113,7 @@ def busiest(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[
     return _table(columns, rows, width, height, glyphs, "no group has jobs")
 
 
-def most_delayed(look: Look | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     """The groups whose first job has waited longest, and why."""
     columns = [
         Column("MOST DELAYED GROUPS", share=1),
@@ -134,12 +137,12 @@ def runs(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
         Column("WORKER", share=3),
     ]
 
-    def row(run: Run) -> tuple[Cell, ...]:
+    def row(run: RunningJob) -> tuple[Cell, ...]:
         cells = Cell(run.id), _group(run.group_id), Cell(str(run.attempt)), Cell(span(run.running_for))
         return *cells, Cell(run.worker, DIM)
 
     found = look.runs if look else ()
-    at = _selected(state, [Row("run", run.id) for run in found])
+    at = _selected(state, [JobRow("run", run.id) for run in found])
     return _walked(columns, found, row, at, width, height, glyphs, "nothing runs")
 
 
@@ -153,12 +156,12 @@ def failures(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text
         Column("ERROR", share=5),
     ]
 
-    def row(one: Failure) -> tuple[Cell, ...]:
+    def row(one: RecentFailure) -> tuple[Cell, ...]:
         cells = Cell(one.id), Cell(str(one.attempt)), Cell(span(one.ago)), _state(one.state or "gone")
         return *cells, Cell(one.error)
 
     found = state.look.failures if state.look else ()
-    at = _selected(state, [Row("failure", one.id) for one in found])
+    at = _selected(state, [JobRow("failure", one.id) for one in found])
     return _walked(columns, found, row, at, width, height, glyphs, "nothing failed")
 
 
@@ -179,7 +182,7 @@ def _state(name: str) -> Cell:
     return Cell(name, _STATES.get(name, ""))
 
 
-def _selected(state: State, rows: Sequence[Row]) -> int | None:
+def _selected(state: State, rows: Sequence[JobRow]) -> int | None:
     return rows.index(state.selected) if state.selected in rows else None
 
 

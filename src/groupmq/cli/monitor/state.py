@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from groupmq.cli import tables
+from groupmq import Job, QueueSurvey
 from groupmq.cli.monitor.history import History
-from groupmq.cli.monitor.keys import Action
-from groupmq.cli.monitor.look import Look
-from groupmq.snapshot import Snapshot
+from groupmq.cli.monitor.keyboard import KeyAction
+from groupmq.cli.output import tables
 
 Page = Literal["queue", "job", "help"]
 JUMP = 10
@@ -19,7 +18,7 @@ NEWS = timedelta(seconds=10)
 NONE_SELECTED = "no job is selected: move with the arrow keys"
 
 
-class Row(NamedTuple):
+class JobRow(NamedTuple):
     """A job in one of the lists that can be walked."""
 
     kind: Literal["run", "failure"]
@@ -59,7 +58,7 @@ class State:
     queue: str
     where: str
     interval: float = 1.0
-    look: Look | None = None
+    look: QueueSurvey | None = None
     history: History = field(default_factory=History)
     trouble: str | None = None
     """Why the last look failed."""
@@ -67,28 +66,28 @@ class State:
     """What came of the last action; until the next key, or for a while."""
     said_until: datetime | None = None
     page: Page = "queue"
-    selected: Row | None = None
+    selected: JobRow | None = None
     question: Question | None = None
     job_id: str | None = None
     """The job that is inspected."""
-    job: Snapshot | None = None
+    job: Job | None = None
     """None while it is fetched, or when it is gone."""
     scroll: int = 0
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[JobRow]:
         """What the selection walks over: what runs, then what failed."""
         if self.look is None:
             return []
-        runs = [Row("run", run.id) for run in self.look.runs]
-        return runs + [Row("failure", failure.id) for failure in self.look.failures]
+        runs = [JobRow("run", run.id) for run in self.look.runs]
+        return runs + [JobRow("failure", failure.id) for failure in self.look.failures]
 
     @property
     def paused(self) -> bool:
         return self.look is not None and self.look.paused
 
 
-def seen(state: State, look: Look) -> State:
+def seen(state: State, look: QueueSurvey) -> State:
     """A look has succeeded. The selection stays with its job, or else in its place."""
     after = replace(state, look=look, history=state.history.and_then(look), trouble=None)
     if state.said_until is not None and look.at >= state.said_until:
@@ -100,71 +99,71 @@ def seen(state: State, look: Look) -> State:
     return replace(after, selected=rows[min(at, len(rows) - 1)] if rows else None)
 
 
-def told(state: State, text: str) -> State:
+def with_notice(state: State, text: str) -> State:
     """Something is to be said, for as long as it is news."""
     return replace(state, said=text, said_until=state.look.at + NEWS if state.look else None)
 
 
-def shown(state: State, job_id: str, job: Snapshot | None) -> State:
+def shown(state: State, job_id: str, job: Job | None) -> State:
     """The job that is inspected was fetched, or is not there any more."""
     if state.job_id != job_id:
         return state
     if job is None:
         rest = "; this is how it was" if state.job else ""
-        return told(state, f"job {tables.words(job_id)} is gone{rest}")
+        return with_notice(state, f"job {tables.words(job_id)} is gone{rest}")
     return replace(state, job=job)
 
 
-def press(state: State, action: Action) -> tuple[State, Effect | None]:
+def press(state: State, action: KeyAction) -> tuple[State, Effect | None]:
     """The state after a key, and what is to be done."""
     if state.question is not None:
         answered = replace(state, question=None)
-        return answered, state.question.effect if action is Action.YES else None
+        return answered, state.question.effect if action is KeyAction.YES else None
     state = replace(state, said=None)
-    if action is Action.HELP:
+    if action is KeyAction.HELP:
         return replace(state, page="queue" if state.page == "help" else "help", scroll=0, job_id=None), None
-    if action is Action.PAUSE:
+    if action is KeyAction.PAUSE:
         return _asked_to_switch(state), None
-    if action is Action.RETRY:
+    if action is KeyAction.RETRY:
         return _asked_to_retry(state), None
     if state.page == "queue":
         return _in_the_lists(state, action)
-    if action in (Action.BACK, Action.QUIT, Action.OPEN):
+    if action in (KeyAction.BACK, KeyAction.QUIT, KeyAction.OPEN):
         return replace(state, page="queue", job_id=None, job=None, scroll=0), None
     return replace(state, scroll=_moved(state.scroll, action, 2**31)), None
 
 
-def _in_the_lists(state: State, action: Action) -> tuple[State, Effect | None]:
+def _in_the_lists(state: State, action: KeyAction) -> tuple[State, Effect | None]:
     rows = state.rows
-    if action is Action.QUIT:
+    if action is KeyAction.QUIT:
         return state, Quit()
-    if action is Action.BACK:
+    if action is KeyAction.BACK:
         return replace(state, selected=None), None
-    if action is Action.OPEN:
+    if action is KeyAction.OPEN:
         if state.selected is None:
-            return told(state, NONE_SELECTED), None
+            return with_notice(state, NONE_SELECTED), None
         job_id = state.selected.job_id
         return replace(state, page="job", job_id=job_id, job=None, scroll=0), Inspect(job_id)
     if not rows:
         return state, None
     if state.selected not in rows:
-        start = rows[-1] if action is Action.LAST else rows[0]
+        start = rows[-1] if action is KeyAction.LAST else rows[0]
         return (replace(state, selected=start) if action in _MOVES else state), None
     at = _moved(rows.index(state.selected), action, len(rows))
     return replace(state, selected=rows[at]), None
 
 
 _MOVES = {
-    Action.UP: -1,
-    Action.DOWN: 1,
-    Action.PAGE_UP: -JUMP,
-    Action.PAGE_DOWN: JUMP,
-    Action.FIRST: -(2**32),
-    Action.LAST: 2**32,
+    KeyAction.UP: -1,
+    KeyAction.DOWN: 1,
+    KeyAction.PAGE_UP: -JUMP,
+    KeyAction.PAGE_DOWN: JUMP,
+    KeyAction.FIRST: -(2**32),
+    KeyAction.LAST: 2**32,
 }
 
 
-def _moved(at: int, action: Action, length: int) -> int:
+def _moved(at: int, action: KeyAction, length: int) -> int:
     return max(0, min(length - 1, at + _MOVES.get(action, 0)))
 
 
@@ -181,9 +180,9 @@ def _asked_to_switch(state: State) -> State:
 def _asked_to_retry(state: State) -> State:
     job_id, found = _chosen(state)
     if job_id is None:
-        return told(state, NONE_SELECTED)
+        return with_notice(state, NONE_SELECTED)
     if found != "failed":
-        return told(state, f"job {tables.words(job_id)} is {found}; only failed jobs can be retried")
+        return with_notice(state, f"job {tables.words(job_id)} is {found}; only failed jobs can be retried")
     text = f"Retry job {tables.words(job_id)}? Attempts count anew."
     return replace(state, question=Question(text, Retry(job_id)))
 

@@ -12,8 +12,8 @@ from typing import Any, Self
 from rich.console import Console
 from rich.text import Text
 
-from groupmq.cli.common import console
 from groupmq.cli.monitor.draw import Size
+from groupmq.cli.output.answers import console
 
 # Another screen, no cursor, no wrapping: a letter that the terminal draws wider than we think stays in its line.
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
@@ -21,7 +21,7 @@ _LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 
 
 def is_there() -> bool:
-    """Whether somebody looks at a screen and has keys: else frames are printed one after the other."""
+    """Whether there is a screen and a keyboard; otherwise frames are printed one after the other."""
     dumb = os.environ.get("TERM", "") in ("", "dumb")
     return not dumb and sys.stdout.isatty() and sys.stdin.isatty()
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from groupmq.cli import tables
+from groupmq.cli.output import tables
 
 DIM, BOLD, TITLE, GOOD, BAD, SPARK = "dim", "bold", "bold", "green", "red", "cyan"
 CHOSEN = "reverse"

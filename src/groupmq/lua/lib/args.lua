@@ -1,2 +1,8 @@
---[[ ARGV[1] is one msgpack map of named arguments; ARGV[2], where a script takes it, is joined opaque bytes. ]]
-local A = cmsgpack.unpack(ARGV[1])
+--[[ The input of a call: `A`, a msgpack map of named arguments, and `blob`, raw bytes, '' if there are none. ]]
+local args = {}
+local A, blob
+--- @private
+
+function args.begin(argv)
+  A, blob = cmsgpack.unpack(argv[1]), argv[2] or ''
+end

@@ -1,13 +1,24 @@
 --[[
-Which jobs are next: from the ready groups, in their order, the head of each. A group that may run more of its jobs at
-once rejoins the candidates at its new place, so nobody drains one group while others wait. Behind a head those of its
-group that may follow it in a row (lib/take.lua).
+Choose the jobs to take next: the head of each ready group, in the order of `ready`. A group that may run several jobs
+at once rejoins the candidates at its new score, so that one group is not drained while others wait. Behind a head the
+call may take jobs of the same group that are prefetched (transitions/take.lua); beyond the jobs that start now it may
+take further heads, which are prefetched too (lib/reserve.lua).
 ]]
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/seen"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/horizon"
+--- @include "lib/group"
 --- @include "lib/members"
 local choose = {}
 --- @private
+local ROOM = 1048576 -- bytes of heads that one call takes in a queue with large jobs; the last head may exceed it
+local FURTHER = 100 -- ready groups to read beyond those wanted, if some of them may be skipped
 
--- The groups this call has changed are kept apart from the stored order, worst first: the best is popped off the end.
+-- Groups that this call has changed are kept in a list of their own, worst first, so that the best is the last item.
 local function insert(changed, g)
   local lo, hi = 1, #changed + 1
   while lo < hi do
@@ -17,12 +28,13 @@ local function insert(changed, g)
   table.insert(changed, lo, g)
 end
 
--- The stored order: groups that this call has not changed, best first, and one more than needed to know of work left.
+-- Groups that this call has not changed, in stored order: `n` and one more, which tells whether work is left.
 local function untouched(n, mine)
   local changed = 0
   for i = 1, #mine do
-    if mine[i].at ~= 'none' then changed = changed + 1 end -- it may be in `ready`, and is to be passed over there
+    if mine[i].at ~= 'none' then changed = changed + 1 end -- it may have an entry in `ready`, which is skipped
   end
+  seen.add(K.ready)
   local stored = redis.call('ZRANGE', K.ready, 0, n + changed, 'WITHSCORES')
   local gids, scores, count = {}, {}, 0
   for i = 1, #stored, 2 do
@@ -36,59 +48,79 @@ local function untouched(n, mine)
   return gids, scores
 end
 
--- Of the groups this call has changed, those that can be among the first `n`, worst first.
+-- The ready groups that this call has changed and whose score is better than `worst`, worst first.
 local function changed_groups(mine, worst)
   local changed = {}
   for i = 1, #mine do
     local g = mine[i]
-    if g.stale or not g.place then group.refresh(g) end
-    if g.place == 'ready' and g.score < worst then insert(changed, g) end
+    if g.stale or not g.state then group.refresh(g) end
+    if g.state == 'ready' and g.score < worst then insert(changed, g) end
   end
   return changed
 end
 
--- Take the head of a ready group out, and see how many may follow it; `n` jobs are still wanted. Returns the member,
--- and how many they are with it.
+-- Take the head out of a ready group; `n` jobs are still wanted. Returns the member, and how many jobs of the group may
+-- be taken together, the head included.
 local function pop(g, n, row)
   if row > 1 and g.limit == 1 and not g.gated then return members.pop_row(g, row) end
   local free = g.limit - g.running
   return members.pop(g, free == 1 and 1 or math.min(free, n)), 1
 end
 
--- Choose up to `n` jobs, and behind each as many as make a row of `row`, `most` in all: what a rate leaves goes to
--- heads first, also because some of those behind them may not follow after all. Returns the group and the length of
--- each row, the ids of all, and whether ready groups may be left over.
-function choose.jobs(n, row, most)
-  local gids, scores = untouched(n, group.touched())
-  local changed = changed_groups(group.touched(), scores[n] or math.huge)
+-- Whether a delayed job of the group may be due, not promoted yet, and sort before the head. Only the number of delayed
+-- jobs is known, so every group that has one counts. Jobs without a group have no order among each other.
+local function may_lack(g) return g.delayed > 0 and g.id ~= '' end
+
+-- Choose up to `n` heads, and with each up to `row` jobs of its group, the head included; `most` jobs in all. Heads
+-- come before prefetched jobs, because a rate limit may leave few jobs and some prefetched jobs may be refused later.
+-- `more_due`: delayed jobs are due that have not joined their groups yet; a group that may lack one starts nothing.
+-- `fill`: if there are fewer jobs than this, further heads are prefetched while `is_fit` allows each of them.
+-- Returns the groups, how many jobs of each were chosen together, all job ids, whether ready groups may be left, and
+-- whether that is because the heads were too large.
+function choose.jobs(n, row, most, more_due, fill, is_fit)
+  local page = math.max(n, fill)
+  local gids, scores = untouched(more_due and n + FURTHER or page, call.touched)
+  local changed = changed_groups(call.touched, not more_due and scores[page] or math.huge)
+  local passed_over, room = false, ROOM
   local groups, lengths, ids, count, taken, next_up = {}, {}, {}, 0, 0, 1
-  while taken < n and count < most do
+  while (taken < n or count < fill) and count < most and room > 0 do
     local g = changed[#changed]
     if gids[next_up] and (not g or scores[next_up] < g.score) then
       g = group.get(gids[next_up])
       next_up = next_up + 1
-      -- What its value says is what refresh would say, unless a hold may have run out.
-      if g.at == 'ready' then g.place = 'ready' else group.refresh(g) end
+      -- The stored state is still right, unless a time that the group waits for may have passed.
+      if g.at == 'ready' then g.state = 'ready' else group.refresh(g) end
     elseif g then
       changed[#changed] = nil
     else
       break
     end
-    if g.place == 'ready' then
+    if g.state == 'ready' and more_due and may_lack(g) then
+      passed_over = true
+    elseif g.state == 'ready' and taken >= n and not is_fit(g, gids, next_up, fill - count) then
+      passed_over = true
+      break -- it is next in order: prefetching a later head would reorder them
+    elseif g.state == 'ready' then
       local other_heads = n - taken - 1
-      local member, length = pop(g, n - taken, math.min(row, most - count - other_heads))
+      local free = taken < n and most - count - other_heads or fill - count
+      local member, length = pop(g, math.max(n - taken, fill - count), math.min(row, free))
       group.start(g)
       taken = taken + 1
       groups[taken], lengths[taken], ids[count + 1] = g, length, record.id_of(member)
       for i = 2, length do ids[count + i] = record.id_of(g.stored[i]) end
+      if meta.large then room = room - redis.call('HSTRLEN', K.jobs, ids[count + 1]) end
       count = count + length
       group.refresh(g)
-      if g.place == 'ready' then insert(changed, g) end
+      if g.state == 'ready' then insert(changed, g) end
     else
-      g.at = 'unknown' -- a stale entry in `ready`: settling mends it
+      g.at = 'unknown' -- a stale entry in `ready`, which settle.groups corrects
       group.touch(g)
     end
   end
-  -- Stale entries (the clock stepped back under a hold) that used up the page say nothing of the groups behind them.
-  return groups, lengths, ids, changed[1] ~= nil or gids[next_up] ~= nil or #gids > n
+  -- If stale entries (left when the clock stepped back during a hold) used up the page, the groups behind them are
+  -- not known, so work may be left.
+  local left = passed_over or changed[1] ~= nil or gids[next_up] ~= nil or #gids > page
+  local full = left and room <= 0 and taken < n
+  if full then horizon.note(now) end
+  return groups, lengths, ids, left, full
 end

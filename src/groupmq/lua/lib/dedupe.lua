@@ -1,36 +1,47 @@
 --[[
-Adds that stand for one job: {kind, key, ms}. Per group, kind and key one entry, the time it ends
-(6 bytes, ms) .. arrival of the job (6) .. its id:
+Deduplication: several adds that stand for one job. An add brings {kind, key, ms}. Each group, kind and key has one
+entry: the time it ends (6 bytes, ms) .. arrival of the job (6) .. its id:
 
-  throttle  within the ttl of the first add, further ones add nothing and are told the id of the first
-  debounce  while the job is still delayed, a further add replaces what it brings and starts the delay anew
+  throttle  within `ms` of the first add, further adds add nothing and get the id of the first job
+  debounce  while the job is still delayed, a further add replaces it and restarts the delay
 
-An entry outlives its job (a throttle goes on when the job is done), and ends by time alone.
+An entry outlives its job (a throttle continues after the job is done) and ends only by time.
 ]]
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
 --- @include "lib/meta"
+--- @include "lib/writes"
 --- @include "lib/record"
 local dedupe = {}
 --- @private
 local THROTTLE = 1
 local KIND, KEY, MS = 1, 2, 3
-local entries = {} -- as this call leaves them
+
+-- Field -> entry, with the changes of this call.
+local function entries()
+  call.dedupe = call.dedupe or {}
+  return call.dedupe
+end
 
 local function field(gid, d) return d[KIND] .. struct.pack('>I2', #gid) .. gid .. d[KEY] end
 
 local function entry(name)
-  if entries[name] == nil then
+  local known = entries()
+  if known[name] == nil then
     local raw = redis.call('HGET', K.dedupe, name)
     if raw then
       local ends, seq = struct.unpack('>I6I6', raw)
-      entries[name] = { ends = ends, seq = seq, id = string.sub(raw, 13) }
+      known[name] = { ends = ends, seq = seq, id = string.sub(raw, 13) }
     else
-      entries[name] = false
+      known[name] = false
     end
   end
-  return entries[name]
+  return known[name]
 end
 
--- When the job of the entry was made, if that very job, not another that got its id since, still waits for its time.
+-- When the job of the entry was made, if it is still delayed. The arrival is compared: another job may have its id now.
 local function made_at(e)
   if e.fresh then return e.made end
   local rec = redis.call('HGET', K.jobs, e.id)
@@ -39,26 +50,27 @@ local function made_at(e)
   return e.made
 end
 
--- The id of the job that stands for this add already, or nil. If it may be replaced, also when it was made.
+-- Returns the id of the job that already stands for this add, or nil; when it was made if this add may replace it, else
+-- false; and when it was made, whether or not it still exists. For a throttle the latter is computed from the end of
+-- the entry, which is exact if the first add had the same `ms`.
 function dedupe.find(gid, d)
   local e = entry(field(gid, d))
   if not e or e.ends <= now then return nil end
-  if d[KIND] == THROTTLE then return e.id, false end
+  if d[KIND] == THROTTLE then return e.id, false, e.ends - d[MS] end
   local made = made_at(e)
-  if made then return e.id, made end
+  if made then return e.id, made, made end
 end
 
--- From now on `id`, the job that arrived last and was made at that time, stands for the key.
+-- From now on job `id`, which arrived last and was made at `made`, stands for the key.
 function dedupe.note(gid, d, id, made)
-  redis.call('ZCARD', K.deduped) -- a key of a wrong type must stop the call before it writes
   local name, ends = field(gid, d), now + d[MS]
-  entries[name] = { id = id, ends = ends, seq = meta.seq, made = made, fresh = true }
+  entries()[name] = { id = id, ends = ends, seq = meta.seq, made = made, fresh = true }
   W.hset(K.dedupe, name, struct.pack('>I6I6', ends, meta.seq) .. id)
-  W.zadd(K.deduped, W.whole(ends), name)
+  W.zadd(K.deduped, whole(ends), name)
 end
 
 function dedupe.sweep(limit)
-  local old = redis.call('ZRANGE', K.deduped, '-inf', W.whole(now), 'BYSCORE', 'LIMIT', 0, limit)
+  local old = redis.call('ZRANGE', K.deduped, '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, limit)
   for i = 1, #old do
     W.zrem(K.deduped, old[i])
     W.hdel(K.dedupe, old[i])

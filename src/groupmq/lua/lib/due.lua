@@ -1,36 +1,32 @@
 --[[
-What time brings: delayed jobs join their group, parked groups become ready, expired leases are taken back, jobs that
-were not started in time fail.
-Each kind at most BATCH per call; when more is due, the horizon is now and the caller comes straight back.
+The duties that time brings: delayed jobs join their groups, parked groups become ready, expired leases are taken back,
+and jobs past their ttl fail.
+One call handles a limited number of each (lib/budget.lua). If more is due, the horizon is set to now, and the caller
+calls again at once.
 ]]
---- @include "lib/finish"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/writes"
+--- @include "lib/horizon"
+--- @include "lib/due_entries"
+--- @include "lib/group"
+--- @include "lib/lease"
+--- @include "lib/lease_changes"
+--- @include "lib/state"
+--- @include "lib/retention"
 --- @include "lib/find"
+--- @include "transitions/remove"
+--- @include "lib/stopping"
+--- @include "transitions/fail"
+--- @include "transitions/promote"
+--- @include "transitions/release"
+--- @include "transitions/stall"
 local due = {}
 --- @private
-local BATCH = 500
-local failed = {} -- delayed jobs that this call has failed, which must not be promoted as well
-
--- The members of `key` that are due, and whether there are more than one call handles. Notes the time of the first that
--- is left.
-local function take_due(key)
-  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  if not first[1] then return {}, false end
-  if tonumber(first[2]) > now then
-    horizon.note(tonumber(first[2]))
-    return {}, false
-  end
-  local entries = redis.call('ZRANGE', key, 0, BATCH, 'WITHSCORES')
-  local ripe = {}
-  for i = 1, #entries, 2 do
-    local time = tonumber(entries[i + 1])
-    if time > now or #ripe == BATCH then
-      horizon.note(time)
-      return ripe, time <= now
-    end
-    ripe[#ripe + 1] = entries[i]
-  end
-  return ripe, false
-end
+local JOINS, MOVES, ENDS = 60, 60, 30 -- per call: delayed jobs; parked groups; jobs or leases that end
+local COST_OF_END = 2 -- of lib/budget.lua
 
 local function records(ids) return #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {} end
 
@@ -42,76 +38,99 @@ local function groups_of(recs)
   return gids
 end
 
--- Delayed jobs whose time has come take the place their order gives them.
-function due.promote()
-  local ids = take_due(K.delayed)
+-- Delayed jobs that are due join their groups by their sort keys. Returns how many, and whether more are due: then the
+-- job that sorts first in a group may not have joined it yet. `failed`: a set of `n_failed` jobs that this call has
+-- failed and that must not be promoted as well.
+function due.promote(failed, n_failed)
+  local ids, more = due_entries.take(K.delayed, JOINS, 1, failed, n_failed)
   local recs = records(ids)
   group.load(groups_of(recs))
   local promoted = 0
   for i = 1, #ids do
     W.zrem(K.delayed, ids[i])
-    if recs[i] and not failed[ids[i]] then
+    if recs[i] then
       local g = group.get(record.group_of(recs[i]))
       g.delayed = math.max(0, g.delayed - 1)
       group.touch(g)
-      finish.join(ids[i], recs[i])
+      promote_job(ids[i], recs[i])
       promoted = promoted + 1
     end
   end
-  return promoted
+  return promoted, more
 end
 
 function due.unpark()
-  local gids = take_due(K.parked)
+  local gids = due_entries.take(K.parked, MOVES, 1)
   group.load(gids)
   for i = 1, #gids do
     local g = group.get(gids[i])
-    g.at = 'unknown' -- it stands in `parked`, whatever its value says
+    g.at = 'unknown' -- it has an entry in `parked`, whatever its stored value says
     group.touch(g)
   end
   return #gids
 end
 
--- Expired leases. Returns a flat list: job id, group id, 1 if it was the end of the job.
+-- Take back expired leases. Returns a flat list: job id, group id, 1 if the job has failed for good.
 function due.expire(policy)
-  local ids = take_due(K.active)
+  local ids = due_entries.take(K.active, ENDS, COST_OF_END)
   if #ids == 0 then return {} end
   local leases, recs = lease.load(ids), records(ids)
   local stalled = {}
   for i = 1, #ids do
     local id, l, rec = ids[i], leases[i], recs[i]
     if l and rec and l.ahead then
-      finish.unstarted(id, l, rec)
+      release_unstarted(id, l, rec)
     elseif l and rec then
-      local final = finish.stalled(id, l, rec, policy)
+      local final = stall_job(id, l, rec, policy)
       local n = #stalled
       stalled[n + 1], stalled[n + 2], stalled[n + 3] = id, l.gid, final and 1 or 0
     elseif l then
-      finish.end_run(id, l)
-      retention.forget(id) -- deleted behind our back: nothing of it may stay
-    elseif not lease.over[id] then
-      lease.revoke(id)
+      end_run(id, l)
+      retention.forget(id) -- its record was deleted from outside: nothing of the job may stay
+    elseif not lease.is_over(id) then
+      lease_changes.revoke(id)
     end
   end
   return stalled
 end
 
--- Jobs that were not started in time fail; before promotion, so that none of them joins its group first. Only queues
--- that ever had a ttl look. False = there are more.
+-- Free the slots of runs whose job an operator has ended and whose lease is over, even if their handlers still run.
+function due.stop()
+  if not meta.stopping then return end
+  if meta.stopping > now then return horizon.found(meta.stopping) end
+  stopping.expire((due_entries.take(K.stopping, ENDS, COST_OF_END)))
+end
+
+-- Fail jobs past their ttl. This must run before promotion, so that none of them joins its group first. A queue that
+-- never had a ttl reads nothing. Returns how many jobs were checked, whether there are more, the set of jobs that
+-- failed, and how many they are.
 function due.overdue()
-  if not meta.ttls then return true end
-  local ids, more = take_due(K.expiring)
-  local found = find.jobs(ids)
+  if not meta.ttls then return 0, false, nil, 0 end
+  local ids, more = due_entries.take(K.expiring, ENDS, COST_OF_END)
+  local found, failed, n_failed = find.jobs(ids), {}, 0
   for i = 1, #found do
     local job = found[i]
     if job.state == 'waiting' or job.state == 'delayed' then
-      find.detach(job)
-      failed[job.id] = true
+      detach_job(job)
+      failed[job.id], n_failed = true, n_failed + 1
       local s = state.load({ job.id })[1] or state.fresh()
-      finish.failed(job.id, record.group_of(job.rec), s, 'expired: not started within its ttl', '')
+      fail_job(job.id, record.group_of(job.rec), s, 'expired: not started within its ttl', '')
     else
       W.zrem(K.expiring, job.id)
     end
   end
-  return not more
+  return #ids, more, failed, n_failed
+end
+
+-- All duties, if anything can be due by now. Returns the stalled jobs, whether more jobs are past their ttl, and
+-- whether more delayed jobs are due.
+function due.everything(policy)
+  if not horizon.is_reached() then return {}, false, false end
+  horizon.look_at_all()
+  local stalled = due.expire(policy)
+  due.stop()
+  local _, more_overdue, failed, n_failed = due.overdue()
+  local _, more_due = due.promote(failed, n_failed)
+  due.unpark()
+  return stalled, more_overdue, more_due
 end

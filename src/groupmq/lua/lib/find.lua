@@ -1,8 +1,12 @@
 --[[
-Where jobs are. A job is in exactly one place: it has a lease (active), or is in `delayed`, `completed` or `failed`,
-or else waits in its group; with no record it is gone.
+Find the states of jobs. A job is in exactly one state: it has a lease (active), or is in `delayed`, `completed` or
+`failed`, or else waits in its group. A job without a record does not exist.
 ]]
---- @include "lib/finish"
+--- @include "lib/keys"
+--- @include "lib/seen"
+--- @include "lib/record"
+--- @include "lib/group"
+--- @include "lib/lease"
 local find = {}
 --- @private
 
@@ -10,10 +14,12 @@ local find = {}
 function find.jobs(ids)
   local found = {}
   if #ids == 0 then return found end
+  seen.add(K.jobs)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   local leases = lease.load(ids)
   local scores = {}
   for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
+    seen.add(K[name])
     scores[name] = redis.call('ZMSCORE', K[name], unpack(ids))
   end
   for i = 1, #ids do
@@ -30,20 +36,3 @@ function find.jobs(ids)
 end
 
 function find.group(job) return group.get(record.group_of(job.rec)) end
-
--- Take the job out of whatever place it is in, leaving its record. Its group is refreshed by the settling.
-function find.detach(job)
-  if meta.ttls then W.zrem(K.expiring, job.id) end
-  if job.state == 'active' then
-    finish.end_run(job.id, job.lease)
-  elseif job.state == 'waiting' then
-    members.drop(find.group(job), record.member(job.id, job.rec))
-  else
-    W.zrem(K[job.state], job.id)
-    if job.state == 'delayed' then
-      local g = find.group(job)
-      g.delayed = math.max(0, g.delayed - 1)
-      group.touch(g)
-    end
-  end
-end

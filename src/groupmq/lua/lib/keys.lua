@@ -1,20 +1,22 @@
 --[[
-The keys of one queue. KEYS[1] is always `<prefix>:{<queue>}:meta`; every other name is derived from it, so all
-of them share one hash tag and live in one cluster slot. keys.py spells the same names; a test compares the two.
+The keys of one queue. Every call names one key, `<prefix>:{<queue>}:meta`; every other name is derived from it, so
+all of them share one hash tag and live in one cluster slot. keys.py spells the same names; a test compares the two.
 
-  meta       hash  schema, config, seq (arrivals), stamp (last token), order (last default order), paused,
-                   limit (group_concurrency), rules (lib/meta.lua), overrides (1 while `conf` has fields),
-                   repeat_at (the next tick), ttls (1 once a job had a ttl), throttled (until when), turn,
-                   notes (1 once a job had progress or a log), logged and log_bytes (lib/events.lua), counters
+  meta       hash  schema, config, rules (lib/meta.lua), numbers (lib/numbers.lua), measures (lib/measure_value.lua),
+                   turn (lib/turn.lua), idle (lib/reserve.lua)
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
-  state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran"
+  state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran";
+                   '\255' .. job id -> its earlier attempts (lib/history.lua)
   results    hash  job id -> return value, opaque bytes, only of kept completed jobs
-  progress   hash  job id -> the last progress its handler reported, JSON
-  logs       hash  job id -> what its handler logged, the newest lines
-  cancels    hash  job id -> token of the run that is to be stopped
-  events     stream  what happened (lib/events.lua), bounded
+  progress   hash  job id -> the last progress that its handler reported, JSON
+  logs       hash  job id -> the newest lines that its handler appended to its log
+  interrupts hash  job id -> what its worker is asked to do: stop it, give it back (lib/interrupts.lua)
+  stopping   zset  runs whose job an operator has ended, by the end of their lease (lib/stopping.lua)
+  stops      hash  the same runs -> group and worker
+  events     stream  the event log (lib/events.lua), bounded
   marks      list  ids of entries in `events`, half a megabyte apart
-  g:<group>  zset  waiting jobs of a group, score 0, member = place .. id, so that the last one starts first
+  labels     zset  marks of operators, such as a deployment, by their time (mark.lua); the newest hundred
+  g:<group>  zset  waiting jobs of a group, score 0, member = sort key .. id; the last one starts first
                    (`g:` with no group id holds the jobs that belong to no group)
   groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
   conf       hash  group id -> operator's overrides: paused, limit, rate
@@ -27,56 +29,52 @@ of them share one hash tag and live in one cluster slot. keys.py spells the same
   completed  zset  finished jobs that are kept, by stamp
   failed     zset  failed jobs that are kept, by stamp
   failures   list  one record per failed attempt, newest first, bounded
-  series     hash  minute -> what happened in it, for two weeks, and how long jobs waited and ran (lib/measure.lua)
+  series     hash  minute -> what happened in it, for two weeks, and how long jobs waited and ran (lib/minutes.lua)
   lanes      hash  worker lane -> its last request and reply, so that a resent request answers the same
+  calls_even hash  client's slot -> its last call and the reply, for the same reason (lib/answered.lua); expires
+  calls_odd  hash  the same for every other window of time
   workers    hash  worker id -> presence
-  wake       zset  the marker idle workers block on; a hint, never data
+  holders    zset  workers that have prefetched heads of other groups (lib/reserve.lua), by when they took them
+  wake       zset  the marker that idle workers block on; a hint, never data
   hail:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
   mail:<w>   zset  the marker that makes a worker's heartbeat come at once
   starts     list  times of the last starts, newest first, as many as the queue's rate limit counts
   r:<group>  list  the same for a group with a rate limit
-  rated      zset  groups that have an `r:` list, by the time it says nothing any more
+  rated      zset  groups that have an `r:` list, by the time from which it is no longer needed
   dedupe     hash  group and key -> the job that stands for it (lib/dedupe.lua)
   deduped    zset  the same, by the time it ends
   repeats    hash  repeat id -> definition (lib/repeats.lua)
   ticks      zset  repeat id, by its next tick
 ]]
-local SCHEMA = '1'
+local SCHEMA = '2'
 local FAILURES_KEPT = 1000
-local base = string.sub(KEYS[1], 1, -5)
-local K = {
-  meta = KEYS[1],
-  jobs = base .. 'jobs',
-  state = base .. 'state',
-  results = base .. 'results',
-  progress = base .. 'progress',
-  logs = base .. 'logs',
-  cancels = base .. 'cancels',
-  events = base .. 'events',
-  marks = base .. 'marks',
-  groups = base .. 'groups',
-  conf = base .. 'conf',
-  ready = base .. 'ready',
-  parked = base .. 'parked',
-  delayed = base .. 'delayed',
-  expiring = base .. 'expiring',
-  active = base .. 'active',
-  leases = base .. 'leases',
-  completed = base .. 'completed',
-  failed = base .. 'failed',
-  failures = base .. 'failures',
-  series = base .. 'series',
-  lanes = base .. 'lanes',
-  workers = base .. 'workers',
-  wake = base .. 'wake',
-  starts = base .. 'starts',
-  rated = base .. 'rated',
-  dedupe = base .. 'dedupe',
-  deduped = base .. 'deduped',
-  repeats = base .. 'repeats',
-  ticks = base .. 'ticks',
-  group = base .. 'g:',
-  rate = base .. 'r:',
-  hail = base .. 'hail:',
-  mail = base .. 'mail:',
+local NEVER = '9007199254740992' -- ms, as text: 2^53, later than all times
+local keys = {}
+local K
+--- @private
+local FIXED = {
+  'meta', 'jobs', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events', 'marks',
+  'labels', 'groups', 'conf', 'ready', 'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed',
+  'failures', 'series', 'lanes', 'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated',
+  'dedupe', 'deduped', 'repeats', 'ticks',
 }
+local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:' } -- with a group or a worker behind it
+-- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because
+-- a server may have had a million queues.
+local MOST = 1000
+local known, n_known = {}, 0
+
+local function make(meta_key)
+  local base, names = string.sub(meta_key, 1, -5), {}
+  for i = 1, #FIXED do names[FIXED[i]] = base .. FIXED[i] end
+  for name, suffix in pairs(BY_NAME) do names[name] = base .. suffix end
+  return names
+end
+
+function keys.begin(meta_key)
+  K = known[meta_key]
+  if K then return end
+  if n_known == MOST then known, n_known = {}, 0 end
+  K = make(meta_key)
+  known[meta_key], n_known = K, n_known + 1
+end

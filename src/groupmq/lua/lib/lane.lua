@@ -1,37 +1,42 @@
 --[[
-A lane is a sequence of requests of one worker, one at a time. The last request and its reply are kept, so a request
-that is sent again after its reply was lost is answered the same and does nothing twice. An older request comes from a
-connection that was given up, and nobody waits for its answer: it must take nothing.
+A lane is a sequence of requests of one worker, one at a time. The last request and its reply are kept, so that a
+request that is sent again after its reply was lost gets the same answer and does nothing twice. An older request comes
+from a connection that was given up, and no client waits for its answer: it must take no job.
 ]]
+--- @include "lib/keys"
+--- @include "lib/seen"
+--- @include "lib/writes"
+--- @include "lib/state"
 --- @include "lib/lease"
 local lane = {}
 --- @private
 
--- What `lane.remember` was given for this request, or for a later one. Read only then: it is long.
+-- What `lane.remember` stored for this request or a later one, else nil. Only then is the long value decoded.
 function lane.last(name, request)
+  seen.add(K.lanes)
   local raw = redis.call('HGET', K.lanes, name)
   if not raw or struct.unpack('>I7', raw) < request then return nil end
   return cmsgpack.unpack(string.sub(raw, 8))
 end
 
--- Tokens of one call follow each other, so the first is enough.
+-- The tokens of one call are consecutive, so the first one is enough.
 function lane.remember(name, request, refused, ids, token)
   W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, token }))
 end
 
--- The jobs of the remembered reply and their rows, as take.jobs gave them. The id of one whose lease stands no more is
--- false.
+-- The jobs of the remembered reply, and how many of each group were taken together, as take_jobs returned them. The id
+-- of a job whose lease no longer stands is false.
 function lane.jobs(last)
   local ids, first = last[2], last[3]
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   local _, states = state.load(ids)
-  local n, rows, before = 0, {}, nil -- the group of the job before, in this reply
+  local n, rows, before = 0, {}, nil -- `before`: group of the previous job in this reply
   for i = 1, #ids do
     local l = leases[i]
     if l and l.token == first + i - 1 and recs[i] then
       n = n + 1
-      if l.ahead and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
+      if l.follows and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
       before = l.gid
     else
       ids[i] = false

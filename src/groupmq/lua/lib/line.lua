@@ -1,25 +1,28 @@
 --[[
-The line of ready groups: where each stands among the others, smallest first. By its head's priority, then by arrival
-(lib/record.lua; or by how long it waits, where that counts), or by the turn it has.
+The order of ready groups in `ready`, smallest score first: by the priority of the head, then by its arrival
+(lib/record.lua; with the rule `ageing` by how long it has waited), or, with the rule `round_robin`, by a ticket: a
+number that the group draws when it becomes ready.
 ]]
+--- @include "lib/keys"
 --- @include "lib/meta"
 --- @include "lib/record"
 local line = {}
 --- @private
 
-function line.score(g) return record.score(g.head) end
-
--- Groups take turns: whoever becomes ready, or has just been served, goes to the end of the line of its priority.
--- Jobs without a group are a line of their own and stand where they arrived.
-if rules.round_robin then
-  function line.score(g)
-    if g.id == '' then return record.score(g.head) end
-    if not g.turn then
-      local stored = not g.started and g.at ~= 'none' and redis.call('ZSCORE', K.ready, g.id)
-      local turn = stored and record.turn_of(tonumber(stored))
-      -- A number that was never given is of another order, which the queue had before.
-      g.turn = turn and turn > 0 and turn <= meta.seq and turn or meta.next_seq()
-    end
-    return record.score(g.head, g.turn)
+-- Round robin: a group that becomes ready, or has just started a job, draws a new ticket and sorts behind all groups of
+-- its priority. The jobs without a group draw no ticket and sort by arrival.
+local function by_ticket(g)
+  if g.id == '' then return record.score(g.head) end
+  if not g.ticket then
+    local stored = not g.started and g.at ~= 'none' and redis.call('ZSCORE', K.ready, g.id)
+    local ticket = stored and record.ticket_of(tonumber(stored))
+    -- A number that was never drawn is no ticket: the queue had another order when it was stored.
+    g.ticket = ticket and ticket > 0 and ticket <= meta.seq and ticket or meta.next_seq()
   end
+  return record.score(g.head, g.ticket)
+end
+
+function line.score(g)
+  if rules.round_robin then return by_ticket(g) end
+  return record.score(g.head)
 end

@@ -1,42 +1,25 @@
 --[[
-The waiting jobs of a group: its sorted set as this call leaves it, head last (lib/record.lua), which everything here
-looks at from that end. What was put and dropped is kept with the group and
-written when it is settled; the head is always known, read from the set only when the one before it went.
+The waiting jobs of a group: its sorted set with the changes of this call. The head is the last member
+(lib/record.lua), and all functions work from that end. Added and removed members are kept with the group and written
+when it is settled. The head is always known; it is read from the set only when the previous head was removed.
 ]]
+--- @include "lib/keys"
+--- @include "lib/record"
+--- @include "lib/writes"
 --- @include "lib/group"
+--- @include "lib/heads"
+--- @include "lib/waiting"
 local members = {}
 --- @private
-local NONE = {}
 
--- Read the first `n` stored members, so that taking them one by one needs no further look.
-function members.look_ahead(g, n)
-  if g.stored and (g.known_all or #g.stored >= n) then return end
-  g.stored = redis.call('ZRANGE', group.key(g), 0, n - 1, 'REV')
-  g.known_all = #g.stored < n
-  g.pos = 1
-end
-
--- The first waiting member, this call's own changes applied, read anew.
-local function find_head(g)
-  local removed, pos = g.removed or NONE, g.pos or 1
-  members.look_ahead(g, #removed + 1)
-  while g.stored[pos] and removed[g.stored[pos]] do
-    pos = pos + 1
-    if not g.stored[pos] and not g.known_all then members.look_ahead(g, 2 * pos) end
-  end
-  g.pos = pos
-  local first, added = g.stored[pos] or false, g.added or NONE
-  for i = 2, #added, 2 do
-    if not first or added[i] > first then first = added[i] end
-  end
-  return first
-end
-
--- `added` and `removed` are kept as the arguments ZADD and ZREM will get; `removed` is a set as well. `popped` is how
--- many went off the front as a row: their group is full then, and loses no others in this call.
+-- `added` and `removed` are the arguments for ZADD and ZREM; `removed` is a set as well. `popped`: how many jobs, a
+-- head and the jobs prefetched behind it, were taken together; the group has no slot left then and loses no other
+-- member in this call. `undone`: a set of members that were added and dropped again.
 function members.put(g, member)
   local added = g.added
-  if added then
+  if added and g.undone and g.undone[member] then
+    g.undone[member], g.sorted_of = nil, 0
+  elseif added then
     added[#added + 1] = 0
     added[#added + 1] = member
   else
@@ -46,25 +29,26 @@ function members.put(g, member)
     g.head = member
     group.touch(g)
   elseif not g.touched then
-    group.enlist(g) -- behind the head: nothing but the zset changes
+    group.enlist(g) -- it is behind the head: only the zset changes
   end
 end
 
--- Give up a member that this call has put; false if it has not.
-local function take_back(g, member)
-  local added = g.added or NONE
-  for i = 2, #added, 2 do
-    if added[i] == member then
-      table.remove(added, i)
-      table.remove(added, i - 1)
-      return true
-    end
+-- The arguments for ZADD: all members that this call has put and not dropped again.
+function members.to_add(g)
+  if not g.undone then return g.added end
+  local added = {}
+  for i = 2, #g.added, 2 do
+    local member = g.added[i]
+    if not g.undone[member] then added[#added + 1], added[#added + 2] = 0, member end
   end
-  return false
+  return added
 end
 
 function members.drop(g, member)
-  if not (g.added and take_back(g, member)) then
+  if g.added and heads.newcomers(g)[member] then
+    g.undone = g.undone or {}
+    g.undone[member] = true
+  else
     local removed = g.removed
     if removed then
       removed[#removed + 1], removed[member] = member, true
@@ -72,12 +56,12 @@ function members.drop(g, member)
       g.removed = { member, [member] = true }
     end
   end
-  if member == g.head then g.head = find_head(g) end
+  if member == g.head then g.head = heads.find(g) end
   if g.holds then group.release(g, record.id_of(member)) end
   group.touch(g)
 end
 
--- Take the head out, to run it; `ahead` more may follow in this call. Returns the member.
+-- Take the head out to run it; `ahead` jobs of the group may be taken in this call. Returns the member.
 function members.pop(g, ahead)
   local member = g.head
   if g.stored or g.added or g.removed then
@@ -85,13 +69,13 @@ function members.pop(g, ahead)
     return member
   end
   if ahead > 1 or g.holds then
-    members.look_ahead(g, ahead + 1)
+    heads.look_ahead(g, ahead + 1)
     members.drop(g, member)
     return member
   end
-  -- One job and no more: the common case, without the book-keeping of the general one.
+  -- Exactly one job, the common case, without the bookkeeping of the general case.
   local key = K.group .. g.id
-  local stored = redis.call('ZRANGE', key, 0, 1, 'REV')
+  local stored = waiting.first(key, 2)
   g.stored, g.known_all, g.pos = stored, not stored[2], 1
   if stored[1] == member then
     W.zrem_one(key, member)
@@ -103,12 +87,12 @@ function members.pop(g, ahead)
   return member
 end
 
--- Take the head out; some of those behind it, as urgent as it is, may follow: `n` in all. Returns the member, and how
--- many they are with it: the first ones in `g.stored`. Where this call has changed the group before, none may follow.
+-- Take the head out; jobs behind it with the same priority may be prefetched, `n` jobs in all. Returns the member, and
+-- how many jobs that makes, the first ones in `g.stored`. If this call has changed the group before, only the head.
 function members.pop_row(g, n)
   if g.stored or g.added or g.removed or g.holds then return members.pop(g, 1), 1 end
   local member, key = g.head, K.group .. g.id
-  local stored = redis.call('ZRANGE', key, 0, n, 'REV')
+  local stored = waiting.first(key, n + 1)
   g.stored, g.known_all, g.pos = stored, #stored <= n, 1
   if stored[1] ~= member then
     members.drop(g, member)
@@ -121,16 +105,16 @@ function members.pop_row(g, n)
   return member, last
 end
 
--- The next `n` follow the one that was taken before them, to run after it. (No group.start: what else that does is for
--- groups that have no rows.)
+-- Prefetch the next `n` jobs behind the head that was taken. group.start is not called: beside the slot it counts
+-- starts for rates and tickets, and groups that need those prefetch nothing.
 function members.follow(g, n)
   g.running, g.popped, g.pos = g.running + n, g.popped + n, g.pos + n
   g.head = g.stored[g.pos] or false
 end
 
--- Forget what the stored value says of the head; for groups that cannot be trusted.
+-- Read the head from the sorted set again, for a group whose stored value may be damaged.
 function members.reread(g)
   g.stored, g.pos, g.at = false, 1, 'unknown'
-  g.head = find_head(g)
+  g.head = heads.find(g)
   group.touch(g)
 end

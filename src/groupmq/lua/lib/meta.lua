@@ -1,17 +1,18 @@
 --[[
-The queue's own settings and its three sequences:
+The settings of the queue and its numbers (lib/numbers.lua), which lib/meta_changes.lua writes. Three of the numbers are
+sequences:
 
   seq    arrivals, 1, 2, 3 ...: the last tie-break of the order and the fairness key across groups
   stamp  grows by at least one microsecond each time and follows the clock: fencing tokens and finishing times.
          Taken from max(last + 1, TIME), so a failover that rolls `stamp` back can not hand out a token twice
-  order  the default order of jobs that bring none: the server's time, but never smaller than the last one given,
+  order  the order of jobs that bring none: the server's time, but never smaller than the last one given,
          so a clock that steps back does not reorder arrivals
 
-`rules` are the shared settings the scripts act on, absent while they are the defaults:
+`rules` are the shared settings that the functions act on, each absent while it is the default:
 
   event_window             ms; a job waits until its order + this
   arrival_window, max_wait ms; a group waits for late arrivals
-  round_robin              groups take turns, instead of the oldest head first
+  round_robin              ready groups are ordered by ticket (lib/line.lua) instead of oldest head first
   rate, group_rate         {n, per (ms)}: at most n starts in any window of that length
   exclusive                one worker at a time
   max_group                live jobs a group may have
@@ -20,33 +21,25 @@ The queue's own settings and its three sequences:
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
---- @include "lib/writes"
+--- @include "lib/numbers"
 local meta = {}
 local rules
 --- @private
-local stored_sequences
-do
-  local stored = redis.call(
-    'HMGET', K.meta, 'schema', 'seq', 'stamp', 'order', 'paused', 'limit', 'overrides', 'rules', 'repeat_at', 'ttls',
-    'throttled', 'notes', 'logged', 'log_bytes'
-  )
-  if stored[1] ~= SCHEMA then
-    return redis.error_reply('GROUPMQ_SCHEMA ' .. (stored[1] or 'none') .. ' stored, this script needs ' .. SCHEMA)
+local NONE = {}
+
+-- Returns an error reply, which ends the call, if the queue does not exist or has another format.
+function meta.begin()
+  local stored = redis.call('HMGET', K.meta, 'schema', 'numbers', 'rules', 'idle', 'turn', 'measures')
+  local schema, raw = stored[1], stored[2]
+  if schema ~= SCHEMA or not numbers.is_ours(raw) then
+    return redis.error_reply('GROUPMQ_SCHEMA ' .. (schema or 'none') .. ' stored, this script needs ' .. SCHEMA)
   end
-  meta.seq = tonumber(stored[2]) or 0
-  meta.stamp = tonumber(stored[3]) or 0
-  meta.order = tonumber(stored[4]) or 0
-  stored_sequences = { seq = meta.seq, stamp = meta.stamp, order = meta.order }
-  meta.paused = stored[5] == '1'
-  meta.limit = tonumber(stored[6]) or 1
-  meta.overrides = stored[7] == '1'
-  rules = stored[8] and cmsgpack.unpack(stored[8]) or {}
-  meta.repeat_at = tonumber(stored[9])
-  meta.ttls = stored[10] == '1'
-  meta.throttled = tonumber(stored[11]) or 0
-  meta.notes = stored[12] == '1'
-  meta.logged = tonumber(stored[13]) or 0
-  meta.log_bytes = tonumber(stored[14]) or 0
+  meta.stored = raw
+  numbers.read(meta, raw)
+  rules = stored[3] and cmsgpack.unpack(stored[3]) or NONE
+  meta.idle = stored[4]
+  meta.turn = stored[5] and cmsgpack.unpack(stored[5])
+  meta.measures = stored[6]
 end
 
 function meta.next_seq()
@@ -54,7 +47,7 @@ function meta.next_seq()
   return meta.seq
 end
 
--- The first of `n` that follow each other.
+-- Draws `n` consecutive stamps and returns the first.
 function meta.next_stamps(n)
   local first = meta.stamp < now_us and now_us or meta.stamp + 1
   meta.stamp = first + n - 1
@@ -64,11 +57,4 @@ end
 function meta.next_order()
   if now > meta.order then meta.order = now end
   return meta.order
-end
-
--- Written once a call, however many were drawn.
-W.before_commit[1] = function()
-  for _, name in ipairs({ 'seq', 'stamp', 'order' }) do
-    if meta[name] ~= stored_sequences[name] then W.hset(K.meta, name, W.whole(meta[name])) end
-  end
 end

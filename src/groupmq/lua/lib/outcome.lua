@@ -1,20 +1,41 @@
 --[[
-What a worker reports of the runs it ended. An outcome counts only under the token of the job's current lease: with any
-other it changes nothing, and the worker is told. One refused outcome never harms its neighbours.
+The outcomes that a worker reports of its runs. An outcome counts only under the fencing token of the job's current
+lease: with any other token it changes nothing, and the reply says so. A refused outcome does not affect the others.
 ]]
---- @include "lib/complete"
---- @include "lib/finish"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/group"
+--- @include "lib/state"
+--- @include "lib/lease"
+--- @include "lib/lease_changes"
+--- @include "lib/retention"
+--- @include "lib/history"
+--- @include "transitions/complete"
+--- @include "lib/stopping"
+--- @include "lib/interrupts"
+--- @include "lib/measure"
+--- @include "transitions/begin"
+--- @include "transitions/fail"
+--- @include "transitions/release"
+--- @include "transitions/retry"
 local outcome = {}
 --- @private
-local RETRY, FAIL, RELEASE, LIMITED, BEGIN = 1, 2, 3, 4, 5
+-- The kinds of outcomes other than completed.
+local RETRY = 1 -- the attempt failed, another one follows
+local FAIL = 2 -- the job has failed for good
+local RELEASE = 3 -- given back, no attempt is used
+local LIMITED = 4 -- the handler raised RateLimited
+local BEGIN = 5 -- a prefetched job has started and runs
+local ABANDON = 6 -- a FAIL whose handler has not ended yet
+local ENDED = 7 -- the handler has ended of a run that was abandoned or whose job an operator has ended
 
--- Load the groups that stored leases are of. Those of a row have that of their first; if it is not here, it is loaded
--- when it is needed.
+-- Load the groups of raw leases. Jobs prefetched behind another job are skipped: that job has the same group. If it is
+-- not among the leases, the group is loaded on demand.
 local function load_groups(leases, count)
   local gids, n = {}, 0
   for i = 1, count do
     local raw = leases[i]
-    if raw and not lease.is_ahead(raw) then
+    if raw and not lease.follows(raw) then
       n = n + 1
       gids[n] = lease.group_of(raw)
     end
@@ -22,7 +43,7 @@ local function load_groups(leases, count)
   group.load(gids)
 end
 
--- What the completed returned, job by job, false = nothing.
+-- The return value of each completed job, false = none.
 local function cut(blob, sizes)
   local results, from = {}, 1
   for i = 1, #sizes do
@@ -33,52 +54,62 @@ local function cut(blob, sizes)
   return results
 end
 
--- Completed jobs, the common case, in columns: ids, tokens, bytes of result in `blob` or -1 (false = nobody has one).
--- Returns the places of those that were refused.
+-- Completed jobs, the common case, in columns: ids, tokens, bytes of the result in `blob` or -1 (false = no job has
+-- one). Returns the indexes of the refused ones.
 function outcome.complete(completed, blob, keep, worker)
-  local ids, leases, refused = lease.redeem(completed[1], completed[2])
+  local ids, leases, refused = lease_changes.redeem(completed[1], completed[2])
   local results = completed[3] and cut(blob, completed[3])
   if refused[1] then
-    W.count('lease_lost', #refused)
+    measure.count('lease_lost', #refused)
+    for i = 1, #refused do stopping.finish(completed[2][refused[i]]) end
     results = results and lease.without(results, refused)
   end
   if ids[1] then
     load_groups(leases, #ids)
-    complete.jobs(ids, leases, results, keep, worker)
-    W.count('processed', #ids)
-    if keep == 0 then retention.keeps_nothing('completed') end
+    complete_jobs(ids, leases, results, keep, worker)
+    measure.count('processed', #ids)
   end
   return refused
 end
 
--- What becomes of a job whose run has ended in another way than completing.
+-- An outcome is an array: KIND, ID, TOKEN, then the fields of its kind.
+local KIND, ID, TOKEN = 1, 2, 3
+local FAILURE = { REASON = 4, STACK = 5, ERROR = 6 } -- of FAIL and ABANDON
+local RETRIED = { DELAY = 4, YIELD = 5, REASON = 6, STACK = 7, ERROR = 8 }
+local RESTED = { DELAY = 4, REASON = 5, ERROR = 6 } -- of LIMITED
+
+-- Apply the transition for a run that has ended without completing its job.
 local function conclude(o, id, l, rec)
-  local cancelled = cancels.has(id)
-  finish.end_run(id, l)
-  local s = o[1] == RELEASE and lease.state_untold(l) or lease.state_after(l)
-  if o[1] == FAIL or o[1] == RETRY then measure.run(now - l.started) end
-  if o[1] ~= RELEASE then finish.begun(id, l) end
+  local kind, cancelled = o[KIND], interrupts.cancels(id)
+  if kind == ABANDON then stopping.add(id, l) else end_run(id, l) end
+  local s = lease.state_after(l)
+  if kind == FAIL or kind == RETRY or kind == ABANDON then measure.run(now - l.started) end
+  if kind ~= RELEASE then announce_begin(id, l) end
   if not rec then
-    retention.forget(id) -- deleted behind our back: nothing of it may stay
-  elseif o[1] == FAIL then
-    finish.failed(id, l.gid, s, o[4], o[5])
+    retention.forget(id) -- its record was deleted from outside: nothing of the job may stay
+  elseif kind == FAIL or kind == ABANDON then
+    fail_job(id, l.gid, s, o[FAILURE.REASON], o[FAILURE.STACK], o[FAILURE.ERROR])
   elseif cancelled then
-    finish.failed(id, l.gid, s, cancels.REASON, '') -- whatever it asks for, it is not to run again
-  elseif o[1] == RETRY then
-    finish.retry(id, rec, s, { delay = o[4], yield = o[5], reason = o[6], stack = o[7] })
-  elseif o[1] == LIMITED then
-    finish.limited(id, rec, o[4])
+    fail_job(id, l.gid, s, interrupts.CANCELLED, '') -- a cancelled job does not run again, whatever its outcome
+  elseif kind == RETRY then
+    retry_job(id, rec, s, {
+      delay = o[RETRIED.DELAY], yield = o[RETRIED.YIELD], reason = o[RETRIED.REASON], stack = o[RETRIED.STACK],
+      error = o[RETRIED.ERROR],
+    })
+  elseif kind == LIMITED then
+    s[REASON], s[ERROR] = o[RESTED.REASON] or '', o[RESTED.ERROR] or ''
+    history.note(id, s, 'rate_limited', l.attempts == 0)
+    release_rate_limited(id, rec, o[RESTED.DELAY])
   else
-    finish.put_back(id, rec)
+    if not l.ahead then history.note(id, s, 'released', l.attempts == 0) end
+    put_back(id, rec)
   end
 end
 
--- All else there is to say of a run: {RETRY, id, token, delay, yield, reason, stack}, {FAIL, id, token, reason, stack},
--- {RELEASE, id, token}, {LIMITED, id, token, delay}, and of one that was taken ahead {BEGIN, id, token}: it goes on.
--- Appends the places of those that were refused, counted from `before`.
+-- Apply all outcomes other than completed. Appends the indexes of the refused ones, counted from `before`.
 function outcome.apply(outcomes, refused, before)
   local ids = {}
-  for i = 1, #outcomes do ids[i] = outcomes[i][2] end
+  for i = 1, #outcomes do ids[i] = outcomes[i][ID] end
   if #ids == 0 then return end
   load_groups(lease.stored(ids), #ids)
   local leases = lease.load(ids)
@@ -86,15 +117,19 @@ function outcome.apply(outcomes, refused, before)
   for i = 1, #ids do
     local o, id = outcomes[i], ids[i]
     local l = leases[i] and lease.current(id, leases[i])
-    if not (l and l.token == o[3]) then
+    if o[KIND] == ENDED then
+      stopping.finish(o[TOKEN])
+    elseif not (l and l.token == o[TOKEN]) then
       refused[#refused + 1] = before + i
-      -- That a run has begun may be said by a call that is overtaken by the one that ends it: nothing is lost then.
-      if o[1] ~= BEGIN then W.count('lease_lost', 1) end
-    elseif o[1] ~= BEGIN then
+      -- The call that ends a run may overtake the call that reports its begin: then no lease was lost.
+      if o[KIND] ~= BEGIN then
+        measure.count('lease_lost', 1)
+        stopping.finish(o[TOKEN])
+      end
+    elseif o[KIND] ~= BEGIN then
       conclude(o, id, l, recs[i])
     elseif l.ahead then
-      finish.begun(id, l)
-      lease.begin(id, l)
+      begin_job(id, l)
     end
   end
 end

@@ -1,35 +1,37 @@
 --[[
 A job's record, one opaque value in `jobs`:
 
-  place    16 bytes  priority (2), order (8, as order + 2^63), arrival (6), all big-endian, and all bits turned over:
-                     whoever starts later has the smaller place
+  sort key 16 bytes  priority (2), order (8, as order + 2^63), arrival (6), all big-endian and bitwise inverted, so that
+                     jobs that start later sort first
   created   6 bytes  milliseconds
   max       2 bytes  max_attempts, 0 = the worker's or queue's
   flags     1 byte   1 = the order was given by the caller, 2 = the job has a ttl
   group     2 bytes of length, then the id; length 0 = no group
   options   2 bytes of length, then what only the client reads
-  data      the rest, never looked at here
+  data      the rest, which Lua never reads
 
-Members of a group's zset are place .. id, so the last of them is the group's head. A new job mostly goes to the other
-end, and there the server finds its place in a third of the steps: it searches from the small end.
+Members of a group's zset are sort key .. id, so the last member is the head. A new job mostly goes to the other end,
+which the server finds in a third of the steps, because it searches from the small end.
 record.py reads and writes the same layout.
 
-Where waiting counts (`rules.ageing`, ms per level), the place in a member has no priority and an order later by
-priority * ageing: whoever waited that much longer goes first, and nothing has to be moved as time goes by.
+With `rules.ageing` (ms per level of priority), the sort key in a member has no priority and an order later by
+priority * ageing: a job that has waited that much longer starts first, and no member has to move as time passes.
 ]]
+--- @include "lib/keys"
+--- @include "lib/call"
 --- @include "lib/meta"
 local record = {}
 --- @private
 local TTL = 2
 local PRIORITY_UNIT = 8796093022208 -- 2^43: priority * 2^43 + arrival stays exact below 2^53
 local AGEING_EPOCH = 1577836800000 -- 2020: leaves 12 bits below a time
-local MOST_2, MOST_4, MOST_6 = 65535, 4294967295, 281474976710655 -- of 2, 4 and 6 bytes
+local MOST_2, MOST_4, MOST_6 = 65535, 4294967295, 281474976710655 -- largest numbers in 2, 4 and 6 bytes
 local UNIT_4 = 4294967296
 
--- Epoch milliseconds as the 8 bytes of order; negative or huge orders only ever come from the client, ready-made.
+-- Epoch milliseconds as the 8 bytes of an order. Negative or huge orders come only from the client, already packed.
 function record.order(ms) return struct.pack('>I4I4', 2147483647 - math.floor(ms / UNIT_4), MOST_4 - ms % UNIT_4) end
 
--- The number that the two halves of an order stand for: exact up to 2^53, near enough beyond to say that it is far off.
+-- The number of the two halves of an order: exact up to 2^53, beyond that precise enough to tell that it is far off.
 local function number(high, low) return (2147483647 - high) * UNIT_4 + (MOST_4 - low) end
 
 function record.created_of(rec) return (struct.unpack('>I6', rec, 17)) end
@@ -41,7 +43,6 @@ end
 local function order_given(rec) return string.byte(rec, 25) % 2 == 1 end
 function record.has_ttl(rec) return string.byte(rec, 25) >= TTL end
 
-function record.member(id, rec) return string.sub(rec, 1, 16) .. id end
 function record.id_of(member) return string.sub(member, 17) end
 function record.seq_of(member) return MOST_6 - struct.unpack('>I6', member, 11) end
 function record.group_of(rec) return (struct.unpack('>I2c0', rec, 26)) end
@@ -52,16 +53,10 @@ end
 function record.max_of(rec) return (struct.unpack('>I2', rec, 23)) end
 function record.priority_of(member) return MOST_2 - struct.unpack('>I2', member) end
 
--- Where a group stands among the ready ones, by its head: most urgent first, then the one that arrived first.
-function record.score(member, turn)
-  local priority, seq = struct.unpack('>I2xxxxxxxxI6', member)
-  return (MOST_2 - priority) * PRIORITY_UNIT + (turn or MOST_6 - seq)
-end
+function record.ticket_of(score) return score % PRIORITY_UNIT end
 
-function record.turn_of(score) return score % PRIORITY_UNIT end
-
--- Since when a job may start: its arrival, or its due time if it was delayed. Then its max_attempts, and whether it has
--- a ttl: all at once for those who take it.
+-- Returns since when a job may start (its arrival, or its due time if it was delayed), its max_attempts, and whether it
+-- has a ttl: all that taking a job needs, in one unpack.
 function record.terms(rec)
   local high, low, created, max, flags = struct.unpack('>xxI4I4xxxxxxI6I2B', rec)
   local since = flags % 2 == 1 and created or number(high, low)
@@ -70,7 +65,7 @@ end
 
 function record.waits_since(rec) return (record.terms(rec)) end
 
--- A job that brought no order of its own is ordered by its due time, so a new due time is a new place.
+-- A job that brought no order is ordered by its due time, so a new due time is a new sort key.
 function record.moved_to(rec, ms)
   if order_given(rec) then return rec end
   return string.sub(rec, 1, 2) .. record.order(ms) .. string.sub(rec, 11)
@@ -82,28 +77,38 @@ function record.with_data(rec, data)
   return string.sub(rec, 1, after_options - 1) .. data
 end
 
-if rules.ageing then
-  local records = {}
+local function aged_member(id, rec)
+  local priority, high, low = struct.unpack('>I2I4I4', rec)
+  low = low - (MOST_2 - priority) * rules.ageing
+  high = high + math.floor(low / UNIT_4)
+  if high < 0 then high, low = 0, 0 end
+  return struct.pack('>I2I4I4', MOST_2, high, low % UNIT_4) .. string.sub(rec, 11, 16) .. id
+end
 
-  -- Records that this call has made and not stored yet; the score of a group needs that of its head.
-  function record.remember(id, rec) records[id] = rec end
+-- The aged time since which the head waits; 12 bits of its arrival separate jobs of the same millisecond.
+local function aged_score(head)
+  local id = record.id_of(head)
+  local rec = call.records and call.records[id] or redis.call('HGET', K.jobs, id)
+  if not rec then return 0 end
+  local aged = record.waits_since(rec) + record.priority_of(rec) * rules.ageing
+  return (aged - AGEING_EPOCH) * 4096 + record.seq_of(rec) % 4096
+end
 
-  function record.member(id, rec)
-    local priority, high, low = struct.unpack('>I2I4I4', rec)
-    low = low - (MOST_2 - priority) * rules.ageing
-    high = high + math.floor(low / UNIT_4)
-    if high < 0 then high, low = 0, 0 end
-    return struct.pack('>I2I4I4', MOST_2, high, low % UNIT_4) .. string.sub(rec, 11, 16) .. id
-  end
+-- With ageing, the score of a group needs the record of its head, which this call may not have written yet.
+function record.remember(id, rec)
+  if not rules.ageing then return end
+  call.records = call.records or {}
+  call.records[id] = rec
+end
 
-  -- Since when the head waits, plus its priority; 12 bits of its arrival part what came in one millisecond.
-  function record.score(member)
-    local id = record.id_of(member)
-    local rec = records[id] or redis.call('HGET', K.jobs, id)
-    if not rec then return 0 end
-    local aged = record.waits_since(rec) + record.priority_of(rec) * rules.ageing
-    return (aged - AGEING_EPOCH) * 4096 + record.seq_of(rec) % 4096
-  end
-else
-  function record.remember() end
+function record.member(id, rec)
+  if rules.ageing then return aged_member(id, rec) end
+  return string.sub(rec, 1, 16) .. id
+end
+
+-- The score of a group in `ready`, from its head: by priority, then by ticket or arrival.
+function record.score(head, ticket)
+  if rules.ageing then return aged_score(head) end
+  local priority, seq = struct.unpack('>I2xxxxxxxxI6', head)
+  return (MOST_2 - priority) * PRIORITY_UNIT + (ticket or MOST_6 - seq)
 end

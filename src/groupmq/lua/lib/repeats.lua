@@ -1,21 +1,33 @@
 --[[
 Repeating jobs. A definition is one value in `repeats`: 4 bytes of length, a msgpack map, then the body its jobs get
 (lib/record.lua after `created`). The map: group, key, priority, ttl (ms or absent), next, last (ms, 0 = never), count,
-and `plan`, which only the client reads: when it ticks is its to compute (time zones do not fit in here).
+and `plan`, which only the client reads: it computes the ticks, because time zones are not available in Lua.
 
-`ticks` has the next tick of each, and `repeat_at` in `meta` the first of them all.
+`ticks` has the next tick of each repeat, and `repeat_at` in `meta` the first of all.
 ]]
---- @include "lib/arrival"
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/writes"
+--- @include "lib/group"
+--- @include "transitions/enter"
 local repeats = {}
 --- @private
-local noted = {} -- next ticks as this call leaves them, false = none
+
+-- Remember the next tick of a repeat that this call has changed, false = none.
+local function set_tick(rid, time)
+  call.ticks = call.ticks or {}
+  call.ticks[rid] = time
+end
 
 function repeats.unpack(raw)
   local size = struct.unpack('>I4', raw)
   return cmsgpack.unpack(string.sub(raw, 5, 4 + size)), string.sub(raw, 5 + size)
 end
 
--- A value of ours, whole and with all that a tick needs.
+-- Whether the value is complete and has all that a tick needs.
 function repeats.is_sound(raw)
   if #raw < 4 or #raw < 4 + struct.unpack('>I4', raw) then return false end
   local read, definition = pcall(repeats.unpack, raw)
@@ -26,38 +38,38 @@ end
 function repeats.save(rid, definition, body)
   local packed = cmsgpack.pack(definition)
   W.hset(K.repeats, rid, struct.pack('>I4', #packed) .. packed .. body)
-  W.zadd(K.ticks, W.whole(definition.next), rid)
-  noted[rid] = definition.next
+  W.zadd(K.ticks, whole(definition.next), rid)
+  set_tick(rid, definition.next)
 end
 
 function repeats.remove(rid)
   W.hdel(K.repeats, rid)
   W.zrem(K.ticks, rid)
-  noted[rid] = false
+  set_tick(rid, false)
 end
 
--- One occurrence: a job like any other, ordered by its tick, which its id names: a tick is never run twice.
+-- Add one occurrence: a normal job, ordered by its tick. Its id contains the tick, so no tick is added twice.
 function repeats.enter(rid, definition, body, tick)
-  local id = rid .. ':' .. W.whole(tick)
+  local id = rid .. ':' .. whole(tick)
   definition.last, definition.count = tick, definition.count + 1
   if redis.call('HEXISTS', K.jobs, id) == 1 then return end
   local g = group.get(definition.group)
-  arrival.enter(g, id, definition.priority, 0, record.order(tick), definition.ttl, body)
+  enter_job(g, id, definition.priority, 0, record.order(tick), definition.ttl, body)
 end
 
--- The first of all ticks, this call's changes applied, nil = none.
+-- Sets and returns the first of all ticks with the changes of this call, nil = none.
 function repeats.settle()
-  local first
-  for _, time in pairs(noted) do
+  local first, ticks = nil, call.ticks or {}
+  for _, time in pairs(ticks) do
     if time and (not first or time < first) then first = time end
   end
-  local at, stored = 0, nil
+  local at, stored = 0
   repeat -- the first that this call has not changed
     stored = redis.call('ZRANGE', K.ticks, at, at, 'WITHSCORES')
     at = at + 1
-  until not stored[1] or noted[stored[1]] == nil
+  until not stored[1] or ticks[stored[1]] == nil
   local other = tonumber(stored[2] or nil)
   if other and (not first or other < first) then first = other end
-  if first then W.hset(K.meta, 'repeat_at', W.whole(first)) else W.hdel(K.meta, 'repeat_at') end
+  meta.repeat_at = first
   return first
 end

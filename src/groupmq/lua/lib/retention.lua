@@ -1,66 +1,73 @@
 --[[
-Finished jobs are kept up to a number, newest first; what is over goes in the call that made it too many, so the bound
-holds at every moment. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. At most TRIM old jobs go
-per call: a bound that was lowered far is reached in steps.
+Finished jobs are kept up to a number, the newest ones. The call that exceeds it deletes the excess, so the bound
+holds at every moment. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. Beyond as many as have just
+finished, one call deletes at most TRIM old jobs: a bound that was lowered far is reached in steps.
+0 does not apply to stored jobs: the jobs that this call ends are forgotten, and jobs that other processes keep stay.
 ]]
+--- @include "lib/call"
 --- @include "lib/keys"
---- @include "lib/writes"
+--- @include "lib/whole"
+--- @include "lib/seen"
 --- @include "lib/meta"
---- @include "lib/state"
-local retention = { completed = {}, failed = {} }
+--- @include "lib/writes"
+--- @include "lib/state_changes"
+local retention = {}
 --- @private
-local over = {} -- kinds of which this call keeps nothing: older ones, of a higher bound, go too
-local forgotten = W.list('HDEL', K.jobs)
-local TRIM = 1000
+local TRIM = 60
 
--- Nothing of the job remains, and its id is free again. `untold`: it never got a state or a result.
-function retention.forget(id, untold)
-  forgotten[#forgotten + 1] = id
+-- Delete everything that is stored of the job. Its id can be used again.
+function retention.forget(id)
+  W.hdel(K.jobs, id)
   if meta.notes then
     W.hdel(K.progress, id)
     W.hdel(K.logs, id)
   end
-  if not untold then state.forget(id) end
+  state_changes.forget(id)
 end
 
--- The same for many that never got one; the list is not to be changed any more.
+-- The same for many jobs without state and result. The caller must not change the list any more.
 function retention.forget_all(ids)
   W.all('HDEL', K.jobs, ids)
   if meta.notes then
     W.all('HDEL', K.progress, ids)
     W.all('HDEL', K.logs, ids)
   end
+  if meta.loose then
+    for i = 1, #ids do state_changes.forget_history(ids[i]) end
+  end
 end
 
+-- `call.completed`, `call.failed`: the jobs that this call has ended.
 function retention.finished(kind, id)
-  local list = retention[kind]
+  local list = call[kind] or {}
+  call[kind] = list
   list[#list + 1] = id
 end
 
--- Jobs of this kind are not kept at all any more: those that were go as well.
-function retention.keeps_nothing(kind) over[kind] = true end
-
-local function settle(kind, keep)
-  local new = retention[kind]
-  local skip = 0
-  if #new == 0 and not over[kind] then return end
-  if keep >= 0 then
+local function settle_kind(kind, keep)
+  local new, skip, dropped = call[kind], 0, 0
+  if keep == 0 then
+    skip = #new
+  elseif keep > 0 then
     local stored = redis.call('ZCARD', K[kind])
+    seen.add(K[kind])
     local excess = stored + #new - keep
     if excess > 0 and stored > 0 then
-      local old = redis.call('ZRANGE', K[kind], 0, math.min(excess, TRIM) - 1)
+      local old = redis.call('ZRANGE', K[kind], 0, math.min(excess, #new + TRIM) - 1)
       for i = 1, #old do
         W.zrem(K[kind], old[i])
         retention.forget(old[i])
       end
+      dropped = #old
     end
     skip = math.min(#new, math.max(0, excess - stored))
+    if kind == 'failed' then call.dropped = dropped + skip end
   end
   for i = 1, skip do retention.forget(new[i]) end
-  for i = skip + 1, #new do W.zadd(K[kind], W.whole(meta.next_stamps(1)), new[i]) end
+  for i = skip + 1, #new do W.zadd(K[kind], whole(meta.next_stamps(1)), new[i]) end
 end
 
 function retention.settle(keep)
-  settle('completed', keep.completed)
-  settle('failed', keep.failed)
+  if call.completed then settle_kind('completed', keep.completed) end
+  if call.failed then settle_kind('failed', keep.failed) end
 end

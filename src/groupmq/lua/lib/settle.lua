@@ -1,81 +1,82 @@
---[[
-The end of a call for its groups: their members, places and values are noted for the commit. Once a call, at its end.
-]]
+--[[ The end of a call for its groups: note their members, states and values for the commit. ]]
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/seen"
+--- @include "lib/writes"
+--- @include "lib/rate"
+--- @include "lib/starts"
+--- @include "lib/group_value"
+--- @include "lib/group"
 --- @include "lib/members"
 --- @include "lib/events"
 local settle = {}
 --- @private
-local ready, unready = W.list('ZADD', K.ready), W.list('ZREM', K.ready)
-local values = W.list('HSET', K.groups)
 
-local function note_place(g, place, at)
-  if place == 'ready' then
-    if at ~= 'ready' or g.head ~= g.was_head or g.started then -- served, it may have a new turn and the same head
+local function note_state(g, state, at, ready, unready)
+  if state == 'ready' then
+    if at ~= 'ready' or g.head ~= g.was_head or g.started then -- started: maybe a new ticket, same head
       local n = #ready
-      ready[n + 1], ready[n + 2] = W.whole(g.score), g.id
+      ready[n + 1], ready[n + 2] = whole(g.score), g.id
     end
   elseif at ~= 'none' then
     unready[#unready + 1] = g.id
   end
-  if place == 'parked' then
-    W.zadd(K.parked, W.whole(g.due), g.id)
+  if state == 'parked' then
+    W.zadd(K.parked, whole(g.due), g.id)
   elseif at == 'unknown' then
     W.zrem(K.parked, g.id)
   end
 end
 
-local function note_value(g)
-  local head, running, delayed = g.head, g.running, g.delayed
-  local value
-  if head then
-    value = struct.pack('>I4I4I2', running, delayed, #head) .. head
-  elseif running > 0 or delayed > 0 then
-    value = struct.pack('>I4I4I2', running, delayed, 0)
-  else
+local function note_value(g, values)
+  local value = group_value.pack(g)
+  if not value then
     if g.raw then W.hdel(K.groups, g.id) end
-    return
-  end
-  if g.gated then value = value .. group.pack_waits(g) end
-  if value ~= g.raw then
+  elseif value ~= g.raw then
     local n = #values
     values[n + 1], values[n + 2] = g.id, value
   end
 end
 
--- Note what changed of all touched groups; true if one of them may start a job now. Once a call, at its end.
-function settle.groups()
-  local any_ready, unseen, n = false, { K.wake }, 1
-  local touched = group.touched()
-  for i = 1, #touched do
-    local g = touched[i]
-    if g.popped or g.removed or g.added then
-      local key = group.key(g)
-      if g.popped then W.pop(key, g.popped) end
-      if g.removed then W.give('ZREM', key, g.removed) end
-      local added = g.added
-      if added and #added == 2 then
-        W.zadd_one(key, added[2])
-      elseif added then
-        W.give('ZADD', key, added)
-      end
-      if not g.stored then
-        n = n + 1
-        unseen[n] = key
-      end
-    end
-    if g.stale then group.refresh(g) end
-    if g.rate and g.started then rate.note(g) end
-    local place, at = g.place, g.at
-    if place then
-      note_place(g, place, at)
-      note_value(g)
-    end
-    if place == 'ready' or (not place and at == 'ready') then any_ready = true end
+local function note_members(g)
+  local key = group.key(g)
+  if g.popped then W.pop(key, g.popped) end
+  if g.removed then W.give('ZREM', key, g.removed) end
+  local added = members.to_add(g)
+  if added and #added == 2 then
+    W.zadd_one(key, added[2])
+    if not g.stored then W.unseen(key) end
+  elseif added then
+    W.give('ZADD', key, added)
   end
-  -- Every key is looked at before the first write: one of a wrong type, or one that a resharding has moved away, must
-  -- stop the call while nothing is written. One command for all; `wake` has at most one member, so it costs little.
-  if n > 1 then redis.call('ZINTERCARD', n, unpack(unseen)) end
+  if g.stored then seen.add(key) end
+end
+
+-- Publish `drained` if the last group with a live job is gone.
+local function note_drained(values)
   local gone = W.noted('HDEL', K.groups)
   if gone > 0 and #values == 0 and redis.call('HLEN', K.groups) == gone then events.note('drained', '', '') end
+end
+
+-- Note the changes of all touched groups, once per call, at its end. Returns true if one of them may start a job now.
+function settle.groups()
+  local touched, any_ready = call.touched, false
+  if not touched[1] then return false end
+  local ready, unready, values = W.list('ZADD', K.ready), W.list('ZREM', K.ready), W.list('HSET', K.groups)
+  for i = 1, #touched do
+    local g = touched[i]
+    if g.popped or g.removed or g.added then note_members(g) end
+    if g.stale then group.refresh(g) end
+    if g.rate and g.started then starts.note_of_group(g) end
+    local state, at = g.state, g.at
+    if state then
+      note_state(g, state, at, ready, unready)
+      note_value(g, values)
+    end
+    if state == 'ready' or (not state and at == 'ready') then any_ready = true end
+  end
+  note_drained(values)
   return any_ready and not meta.paused and not rate.is_throttled()
 end

@@ -1,44 +1,37 @@
 --[[
-What changes about a job, one msgpack array in `state`, absent while the job never ran:
-attempts (runs that ended), stalls, started, finished, worker, reason, stack.
+The part of a job that changes: one msgpack array in `state`, absent if the job never ran:
+attempts (runs that ended), stalls, started, finished, worker, reason, stack, fence (token of the last run), error
+(class with its path, absent or '' = none).
 Text only, never opaque bytes: the client decodes it as text.
 
-A state or result that is saved and then forgotten in the same call (a job that finished and is not kept) must leave
-nothing, so both are noted here and handed over at commit.
+Changes are kept in `call.saved` until the call ends (lib/state_changes.lua): job id -> new state. Later reads in the
+same call see them.
 ]]
+--- @include "lib/call"
 --- @include "lib/keys"
---- @include "lib/writes"
+--- @include "lib/seen"
 local state = {}
-local ATTEMPTS, STALLS, FINISHED, WORKER, REASON, STACK = 1, 2, 4, 5, 6, 7 -- 3 is started
+local ATTEMPTS, STALLS, FINISHED, WORKER, REASON, STACK, ERROR = 1, 2, 4, 5, 6, 7, 9 -- 3 is started, 8 the fence
+local HISTORY = '\255' -- before the id: the field of its earlier attempts (lib/history.lua)
 --- @private
-local saved, results = {}, {}
+local FEW = 8 -- for this few jobs, reading their states costs no more than HLEN
 
--- States as this call leaves them: a job that is put back and taken again in one call has its new attempts already.
+-- The states of `ids` with the changes of this call: a job that is put back and taken again in one call has its new
+-- attempts already. Returns them decoded and packed; two empty tables if no job has a state.
 function state.load(ids)
-  local any = #ids > 0 and (next(saved) or redis.call('HLEN', K.state) > 0)
-  if not any then return {}, {} end
-  local raw = redis.call('HMGET', K.state, unpack(ids))
-  local all = {}
+  local saved = call.saved
+  if #ids == 0 then return {}, {} end
+  seen.add(K.state)
+  if #ids > FEW and not saved and redis.call('HLEN', K.state) == 0 then return {}, {} end
+  local raw, all, any = redis.call('HMGET', K.state, unpack(ids)), {}, false
   for i = 1, #ids do
-    if saved[ids[i]] then raw[i] = cmsgpack.pack(saved[ids[i]]) end
+    if saved and saved[ids[i]] then raw[i] = cmsgpack.pack(saved[ids[i]]) end
     all[i] = raw[i] and cmsgpack.unpack(raw[i]) or false
+    any = any or all[i] ~= false
   end
+  if not any then return {}, {} end
   return all, raw
 end
 
-function state.save(id, s) saved[id] = s end
-function state.save_result(id, result) results[id] = result end
-
-function state.forget(id)
-  saved[id], results[id] = nil, nil
-  W.hdel(K.state, id)
-  W.hdel(K.results, id)
-end
-
 -- The state of a job that never ran.
-function state.fresh() return { 0, 0, 0, 0, '', '', '' } end
-
-W.before_commit[#W.before_commit + 1] = function()
-  for id, s in pairs(saved) do W.hset(K.state, id, cmsgpack.pack(s)) end
-  for id, result in pairs(results) do W.hset(K.results, id, result) end
-end
+function state.fresh() return { 0, 0, 0, 0, '', '', '', 0 } end

@@ -1,11 +1,11 @@
 --[[
-What is over and would only take up room: rate limits' memories of old starts, keys of a dedupe that has ended. Nothing
-depends on it being gone: whoever reads it looks at the time.
+Delete what has expired and only takes up memory: start times of old rate limits, and ended dedupe entries. Nothing
+depends on the deletion, because every reader checks the time.
 ]]
---- @include "lib/rate"
+--- @include "lib/starts"
 --- @include "lib/dedupe"
 local sweep = {}
 --- @private
-local BATCH = 500
+local BATCH = 100
 
-function sweep.all() return rate.sweep(BATCH) + dedupe.sweep(BATCH) end
+function sweep.all() return starts.sweep(BATCH) + dedupe.sweep(BATCH) end

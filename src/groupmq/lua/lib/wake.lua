@@ -1,23 +1,21 @@
 --[[
-The marker idle workers block on. It is a hint: whoever pops it asks for work, and is answered from `ready` alone.
-One member, so any number of wake-ups before somebody looks are one.
+The marker `wake`, which idle workers block on. It is only a hint: a worker that pops it asks for work, and the answer
+depends on `ready` alone. It has one member, so any number of wake-ups before a worker pops it count as one.
 
-In an exclusive queue the worker whose turn it is has a marker of its own: waking another would be no use.
+In an exclusive queue the worker that has the turn has a marker of its own (`hail:`), because waking another worker
+would be useless.
 ]]
+--- @include "lib/call"
+--- @include "lib/keys"
 --- @include "lib/writes"
 --- @include "lib/turn"
 local wake = {}
 --- @private
 
-local wanted = false
+function wake.up() call.wake = true end
 
-function wake.up() wanted = true end
-
--- At the commit: only then is it sure whether the turn of this call's start is still one.
-W.before_commit[#W.before_commit + 1] = function()
-  if not wanted then return end
+-- Runs at the end of the call, because the call may have ended the turn.
+function wake.note()
   local holder = turn.holder()
-  local marker = holder and K.hail .. holder or K.wake
-  redis.call('ZCARD', marker) -- of a wrong type, it must stop the call before it writes
-  W.zadd(marker, 0, '0')
+  W.zadd(holder and K.hail .. holder or K.wake, 0, '0')
 end

@@ -1,0 +1,48 @@
+"""Jobs that come one by one: a producer that keeps a rate, and a worker that notes starts. The clocks of trickle.js."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from typing import Any
+
+from bench.peers.clocks import Stamps, Trickle, now_us, payload, say, told_to_end
+from bench.peers.groupmq_py.answers import LIMIT_S
+from bench.peers.groupmq_py.common import group_of, open_queue
+from groupmq import Job, Worker
+
+
+async def trickle(args: argparse.Namespace) -> dict[str, Any]:
+    """--rate jobs per second for --seconds, a call each; see `Trickle`."""
+    async with open_queue(args) as queue:
+        await queue.get_job_counts()
+
+        async def add(index: int) -> Job:
+            return await queue.add(payload(index), group_id=group_of(args, index))
+
+        async def wait(index: int) -> None:
+            """One that is late counts with the limit."""
+            job = await add(index)
+            with contextlib.suppress(TimeoutError):
+                await job.result(timeout=LIMIT_S)
+
+        async def left() -> int:
+            return (await queue.get_job_counts()).total
+
+        return await Trickle(args, add, left, wait).run()
+
+
+async def stamp(args: argparse.Namespace) -> dict[str, Any]:
+    """Work until told to end, and note when jobs start."""
+    stamps = Stamps(args.each)
+
+    async def handle(job: Job) -> str:
+        at = now_us()
+        name: str = job.data["id"]
+        stamps.note(name, at)
+        return name
+
+    async with open_queue(args) as queue, Worker(queue, handle, concurrency=args.concurrency):
+        say({"ready": 1})
+        await told_to_end()
+    return stamps.figures()

@@ -1,0 +1,168 @@
+"""What the scripts of the Python libraries share: each only says how its library adds, works and counts what is left.
+
+    python -m bench.peers.python.arq_peer ACTION --port ...
+
+runs ACTION (enqueue, process, trickle or stamp) and prints its figures as lines of JSON, by the rules of common.js.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from bench.peers.clocks import Count, Stamps, Trickle, say, told_to_end
+
+IN_FLIGHT = 32
+"""Adds at once of a library that has no call for many."""
+MORE_CONNECTIONS = "max_connections=300"
+"""For a URL: some libraries take a connection per job, and redis-py allows 100."""
+POLL_S = 0.001
+NEW_OBJECTS = 5_000
+NUMBERS = {
+    "port": 6379,
+    "jobs": 1000,
+    "groups": 0,
+    "chunk": 1000,
+    "inflight": 1,
+    "concurrency": 1,
+    "keep": 0,
+    "rate": 1,
+    "seconds": 1,
+    "warmup": 0,
+    "each": 1,
+    "waited": 0,
+}
+"""Options of all peers; those that a Python library is not measured with are accepted and mean nothing."""
+
+Note = Callable[[str, float], None]
+"""A handler was called: the id of its payload, and when. May be called in any thread."""
+
+
+class Peer(Protocol):
+    """A library. It is opened in the running loop; libraries without asyncio block it, nobody else is there."""
+
+    async def open(self, url: str) -> None: ...
+
+    async def add(self, index: int) -> None:
+        """Add one job."""
+
+    async def add_many(self, indices: Iterable[int]) -> None:
+        """Add them in the fastest documented way."""
+
+    async def work(self, concurrency: int, note: Note) -> None:
+        """Start working, and return when started. Every handler calls `note`."""
+
+    async def left(self) -> int:
+        """How many jobs wait or run, by the library's own books."""
+
+    async def close(self) -> None:
+        """End what would live on without this process; all else ends with it."""
+
+
+class OneByOne:
+    """For libraries that have no call for many: several adds at once."""
+
+    async def add(self, index: int) -> None:
+        raise NotImplementedError
+
+    async def add_many(self, indices: Iterable[int]) -> None:
+        waiting = iter(indices)
+
+        async def lane() -> None:
+            for index in waiting:
+                await self.add(index)
+
+        await asyncio.gather(*(lane() for _ in range(IN_FLIGHT)))
+
+    async def close(self) -> None:
+        """Nothing lives on."""
+
+
+async def enqueue(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
+    """Time from the first call to the last acknowledgement."""
+    starts = iter(range(0, args.jobs, args.chunk))
+
+    async def lane() -> None:
+        for first in starts:
+            await peer.add_many(range(first, min(first + args.chunk, args.jobs)))
+
+    began = time.perf_counter()
+    await asyncio.gather(*(lane() for _ in range(args.inflight)))
+    return {"jobs": args.jobs, "seconds": time.perf_counter() - began}
+
+
+async def process(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
+    """Time from the first handler call until all is handled and the library says that nothing waits or runs."""
+    count = Count(args.jobs)
+
+    def note(name: str, at_us: float) -> None:
+        count.start()
+        count.end()
+
+    await peer.work(args.concurrency, note)
+    await count.all.wait()
+    while await peer.left():  # noqa: ASYNC110 - the truth is on the server
+        await asyncio.sleep(POLL_S)
+    return {"jobs": args.jobs, "seconds": time.perf_counter() - count.started, "handled": count.handled}
+
+
+async def trickle(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
+    async def add(index: int) -> None:
+        await peer.add(index)
+
+    return await Trickle(args, add, peer.left).run()
+
+
+async def stamp(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
+    """Work until told to end, and note when jobs start."""
+    stamps = Stamps(args.each)
+    await peer.work(args.concurrency, stamps.note)
+    say({"ready": 1})
+    await told_to_end()
+    return stamps.figures()
+
+
+ACTIONS = {"enqueue": enqueue, "process": process, "trickle": trickle, "stamp": stamp}
+
+
+async def _main(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
+    await peer.open(f"redis://127.0.0.1:{args.port}")
+    try:
+        return await ACTIONS[args.action](peer, args)
+    finally:
+        await peer.close()
+
+
+def run(peer: Peer) -> None:
+    """With uvloop, where it is installed, and a calm garbage collector, as `groupmq worker` has them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("action", choices=ACTIONS)
+    parser.add_argument("--queue", default="bench")
+    for name, default in NUMBERS.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    args = parser.parse_args()
+    logging.getLogger().setLevel(logging.ERROR)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        say(runner.run(_main(peer, args)))
+        # Threads of a library need not be waited for.
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

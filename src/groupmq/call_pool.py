@@ -1,0 +1,92 @@
+"""Connections for calls of functions: one write, one read, and a timeout around both.
+
+redis-py's client does much more around each command: it looks for a retry, measures, parses, asks its pool, and starts
+a task for the write. Together that takes longer than the call itself, and a call of ours needs nothing of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from hiredis import pack_command
+
+_TRUSTED = 1.0
+"""Seconds for which an idle connection is taken to be open still; after that it is looked at first."""
+
+
+class CallPool:
+    """The connections of one event loop. Their number is bounded by whoever calls."""
+
+    def __init__(self, pool: Any) -> None:
+        """`pool`: redis-py's, which makes the connections and says how long a call may take."""
+        self._pool = pool
+        self._timeout: float | None = pool.connection_kwargs.get("socket_timeout")
+        self._idle: list[tuple[Any, float]] = []
+        self._in_use: set[Any] = set()
+        self._closed = False
+
+    async def execute(self, *parts: Any) -> Any:
+        """Send one command, and return the reply as it came."""
+        async with asyncio.timeout(self._timeout):
+            connection = await self._connection()
+            self._in_use.add(connection)
+            try:
+                await connection.send_packed_command(pack_command(parts), check_health=False)
+                reply = await connection.read_response(disable_decoding=True)
+            except Exception:
+                await self._put_back(connection)  # still connected if the server answered, with an error
+                raise
+            except BaseException:
+                # The reply is still to come, and must not be taken for that of the next call.
+                self._in_use.discard(connection)
+                await connection.disconnect(nowait=True)
+                raise
+        await self._put_back(connection)
+        return reply
+
+    async def _put_back(self, connection: Any) -> None:
+        self._in_use.discard(connection)
+        if self._closed:
+            await connection.disconnect(nowait=True)
+        elif connection.is_connected:
+            self._idle.append((connection, time.monotonic()))
+
+    async def _connection(self) -> Any:
+        """One that is open: the last that was used, else a new one."""
+        while self._idle:
+            connection, used = self._idle.pop()
+            if not connection.is_connected:
+                continue
+            if time.monotonic() - used < _TRUSTED or await _is_quiet(connection):
+                return connection
+            await connection.disconnect(nowait=True)
+        connection = self._pool.make_connection()
+        connection.socket_timeout = None  # ours is around the whole call
+        try:
+            await connection.connect()
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        return connection
+
+    async def close_idle(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection, _ in idle:
+            await connection.disconnect(nowait=True)
+
+    async def close(self) -> None:
+        """Close all connections. A call that is under way fails: nobody would close its connection after it."""
+        self._closed = True
+        await self.close_idle()
+        for connection in tuple(self._in_use):
+            await connection.disconnect(nowait=True)
+
+
+async def _is_quiet(connection: Any) -> bool:
+    """Whether a connection is open and has nothing to say, as one must that gets the next command."""
+    try:
+        return not await connection.can_read_destructive()
+    except Exception:
+        return False

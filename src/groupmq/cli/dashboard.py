@@ -1,0 +1,185 @@
+"""`groupmq dashboard`: see and steer the queues in a browser."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupmq import Queue
+from groupmq.cli.exits import BAD_USAGE, NOT_FOUND, fail
+from groupmq.cli.options.shared import examples
+from groupmq.cli.output.logs import FORMATS, LEVELS, set_up
+
+HERE = "127.0.0.1"
+TOKEN_VARIABLE = "GROUPMQ_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_STOP_WITHIN = 2
+"""Seconds that open streams have to end when the dashboard stops."""
+
+
+@click.command(
+    short_help="See and steer the queues in a browser.",
+    epilog=examples(
+        "groupmq dashboard",
+        "groupmq dashboard --queue orders --queue emails --read-only",
+        f"{TOKEN_VARIABLE}=... groupmq dashboard --host 0.0.0.0 --auth token",
+        "groupmq dashboard --hash-password     # a line for the file of --auth basic:FILE",
+    ),
+)
+@click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
+@click.option(
+    "--queue", "-q", "queues", envvar="GROUPMQ_QUEUE", multiple=True, metavar="NAME", help="Only this; may be repeated."
+)
+@click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queues' keys.")
+@click.option("--host", envvar="GROUPMQ_DASHBOARD_HOST", default=HERE, show_default=True, help="Address to serve on.")
+@click.option("--port", envvar="GROUPMQ_DASHBOARD_PORT", type=click.IntRange(0, 65535), default=8400, show_default=True)
+@click.option(
+    "--read-only", is_flag=True, envvar="GROUPMQ_DASHBOARD_READ_ONLY", help="Show everything, change nothing."
+)
+@click.option(
+    "--auth",
+    envvar="GROUPMQ_DASHBOARD_AUTH",
+    metavar="HOW",
+    help=f"token (in ${TOKEN_VARIABLE}), token:FILE, basic:FILE, or none (something in front of it asks).",
+)
+@click.option("--redact", multiple=True, metavar="FIELD", help="Hide this field of job data; may be repeated.")
+@click.option("--root-path", default="", metavar="PATH", help="Path at which a proxy serves it, such as /queues.")
+@click.option(
+    "--proxy", default=HERE, show_default=True, metavar="ADDRESSES", help="Proxies whose headers are believed."
+)
+@click.option("--hash-password", is_flag=True, help="Ask for a name and a password, print a line for basic:FILE, end.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="warning", show_default=True)
+@click.option("--log-format", type=click.Choice(FORMATS), default="text", show_default=True)
+def dashboard(
+    redis_url: str | None,
+    queues: tuple[str, ...],
+    prefix: str,
+    host: str,
+    port: int,
+    read_only: bool,
+    auth: str | None,
+    redact: tuple[str, ...],
+    root_path: str,
+    proxy: str,
+    hash_password: bool,
+    log_level: str,
+    log_format: str,
+) -> None:
+    """See and steer the queues of a server in a browser.
+
+    Serves this machine only, unless --auth says who may come from elsewhere. Without --queue it shows all queues of the
+    server. Needs pip install 'groupmq[dashboard]'.
+    """
+    module = load()
+    if hash_password:
+        print_password_line(module)
+        return
+    if host not in LOOPBACK and auth is None:
+        fail(
+            f"--host {host} would let everybody in: give --auth token or --auth basic:FILE "
+            "(or --auth none if something in front of it asks who is there)",
+            BAD_USAGE,
+        )
+    Queue.address_of(redis_url)  # raises for a wrong URL now, not on the first page
+    set_up(log_level, log_format)
+    app = module.create_app(
+        list(dict.fromkeys(queues)) or None,
+        redis=redis_url,
+        prefix=prefix,
+        read_only=read_only,
+        auth=authentication(auth, module),
+        redact=list(redact) or None,
+    )
+    serve(app, listen(host, port), root_path=root_path, proxy=proxy)
+
+
+def load() -> Any:
+    """The dashboard, or one line about what is missing."""
+    try:
+        import uvicorn  # noqa: F401
+
+        from groupmq import dashboard
+
+        return dashboard
+    except ImportError as error:
+        fail(f"the dashboard needs more packages ({error.name}): pip install 'groupmq[dashboard]'", BAD_USAGE)
+
+
+def authentication(how: str | None, module: Any) -> Any:
+    """What `--auth` says, as `create_app` takes it. Secrets come from files and variables, not from a command line."""
+    kind, _, path = (how or "").partition(":")
+    if how is None:
+        return None
+    if how == "none":
+        return module.allow_anyone
+    if kind == "token":
+        token = Path(path).read_text().strip() if path else os.environ.get(TOKEN_VARIABLE, "")
+        if not token:
+            fail(f"--auth token: ${TOKEN_VARIABLE} is empty; set it, or give a file: token:FILE", BAD_USAGE)
+        return token
+    if kind == "basic" and path:
+        return users(Path(path))
+    fail(f"--auth: expected token, token:FILE, basic:FILE or none, got {kind!r}", BAD_USAGE)
+
+
+def users(path: Path) -> Mapping[str, str]:
+    """Lines `name:hash`, as --hash-password prints them; empty lines and those with # in front do not count."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        name, colon, hashed = line.strip().partition(":")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not colon or not name:
+            fail(
+                f"{path}, line {number}: expected name:hash, as groupmq dashboard --hash-password prints it", BAD_USAGE
+            )
+        found[name] = hashed
+    return found
+
+
+def print_password_line(module: Any) -> None:
+    name = click.prompt("Name", err=True)
+    password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    click.echo(f"{name}:{module.hash_password(password)}")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        fail(f"cannot serve on {host} port {port}: {error.strerror or error}", NOT_FOUND)
+
+
+def serve(app: Any, listening: socket.socket, *, root_path: str = "", proxy: str = HERE) -> None:
+    """Serve until Ctrl-C."""
+    click.echo(f"groupmq dashboard: {address(listening, root_path)}")
+    make_server(app, root_path=root_path, proxy=proxy).run(sockets=[listening])
+
+
+def make_server(app: Any, *, root_path: str = "", proxy: str = HERE) -> Any:
+    import uvicorn
+
+    from groupmq.dashboard.mounting import below
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            below(root_path, app),
+            forwarded_allow_ips=proxy,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_STOP_WITHIN,
+        )
+    )
+
+
+def address(listening: socket.socket, root_path: str = "") -> str:
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else "localhost" if host == HERE else host
+    return f"http://{shown}:{port}{root_path.rstrip('/')}/"

@@ -1,0 +1,1 @@
+"""`groupmq job`: commands about single jobs and selections of jobs."""

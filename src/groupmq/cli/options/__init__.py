@@ -1,0 +1,1 @@
+"""What commands are given: the queue, durations, payloads, and the options that several commands have."""

@@ -1,0 +1,40 @@
+"""Options of the commands that run until they are stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from groupmq.cli.output import logs
+
+PORT = click.IntRange(0, 65535)
+HERE = "127.0.0.1"
+"""The default address of the ports: pages without a password are not for the whole network."""
+BIND_VARIABLE = "GROUPMQ_BIND"
+
+
+def running_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of every command that runs until it is stopped."""
+    for option in (
+        click.option("--log-format", type=click.Choice(logs.FORMATS), help="Log lines as text (default) or JSON."),
+        click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True),
+        click.option(
+            "--bind",
+            envvar=BIND_VARIABLE,
+            default=HERE,
+            show_default=True,
+            metavar="ADDRESS",
+            help="Address of the ports; 0.0.0.0 = all interfaces.",
+        ),
+        click.option("--health-port", type=PORT, help="Serve /livez and /readyz there."),
+        click.option(
+            "--unreachable-timeout",
+            type=click.FloatRange(0.1),
+            metavar="SECONDS",
+            help="Exit with 3 after the server was out of reach this long. [default: 3 at start, never later]",
+        ),
+    ):
+        command = option(command)
+    return command

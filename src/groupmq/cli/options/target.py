@@ -1,0 +1,64 @@
+"""Which queue a command is about: --redis-url, --queue, --prefix, --json."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from groupmq import MAX_ATTEMPTS
+from groupmq.cli.exits import BAD_USAGE, fail
+from groupmq.cli.output.readable_data import READABLE
+from groupmq.sync import Queue
+
+F = TypeVar("F", bound=Callable[..., Any])
+UNSET_ATTEMPTS = MAX_ATTEMPTS
+"""What `max_attempts` of a job is here if it has none of its own: only workers know the queue's."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The queue a command is about, and how to show the answer."""
+
+    url: str | None
+    queue: str | None
+    prefix: str
+    as_json: bool
+
+    def name(self, given: str | None = None) -> str:
+        """The queue: named by the command, or `--queue`, or $GROUPMQ_QUEUE."""
+        name = given or self.queue
+        if not name:
+            fail("which queue? Name it with --queue, or set GROUPMQ_QUEUE", BAD_USAGE)
+        return name
+
+    @contextmanager
+    def open(self, given: str | None = None, *, make: bool = True, **options: Any) -> Iterator[Queue]:
+        """The queue, as it is stored: a command never disagrees about its settings."""
+        name = self.name(given)
+        with Queue.attach(name, self.url, make=make, prefix=self.prefix, serializer=READABLE, **options) as queue:
+            yield queue
+
+    @contextmanager
+    def existing(self, given: str | None = None) -> Iterator[Queue]:
+        """Like `open`, for a queue that must exist: a misspelled name raises QueueNotFound and makes no queue."""
+        with Queue.open(self.name(given), self.url, prefix=self.prefix, serializer=READABLE) as queue:
+            yield queue
+
+
+def target_options(command: F) -> F:
+    """Add --redis-url, --queue, --prefix and --json; the command gets them as `target`."""
+
+    @click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
+    @click.option("--queue", "-q", envvar="GROUPMQ_QUEUE", metavar="NAME", help="Queue to use.")
+    @click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queue's keys.")
+    @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+    @functools.wraps(command)
+    def wrapped(*args: Any, redis_url: str | None, queue: str | None, prefix: str, as_json: bool, **rest: Any) -> Any:
+        return command(*args, target=Target(redis_url, queue, prefix, as_json), **rest)
+
+    return wrapped  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""How commands answer: tables, JSON, log lines, progress, pages over HTTP."""

@@ -1,0 +1,85 @@
+"""Answers of commands: JSON for programs, tables and text for people."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.console import Console
+
+from groupmq.cli.exits import DONE
+from groupmq.cli.options.target import Target
+
+_WIDE = 100_000
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Colours only on a terminal, and not with NO_COLOR."""
+    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(stderr=stderr, color_system=colours, highlight=False, soft_wrap=True)
+
+
+def plain(value: Any) -> Any:
+    """Anything we show, as JSON knows it."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def show(target: Target, value: Any, text: Callable[[], Any]) -> None:
+    """Print `value` as JSON, or what `text()` makes of it for people."""
+    if target.as_json:
+        click.echo(as_line(value))
+        return
+    found = text()
+    if found is None:
+        return
+    out = console()
+    if out.is_terminal:
+        # Ids and data are no markup, whatever brackets they have.
+        out.print(found, markup=False)
+        return
+    # In a pipe nothing is cut to the width of a screen that is not there.
+    out.width = _WIDE
+    with out.capture() as captured:
+        out.print(found, markup=False)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def as_line(value: Any) -> str:
+    """Anything we show, as one line of JSON."""
+    return json.dumps(plain(value), ensure_ascii=False, default=str)
+
+
+@contextmanager
+def quiet_pipe() -> Iterator[None]:
+    """The reader of a pipe that goes, as `head` does, is not an error of ours."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is still buffered would complain when the interpreter ends.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(DONE) from None
+
+
+def tolerant_streams() -> None:
+    """A terminal that knows no Unicode gets escapes, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -1,0 +1,1 @@
+"""`groupmq queue`: commands about a queue as a whole."""

@@ -1,0 +1,27 @@
+"""`groupmq queue`: a queue as a whole."""
+
+from __future__ import annotations
+
+import click
+
+from groupmq.cli.options.shared import Ordered, examples
+from groupmq.cli.queue.pause import pause, resume
+from groupmq.cli.queue.remove import clean, purge
+from groupmq.cli.queue.repair import repair
+from groupmq.cli.queue.show import groups, stats
+
+
+@click.group(
+    cls=Ordered,
+    epilog=examples(
+        "groupmq queue stats orders",
+        "groupmq queue pause orders --group user:42",
+        "groupmq queue clean orders --state completed --older-than 7d",
+    ),
+)
+def queue() -> None:
+    """Look at a queue and its groups; pause, empty and repair it."""
+
+
+for command in (stats, groups, pause, resume, purge, clean, repair):
+    queue.add_command(command)

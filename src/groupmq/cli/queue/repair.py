@@ -1,0 +1,40 @@
+"""`groupmq queue repair`."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from groupmq import RepairReport
+from groupmq.cli.options.shared import examples, queue_argument
+from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.output import tables
+from groupmq.cli.output.answers import plain, show
+from groupmq.cli.output.progress import LongWork
+
+
+@click.command(short_help="Look for damage, and mend it.", epilog=examples("groupmq queue repair orders"))
+@queue_argument
+@target_options
+def repair(target: Target, name: str | None) -> None:
+    """Check every structure of a queue against every other, and mend what does not agree.
+
+    Works while the queue works. In normal life there is nothing to mend; after a restored backup, or keys that were
+    edited by hand, there may be.
+    """
+    report = RepairReport()
+    with target.existing(name) as queue, LongWork("checking", None) as work:
+        report = queue.repair(progress=work.reached)
+    if work.interrupted:
+        return work.report(target, "checked", queue=queue.name)
+    show(target, {"queue": queue.name, **plain(report)}, lambda: _repaired(report))
+
+
+def _repaired(report: RepairReport) -> Table | str:
+    looked = f"{tables.number(report.jobs, 'job')} and {tables.number(report.groups, 'group')} checked"
+    if report.clean:
+        return f"{looked}, nothing to mend"
+    mended = [(kind, len(ids), tables.words(", ".join(ids), 60)) for kind, ids in sorted(report.mended.items())]
+    found = tables.table(("MENDED", "HOW MANY", "WHICH"), mended)
+    found.caption, found.caption_justify = looked, "left"
+    return found

@@ -1,0 +1,101 @@
+"""`groupmq queue stats` and `queue groups`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.table import Table
+
+from groupmq import GroupInfo, HeldGroup
+from groupmq.cli.options.shared import examples, group_option, queue_argument
+from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.output import tables
+from groupmq.cli.output.answers import plain, show
+
+PLACES = ("ready", "due", "paused")
+"""Of groups: may start a job, has to wait, paused by an operator."""
+
+
+@click.command(
+    short_help="Show how many jobs are in each state.",
+    epilog=examples("groupmq queue stats orders", "groupmq queue stats orders --json | jq .counts.waiting"),
+)
+@queue_argument
+@target_options
+def stats(target: Target, name: str | None) -> None:
+    """Show how many jobs are in each state, what has been done so far, and how many workers live."""
+    with target.existing(name) as queue:
+        counts, paused = queue.get_job_counts(), queue.is_paused()
+        metrics, workers = queue.get_metrics(minutes=0), len(queue.get_workers())
+    value = {
+        "queue": queue.name,
+        "paused": paused,
+        "workers": workers,
+        "counts": plain(counts),
+        "groups": {place: getattr(metrics, f"groups_{place}") for place in PLACES},
+        "oldest_wait": metrics.oldest_wait,
+        "longest_held": plain(metrics.longest_held),
+        "metrics": {
+            name: count
+            for name, count in plain(metrics).items()
+            if isinstance(count, int) and not name.startswith("groups_")
+        },
+    }
+    show(target, value, lambda: _stats(value, metrics.longest_held))
+
+
+def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
+    counts, metrics = value["counts"], value["metrics"]
+    wait = None if value["oldest_wait"] is None else tables.span(value["oldest_wait"])
+    live = [(state, counts[state]) for state in ("active", "waiting", "delayed")]
+    return tables.facts(
+        [
+            ("queue", value["queue"]),
+            ("state", "paused" if value["paused"] else "running"),
+            ("workers", value["workers"]),
+            ("groups", f"{counts['unique_groups']:,}: {', '.join(f'{n:,} {at}' for at, n in value['groups'].items())}"),
+            *live,
+            ("first in line", wait and f"has waited {wait}"),
+            ("longest held", held and f"{held.group_id!r} for {tables.span(held.wait)}: {held.explanation}"),
+            ("kept", f"{counts['completed']:,} completed, {counts['failed']:,} failed"),
+            ("so far", ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in metrics.items())),
+        ]
+    )
+
+
+@click.command(
+    short_help="List groups: what waits, what runs, what holds them.",
+    epilog=examples("groupmq queue groups orders", "groupmq queue groups orders --group user:42 --json"),
+)
+@queue_argument
+@group_option("Only this group, whether it has jobs or not.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="At most this many.")
+@target_options
+def groups(target: Target, name: str | None, group_id: str | None, limit: int) -> None:
+    """List groups that have a live job: what waits, what runs, and what holds them."""
+    with target.existing(name) as queue:
+        ids = [group_id] if group_id is not None else queue.get_unique_groups(limit)
+        found = [queue.get_group(one) for one in ids]
+        total = queue.get_unique_groups_count()
+    found.sort(key=lambda group: (-group.waiting, group.id))
+    show(target, found, lambda: _groups(found, total, all_groups=group_id is None))
+
+
+def _groups(found: list[GroupInfo], total: int, *, all_groups: bool) -> Table | str:
+    if not found:
+        return "no group has a live job"
+    rows = [
+        (group.id, group.state, group.waiting, group.active, group.delayed, group.concurrency, _held(group))
+        for group in found
+    ]
+    headings = ("GROUP", "STATE", "WAITING", "ACTIVE", "DELAYED", "AT ONCE", "HELD FOR")
+    listed = tables.table(headings, rows)
+    if all_groups and total > len(found):
+        listed.caption = f"{len(found):,} of {total:,} groups; --limit shows more"
+        listed.caption_justify = "left"
+    return listed
+
+
+def _held(group: GroupInfo) -> str:
+    return "" if group.held_for is None else tables.span(group.held_for)

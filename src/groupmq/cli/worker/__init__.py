@@ -1,0 +1,1 @@
+"""`groupmq worker`: start a handler in this process, or in several under supervision."""

@@ -1,0 +1,190 @@
+"""`groupmq worker`: run a handler, in one process or in several under supervision."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupmq import GroupMQError, Queue, Worker
+from groupmq.cli.exits import BAD_USAGE, code_of, fail
+from groupmq.cli.exporter import metrics_page, new_registry, queue_collector
+from groupmq.cli.options.running import PORT, running_options
+from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.output import logs
+from groupmq.cli.output.http_pages import Make, Pages, serve
+from groupmq.cli.worker import lifecycle
+from groupmq.cli.worker.health import ProcessReport, probes
+from groupmq.cli.worker.plan import WorkerPlan
+from groupmq.cli.worker.reload import Watch
+from groupmq.cli.worker.supervisor import Supervisor
+
+_SHARED = ("exclusive", "group_concurrency")
+_QUEUE = ("job_timeout", "max_attempts", "keep_completed", "keep_failed")
+_WORKER = ("concurrency", "executor", "name", "maintenance")
+_SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
+
+
+@click.command()
+@click.argument("spec", metavar="MODULE:HANDLER")
+@target_options
+@click.option("--concurrency", "-c", type=int, help="Jobs at once in each process. [default: 1]")
+@click.option("--processes", type=click.IntRange(1, 256), help="Worker processes, under supervision.")
+@click.option("--burst", is_flag=True, help="Exit when nothing is runnable.")
+@click.option("--reload", is_flag=True, help="Start again when a .py file under this folder changes.")
+@click.option("--no-maintenance", is_flag=True, help="Leave repeats and clean-up to scheduler and recovery.")
+@click.option("--exclusive", is_flag=True, default=None, help="One worker at a time in the whole cluster.")
+@click.option("--group-concurrency", type=int, help="Jobs of one group at once. [default: as stored, else 1]")
+@click.option("--executor", type=click.Choice(("thread", "process")), help="Where def handlers run. [default: thread]")
+@click.option("--job-timeout", type=float, metavar="SECONDS", help="Lease of a running job. [default: 30]")
+@click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: 3]")
+@click.option("--keep-completed", type=int, help="Completed jobs to keep. [default: 100]")
+@click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: 100]")
+@click.option("--name", help="Name of the worker. [default: queue name and an id]")
+@click.option(
+    "--drain-timeout",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="What running jobs have after the first SIGTERM.",
+)
+@click.option("--metrics-port", type=PORT, help="Serve /metrics for Prometheus there.")
+@running_options
+def worker(
+    target: Target,
+    spec: str,
+    processes: int | None,
+    burst: bool,
+    reload: bool,
+    no_maintenance: bool,
+    drain_timeout: float,
+    metrics_port: int | None,
+    unreachable_timeout: float | None,
+    health_port: int | None,
+    bind: str,
+    log_level: str,
+    log_format: str | None,
+    **options: Any,
+) -> None:
+    """Run the jobs of a queue with a handler of yours.
+
+    MODULE:HANDLER is looked for in the current folder first; it may also name a configured Worker.
+
+    \b
+    groupmq worker app.tasks:handle --queue orders -c 8
+    groupmq worker app.tasks:handle --queue orders --processes 4 --health-port 8080 --metrics-port 9464
+
+    The first SIGTERM or Ctrl-C lets running jobs end and takes no new ones, the second gives them back at once, the
+    third exits. Settings stored with the queue are adopted; those given here must agree with them.
+
+    Exit codes: 0 done, 1 failed to start or kept crashing, 2 bad usage, 3 server unreachable.
+    """
+    form = log_format or ("json" if target.as_json else "text")
+    logs.set_up(log_level, form)
+    given = {name: value for name, value in options.items() if value is not None}
+    if no_maintenance:
+        given["maintenance"] = False
+    plan = WorkerPlan(
+        spec,
+        target.url,
+        target.queue,
+        target.prefix,
+        shared={name: given[name] for name in _SHARED if name in given},
+        queue_options={name: given[name] for name in _QUEUE if name in given},
+        worker_options={name: given[name] for name in _WORKER if name in given},
+        flags=_flags(given, unreachable_timeout),
+        burst=burst,
+        drain_timeout=drain_timeout,
+        unreachable_timeout=unreachable_timeout,
+        log_level=log_level,
+        log_format=form,
+    )
+    ports = {"health": health_port, "metrics": metrics_port}
+    registry = None if metrics_port is None else new_registry()
+    if reload and burst:
+        fail("--reload and --burst exclude each other", BAD_USAGE)
+    try:
+        if processes is None and not reload:
+            code = lifecycle.run(_alone(plan, ports, bind, registry))
+        else:
+            code = lifecycle.run(_supervised(plan, processes or 1, reload, ports, bind, registry))
+    except GroupMQError as error:
+        logs.last_words(str(error), form)
+        code = code_of(error)
+    sys.exit(code)
+
+
+def _flags(given: dict[str, Any], unreachable_timeout: float | None) -> tuple[str, ...]:
+    """The options that a configured Worker decides itself, as they are spelled; the environment does not count."""
+    context = click.get_current_context()
+    spelled = [_SPELLED.get(name, f"--{name.replace('_', '-')}") for name in given]
+    for name in ("queue", "redis_url", "prefix"):
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            spelled.append(f"--{name.replace('_', '-')}")
+    return tuple(spelled + (["--unreachable-timeout"] if unreachable_timeout is not None else []))
+
+
+async def _alone(plan: WorkerPlan, ports: dict[str, int | None], bind: str, registry: Any) -> int:
+    """One worker in this process."""
+    life = lifecycle.WorkerLifecycle(plan, 0, lambda report: None, None)
+    pages = _serve(ports, bind, lambda: [life.report], registry)
+    closing: list[Callable[[], None]] = [page.close for page in pages]
+
+    def started(worker: Worker) -> None:
+        if registry is not None:
+            queue = worker.queue
+            collector, close = queue_collector([queue.name], queue, queue.options.prefix)
+            registry.register(collector)
+            closing.append(close)
+
+    try:
+        return await life.run(started)
+    finally:
+        for close in closing:
+            close()
+
+
+async def _supervised(
+    plan: WorkerPlan, processes: int, reload: bool, ports: dict[str, int | None], bind: str, registry: Any
+) -> int:
+    """Several worker processes, and this one that minds them."""
+    # An embedded server belongs to the first process that asks for it: to us, so that all children share it.
+    Queue.address_of(plan.url)
+    supervisor = Supervisor(plan, processes, Watch(Path.cwd()) if reload else None)
+    if registry is not None and plan.queue:
+        registry.register(queue_collector([plan.queue], plan.url, plan.prefix)[0])
+    pages = _serve(ports, bind, supervisor.reports, registry)
+    try:
+        return await supervisor.run()
+    finally:
+        for page in pages:
+            page.close()
+
+
+def _serve(
+    ports: dict[str, int | None],
+    bind: str,
+    reports: Callable[[], Iterable[ProcessReport]],
+    registry: Any,
+) -> list[Pages]:
+    """The pages of the ports that were asked for."""
+    pages: dict[str, dict[str, Make]] = {"health": probes(reports), "metrics": {}}
+    if registry is not None:
+        from groupmq.metrics import WorkerCollector, WorkerSample
+
+        def samples() -> Iterable[WorkerSample]:
+            for report in reports():
+                values = dict(report.counters)
+                values["uptime_seconds"] = values.pop("uptime", 0.0)
+                values |= {"concurrency": report.concurrency, "ready": int(report.is_ready())}
+                values["loop_blocked_seconds"] = report.blocked_for()
+                if report.queue:
+                    yield WorkerSample(report.queue, report.process, values)
+
+        registry.register(WorkerCollector(samples))
+        pages["metrics"] = metrics_page(registry)
+    return serve(bind, ports, pages)

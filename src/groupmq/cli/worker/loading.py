@@ -1,0 +1,151 @@
+"""From MODULE:HANDLER and the options to a Worker; every mistake is one line."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from groupmq import ConfigurationError, GroupMQError, Queue, QueueNotFound, QueueSettings, Worker
+from groupmq.cli.exits import StartFailed
+from groupmq.cli.worker.plan import WorkerPlan
+
+_logger = logging.getLogger("groupmq.cli")
+_LOOK_AGAIN = 0.5
+PATIENCE = 3.0
+"""Seconds a server may be out of reach when the program starts, unless --unreachable-timeout says otherwise."""
+
+
+def load(spec: str) -> Callable[..., Any] | Worker:
+    """The handler, or the configured Worker, that `module:name` stands for; the current folder is looked in first."""
+    module_name, colon, name = spec.partition(":")
+    if not colon or not module_name or not name:
+        raise ConfigurationError(f"{spec!r} is not MODULE:HANDLER, such as app.tasks:handle")
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{module_name}.".startswith(f"{error.name}."):
+            raise ConfigurationError(f"{spec}: there is no module {error.name!r} (looked in {folder} first)") from error
+        raise StartFailed(_why(module_name, error)) from error
+    except (Exception, SystemExit) as error:
+        raise StartFailed(_why(module_name, error)) from error
+    try:
+        found = attrgetter(name)(module)
+    except AttributeError:
+        raise ConfigurationError(f"{spec}: module {module_name!r} has no {name!r}") from None
+    if isinstance(found, Worker) or callable(found):
+        return found  # type: ignore[no-any-return]
+    raise ConfigurationError(
+        f"{spec} is neither a handler (a callable) nor a Worker, but of type {type(found).__name__}"
+    )
+
+
+def _why(module: str, error: BaseException) -> str:
+    """What a module raised while it was imported, and where, in one line."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
+    at = f" ({frames[-1].filename}, line {frames[-1].lineno})" if len(frames) > 1 else ""
+    if isinstance(error, SyntaxError):
+        at = f" ({error.filename}, line {error.lineno})"
+    text = " ".join((error.msg if isinstance(error, SyntaxError) else _text_of(error)).split())
+    return f"{module} cannot be imported: {type(error).__name__}: {text}{at}"
+
+
+def _text_of(error: BaseException) -> str:
+    """The text of an error; one whose own text raises must not hide where it was raised."""
+    try:
+        return str(error)
+    except Exception:
+        return "(its message cannot be read)"
+
+
+async def make_worker(plan: WorkerPlan, waiting: Callable[[bool], None] = lambda reachable: None) -> Worker | None:
+    """The worker of a plan, its queue opened and found to accept writes. None: there is nothing to do.
+
+    `waiting` is called while the queue does not exist yet, with whether its server answers.
+    """
+    found = load(plan.spec)
+    if isinstance(found, Worker):
+        if plan.flags:
+            raise ConfigurationError(
+                f"{plan.spec} is a configured Worker: {', '.join(plan.flags)} must be said where it is made"
+            )
+        await found.queue.ensure_writable(PATIENCE)
+        return found
+    await _try(plan, found)
+    queue = await open_queue(plan, plan.unreachable_timeout or PATIENCE, waiting)
+    return None if queue is None else _worker(plan, queue, found)
+
+
+def _worker(plan: WorkerPlan, queue: Queue, handler: Callable[..., Any]) -> Worker:
+    return Worker(queue, handler, unreachable_timeout=plan.unreachable_timeout, **plan.worker_options)
+
+
+async def _try(plan: WorkerPlan, handler: Callable[..., Any]) -> None:
+    """Have the options checked now: a mistake must not wait for the server, or for the queue to be made."""
+    if not plan.queue:
+        raise ConfigurationError("which queue? Name it with --queue, or set GROUPMQ_QUEUE")
+    async with Queue(plan.queue, plan.url, prefix=plan.prefix, **plan.queue_options, **plan.shared) as queue:
+        _worker(plan, queue, handler)
+
+
+async def open_queue(plan: WorkerPlan, patience: float, waiting: Callable[[bool], None]) -> Queue | None:
+    """The queue as it is stored. Settings given on the command line must agree with it; the others are adopted.
+
+    A queue that does not exist yet is made with the settings that were given. Without any, making it is left to the
+    producer, whose settings would be refused if ours were there first; a burst then has nothing to do.
+    """
+    assert plan.queue  # noqa: S101
+    probe = _probe(plan, patience)
+    try:
+        await probe.ensure_writable(patience)
+        try:
+            await probe.get_job_counts()
+        except QueueNotFound:
+            if plan.burst:
+                return None
+            await _until_made(plan, waiting)
+        stored = await probe.get_settings()
+    finally:
+        await probe.close()
+    settings = settings_from(plan.queue, stored) | plan.shared
+    return Queue(plan.queue, plan.url, prefix=plan.prefix, **plan.queue_options, **settings)
+
+
+def _probe(plan: WorkerPlan, patience: float) -> Queue:
+    """The queue whatever its settings are. Only settings that were given make one that does not exist."""
+    options = {"prefix": plan.prefix, **plan.queue_options, **plan.shared}
+    return Queue.attach(str(plan.queue), plan.url, make=bool(plan.shared), patience=patience, **options)
+
+
+async def _until_made(plan: WorkerPlan, waiting: Callable[[bool], None]) -> None:
+    _logger.info("queue %s: nobody has added anything yet; waiting for its producer", plan.queue)
+    waiting(True)
+    async with _probe(plan, 0.0) as queue:
+        while True:
+            await asyncio.sleep(_LOOK_AGAIN)
+            try:
+                await queue.get_job_counts()
+                return
+            except QueueNotFound:
+                waiting(True)
+            except GroupMQError as error:
+                waiting(False)
+                _logger.warning("%s; trying again", error)
+
+
+def settings_from(name: str, stored: QueueSettings) -> dict[str, Any]:
+    """What to pass to Queue to agree with what is stored."""
+    for setting, value in stored.unknown.items():
+        raise ConfigurationError(
+            f"queue {name!r} is stored with {setting}={value!r}, which this release of groupmq does not know"
+        )
+    return stored.options()

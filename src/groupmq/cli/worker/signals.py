@@ -1,0 +1,42 @@
+"""What SIGTERM and SIGINT mean: the first asks, the second insists, the third ends the process on the spot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from types import FrameType
+
+_logger = logging.getLogger("groupmq.cli")
+
+
+class Stages:
+    """Calls one step per signal, in the event loop; beyond the last step the process exits.
+
+    Handlers of the interpreter's own kind, not of the loop: the third signal must get through a loop that hangs.
+    """
+
+    def __init__(self, *steps: Callable[[], None], at_exit: Callable[[], None] = lambda: None) -> None:
+        self._steps = steps
+        self._at_exit = at_exit
+        self._loop = asyncio.get_running_loop()
+        self.received = 0
+
+    def install(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._hear)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self.received >= len(self._steps):
+            self._at_exit()
+            os._exit(128 + number)
+        self.next()
+
+    def next(self) -> None:
+        """Take the next step, as if a signal had come."""
+        if self.received < len(self._steps) and not self._loop.is_closed():
+            step = self._steps[self.received]
+            self.received += 1
+            self._loop.call_soon_threadsafe(step)

@@ -1,0 +1,230 @@
+"""Worker processes under supervision: a dead one is started again, one that keeps dying ends it all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from groupmq.cli.worker.health import ProcessReport
+from groupmq.cli.worker.plan import WorkerPlan
+from groupmq.cli.worker.reload import Watch
+from groupmq.cli.worker.signals import Stages
+
+_logger = logging.getLogger("groupmq.cli")
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+STEADY = 10.0
+"""Seconds after which a process counts as having worked."""
+TOO_OFTEN = 5
+"""Deaths in a row, none of them after a steady life, that make a crash loop."""
+_RELOAD_GRACE = 2.0
+_OVERTIME = 10.0
+"""Seconds beyond the drain timeout after which a process that does not end is killed."""
+_LIMIT = 2**20
+
+
+class ProcessSlot:
+    """One of the processes, and its successors."""
+
+    def __init__(self, number: int, plan: WorkerPlan) -> None:
+        self.number = number
+        self._plan = plan
+        self.process: asyncio.subprocess.Process | None = None
+        self.report: ProcessReport | None = None
+        self.up = asyncio.Event()
+        """Set once a process of this slot could open its queue, or waits for it."""
+        self.starts = 0
+        self.deaths = 0
+        self.reloading = False
+        self._missed: signal.Signals | None = None
+        """Told while there was no process: it may have been on its way."""
+
+    async def live(self) -> int:
+        """Start a process and wait for its end; its exit code, negative for a signal."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self.process = process = await self._spawn(theirs.fileno())
+            except OSError as error:
+                ours.close()
+                _logger.error("process %d cannot be started: %s", self.number, error)
+                return 1
+        self.starts += 1
+        if self._missed is not None:
+            self.send_signal(self._missed)
+        self.report = ProcessReport(self.number, process.pid)
+        reader, writer = await asyncio.open_connection(sock=ours, limit=_LIMIT)
+        listening = asyncio.create_task(self._listen(reader))
+        try:
+            writer.write(self._plan.to_json().encode() + b"\n")
+            code = await process.wait()
+            # Its last words may still be on their way, though not for long.
+            await asyncio.wait([listening], timeout=1.0)
+            return code
+        finally:
+            listening.cancel()
+            self.process = self.report = None
+            writer.close()
+
+    async def _spawn(self, link: int) -> asyncio.subprocess.Process:
+        # In a session of its own: Ctrl-C of a terminal reaches the supervisor only, which passes it on.
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-P", "-m", "groupmq.cli.worker.child", str(link), str(self.number), self._plan.spec),
+            pass_fds=[link],
+            stdin=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(OSError):
+            while line := await reader.readline():
+                # A line that was cut, its writer having found no room, is followed by others.
+                with contextlib.suppress(ValueError, TypeError):
+                    self.report = ProcessReport.from_json(line)
+                    if self.report.state in ("running", "waiting"):
+                        self.up.set()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.process is None:
+            self._missed = number
+        elif self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(number)
+
+
+class Supervisor:
+    """Keeps `processes` worker processes alive until it is stopped."""
+
+    def __init__(self, plan: WorkerPlan, processes: int, watch: Watch | None) -> None:
+        names = plan.worker_options.get("name")
+        plans = [
+            replace(plan, worker_options={**plan.worker_options, "name": f"{names}-{n}"}) if names else plan
+            for n in range(processes)
+        ]
+        self._plan = plan
+        self.slots = [ProcessSlot(n, plans[n]) for n in range(processes)]
+        self._watch = watch
+        self._stopping = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._up = False
+        self._overtime: asyncio.TimerHandle | None = None
+
+    def reports(self) -> Iterator[ProcessReport]:
+        """How the processes are; called from other threads."""
+        for slot in self.slots:
+            report = slot.report
+            if report is not None:
+                yield replace(report, counters={**report.counters, "restarts": slot.starts - 1})
+
+    async def run(self) -> int:
+        """Run until stopped, or until restarting is of no use; returns the exit code."""
+        Stages(self._stop, self._hurry, at_exit=self._kill).install()
+        watching = asyncio.create_task(self._reload(self._watch)) if self._watch else None
+        first = asyncio.create_task(self._keep(self.slots[0]))
+        tasks = [first]
+        # One goes ahead: a mistake on the command line is reported once, not once per process.
+        up = asyncio.create_task(self.slots[0].up.wait())
+        await asyncio.wait([first, up], return_when=asyncio.FIRST_COMPLETED)
+        up.cancel()
+        if not first.done():
+            tasks += [asyncio.create_task(self._keep(slot)) for slot in self.slots[1:]]
+        code = 0
+        pending = set(tasks)
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                code = code or task.result()
+            if code and pending and not self._stopping.is_set():
+                self._stop()
+        if watching is not None:
+            watching.cancel()
+        if self._overtime is not None:
+            self._overtime.cancel()
+        return code
+
+    async def _keep(self, slot: ProcessSlot) -> int:
+        """Keep one process alive; the exit code once it is over."""
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            code = await slot.live()
+            lived = time.monotonic() - began
+            self._up = self._up or slot.up.is_set()
+            if self._stopping.is_set() or (code == 0 and self._plan.burst):
+                return 0
+            if slot.reloading:
+                slot.reloading, slot.deaths = False, 0
+                continue
+            slot.deaths = 1 if lived >= STEADY else slot.deaths + 1
+            how = _how(code)
+            if self._watch is not None and code > 0:
+                _logger.error("process %d %s; waiting for a file to change", slot.number, how)
+                await self._either(self._changed, None)
+                slot.deaths = 0
+            elif not self._up and code > 0:
+                # It never worked, and has said why.
+                return code
+            elif slot.deaths >= TOO_OFTEN:
+                _logger.error("process %d %s, %d times in a row: giving up", slot.number, how, slot.deaths)
+                return code if code in (2, 3) else 1
+            else:
+                pause = min(FIRST_PAUSE * 2 ** (slot.deaths - 1), LONGEST_PAUSE)
+                _logger.warning("process %d %s after %.1f s; starting again in %g s", slot.number, how, lived, pause)
+                await self._either(asyncio.Event(), pause)
+        return 0
+
+    async def _either(self, event: asyncio.Event, timeout: float | None) -> None:
+        """Wait for an event, or until stopped."""
+        waits = [asyncio.create_task(event.wait()), asyncio.create_task(self._stopping.wait())]
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    async def _reload(self, watch: Watch) -> None:
+        async for changed in watch.changes():
+            _logger.info("%s changed: starting again", ", ".join(changed[:3]) + (" ..." if len(changed) > 3 else ""))
+            self._changed.set()
+            self._changed.clear()
+            going = [(slot, slot.process) for slot in self.slots if slot.process is not None]
+            for slot, _ in going:
+                slot.reloading = True
+                slot.send_signal(signal.SIGTERM)
+            await asyncio.sleep(_RELOAD_GRACE)
+            for slot, process in going:
+                if slot.process is process:
+                    slot.send_signal(signal.SIGTERM)
+
+    # Signals
+
+    def _stop(self) -> None:
+        if not self._stopping.is_set():
+            _logger.info("stopping: every process ends what it runs")
+        self._stopping.set()
+        self._tell_all(signal.SIGTERM)
+        after = self._plan.drain_timeout + _OVERTIME
+        self._overtime = asyncio.get_running_loop().call_later(after, self._kill)
+
+    def _hurry(self) -> None:
+        self._tell_all(signal.SIGTERM)
+
+    def _kill(self) -> None:
+        self._tell_all(signal.SIGKILL)
+
+    def _tell_all(self, number: signal.Signals) -> None:
+        for slot in self.slots:
+            slot.send_signal(number)
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"ended with {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"

@@ -1,0 +1,70 @@
+"""What an action is: a plan first, then the deed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from groupmq.dashboard.actions.given import Given
+from groupmq.dashboard.documents.job_row import JobRow
+from groupmq.dashboard.documents.plan import Field
+from groupmq.dashboard.documents.view import View
+
+if TYPE_CHECKING:
+    from groupmq.dashboard.actions.tasks import Task
+
+
+@dataclass(slots=True)
+class Plan:
+    """What an action would do now."""
+
+    effects: list[str]
+    order: str
+    jobs: int | None = None
+    refused: str | None = None
+    fields: list[Field] = field(default_factory=list)
+    sample: list[JobRow] = field(default_factory=list)
+    title: str = ""
+    """Instead of the action's own, where it can name what it is about."""
+
+
+@dataclass(slots=True)
+class Done:
+    """What an action did."""
+
+    text: str
+    count: int | None = None
+    task: Task | None = None
+    ok: bool = True
+    back: str | None = None
+    """Name of the page to go to if the one before is about something that is gone."""
+
+
+class Action(ABC):
+    """Something that a reader can do to a queue. `plan` only looks; `act` does what `plan` said."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    button: ClassVar[str]
+    words: ClassVar[str]
+    """For the description of the API."""
+    takes: ClassVar[tuple[str, ...]] = ()
+    """Names of its fields."""
+    danger: ClassVar[bool] = False
+    bulk: ClassVar[bool] = False
+    """A task does it."""
+    bulk_if_many: ClassVar[bool] = False
+    """A task does it if it concerns many jobs."""
+
+    @abstractmethod
+    async def plan(self, view: View, given: Given) -> Plan: ...
+
+    @abstractmethod
+    async def act(self, view: View, given: Given) -> Done: ...
+
+
+def jobs_of(n: int, adjective: str = "") -> str:
+    """`1 job`, `1,204 waiting jobs`."""
+    word = f"{adjective} job" if adjective else "job"
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"

@@ -1,0 +1,41 @@
+"""Who did what to how many jobs: one line in the log, and the host app's hook."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from groupmq.dashboard.options import AuditHook
+
+_audit = logging.getLogger("groupmq.dashboard.audit")
+_logger = logging.getLogger("groupmq.dashboard")
+TARGETS = ("job", "group", "q", "state", "older", "key", "delay", "rate", "limit", "concurrency", "label")
+"""Fields that say what it was about. Never data: a log is read by more people than a queue."""
+
+
+class Audit:
+    def __init__(self, hook: AuditHook | None) -> None:
+        self._hook = hook
+
+    def note(
+        self, user: str, action: str, queue: str, fields: Mapping[str, str], *, count: int | None, outcome: str
+    ) -> None:
+        """`outcome`: done, refused, begun, stopped, failed."""
+        target = {name: fields[name] for name in TARGETS if fields.get(name)}
+        entry: dict[str, Any] = {
+            "user": user,
+            "action": action,
+            "queue": queue,
+            "target": target,
+            "count": count,
+            "outcome": outcome,
+        }
+        # With repr nothing that a user typed can begin a line of its own.
+        about = " ".join(f"{name}={value!r}" for name, value in target.items())
+        _audit.info("user=%r action=%s queue=%r %s count=%s outcome=%s", user, action, queue, about, count, outcome)
+        if self._hook is not None:
+            try:
+                self._hook(entry)
+            except Exception:
+                _logger.exception("the audit hook raised; the action itself went on")

@@ -1,0 +1,130 @@
+"""Retry or remove all jobs that a search finds: a dry run says how many, then a task does it step by step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from groupmq import JobFilter
+from groupmq.dashboard import search
+from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
+from groupmq.dashboard.actions.given import BadField, Given
+from groupmq.dashboard.actions.tasks import Task
+from groupmq.dashboard.documents.choice import choices
+from groupmq.dashboard.documents.plan import field
+from groupmq.dashboard.documents.view import View
+
+if TYPE_CHECKING:
+    from groupmq import RemoveReport, RetryReport
+
+STATES = ("failed", "completed", "waiting", "delayed")
+_MOST = 10_000_000
+_SAMPLE = 5
+
+
+def wanted(view: View, given: Given) -> JobFilter | None:
+    """The filter that a search line means. What was not understood stops a bulk action: it would act on more."""
+    parsed = search.parse(given.text("q"))
+    if parsed.problems:
+        raise BadField("q", "; ".join(parsed.problems))
+    if "text" in parsed.arguments and view.redactor.active:
+        raise BadField("q", "data: cannot be used here while payloads are redacted: the count would give them away")
+    return JobFilter(**parsed.arguments) if parsed.arguments else None
+
+
+def words(q: str) -> str:
+    return f"that match {q}" if q else "of this state"
+
+
+class RetryMatching(Action):
+    name = "retry-matching"
+    title = "Retry failed jobs"
+    button = "Retry them"
+    words = "Retry all failed jobs that a search finds, step by step. Answers a task."
+    takes = ("q", "rate", "limit")
+    bulk = True
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        limit = given.whole("limit", 1, _MOST)
+        report = await view.queue.retry_many(wanted(view, given), limit=limit, dry_run=True)
+        q = given.text("q")
+        effects = [
+            f"{jobs_of(report.matched, 'failed')} {words(q)} run again, oldest first, attempts counted anew.",
+            "Jobs that fail again meanwhile are not retried twice.",
+        ]
+        order = f"Each takes its original place; {report.groups:,} groups are affected." if report.groups else ""
+        fields = [
+            field("q", "Search", value=q, hint="error:, group:, older:, newer:"),
+            field("rate", "Jobs per second", kind="number", value=given.text("rate"), hint="empty = no limit"),
+            field("limit", "At most", kind="number", value=given.text("limit"), hint="empty = all"),
+        ]
+        sample = await samples(view, report.sample)
+        refused = None if report.matched else "No failed job matches."
+        return Plan(effects, order or "No group is affected.", report.matched, refused, fields, sample)
+
+    async def act(self, view: View, given: Given) -> Done:
+        limit, rate = given.whole("limit", 1, _MOST), given.number("rate", 0.01, 100_000)
+        queue, chosen = view.queue, wanted(view, given)
+
+        async def run(task: Task) -> None:
+            def tell(report: RetryReport) -> None:
+                task.progress(done=report.retried, skipped=report.skipped, scanned=report.scanned)
+
+            # The report of the work itself says how many it has met so far, which is no measure of what is left.
+            task.matched = (await queue.retry_many(chosen, limit=limit, dry_run=True)).matched
+            tell(await queue.retry_many(chosen, rate=rate, limit=limit, progress=tell))
+
+        task = view.desk.tasks.start(queue, self, f"Retry failed jobs {words(given.text('q'))}", view.user, run)
+        return Done("Retrying has begun.", task=task)
+
+
+class RemoveMatching(Action):
+    name = "remove-matching"
+    title = "Remove jobs"
+    button = "Remove them"
+    words = "Remove all jobs of a state that a search finds, step by step. Answers a task."
+    takes = ("q", "state", "limit")
+    danger = True
+    bulk = True
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        state, limit = given.one_of("state", STATES), given.whole("limit", 1, _MOST)
+        report = await view.queue.remove_many(wanted(view, given), state=state, limit=limit, dry_run=True)
+        q = given.text("q")
+        effects = [f"{jobs_of(report.matched, state)} {words(q)} are removed. This cannot be undone."]
+        order = "No job that has yet to run is affected."
+        if state in ("waiting", "delayed"):
+            order = "Jobs that stay keep their order and move up."
+        fields = [
+            field("q", "Search", value=q, hint="error:, group:, older:, newer:"),
+            field("state", "State", kind="select", value=state, options=choices(STATES, state)),
+            field("limit", "At most", kind="number", value=given.text("limit"), hint="empty = all"),
+        ]
+        refused = None if report.matched else f"No {state} job matches."
+        return Plan(effects, order, report.matched, refused, fields, await samples(view, report.sample))
+
+    async def act(self, view: View, given: Given) -> Done:
+        state, limit = given.one_of("state", STATES), given.whole("limit", 1, _MOST)
+        queue, chosen = view.queue, wanted(view, given)
+
+        async def run(task: Task) -> None:
+            def tell(report: RemoveReport) -> None:
+                task.progress(done=report.removed, skipped=report.skipped, scanned=report.scanned)
+
+            task.matched = (await queue.remove_many(chosen, state=state, limit=limit, dry_run=True)).matched
+            tell(await queue.remove_many(chosen, state=state, limit=limit, progress=tell))
+
+        task = view.desk.tasks.start(queue, self, f"Remove {state} jobs {words(given.text('q'))}", view.user, run)
+        return Done("Removing has begun.", task=task)
+
+
+async def samples(view: View, found: Any) -> list[Any]:
+    """A few of the jobs, as rows."""
+    rows = []
+    for one in list(found)[:_SAMPLE]:
+        job = await view.queue.get_job(one) if isinstance(one, str) else one
+        if job is not None:
+            rows.append(view.job(job))
+    return rows
+
+
+ACTIONS: tuple[Action, ...] = (RetryMatching(), RemoveMatching())

@@ -1,0 +1,165 @@
+"""What can be done to a group."""
+
+from __future__ import annotations
+
+import asyncio
+
+from groupmq import Queue, RateLimit
+from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
+from groupmq.dashboard.actions.given import BadField, Given
+from groupmq.dashboard.actions.tasks import Task
+from groupmq.dashboard.documents.lane import rate_words
+from groupmq.dashboard.documents.plan import field
+from groupmq.dashboard.documents.view import View
+
+MANY = 1000
+"""Jobs of a group that are cancelled while the reader waits; more are cancelled by a task."""
+_LOOK_EVERY = 0.5
+SAME_ORDER = "The order inside the group stays as it is."
+
+
+class CancelGroup(Action):
+    name = "cancel-group"
+    title = "Cancel all jobs of this group"
+    button = "Cancel all"
+    words = "Cancel every job of a group: waiting, delayed and running. Of many jobs, step by step: answers a task."
+    takes = ("group",)
+    danger = True
+    bulk_if_many = True
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        group = await view.queue.get_group(given.required("group"))
+        total = group.waiting + group.delayed + group.active
+        effects = [
+            f"{jobs_of(group.waiting, 'waiting')} and {group.delayed:,} delayed are removed. This cannot be undone."
+        ]
+        if group.active:
+            effects.append(f"The handlers of {jobs_of(group.active, 'running')} are stopped; these count as failed.")
+        line = await view.queue.get_group_jobs(group.id, limit=5)
+        order = "Nothing of the group is left; jobs that are added later run as usual."
+        return Plan(effects, order, total, sample=view.jobs(line.jobs), title=f"Cancel all jobs of {group.id}")
+
+    async def act(self, view: View, given: Given) -> Done:
+        group = await view.queue.get_group(given.required("group"))
+        total = group.waiting + group.delayed + group.active
+        if total <= MANY:
+            cancelled = await view.queue.cancel_group(group.id)
+            return Done(f"{jobs_of(cancelled)} cancelled.", cancelled)
+
+        async def run(task: Task) -> None:
+            await cancel_with_progress(view.queue, group.id, task)
+
+        title = f"Cancel all jobs of {group.id}"
+        task = view.desk.tasks.start(view.queue, self, title, view.user, run, matched=total)
+        return Done("Cancelling has begun.", task=task)
+
+
+async def cancel_with_progress(queue: Queue, group_id: str, task: Task) -> None:
+    """Cancel a group, which goes in bounded steps, and look meanwhile how many jobs are left."""
+    work = asyncio.ensure_future(queue.cancel_group(group_id))
+    try:
+        while not (await asyncio.wait({work}, timeout=_LOOK_EVERY))[0]:
+            group = await queue.get_group(group_id)
+            left = group.waiting + group.delayed + group.active
+            task.progress(done=max(0, (task.matched or 0) - left))
+        task.progress(done=work.result())
+    finally:
+        work.cancel()
+        await asyncio.wait({work})
+
+
+class PauseGroup(Action):
+    name = "pause-group"
+    title = "Pause this group"
+    button = "Pause"
+    words = "Let no job of a group start until it is resumed."
+    takes = ("group",)
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        group = await view.queue.get_group(given.required("group"))
+        effects = [
+            f"{jobs_of(group.waiting, 'waiting')} of {group.id} will not start until somebody resumes the group."
+        ]
+        if group.active:
+            effects.append(f"{jobs_of(group.active)} that runs now goes on to its end.")
+        refused = "The group is paused already." if group.paused else None
+        return Plan(effects, SAME_ORDER, group.waiting, refused, title=f"Pause {group.id}")
+
+    async def act(self, view: View, given: Given) -> Done:
+        paused = await view.queue.pause_group(given.required("group"))
+        return Done("The group is paused." if paused else "The group was paused already.")
+
+
+class ResumeGroup(Action):
+    name = "resume-group"
+    title = "Resume this group"
+    button = "Resume"
+    words = "Let the jobs of a paused group start again."
+    takes = ("group",)
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        group = await view.queue.get_group(given.required("group"))
+        effects = [f"{jobs_of(group.waiting, 'waiting')} of {group.id} may start again, one after the other."]
+        refused = None if group.paused else "The group is not paused."
+        return Plan(effects, SAME_ORDER, group.waiting, refused, title=f"Resume {group.id}")
+
+    async def act(self, view: View, given: Given) -> Done:
+        resumed = await view.queue.resume_group(given.required("group"))
+        return Done("The group goes on." if resumed else "The group was not paused.")
+
+
+class GroupConcurrency(Action):
+    name = "group-concurrency"
+    title = "Jobs of this group at once"
+    button = "Set"
+    words = "Let so many jobs of a group run at once; empty = as the queue says."
+    takes = ("group", "concurrency")
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        group = await view.queue.get_group(given.required("group"))
+        effects = [f"Now {group.concurrency} of its jobs may run at once."]
+        order = (
+            "With more than one at a time, jobs still start in order, but a later one can end before an earlier one."
+        )
+        at_once = field(
+            "concurrency",
+            "Jobs at once",
+            kind="number",
+            value=given.text("concurrency", str(group.concurrency)),
+            hint="empty = as the queue says",
+        )
+        return Plan(effects, order, fields=[at_once], title=f"Jobs of {group.id} at once")
+
+    async def act(self, view: View, given: Given) -> Done:
+        n = given.whole("concurrency", 1, 10_000)
+        await view.queue.set_group_concurrency(given.required("group"), n)
+        return Done("The group follows the queue again." if n is None else f"{n} of its jobs may run at once.")
+
+
+class GroupRate(Action):
+    name = "group-rate"
+    title = "Rate limit of this group"
+    button = "Set"
+    words = "Let a group start so many jobs in so many seconds; empty = as the queue says."
+    takes = ("group", "limit", "per")
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        group = await view.queue.get_group(given.required("group"))
+        now = rate_words(group.rate_limit)
+        effects = [f"Now it may start {now}." if now else "Now it has no limit of its own."]
+        fields = [
+            field("limit", "Starts", kind="number", value=given.text("limit"), hint="empty = as the queue says"),
+            field("per", "In", kind="duration", value=given.text("per", "1s"), hint="1s, 1m"),
+        ]
+        return Plan(effects, SAME_ORDER, fields=fields, title=f"Rate limit of {group.id}")
+
+    async def act(self, view: View, given: Given) -> Done:
+        count, per = given.whole("limit", 1, 1_000_000), given.duration("per")
+        if count is not None and not per:
+            raise BadField("per", "is missing; for example 1s")
+        limit = None if count is None else RateLimit(count, per=per or 1.0)
+        await view.queue.set_group_rate_limit(given.required("group"), limit)
+        return Done("The group follows the queue again." if limit is None else f"It may start {rate_words(limit)}.")
+
+
+ACTIONS: tuple[Action, ...] = (PauseGroup(), ResumeGroup(), GroupConcurrency(), GroupRate(), CancelGroup())

@@ -1,0 +1,215 @@
+"""What can be done to one job."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
+from groupmq.dashboard.actions.given import Given
+from groupmq.dashboard.documents.job_row import known_attempts
+from groupmq.dashboard.documents.payload import Unreadable, payload
+from groupmq.dashboard.documents.plan import field
+from groupmq.dashboard.documents.view import View
+
+if TYPE_CHECKING:
+    from groupmq import Job
+
+
+class JobAction(Action):
+    """An action on a job that is in one of certain states."""
+
+    takes: ClassVar[tuple[str, ...]] = ("job",)
+    states: ClassVar[tuple[str, ...]]
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        job = await view.queue.require_job(given.required("job"))
+        plan = await self.foresee(view, given, job)
+        plan.jobs = 1
+        plan.sample = [view.job(job)]
+        if job.state not in self.states:
+            wanted = " or ".join(self.states)
+            plan.refused = f"The job is {job.state}; it would have to be {wanted}."
+        return plan
+
+    @abstractmethod
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan: ...
+
+
+async def moves_up(view: View, job: Job) -> str:
+    """What leaving the line means for those behind."""
+    if job.group_id is None:
+        return "The job belongs to no group; no other job is affected."
+    if job.state in ("completed", "failed"):
+        return f"The order of {job.group_id} stays as it is."
+    position = await view.queue.get_position(job.id)
+    # Position 0: it runs or is delayed, so nobody stands behind it.
+    behind = position.of - position.position if position is not None and position.position else 0
+    if not behind:
+        return f"No job of {job.group_id} waits behind it."
+    return f"{jobs_of(behind)} of {job.group_id} behind it move up by one; their order stays."
+
+
+class Retry(JobAction):
+    name = "retry"
+    title = "Retry this job"
+    button = "Retry"
+    words = "Run a failed job again, from its original place."
+    states = ("failed",)
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        group = job.group_id
+        order = "It belongs to no group and starts as soon as a worker is free."
+        if group is not None:
+            order = f"It takes its original place in {group}: before jobs that were added after it and have not run."
+        attempts = known_attempts(job)
+        up_to = "" if attempts is None else f" with up to {attempts} attempts"
+        return Plan([f"The job runs again{up_to}; its attempts are counted anew."], order)
+
+    async def act(self, view: View, given: Given) -> Done:
+        await view.queue.retry(given.required("job"))
+        return Done("The job will run again.", 1)
+
+
+class Remove(JobAction):
+    name = "remove"
+    title = "Remove this job"
+    button = "Remove"
+    words = "Remove a job in whatever state."
+    states = ("waiting", "active", "delayed", "completed", "failed")
+    danger = True
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        effects = ["The job, its data, its result and its logs are deleted. This cannot be undone."]
+        if job.state == "active":
+            effects.append("It runs: its handler is stopped, and its group goes on when the handler has ended.")
+        return Plan(effects, await moves_up(view, job))
+
+    async def act(self, view: View, given: Given) -> Done:
+        removed = await view.queue.remove(given.required("job"))
+        return Done("The job is removed." if removed else "The job was gone already.", int(removed), back="jobs")
+
+
+class Promote(JobAction):
+    name = "promote"
+    title = "Run this job now"
+    button = "Run now"
+    words = "Let a delayed job, or one in its back-off, start now."
+    states = ("delayed", "waiting")
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        order = "It belongs to no group and starts as soon as a worker is free."
+        if job.group_id is not None:
+            order = f"It takes its place in {job.group_id} by its order; jobs that are in front of it run first."
+        return Plan(["The job no longer waits for its time."], order)
+
+    async def act(self, view: View, given: Given) -> Done:
+        await view.queue.promote(given.required("job"))
+        return Done("The job may start now.", 1)
+
+
+class ChangeDelay(JobAction):
+    name = "change-delay"
+    title = "Change the delay"
+    button = "Change"
+    words = "Let a delayed or waiting job start after a delay from now."
+    takes = ("job", "delay")
+    states = ("delayed", "waiting")
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        order = "It belongs to no group; no other job is affected."
+        if job.group_id is not None:
+            order = f"While it is delayed, jobs of {job.group_id} behind it run first; then it takes its place."
+        delay = field(
+            "delay",
+            "Delay from now",
+            kind="duration",
+            value=given.text("delay", "10m"),
+            required=True,
+            hint="90, 30s, 10m",
+        )
+        return Plan(["The job starts no earlier than this delay from now."], order, fields=[delay])
+
+    async def act(self, view: View, given: Given) -> Done:
+        given.required("delay")
+        delay = given.duration("delay") or 0.0
+        await view.queue.change_delay(given.required("job"), delay)
+        return Done(f"The job starts in {delay:g} s at the earliest.", 1)
+
+
+class Edit(JobAction):
+    name = "edit"
+    title = "Edit the data"
+    button = "Save"
+    words = "Replace a job's data."
+    takes = ("job", "data")
+    states = ("waiting", "delayed", "active", "failed")
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        shown = payload(job.data, view.redactor, "data")
+        value = given.fields.get("data") or ("" if shown.redacted else shown.text)
+        data = field("data", "Data", kind="json", value=value, required=True, hint="JSON")
+        plan = Plan(["The job gets this data."], "Its place in the order stays as it is.", fields=[data])
+        if job.state == "active":
+            plan.effects.append("It runs: the handler keeps the data it was given; a next attempt gets the new one.")
+        plan.refused = self._refusal(job, redacted=shown.redacted, truncated=shown.truncated)
+        return plan
+
+    @staticmethod
+    def _refusal(job: Job, *, redacted: bool, truncated: bool) -> str | None:
+        if isinstance(job.data, Unreadable):
+            return "The data is not JSON: the queue uses another serializer."
+        if redacted:
+            return "Parts of the data are redacted here; saving would replace them for good."
+        return "The data is too large to be edited here." if truncated else None
+
+    async def act(self, view: View, given: Given) -> Done:
+        data = given.json("data")
+        plan = await self.plan(view, given)
+        if plan.refused is not None:
+            return Done(plan.refused, 0, ok=False)
+        await view.queue.update_data(given.required("job"), data)
+        return Done("The data is saved.", 1)
+
+
+class Fail(JobAction):
+    name = "fail"
+    title = "Fail this job"
+    button = "Fail"
+    words = "Fail a job for good, whatever attempts remain."
+    takes = ("job", "reason")
+    states = ("waiting", "delayed", "active")
+    danger = True
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        effects = ["The job is recorded as failed, whatever attempts remain. It can be retried later."]
+        if job.state == "active":
+            effects.append("It runs: its handler is stopped, and its group goes on when the handler has ended.")
+        reason = field("reason", "Reason", value=given.text("reason", f"failed by {view.user}"))
+        return Plan(effects, await moves_up(view, job), fields=[reason])
+
+    async def act(self, view: View, given: Given) -> Done:
+        await view.queue.fail(given.required("job"), given.text("reason", f"failed by {view.user}"))
+        return Done("The job is failed.", 1)
+
+
+class Cancel(JobAction):
+    name = "cancel"
+    title = "Cancel this job"
+    button = "Cancel the job"
+    words = "Remove a job that waits; stop the handler of one that runs."
+    states = ("waiting", "delayed", "active")
+    danger = True
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        effects = ["The job is removed before it starts."]
+        if job.state == "active":
+            effects = ["Its handler is stopped, wherever it runs. The job is recorded as failed, reason: cancelled."]
+        return Plan(effects, await moves_up(view, job))
+
+    async def act(self, view: View, given: Given) -> Done:
+        cancelled = await view.queue.cancel(given.required("job"))
+        return Done("The job is cancelled." if cancelled else "The job had ended already.", int(cancelled), back="jobs")
+
+
+ACTIONS: tuple[Action, ...] = (Retry(), Promote(), ChangeDelay(), Edit(), Cancel(), Fail(), Remove())

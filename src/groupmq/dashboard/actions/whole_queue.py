@@ -1,0 +1,141 @@
+"""What can be done to a queue as a whole: pause, resume, add a job, mark a deploy, clean."""
+
+from __future__ import annotations
+
+from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
+from groupmq.dashboard.actions.given import Given
+from groupmq.dashboard.actions.tasks import Task
+from groupmq.dashboard.documents.choice import choices
+from groupmq.dashboard.documents.plan import field
+from groupmq.dashboard.documents.view import View
+
+STATES = ("completed", "failed", "waiting", "delayed")
+_STEP = 500
+
+
+class Pause(Action):
+    name = "pause"
+    title = "Pause the queue"
+    button = "Pause"
+    words = "Let nothing start until the queue is resumed."
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        counts = await view.queue.get_job_counts()
+        effects = [f"{jobs_of(counts.waiting, 'waiting')} will not start until somebody resumes the queue."]
+        if counts.active:
+            effects.append(f"{jobs_of(counts.active, 'running')} go on to their end.")
+        refused = "The queue is paused already." if await view.queue.is_paused() else None
+        return Plan(effects, "The order stays as it is.", counts.waiting, refused)
+
+    async def act(self, view: View, given: Given) -> Done:
+        await view.queue.pause()
+        return Done("The queue is paused.")
+
+
+class Resume(Action):
+    name = "resume"
+    title = "Resume the queue"
+    button = "Resume"
+    words = "Let jobs start again."
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        counts = await view.queue.get_job_counts()
+        refused = None if await view.queue.is_paused() else "The queue is not paused."
+        effects = [f"{jobs_of(counts.waiting, 'waiting')} may start again, as many at once as there are workers for."]
+        return Plan(effects, "The order stays as it is.", counts.waiting, refused)
+
+    async def act(self, view: View, given: Given) -> Done:
+        await view.queue.resume()
+        return Done("The queue goes on.")
+
+
+class Add(Action):
+    name = "add"
+    title = "Add a job"
+    button = "Add"
+    words = "Add a job."
+    takes = ("data", "group", "delay", "priority", "job", "attempts")
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        group = given.text("group")
+        order = (
+            "It goes to the end of its group's line." if not group else f"It goes to the end of the line of {group}."
+        )
+        fields = [
+            field("data", "Data", kind="json", value=given.fields.get("data", ""), required=True, placeholder="{}"),
+            field("group", "Group", value=group, hint="empty = no group"),
+            field("delay", "Delay", kind="duration", value=given.text("delay"), hint="30s, 10m"),
+            field("priority", "Priority", kind="number", value=given.text("priority"), hint="0 to 1023; lower first"),
+            field("attempts", "Attempts", kind="number", value=given.text("attempts"), hint="empty = as workers say"),
+            field("job", "Id", value=given.text("job"), hint="empty = a new one"),
+        ]
+        return Plan(["One job is added."], order, 1, fields=fields)
+
+    async def act(self, view: View, given: Given) -> Done:
+        job = await view.queue.add(
+            given.json("data"),
+            group_id=given.text("group") or None,
+            delay=given.duration("delay"),
+            priority=given.whole("priority", 0, 1023) or 0,
+            max_attempts=given.whole("attempts", 1, 65_535),
+            job_id=given.text("job") or None,
+        )
+        if job.duplicate:
+            return Done(f"There is a job {job.id} already; nothing was added.", 0, ok=False)
+        return Done(f"Added as {job.id}.", 1)
+
+
+class MarkDeploy(Action):
+    name = "mark"
+    title = "Mark this moment"
+    button = "Mark"
+    words = "Put a mark, such as a release, on the charts."
+    takes = ("label",)
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        label = field("label", "Label", value=given.text("label"), required=True, placeholder="v1.4")
+        return Plan(["The charts show a line with this label at this moment."], "No job is affected.", fields=[label])
+
+    async def act(self, view: View, given: Given) -> Done:
+        await view.queue.mark(given.required("label"))
+        return Done("Marked.")
+
+
+class Clean(Action):
+    name = "clean"
+    title = "Clean old jobs"
+    button = "Clean"
+    words = "Remove jobs of a state that are older than a time, step by step. Answers a task."
+    takes = ("state", "older")
+    danger = True
+    bulk = True
+
+    async def plan(self, view: View, given: Given) -> Plan:
+        state, older = given.one_of("state", STATES), given.duration("older") or 0.0
+        there: int = getattr(await view.queue.get_job_counts(), state)
+        effects = [f"All of {jobs_of(there, state)} are removed. This cannot be undone."]
+        if older:
+            effects = [f"Of {jobs_of(there, state)}, those older than {older:g} s are removed. This cannot be undone."]
+        order = "No job that has yet to run is affected."
+        if state in ("waiting", "delayed"):
+            order = "Jobs that stay keep their order and move up."
+        fields = [
+            field("state", "State", kind="select", value=state, options=choices(STATES, state)),
+            field("older", "Older than", kind="duration", value=given.text("older"), hint="1h, 7d; empty = all"),
+        ]
+        return Plan(effects, order, None if older else there, fields=fields)
+
+    async def act(self, view: View, given: Given) -> Done:
+        state, older = given.one_of("state", STATES), given.duration("older") or 0.0
+        queue = view.queue
+
+        async def run(task: Task) -> None:
+            while removed := await queue.clean(state, grace=older, limit=_STEP):
+                task.progress(done=task.done + removed)
+
+        matched = None if older else getattr(await queue.get_job_counts(), state)
+        task = view.desk.tasks.start(queue, self, f"Clean {state} jobs", view.user, run, matched=matched)
+        return Done("Cleaning has begun.", task=task)
+
+
+ACTIONS: tuple[Action, ...] = (Pause(), Resume(), Add(), MarkDeploy(), Clean())

@@ -1,0 +1,102 @@
+"""The page `group`: its line in order, what it waits for and until when, its settings, what happened lately."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from msgspec import Meta
+
+from groupmq import JobFilter
+from groupmq.dashboard.documents.held import held
+from groupmq.dashboard.documents.job_row import JobRow
+from groupmq.dashboard.documents.lane import Lane, rate_words
+from groupmq.dashboard.documents.page import Page
+from groupmq.dashboard.documents.queue_row import QueueRow
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.view import View
+
+LINE = 50
+HISTORY = 10
+HISTORY_SCAN = 1000
+
+
+@record
+class GroupQuery:
+    queue: str
+    group: str
+    cursor: Annotated[str, Meta(max_length=20_000)] = ""
+
+
+@record
+class GroupSettings:
+    paused: bool
+    concurrency: int
+    rate_limit: str | None
+
+
+@record
+class GroupPage:
+    queue: QueueRow
+    lane: Lane
+    """The group in short; its jobs are in `jobs`."""
+    settings: GroupSettings
+    jobs: list[JobRow]
+    """The line: running, then waiting in the order in which they will start, then delayed."""
+    head: JobRow | None
+    """The first job of the line."""
+    total: int
+    cursor: str | None
+    next: str | None
+    failed: list[JobRow]
+    """Failed lately."""
+    completed: list[JobRow]
+    history_scanned: int
+    exists: bool
+    """Whether the group has a job, or a setting of its own."""
+
+
+async def build(view: View, query: GroupQuery) -> GroupPage:
+    queue, mine = view.queue, JobFilter(group_id=query.group)
+    row, group, line, failed, completed = await asyncio.gather(
+        view.row(),
+        queue.get_group(query.group),
+        queue.get_group_jobs(query.group, limit=LINE, cursor=query.cursor or None),
+        queue.search(mine, state="failed", limit=HISTORY, scan=HISTORY_SCAN),
+        queue.search(mine, state="completed", limit=HISTORY, scan=HISTORY_SCAN),
+    )
+    jobs = view.jobs(line.jobs)
+    holder = next((job for job in line.jobs if group.held is not None and job.id == group.held.job_id), None)
+    total = group.waiting + group.active + group.delayed
+    return GroupPage(
+        queue=row,
+        lane=Lane(
+            group_id=group.id,
+            state=group.state,
+            paused=group.paused,
+            waiting=group.waiting,
+            active=group.active,
+            delayed=group.delayed,
+            concurrency=group.concurrency,
+            rate_limit=rate_words(group.rate_limit),
+            held=held(group.held, holder),
+            running=[],
+            next=[],
+            more=group.waiting,
+        ),
+        settings=GroupSettings(
+            paused=group.paused, concurrency=group.concurrency, rate_limit=rate_words(group.rate_limit)
+        ),
+        jobs=jobs,
+        head=jobs[0] if jobs and not query.cursor else None,
+        total=total,
+        cursor=query.cursor or None,
+        next=line.cursor,
+        failed=view.jobs(failed.jobs),
+        completed=view.jobs(completed.jobs),
+        history_scanned=failed.scanned + completed.scanned,
+        exists=bool(total or group.paused or failed.jobs or completed.jobs),
+    )
+
+
+PAGE = Page("group", "Group", GroupQuery, GroupPage, build, "A group: its line in order, and what it waits for.")

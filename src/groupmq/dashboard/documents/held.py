@@ -1,0 +1,53 @@
+"""What holds a group: the answer to "why does this customer's job not run?"."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.job_row import known_attempts
+from groupmq.dashboard.documents.record import record
+
+if TYPE_CHECKING:
+    from groupmq import HeldGroup, Job
+
+WORDS = {
+    "running": "as many of its jobs run as may run at once",
+    "stopping": "the handler of a job that was removed or failed by hand has not ended yet",
+    "backoff": "its first job failed and waits for its next attempt",
+    "paused": "it is paused",
+    "window": "it waits for jobs that may arrive late and belong in front",
+    "rate": "it has started as many jobs as its rate limit allows",
+    "rate-limited": "a handler was told to slow down and the group rests",
+}
+
+
+@record
+class Held:
+    reason: str
+    words: str
+    job_id: str | None
+    """The job that holds the group: the running one, or the one in its back-off."""
+    attempt: int | None
+    max_attempts: int | None
+    since: datetime
+    until: datetime | None
+    waiting: int
+    wait: float
+    """Seconds that the first job has waited."""
+
+
+def held(group: HeldGroup | None, holder: Job | None = None) -> Held | None:
+    if group is None:
+        return None
+    return Held(
+        reason=group.reason,
+        words=WORDS.get(group.reason, group.reason),
+        job_id=group.job_id,
+        attempt=group.attempt,
+        max_attempts=known_attempts(holder) if holder is not None and holder.id == group.job_id else None,
+        since=group.since,
+        until=group.until,
+        waiting=group.waiting,
+        wait=group.wait,
+    )

@@ -1,0 +1,205 @@
+"""The page `job`: everything about one job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.job_row import JobRow, known_attempts
+from groupmq.dashboard.documents.page import Page
+from groupmq.dashboard.documents.payload import Payload, payload, text
+from groupmq.dashboard.documents.queue_row import QueueRow
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.timeline import Step, timeline
+from groupmq.dashboard.documents.view import View
+
+if TYPE_CHECKING:
+    from groupmq import Attempt, Backoff, Job, JobPosition
+
+
+@record
+class JobQuery:
+    queue: str
+    job: str
+
+
+@record
+class LogRow:
+    at: datetime
+    text: str
+
+
+@record
+class AttemptRow:
+    number: int
+    outcome: str
+    error: str | None
+    """Class of the error, with its whole path."""
+    reason: str | None
+    stack: str | None
+    worker: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    seconds: float | None
+
+
+@record
+class Place:
+    """Where the job stands in its line."""
+
+    position: int
+    """1 = the next to start."""
+    of: int
+    group_id: str
+
+
+@record
+class JobSetting:
+    name: str
+    value: str
+
+
+@record
+class ActionLink:
+    action: str
+    label: str
+    danger: bool
+    params: dict[str, str]
+
+
+@record
+class JobPage:
+    queue: QueueRow
+    job: JobRow
+    data: Payload
+    result: Payload | None
+    reason: str | None
+    stack: str | None
+    logs: list[LogRow]
+    headers: dict[str, str]
+    timeline: list[Step]
+    attempts: list[AttemptRow]
+    attempts_words: str
+    """How many attempts it has had, in words. A retry by hand counts anew."""
+    position: Place | None
+    settings: list[JobSetting]
+    actions: list[ActionLink]
+    """What this reader can do to it now."""
+
+
+ACTIONS = {
+    "waiting": ("cancel", "change-delay", "edit", "fail", "remove"),
+    "active": ("cancel", "fail", "remove"),
+    "delayed": ("promote", "change-delay", "edit", "cancel", "fail", "remove"),
+    "failed": ("retry", "edit", "remove"),
+    "completed": ("remove",),
+}
+LABELS = {
+    "retry": ("Retry", False),
+    "promote": ("Run now", False),
+    "change-delay": ("Change delay", False),
+    "edit": ("Edit data", False),
+    "cancel": ("Cancel", True),
+    "fail": ("Fail", True),
+    "remove": ("Remove", True),
+}
+
+
+async def build(view: View, query: JobQuery) -> JobPage:
+    queue = view.queue
+    row, job, attempts, position = await asyncio.gather(
+        view.row(), queue.require_job(query.job), queue.get_attempts(query.job), queue.get_position(query.job)
+    )
+    redactor = view.redactor
+    finished = job.state == "completed"
+    return JobPage(
+        queue=row,
+        job=view.job(job),
+        data=payload(job.data, redactor, "data"),
+        result=payload(job.return_value, redactor, "result") if finished else None,
+        reason=_text(view, job.failed_reason, "error"),
+        stack=_text(view, job.stacktrace, "stack"),
+        logs=[LogRow(at=line.at, text=_text(view, line.text, "log") or "") for line in job.logs],
+        headers={text(str(name)): _text(view, str(value), "header") or "" for name, value in job.headers.items()},
+        timeline=timeline(job, attempts, view.now),
+        attempts=attempt_rows(attempts, view),
+        attempts_words=attempts_words(job),
+        position=place(position),
+        settings=settings(job),
+        actions=actions(job, view),
+    )
+
+
+def attempt_rows(attempts: Sequence[Attempt], view: View) -> list[AttemptRow]:
+    return [
+        AttemptRow(
+            number=attempt.number,
+            outcome=attempt.outcome,
+            error=attempt.error,
+            reason=_text(view, attempt.reason, "error"),
+            stack=_text(view, attempt.stack, "stack"),
+            worker=attempt.worker,
+            started_at=attempt.started_at,
+            ended_at=attempt.ended_at,
+            seconds=attempt.duration,
+        )
+        for attempt in attempts
+    ]
+
+
+def place(position: JobPosition | None) -> Place | None:
+    if position is None or position.group_id is None or not position.position:
+        return None
+    return Place(position=position.position, of=position.of, group_id=position.group_id)
+
+
+def settings(job: Job) -> list[JobSetting]:
+    found = {
+        "Priority": str(job.priority),
+        "Attempts": None if known_attempts(job) is None else str(job.max_attempts),
+        "Timeout": None if job.timeout is None else f"{job.timeout:g} s",
+        "Back-off": None if job.backoff is None else backoff_words(job.backoff),
+        "While it waits for a retry": None if job.on_retry is None else job.on_retry,
+        "Order": str(job.order_ms) if job.order_ms else None,
+        "Fencing token": str(job.fence) if job.fence else None,
+        "Stalls": str(job.stalls) if job.stalls else None,
+    }
+    return [JobSetting(name=name, value=value) for name, value in found.items() if value is not None]
+
+
+def attempts_words(job: Job) -> str:
+    """`none yet`, `attempt 2 of 5 is running`, `3 of 5`; without "of" where only workers know how many there may be."""
+    most = known_attempts(job)
+    of = "" if most is None else f" of {most:,}"
+    if job.state == "active":
+        return f"attempt {job.attempt:,}{of} is running"
+    if not job.attempts_made:
+        return f"none{of} yet" if job.state in ("waiting", "delayed") else "none"
+    return f"{job.attempts_made:,}{of}"
+
+
+def backoff_words(backoff: Backoff) -> str:
+    """`30 s`, `0.5 s, then 2 times as long each time, at most 30 s`."""
+    grows = backoff.factor != 1 and backoff.max > backoff.base
+    words = f"{backoff.base:g} s"
+    if grows:
+        words += f", then {backoff.factor:g} times as long each time, at most {backoff.max:g} s"
+    return words + (f", up to {backoff.jitter:.0%} longer by chance" if backoff.jitter else "")
+
+
+def actions(job: Job, view: View) -> list[ActionLink]:
+    return [
+        ActionLink(action=name, label=LABELS[name][0], danger=LABELS[name][1], params={"job": job.id})
+        for name in ACTIONS.get(job.state, ())
+        if view.can(name)
+    ]
+
+
+def _text(view: View, value: str | None, kind: str) -> str | None:
+    shown = view.redactor.text(value, kind)
+    return None if shown is None else text(shown)
+
+
+PAGE = Page("job", "Job", JobQuery, JobPage, build, "Everything about one job.")

@@ -1,0 +1,130 @@
+"""The page `jobs`: jobs of a state, page by page, or those that a search finds."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
+
+from groupmq import JobFilter
+from groupmq.dashboard import search
+from groupmq.dashboard.documents.choice import Choice, choices
+from groupmq.dashboard.documents.job_row import JobRow
+from groupmq.dashboard.documents.page import Page
+from groupmq.dashboard.documents.queue_row import QueueRow
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.view import View
+
+if TYPE_CHECKING:
+    from groupmq import Job
+
+STATES = {
+    "waiting": "Waiting",
+    "active": "Active",
+    "delayed": "Delayed",
+    "failed": "Failed",
+    "completed": "Completed",
+}
+MOST = 200
+SCAN = 2000
+"""Jobs that one search looks at; the next page goes on from there."""
+
+
+@record
+class JobsQuery:
+    queue: str
+    state: Literal["waiting", "active", "delayed", "failed", "completed"] = "waiting"
+    q: Annotated[str, Meta(max_length=2000)] = ""
+    cursor: Annotated[str, Meta(max_length=20_000)] = ""
+    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+
+
+@record
+class Term:
+    qualifier: str
+    value: str
+    text: str
+
+
+@record
+class Qualifier:
+    name: str
+    example: str
+    words: str
+
+
+@record
+class Search:
+    terms: list[Term]
+    problems: list[str]
+    qualifiers: list[Qualifier]
+
+
+@record
+class JobsPage:
+    queue: QueueRow
+    state: str
+    states: list[Choice]
+    q: str
+    search: Search
+    jobs: list[JobRow]
+    limit: int
+    cursor: str | None
+    next: str | None
+    """Cursor of the next page; None at the end."""
+    scanned: int
+    """Jobs that were looked at for this page."""
+    total: int | None
+    """Jobs of this state."""
+    complete: bool
+
+
+async def build(view: View, query: JobsQuery) -> JobsPage:
+    parsed = search.parse(query.q)
+    wanted = JobFilter(**parsed.arguments) if parsed.arguments else None
+    row, page = await asyncio.gather(
+        view.row(),
+        view.queue.search(wanted, state=query.state, limit=query.limit, cursor=query.cursor or None, scan=SCAN),
+    )
+    jobs = page.jobs if not parsed.arguments.get("text") else visible(page.jobs, parsed.arguments["text"], view)
+    counts = {state: getattr(row.counts, state) for state in STATES}
+    return JobsPage(
+        queue=row,
+        state=query.state,
+        states=choices(STATES, query.state, counts),
+        q=query.q,
+        search=search_record(parsed),
+        jobs=view.jobs(jobs),
+        limit=query.limit,
+        cursor=query.cursor or None,
+        next=page.cursor,
+        scanned=page.scanned,
+        total=page.total,
+        complete=page.cursor is None,
+    )
+
+
+def visible(jobs: list[Job], text: str, view: View) -> list[Job]:
+    """Of the jobs that a text was found in, those whose reader may see it there: a match alone would give it away."""
+    if not view.redactor.active:
+        return jobs
+    return [job for job in jobs if shows(job, text, view)]
+
+
+def shows(job: Job, text: str, view: View) -> bool:
+    from groupmq.dashboard.documents.payload import payload
+
+    seen = payload(job.data, view.redactor, "data").text + "\n" + (view.redactor.text(job.failed_reason, "error") or "")
+    return text.casefold() in seen.casefold()
+
+
+def search_record(parsed: search.Parsed) -> Search:
+    return Search(
+        terms=[Term(qualifier=term.qualifier, value=term.value, text=term.text) for term in parsed.terms],
+        problems=parsed.problems,
+        qualifiers=[Qualifier(name=one.name, example=one.example, words=one.words) for one in search.QUALIFIERS],
+    )
+
+
+PAGE = Page("jobs", "Jobs", JobsQuery, JobsPage, build, "Jobs of a state, or those that a search finds, page by page.")

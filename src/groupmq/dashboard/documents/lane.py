@@ -1,0 +1,61 @@
+"""A group as a lane: the running job at the front, those behind it in their order, and what holds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.held import Held, held
+from groupmq.dashboard.documents.job_row import JobRow
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.view import View
+
+if TYPE_CHECKING:
+    from groupmq import Job, RateLimit
+    from groupmq import Lane as EngineLane
+
+
+@record
+class Lane:
+    group_id: str
+    state: str
+    """idle, ready, busy, parked (its first job has to wait) or paused."""
+    paused: bool
+    waiting: int
+    active: int
+    delayed: int
+    concurrency: int
+    rate_limit: str | None
+    held: Held | None
+    running: list[JobRow]
+    next: list[JobRow]
+    """The first ones that wait, in the order in which they will start."""
+    more: int
+    """How many more wait behind those."""
+
+
+def lane(found: EngineLane[Job], view: View) -> Lane:
+    group = found.group
+    jobs = {job.id: job for job in (*found.running, *found.next)}
+    hold = found.held
+    return Lane(
+        group_id=group.id,
+        state=group.state,
+        paused=group.paused,
+        waiting=group.waiting,
+        active=group.active,
+        delayed=group.delayed,
+        concurrency=group.concurrency,
+        rate_limit=rate_words(group.rate_limit),
+        held=held(hold, jobs.get(hold.job_id or "") if hold is not None else None),
+        running=view.jobs(found.running),
+        next=view.jobs(found.next),
+        more=max(0, group.waiting - len(found.next)),
+    )
+
+
+def rate_words(limit: RateLimit | None) -> str | None:
+    """`100 in 1 s`."""
+    if limit is None:
+        return None
+    per = limit.per.total_seconds() if hasattr(limit.per, "total_seconds") else limit.per
+    return f"{limit.count:,} in {per:g} s"

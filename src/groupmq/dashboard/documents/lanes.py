@@ -1,0 +1,81 @@
+"""The page `lanes`: groups as lanes, in the order in which their jobs will run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from groupmq.dashboard.documents.choice import Choice, choices
+from groupmq.dashboard.documents.lane import Lane, lane
+from groupmq.dashboard.documents.page import Page
+from groupmq.dashboard.documents.queue_row import QueueRow
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.view import View
+
+MOST = 200
+SORTS = {
+    "held": "Longest held",
+    "oldest": "Oldest first job",
+    "deepest": "Most jobs",
+    "busiest": "Busiest",
+    "name": "Name",
+}
+
+
+@record
+class LanesQuery:
+    queue: str
+    sort: Literal["held", "oldest", "deepest", "busiest", "name"] = "held"
+    match: Annotated[str, Meta(max_length=200)] = ""
+    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+    behind: Annotated[int, Meta(ge=0, le=20)] = 5
+
+
+@record
+class LanesPage:
+    queue: QueueRow
+    sort: str
+    sorts: list[Choice]
+    match: str
+    behind: int
+    limit: int
+    most: int
+    """The highest limit."""
+    lanes: list[Lane]
+    shown: int
+    total: int
+    """Groups of the queue that have jobs or a setting of their own."""
+    scanned: int
+    complete: bool
+    """Whether all groups were looked at: with very many, the order is that of those scanned."""
+    rest: int
+    """Groups that are not shown."""
+
+
+async def build(view: View, query: LanesQuery) -> LanesPage:
+    row, page = await asyncio.gather(
+        view.row(),
+        view.queue.get_groups(sort=query.sort, match=query.match or None, limit=query.limit, behind=query.behind),
+    )
+    return LanesPage(
+        queue=row,
+        sort=query.sort,
+        sorts=choices(SORTS, query.sort),
+        match=query.match,
+        behind=query.behind,
+        limit=query.limit,
+        most=MOST,
+        lanes=[lane(found, view) for found in page.groups],
+        shown=len(page.groups),
+        total=page.total,
+        scanned=page.scanned,
+        complete=page.complete,
+        rest=max(0, page.total - len(page.groups)),
+    )
+
+
+PAGE = Page(
+    "lanes", "Lanes", LanesQuery, LanesPage, build, "Groups as lanes: what runs, what waits behind it, what holds it."
+)

@@ -1,0 +1,36 @@
+"""What a page is: a name, what its URL may say, the document it answers and how that is built."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from groupmq.dashboard.documents.record import record
+
+
+@record
+class NoQuery:
+    """The URL says nothing."""
+
+
+@record
+class QueueQuery:
+    """The URL names a queue."""
+
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page and the route, template and operation of the JSON API of the same name."""
+
+    name: str
+    title: str
+    query: type
+    """A record of what path and query string may say. Ids come from the path, everything else has a default."""
+    document: type
+    build: Callable[[Any, Any], Awaitable[Any]]
+    """build(view, query) -> document."""
+    words: str
+    """For the description of the API."""

@@ -1,0 +1,156 @@
+"""A queue in one row: how many jobs, how fast, how long they wait, who works, what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from groupmq import ConfigurationError
+from groupmq.dashboard.documents.held import Held, held
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.warning import QueueWarning, warnings
+
+if TYPE_CHECKING:
+    from groupmq import GroupMQError, JobCounts, Metrics, MinuteStats, Queue, ServerInfo, WorkerInfo
+
+SPARK_MINUTES = 60
+LOOK = 8
+"""Calls that look for the longest waits: 800 running jobs and held groups. The lanes look at all."""
+_RATE_MINUTES = 5
+
+
+@record
+class Counts:
+    active: int
+    waiting: int
+    delayed: int
+    completed: int
+    failed: int
+    total: int
+    """Live ones: active, waiting and delayed."""
+    groups: int
+
+
+@record
+class QueueRow:
+    name: str
+    display_name: str
+    description: str
+    paused: bool
+    counts: Counts
+    rate: float
+    """Completed jobs per second, over the last five minutes."""
+    failed_rate: float
+    sparkline: list[int]
+    """Completed per minute, oldest first."""
+    failed_sparkline: list[int]
+    oldest_wait: float | None
+    """Seconds that the longest-waiting job which could start now has waited."""
+    held: Held | None
+    """The group that has been held longest."""
+    held_group: str | None
+    workers: int
+    slots: int
+    busy: int
+    use: float | None
+    """Busy slots of all slots, 0 to 1; None if nobody works."""
+    warnings: list[QueueWarning]
+    error: str | None
+    """The queue could not be read; the numbers above are empty then."""
+
+
+async def queue_row(
+    queue: Queue, server: ServerInfo | None, *, display_name: str = "", description: str = ""
+) -> QueueRow:
+    """Four calls to the server, whatever the size of the queue."""
+    counts, metrics, workers, paused = await asyncio.gather(
+        queue.get_job_counts(), queue.get_metrics(SPARK_MINUTES, look=LOOK), queue.get_workers(), queue.is_paused()
+    )
+    slots = sum(worker.concurrency for worker in workers)
+    return QueueRow(
+        name=queue.name,
+        display_name=display_name or queue.name,
+        description=description,
+        paused=paused,
+        counts=_counts(counts),
+        rate=_rate([minute.completed for minute in metrics.series]),
+        failed_rate=_rate([minute.failed for minute in metrics.series]),
+        sparkline=[minute.completed for minute in metrics.series],
+        failed_sparkline=[minute.failed for minute in metrics.series],
+        oldest_wait=metrics.oldest_startable_wait,
+        held=held(metrics.longest_held),
+        held_group=None if metrics.longest_held is None else metrics.longest_held.group_id,
+        workers=len(workers),
+        slots=slots,
+        busy=counts.active,
+        use=min(1.0, counts.active / slots) if slots else None,
+        warnings=_warnings(counts, metrics, workers, server, paused=paused),
+        error=None,
+    )
+
+
+def unreadable_row(name: str, error: GroupMQError, *, display_name: str = "", description: str = "") -> QueueRow:
+    """The row of a queue that cannot be read: the others must not suffer."""
+    return QueueRow(
+        name=name,
+        display_name=display_name or name,
+        description=description,
+        paused=False,
+        counts=Counts(active=0, waiting=0, delayed=0, completed=0, failed=0, total=0, groups=0),
+        rate=0.0,
+        failed_rate=0.0,
+        sparkline=[],
+        failed_sparkline=[],
+        oldest_wait=None,
+        held=None,
+        held_group=None,
+        workers=0,
+        slots=0,
+        busy=0,
+        use=None,
+        warnings=[],
+        error=f"This queue cannot be read: {_why(error)}",
+    )
+
+
+def _why(error: GroupMQError) -> str:
+    """Only a mistake in the configuration says what it is: other messages may name the server."""
+    return str(error) if isinstance(error, ConfigurationError) else type(error).__name__
+
+
+def _counts(counts: JobCounts) -> Counts:
+    return Counts(
+        active=counts.active,
+        waiting=counts.waiting,
+        delayed=counts.delayed,
+        completed=counts.completed,
+        failed=counts.failed,
+        total=counts.total,
+        groups=counts.unique_groups,
+    )
+
+
+def _rate(per_minute: list[int]) -> float:
+    """Per second. The minute under way is young, so the whole ones before it count."""
+    whole = per_minute[-_RATE_MINUTES - 1 : -1]
+    if not any(whole):
+        return per_minute[-1] / 60 if per_minute else 0.0
+    return sum(whole) / (60 * len(whole))
+
+
+def _warnings(
+    counts: JobCounts, metrics: Metrics, workers: list[WorkerInfo], server: ServerInfo | None, *, paused: bool
+) -> list[QueueWarning]:
+    return warnings(
+        counts,
+        workers=len(workers),
+        paused=paused,
+        longest_held=metrics.longest_held,
+        oldest_wait=metrics.oldest_startable_wait,
+        dropped=_dropped(metrics.series),
+        server=server,
+    )
+
+
+def _dropped(series: list[MinuteStats]) -> int:
+    return sum(minute.retention_dropped for minute in series)

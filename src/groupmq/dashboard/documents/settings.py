@@ -1,0 +1,89 @@
+"""The page `settings`: what is stored with the queue, and how healthy it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from groupmq.dashboard.documents.page import Page, QueueQuery
+from groupmq.dashboard.documents.payload import clean
+from groupmq.dashboard.documents.queue_row import LOOK, QueueRow
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.server import Server, server
+from groupmq.dashboard.documents.view import View
+
+WORDS = {
+    "job_timeout": "a job that is not heard of for this long is taken back",
+    "max_attempts": "runs of a job that sets none",
+    "backoff": "pause before the next attempt",
+    "on_retry": "hold: a job that waits for its next attempt holds its group; yield: the group goes on",
+    "ordering": "what decides the order inside a group",
+    "fairness": "which group is next",
+    "group_concurrency": "jobs of one group that may run at once",
+    "exclusive": "only one worker works at a time",
+    "rate_limit": "starts of the whole queue",
+    "group_rate_limit": "starts of each group",
+    "max_group_size": "live jobs that a group may have",
+    "priority_ageing": "how long a job waits until it counts one priority higher",
+    "events": "whether events are written",
+    "keep_completed": "completed jobs that are kept",
+    "keep_failed": "failed jobs that are kept",
+}
+_ORDER = ("ok", "warn", "fail")
+
+
+@record
+class Setting:
+    name: str
+    value: str
+    words: str
+
+
+@record
+class FindingRow:
+    name: str
+    status: str
+    """ok, warn or fail."""
+    detail: str
+    hint: str
+
+
+@record
+class SettingsPage:
+    queue: QueueRow
+    settings: list[Setting]
+    server: Server | None
+    findings: list[FindingRow]
+    """What `groupmq check` says."""
+    status: str
+    """The worst of them."""
+
+
+async def build(view: View, query: QueueQuery) -> SettingsPage:
+    row, settings, findings, info = await asyncio.gather(
+        view.row(), view.queue.get_settings(), view.queue.check(look=LOOK), view.desk.server_info()
+    )
+    rows = [FindingRow(name=one.name, status=one.status, detail=one.detail, hint=one.hint or "") for one in findings]
+    return SettingsPage(
+        queue=row,
+        settings=[
+            Setting(name=name, value=shown(value), words=WORDS.get(name, ""))
+            for name, value in settings.to_dict().items()
+        ],
+        server=server(info),
+        findings=rows,
+        status=max((one.status for one in rows), key=_ORDER.index, default="ok"),
+    )
+
+
+def shown(value: Any) -> str:
+    """A setting in one line."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(clean(value), ensure_ascii=False)
+
+
+PAGE = Page("settings", "Settings", QueueQuery, SettingsPage, build, "The settings of the queue, and its health.")

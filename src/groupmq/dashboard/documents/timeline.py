@@ -1,0 +1,76 @@
+"""The life of a job as steps, from added to ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.record import record
+
+if TYPE_CHECKING:
+    from groupmq import Attempt, Job
+
+_AFTER = {
+    "retried": ("retrying", "Waited for its next attempt"),
+    "stalled": ("stalled", "Its worker vanished; taken back"),
+    "released": ("waiting", "Given back untouched"),
+    "snoozed": ("delayed", "Snoozed"),
+    "rate_limited": ("delayed", "Told to slow down"),
+}
+_ENDS = {"completed": "Completed", "failed": "Failed", "cancelled": "Cancelled"}
+_NOW = {"Waited for its next attempt": "Waits for its next attempt"}
+"""How the last step of a job that has not ended is said."""
+
+
+@record
+class Step:
+    kind: str
+    """delayed, waiting, running, retrying, stalled, completed, failed or cancelled."""
+    label: str
+    at: datetime
+    seconds: float | None
+    """Until the next step, or until now; None for the last step of a finished job."""
+    note: str
+
+
+def timeline(job: Job, attempts: Sequence[Attempt], now: datetime) -> list[Step]:
+    """The steps in order. Attempts that are no longer kept are missing: the first kept one follows the beginning."""
+    marks: list[tuple[datetime, str, str, str]] = []
+    if job.created_at is not None:
+        delayed = job.run_at is not None and job.attempts_made == 0 and job.run_at > job.created_at
+        marks.append((job.created_at, "delayed" if delayed else "waiting", "Added", ""))
+        if delayed and job.run_at is not None and job.run_at <= now and job.state != "delayed":
+            marks.append((job.run_at, "waiting", "Due", ""))
+    for attempt in attempts:
+        if attempt.started_at is not None:
+            marks.append((attempt.started_at, "running", f"Attempt {attempt.number}", attempt.worker or ""))
+        if attempt.ended_at is not None and attempt.outcome in _AFTER:
+            kind, label = _AFTER[attempt.outcome]
+            marks.append((attempt.ended_at, kind, label, ""))
+        elif attempt.ended_at is not None and attempt.outcome in _ENDS and not _is_last(attempt, attempts, job):
+            marks.append((attempt.ended_at, attempt.outcome, f"{_ENDS[attempt.outcome]}; then retried by hand", ""))
+    if not attempts and job.started_at is not None and job.state != "waiting":
+        marks.append((job.started_at, "running", f"Attempt {job.attempt}", job.worker or ""))
+    if job.finished_at is not None and job.state in ("completed", "failed"):
+        last = attempts[-1].outcome if attempts else job.state
+        kind = last if last in _ENDS else job.state
+        marks.append((job.finished_at, kind, _ENDS[kind], ""))
+    return steps(marks, None if job.finished_at is not None else now)
+
+
+def _is_last(attempt: Attempt, attempts: Sequence[Attempt], job: Job) -> bool:
+    """Whether this attempt ended the job. One that failed for good and was retried by hand did not."""
+    return attempt is attempts[-1] and job.finished_at is not None
+
+
+def steps(marks: list[tuple[datetime, str, str, str]], now: datetime | None) -> list[Step]:
+    marks = sorted(marks, key=lambda mark: mark[0])
+    found = []
+    for i, (at, kind, label, note) in enumerate(marks):
+        until = marks[i + 1][0] if i + 1 < len(marks) else now
+        if until is now and now is not None:
+            label = _NOW.get(label, label)
+        seconds = None if until is None else max(0.0, (until - at).total_seconds())
+        found.append(Step(kind=kind, label=label, at=at, seconds=seconds, note=note))
+    return found

@@ -1,0 +1,48 @@
+"""What a document is built from: one reader's look at a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.job_row import JobRow, job_row
+from groupmq.dashboard.documents.queue_row import QueueRow
+from groupmq.dashboard.redaction import Redactor
+
+if TYPE_CHECKING:
+    from groupmq import Job, Queue
+    from groupmq.dashboard.live.desk import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A look at the server, or at one of its queues, by a user at a time."""
+
+    desk: Desk
+    """What all readers of this process share."""
+    redactor: Redactor
+    user: str
+    can: Callable[[str], bool]
+    fresh: bool = True
+    """False: an answer that another reader got a moment ago will do."""
+    named: str | None = None
+    opened: Queue | None = None
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def queue(self) -> Queue:
+        if self.opened is None:
+            raise LookupError("this page is about no queue")
+        return self.opened
+
+    async def row(self) -> QueueRow:
+        """The queue in one row: every page of a queue has it in its head."""
+        return await self.desk.queue_row(self.queue, fresh=self.fresh)
+
+    def job(self, job: Job) -> JobRow:
+        return job_row(job, self.redactor, self.now)
+
+    def jobs(self, jobs: list[Job]) -> list[JobRow]:
+        return [self.job(job) for job in jobs]

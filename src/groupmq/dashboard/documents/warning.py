@@ -1,0 +1,59 @@
+"""What is wrong with a queue, judged from numbers that a page has anyway. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.record import record
+
+if TYPE_CHECKING:
+    from groupmq import HeldGroup, JobCounts, ServerInfo
+
+HELD_FOR_LONG = 300.0
+WAITS_FOR_LONG = 300.0
+
+
+@record
+class QueueWarning:
+    level: str
+    """warn or fail."""
+    text: str
+    hint: str
+    link: str | None
+    """Name of the page that shows more."""
+
+
+def warnings(
+    counts: JobCounts,
+    *,
+    workers: int,
+    paused: bool,
+    longest_held: HeldGroup | None,
+    oldest_wait: float | None,
+    dropped: int,
+    server: ServerInfo | None,
+) -> list[QueueWarning]:
+    """The worst first."""
+    found: list[QueueWarning] = []
+
+    def say(level: str, text: str, hint: str, link: str | None) -> None:
+        found.append(QueueWarning(level=level, text=text, hint=hint, link=link))
+
+    if counts.total and not workers:
+        say("fail", "Nobody works on this queue", "Start a worker: groupmq worker module:handler --queue …", "workers")
+    if longest_held is not None and longest_held.wait > HELD_FOR_LONG:
+        say("warn", "A group has been held for long", "Look at its lane: it says what holds it.", "lanes")
+    if oldest_wait is not None and oldest_wait > WAITS_FOR_LONG and workers and not paused:
+        say(
+            "warn",
+            "Jobs that could start wait for long",
+            "More workers, or a higher concurrency, would help.",
+            "workers",
+        )
+    if server is not None and server.maxmemory and server.eviction_policy != "noeviction":
+        hint = f"The server may evict jobs (maxmemory-policy {server.eviction_policy}). Set it to noeviction."
+        say("fail", "Jobs can be lost to eviction", hint, "settings")
+    if dropped:
+        hint = "Failed jobs were dropped before anybody looked at them. Keep more with keep_failed."
+        say("warn", "Retention drops failed jobs", hint, "failures")
+    return sorted(found, key=lambda one: one.level != "fail")

@@ -1,0 +1,104 @@
+"""The page `workers`: who works on the queue, on what, and when each was last heard of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.job_row import JobRow
+from groupmq.dashboard.documents.page import Page, QueueQuery
+from groupmq.dashboard.documents.queue_row import QueueRow
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.view import View
+
+if TYPE_CHECKING:
+    from groupmq import Turn, WorkerInfo
+
+MOST_JOBS = 200
+
+
+@record
+class WorkerRow:
+    id: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    concurrency: int
+    busy: int
+    use: float
+    jobs: list[JobRow]
+    """What it runs, as far as it was read."""
+    more_jobs: int
+    last_seen: datetime
+    late: bool
+    """It has missed a heartbeat."""
+    blocked: float
+    """Seconds that a handler had been blocking its event loop when it was last heard of."""
+
+
+@record
+class TurnRow:
+    worker: str
+    epoch: int
+    expires_in: float
+    taken: int
+
+
+@record
+class WorkersPage:
+    queue: QueueRow
+    workers: list[WorkerRow]
+    turn: TurnRow | None
+    """Whose turn it is in an exclusive queue."""
+    orphans: list[JobRow]
+    """Running jobs whose worker is not in the list: it died, and their leases run out."""
+
+
+async def build(view: View, query: QueueQuery) -> WorkersPage:
+    row, workers, active, turn = await asyncio.gather(
+        view.row(),
+        view.queue.get_workers(),
+        view.queue.search(None, state="active", limit=MOST_JOBS),
+        view.queue.get_turn(),
+    )
+    by_worker: dict[str, list[JobRow]] = defaultdict(list)
+    for job in view.jobs(active.jobs):
+        by_worker[job.worker or ""].append(job)
+    known = {name for worker in workers for name in (worker.id, worker.name)}
+    return WorkersPage(
+        queue=row,
+        workers=[worker_row(worker, by_worker, view.now) for worker in workers],
+        turn=turn_row(turn),
+        orphans=[job for name, jobs in by_worker.items() if name not in known for job in jobs],
+    )
+
+
+def worker_row(worker: WorkerInfo, by_worker: dict[str, list[JobRow]], now: datetime) -> WorkerRow:
+    jobs = by_worker.get(worker.id) or by_worker.get(worker.name) or []
+    return WorkerRow(
+        id=worker.id,
+        name=worker.name,
+        host=worker.host,
+        pid=worker.pid,
+        version=worker.version,
+        concurrency=worker.concurrency,
+        busy=worker.current_jobs,
+        use=min(1.0, worker.current_jobs / worker.concurrency) if worker.concurrency else 0.0,
+        jobs=jobs,
+        more_jobs=max(0, worker.current_jobs - len(jobs)),
+        last_seen=worker.last_seen,
+        late=(now - worker.last_seen).total_seconds() > 1.5 * worker.heartbeat + 1,
+        blocked=worker.blocked,
+    )
+
+
+def turn_row(turn: Turn | None) -> TurnRow | None:
+    if turn is None:
+        return None
+    return TurnRow(worker=turn.worker, epoch=turn.epoch, expires_in=turn.expires_in, taken=turn.taken)
+
+
+PAGE = Page("workers", "Workers", QueueQuery, WorkersPage, build, "Who works on the queue, and on what.")

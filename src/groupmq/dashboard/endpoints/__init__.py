@@ -1,0 +1,1 @@
+"""The routes: from a request to a document to an answer."""

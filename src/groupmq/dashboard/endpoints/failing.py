@@ -1,0 +1,54 @@
+"""Whatever goes wrong becomes a page, or JSON, that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from groupmq.dashboard.errors import Refused, error_page
+from groupmq.dashboard.security.gate import LoginNeeded
+from groupmq.dashboard.visit import Heading, House, Visit
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class Failing:
+    """Answers errors of everything inside, the gate too."""
+
+    def __init__(self, app: ASGIApp, house: House) -> None:
+        self._app = app
+        self._house = house
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if begun or scope["type"] != "http":
+                raise
+            response = await self._answer(Request(scope, receive), error)
+            await response(scope, receive, send)
+
+    async def _answer(self, request: Request, error: Exception) -> Response:
+        visit = Visit(request, self._house)
+        if isinstance(error, LoginNeeded) and request.method == "GET" and not visit.wants_json and not visit.by_script:
+            return visit.redirect(visit.to("login", next=visit.here))
+        document = error_page(error, visit.to("queues"))
+        heading = Heading(name="error", title=document.title)
+        block = "live" if visit.by_script or visit.block else None
+        response = await visit.answer(document, heading, status=document.status, block=block)
+        if isinstance(error, Refused | HTTPException):
+            response.headers.update(error.headers or {})
+        if document.unreachable:
+            response.headers["Retry-After"] = "5"
+        return response

@@ -1,0 +1,51 @@
+"""GET of a stream: what all tabs of a queue, or of the list of queues, are told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from groupmq.dashboard.endpoints.page import Endpoint, read_ids, view_of
+from groupmq.dashboard.errors import Refused
+from groupmq.dashboard.live.stream import Streams
+from groupmq.dashboard.visit import House, Visit
+
+
+def stream_endpoint(house: House, streams: Streams) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        if streams.full:
+            raise Refused(503, "Too many streams", "Too many pages are open; this one does not update by itself.")
+        visit = Visit(request, house)
+        queue = read_ids(request).get("queue")
+        if queue is None:
+            subscription = house.desk.overview.subscribe()
+            answer = streams.answer(subscription, house.desk.overview.unsubscribe, missed=False)
+            return _until_logged_out(answer, visit)
+        view = await view_of(visit, queue)
+        await view.row()  # 503 now, rather than a stream that says nothing
+        reader = house.desk.reader(view.queue)
+        last = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        events = request.query_params.get("events") == "1"
+        subscription, missed = await reader.subscribe(last[:100], events=events)
+        return _until_logged_out(streams.answer(subscription, reader.unsubscribe, missed=missed), visit)
+
+    return endpoint
+
+
+def _until_logged_out(answer: StreamingResponse, visit: Visit) -> StreamingResponse:
+    """A stream ends with its session: what would be sent after a logout is not sent."""
+    auth, request, body = visit.house.auth, visit.request, answer.body_iterator
+
+    async def allowed() -> AsyncIterator[Any]:
+        async with aclosing(cast(AsyncGenerator[Any], body)) as parts:
+            async for part in parts:
+                if auth.is_over(request):
+                    return
+                yield part
+
+    answer.body_iterator = allowed()
+    return answer

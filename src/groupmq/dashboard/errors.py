@@ -1,0 +1,86 @@
+"""What goes wrong, as a page that helps. It never names the server's address, a secret or a place in our code."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+from starlette.exceptions import HTTPException
+
+from groupmq import (
+    ConfigurationError,
+    ConnectionLost,
+    GroupFull,
+    GroupMQError,
+    JobNotFound,
+    PayloadTooLarge,
+    QueueNotFound,
+    ServerRefused,
+    WrongState,
+)
+from groupmq.dashboard.documents.error import ErrorPage
+
+_logger = logging.getLogger("groupmq.dashboard")
+
+
+class Refused(Exception):
+    """A request that is not carried out, and why."""
+
+    def __init__(self, status: int, title: str, text: str, hint: str = "") -> None:
+        super().__init__(title)
+        self.status = status
+        self.title = title
+        self.text = text
+        self.hint = hint
+        self.headers: dict[str, str] = {}
+
+
+def error_page(error: Exception, back: str) -> ErrorPage:
+    """What a reader learns about an error."""
+    status, title, text, hint = _told(error)
+    return ErrorPage(
+        status=status,
+        title=title,
+        text=text,
+        hint=hint,
+        unreachable=isinstance(error, ConnectionLost | ServerRefused),
+        back=back,
+    )
+
+
+def _told(error: Exception) -> tuple[int, str, str, str]:
+    if isinstance(error, Refused):
+        return error.status, error.title, error.text, error.hint
+    if isinstance(error, HTTPException):
+        return error.status_code, _TITLES.get(error.status_code, "That did not work"), "", ""
+    if isinstance(error, msgspec.ValidationError):
+        return 400, "The address is not understood", f"{error}.", "Go back and choose from the page."
+    if isinstance(error, GroupMQError):
+        return _told_by_queue(error)
+    _logger.error("a page of the dashboard failed", exc_info=error)
+    return 500, "Something went wrong here", "It is in the log of the dashboard.", "Try again."
+
+
+def _told_by_queue(error: GroupMQError) -> tuple[int, str, str, str]:
+    if isinstance(error, JobNotFound):
+        text = f"There is no job {error.job_id!r}."
+        return 404, "No such job", text, "It ended and is not kept, was removed, or never existed."
+    if isinstance(error, QueueNotFound):
+        return 404, "No such queue", "There is no queue of this name here.", "A queue exists from its first job on."
+    if isinstance(error, WrongState):
+        wanted = " or ".join(error.expected)
+        return 409, "Not in this state", f"Job {error.job_id!r} is {error.actual}; it would have to be {wanted}.", ""
+    if isinstance(error, GroupFull):
+        return 409, "The group is full", "It has as many live jobs as it may have; nothing was added.", ""
+    if isinstance(error, PayloadTooLarge):
+        return 413, "That is too large", str(error), ""
+    if isinstance(error, ConfigurationError):
+        return 400, "That is not possible", str(error), ""
+    if isinstance(error, ConnectionLost | ServerRefused):
+        text = "The server that holds the queues does not answer, or refuses for now."
+        return 503, "The server cannot be reached", text, "Jobs that are stored are safe. This page tries again."
+    _logger.error("a call of the dashboard failed: %s", type(error).__name__)
+    return 500, "Something went wrong", "The server refused a call; the log of the dashboard says more.", "Try again."
+
+
+_TITLES = {404: "There is no such page", 405: "Not with this method"}

@@ -1,0 +1,71 @@
+"""The one reader of the page with all queues: the rows of the first page of them, for all tabs together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from groupmq import GroupMQError
+from groupmq.dashboard.documents.queue_row import QueueRow
+from groupmq.dashboard.documents.queues import MOST
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.live.broadcast import Broadcast, Message, Subscription
+from groupmq.dashboard.live.reader import unreachable
+
+if TYPE_CHECKING:
+    from groupmq.dashboard.live.desk import Desk
+
+LOOK_EVERY = 3.0
+
+
+@record
+class AllQueues:
+    queues: list[QueueRow]
+
+
+class Overview:
+    """Looks while somebody listens."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._broadcast = Broadcast()
+        self._task: asyncio.Task[None] | None = None
+
+    def subscribe(self) -> Subscription:
+        subscription = self._broadcast.add(events=False)
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._run())
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        self._broadcast.remove(subscription)
+
+    async def close(self) -> None:
+        self._broadcast.close()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        before: list[QueueRow] | None = None
+        reachable = True
+        while len(self._broadcast):
+            try:
+                names = (await self._desk.catalogue.names())[:MOST]
+                rows = [await self._desk.named_row(name) for name in names]
+            except GroupMQError as error:
+                if reachable:
+                    reachable = False
+                    self._broadcast.send(Message.of("gone", {"text": unreachable(error)}))
+            else:
+                if not reachable:
+                    reachable = True
+                    self._broadcast.send(Message.of("back", {}))
+                found = [row for row in rows if row is not None]
+                if found != before:
+                    before = found
+                    self._broadcast.send(Message.of("snapshot", AllQueues(queues=found)))
+                    self._broadcast.send(Message.of("changed", {"pages": ["queues"], "jobs": [], "groups": []}))
+            await asyncio.sleep(LOOK_EVERY)

@@ -1,0 +1,32 @@
+"""How often tabs are told that their page may have changed: often while looking is cheap, less often when it is not.
+
+Every tab that is told looks again. With ten thousand groups one look at the lanes keeps the server busy for tens of
+milliseconds; once a second that would be felt by the workers.
+"""
+
+from __future__ import annotations
+
+import time
+
+SHARE = 0.03
+"""Of the time may go into looking."""
+LONGEST = 10.0
+
+
+class Pace:
+    """Of one queue. Looks are counted when they are made, not for each tab that shares them."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+        self._told_at = -LONGEST
+
+    def spent(self, seconds: float) -> None:
+        self._spent += seconds
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough time has passed since tabs were last told, for what they spent on looking."""
+        return time.monotonic() - self._told_at >= min(LONGEST, self._spent / SHARE)
+
+    def told(self) -> None:
+        self._spent, self._told_at = 0.0, time.monotonic()

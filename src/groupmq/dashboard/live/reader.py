@@ -1,0 +1,259 @@
+"""The one reader of a queue in this process: follows its events and looks at its numbers, for all tabs together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from groupmq import ConfigurationError, GroupMQError, Queue
+from groupmq.dashboard.documents.event_row import EventRow, event_row
+from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.live.broadcast import Broadcast, Message, Subscription
+from groupmq.dashboard.live.changes import Changes, all_changed
+from groupmq.dashboard.live.pace import Pace
+from groupmq.dashboard.live.recent import RecentEvents
+
+if TYPE_CHECKING:
+    from groupmq import Event
+    from groupmq.dashboard.documents.queue_row import QueueRow
+    from groupmq.dashboard.live.desk import Desk
+
+SNAPSHOT_EVERY = 2.0
+TELL_EVERY = 1.0
+ROWS_EVERY = 0.25
+MOST_EVENTS = 2000
+"""A second that are read where no tab shows them: a busy queue writes a hundred times as many."""
+SKIPS = 60
+"""Looks without reading, before it reads again to see whether it is still so busy."""
+LINGER = 30.0
+"""Seconds for which it reads on when the last tab has gone: tabs reconnect."""
+MOST_ROWS = 200
+"""Events in one message; a page shows no more."""
+_AGAIN_AFTER = 2.0
+_NEWS = ("changed", "missed", "back", "task")
+_POSITION = re.compile(r"\d{1,19}-\d{1,19}/\d{1,19}/-?\d{1,9}")
+_logger = logging.getLogger("groupmq.dashboard")
+
+
+@record
+class EventBatch:
+    events: list[EventRow]
+    missed: bool
+
+
+class Reader:
+    """Ten tabs cost one of these. It starts with the first subscription and ends a while after the last."""
+
+    def __init__(self, queue: Queue, desk: Desk) -> None:
+        self.queue = queue
+        self.recent = RecentEvents()
+        self.pace = Pace()
+        self._desk = desk
+        self._broadcast = Broadcast()
+        self._changes = Changes()
+        self._new: list[Event] = []
+        self._dropped = False
+        self._row: QueueRow | None = None
+        self._reachable = True
+        self._has_events = True
+        self._seen = 0
+        self._busy = False
+        self._since: str | None = None
+        """The newest event that was read."""
+        self._starting = asyncio.Lock()
+        self._idle_since = 0.0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def running(self) -> bool:
+        return any(not task.done() for task in self._tasks)
+
+    async def subscribe(self, last_id: str, *, events: bool) -> tuple[Subscription, bool]:
+        """Listen from now on, and after the event `last_id`. Also says whether events in between were missed."""
+        known = bool(_POSITION.fullmatch(last_id))
+        await self._ensure_started(last_id if known else None)
+        subscription = self._broadcast.add(events=events)
+        self._desk.acted()  # a tab that comes looks once more, and must not get a page from before its own
+        if self._row is not None:
+            subscription.push(Message.of("snapshot", self._row, self._since))
+        if not last_id:
+            # Whatever happened between the making of the page and this moment.
+            subscription.push(Message.of("changed", all_changed(), self._since))
+            return subscription, False
+        events_since, missed = self.recent.since(last_id)
+        if not missed and events_since:
+            changes = Changes()
+            for event in events_since:
+                changes.see(event)
+            subscription.push(Message.of("changed", changes.take(), self._since))
+            subscription.push(self._rows(events_since, missed=False))
+        return subscription, missed or not known
+
+    async def _ensure_started(self, since: str | None) -> None:
+        async with self._starting:
+            if self.running:
+                return
+            # With a position nothing is missed from here on, however long it takes until the first event is read. One
+            # that a tab brings is the better one: nobody read meanwhile, and the log itself tells what happened. But
+            # it must not lie ahead: then all tabs would wait for it.
+            newest = await self.queue.get_last_event_id()
+            self._since = newest if since is None or place(since) > place(newest) else since
+            self.recent = RecentEvents(self._since)
+            self._row = None
+            self._idle_since = time.monotonic()
+            self._tasks = [
+                asyncio.ensure_future(self._follow()),
+                asyncio.ensure_future(self._every(SNAPSHOT_EVERY, self._look)),
+                asyncio.ensure_future(self._every(TELL_EVERY, self._tell)),
+                asyncio.ensure_future(self._every(ROWS_EVERY, self._tell_rows)),
+            ]
+
+    @property
+    def last_id(self) -> str | None:
+        """The newest event that it has read; None if it does not read. A page that is made now brings it back."""
+        return self._since if self.running else None
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        self._broadcast.remove(subscription)
+        self._idle_since = time.monotonic()
+
+    def say(self, name: str, data: Any) -> None:
+        """Tell all tabs of this queue. A tab that then asks for its page must not get one from before."""
+        if name in _NEWS:
+            self._desk.acted()
+        self._broadcast.send(Message.of(name, data, self._since))
+
+    async def close(self) -> None:
+        self._broadcast.close()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        while not self._is_idle():
+            try:
+                await work()
+            except Exception:
+                _logger.exception("queue %s: the dashboard's reader goes on", self.queue.name)
+            await asyncio.sleep(seconds)
+        self._end()
+
+    def _is_idle(self) -> bool:
+        return not len(self._broadcast) and time.monotonic() - self._idle_since > LINGER
+
+    def _end(self) -> None:
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+
+    async def _follow(self) -> None:
+        """Read events for as long as this runs, whatever happens to the server."""
+        while True:
+            try:
+                if self._busy:
+                    await self._skip()
+                    continue
+                await self._read()
+            except ConfigurationError:
+                self._has_events = False  # the numbers alone tell that something happened
+                return
+            except GroupMQError:
+                self._changes.see_all()
+            if not self._busy:
+                await asyncio.sleep(_AGAIN_AFTER)
+
+    async def _read(self) -> None:
+        async with contextlib.aclosing(self.queue.events(since=self._since)) as events:
+            async for event in events:
+                self._since = event.id
+                self._see(event)
+                if self._busy:
+                    return
+
+    async def _skip(self) -> None:
+        """So much happens that reading all of it would be felt by the workers, and no tab shows it: only look whether
+        something did."""
+        for _ in range(SKIPS):
+            await asyncio.sleep(TELL_EVERY)
+            newest = await self.queue.get_last_event_id()
+            if newest == self._since or self._broadcast.wants_events:
+                break
+            self._since, self.recent = newest, RecentEvents(newest)
+            self._changes.see_all()
+        self._busy = False
+
+    def _see(self, event: Event) -> None:
+        self._seen += 1
+        self._busy = self._busy or (self._seen > MOST_EVENTS * TELL_EVERY and not self._broadcast.wants_events)
+        self.recent.add(event)
+        if event.kind == "gap":
+            self._changes.see_all()
+            self.say("missed", {})
+            return
+        self._changes.see(event)
+        if len(self._new) < MOST_ROWS:
+            self._new.append(event)
+        else:
+            self._dropped = True
+
+    async def _tell(self) -> None:
+        self._seen = 0
+        if self._changes and self.pace.is_due:
+            self.pace.told()
+            self.say("changed", self._changes.take())
+
+    async def _tell_rows(self) -> None:
+        if not self._new:
+            return
+        new, self._new = self._new, []
+        missed, self._dropped = self._dropped, False
+        if self._broadcast.wants_events:
+            self._broadcast.send(self._rows(new, missed=missed))
+
+    def _rows(self, events: list[Event], *, missed: bool) -> Message:
+        redactor = self._desk.options.redactor
+        rows = [event_row(event, redactor) for event in events[-MOST_ROWS:]]
+        batch = EventBatch(events=rows, missed=missed or len(events) > MOST_ROWS)
+        return Message.of("events", batch, events[-1].id)
+
+    async def _look(self) -> None:
+        """The numbers, for all tabs at once; and whether the server answers at all."""
+        if not len(self._broadcast):
+            return
+        try:
+            row = await self._desk.queue_row(self.queue)
+        except GroupMQError as error:
+            if self._reachable:
+                self._reachable = False
+                self.say("gone", {"text": unreachable(error)})
+            return
+        if not self._reachable:
+            self._reachable = True
+            self._changes.see_all()
+            self.say("back", {})
+        if row != self._row:
+            self._row = row
+            self.say("snapshot", row)
+            if not self._has_events:
+                self._changes.see_all()
+
+
+def place(event_id: str) -> tuple[int, int]:
+    """Where an event stands in the log."""
+    milliseconds, _, number = event_id.partition("/")[0].partition("-")
+    return int(milliseconds), int(number)
+
+
+def unreachable(error: GroupMQError) -> str:
+    """What a reader learns about a server that does not answer: never its address."""
+    if type(error).__name__ == "QueueNotFound":
+        return "This queue does not exist any more."
+    return "The server that holds the queues does not answer. The page goes on as soon as it does."

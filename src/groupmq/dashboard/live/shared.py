@@ -1,0 +1,48 @@
+"""Answers that several readers share: ten tabs that ask for the same within a second cost one look at the server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any
+
+_MOST = 500
+
+
+class SharedAnswers:
+    """Answers by key, each good for a moment. Those who ask while one is being made wait for that one."""
+
+    def __init__(self, good_for: float = 1.0) -> None:
+        self._good_for = good_for
+        self._made: dict[Hashable, tuple[float, Any]] = {}
+        self._making: dict[Hashable, asyncio.Future[Any]] = {}
+
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[Any]], *, fresh: bool = False) -> Any:
+        """The answer; with `fresh` a new one, which the others then share."""
+        made, making = self._made, self._making
+        found = made.get(key)
+        if not fresh and found is not None and time.monotonic() - found[0] < self._good_for:
+            return found[1]
+        if key in making:
+            return await asyncio.shield(making[key])
+        task = making[key] = asyncio.ensure_future(make())
+        try:
+            answer = await asyncio.shield(task)
+        finally:
+            making.pop(key, None)
+        self._keep(made, key, answer)
+        return answer
+
+    def _keep(self, made: dict[Hashable, tuple[float, Any]], key: Hashable, answer: Any) -> None:
+        """Into the answers of the time when it was begun: if they are forgotten by now, this one is too."""
+        now = time.monotonic()
+        if len(made) >= _MOST:
+            for old in [k for k, one in made.items() if now - one[0] >= self._good_for]:
+                del made[old]
+        if len(made) < _MOST:
+            made[key] = (now, answer)
+
+    def forget(self) -> None:
+        """Something has changed: the next look is a new one, also where one that began earlier is under way."""
+        self._made, self._making = {}, {}

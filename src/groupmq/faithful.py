@@ -1,0 +1,109 @@
+"""Which part of a value JSON would change, and what to do about it. Only for values that it does change: it is slow."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+_TYPED = "serializer=groupmq.TypedJSON()"
+_CONVERTED = (datetime, date, time, timedelta, UUID, msgspec.Raw)
+"""Types that become text, or are JSON already, by a documented rule."""
+_CHANGED = {
+    Decimal: "a string",
+    bytes: "base64 text",
+    bytearray: "base64 text",
+    memoryview: "base64 text",
+} | dict.fromkeys((set, frozenset), "a list")
+
+
+class Unstorable(ValueError):
+    """A part of a value that would not come back as it is. `path` leads to it from the whole; empty = the whole."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"value{path}: {why}")
+        self.path = path
+        self.why = why
+
+
+def shown(value: object) -> str:
+    """A value in an error message."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def below(path: str, key: object) -> str:
+    """The path of an entry: `.name`, or `['odd name']`."""
+    return f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else f"{path}[{shown(key)}]"
+
+
+def explain(value: Any) -> None:
+    """Raise Unstorable for the first part of a value that JSON cannot hold, or would change against the rules."""
+    _check(value, "")
+
+
+def _check(value: Any, path: str) -> None:
+    if value is None or isinstance(value, bool | int):
+        return
+    if isinstance(value, str):
+        _check_text(value, path)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            hint = f"send None or a string, or use {_TYPED}"
+            raise Unstorable(path, f"{value!r} has no form in JSON and would come back as None; {hint}")
+    elif isinstance(value, Enum):
+        _check(value.value, path)
+    elif isinstance(value, dict):
+        _check_dict(value, path)
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            _check(item, f"{path}[{i}]")
+    elif isinstance(value, tuple(_CHANGED)):
+        becomes = next(text for kind, text in _CHANGED.items() if isinstance(value, kind))
+        hint = f"convert it yourself, or use {_TYPED}, which keeps the type"
+        raise Unstorable(path, f"{shown(value)} would come back as {becomes}; {hint}")
+    elif not isinstance(value, _CONVERTED):
+        for name, item in _fields(value, path):
+            _check(item, below(path, name))
+
+
+def _check_dict(value: dict[Any, Any], path: str) -> None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            became = f"the key {shown(key)} would come back as a string" if isinstance(key, int | float) else ""
+            why = became or f"the key {shown(key)} is no string, and JSON has only string keys"
+            raise Unstorable(path, f"{why}; use string keys, or {_TYPED}")
+        _check_text(key, path)
+        _check(item, below(path, key))
+
+
+def _check_text(value: str, path: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Unstorable(path, f"{shown(value)} has a lone surrogate, which UTF-8 cannot hold") from None
+
+
+def _fields(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The fields of a dataclass, a Struct or an attrs class. Raises Unstorable for all else."""
+    names = getattr(type(value), "__struct_fields__", None)
+    if names is None and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+    if names is None and hasattr(type(value), "__attrs_attrs__"):
+        names = [field.name for field in type(value).__attrs_attrs__]
+    if names is None:
+        raise Unstorable(path, f"{shown(value)}: JSON has no form for the type {type(value).__name__}")
+    for name in names:
+        item = getattr(value, name, msgspec.UNSET)
+        if item is not msgspec.UNSET:
+            yield name, item

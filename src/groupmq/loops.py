@@ -1,0 +1,64 @@
+"""What belongs to one event loop, or to one process, and must not be used in another."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+_process = object()
+_left_behind: list[object] = []
+"""Of the parent process: not ours to close, and not to be closed by being forgotten."""
+
+
+def this_process() -> object:
+    """The same object as long as this process lives, and another one in a forked child."""
+    return _process
+
+
+def leave_behind(what: object) -> None:
+    """Keep what belongs to a parent process as it is: closing it here would end it there as well."""
+    _left_behind.append(what)
+
+
+def _after_fork() -> None:
+    global _process
+    _process = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class PerLoop(Generic[T]):
+    """One object for each event loop, made when it is first asked for there."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._process = _process
+        self._made: dict[asyncio.AbstractEventLoop, T] = {}
+        self._last: tuple[asyncio.AbstractEventLoop, T] | None = None
+
+    def here(self) -> T:
+        """That of the running loop. Raises RuntimeError if none runs."""
+        loop = asyncio.get_running_loop()
+        last = self._last
+        if last is not None and last[0] is loop:  # a loop cannot run on in a forked child
+            return last[1]
+        if self._process is not _process:
+            leave_behind((self._made, self._last))
+            self._process, self._made = _process, {}
+        found = self._made.get(loop)
+        if found is None:
+            for other in [other for other in self._made if other.is_closed()]:
+                self._made.pop(other, None)
+            found = self._made[loop] = self._make()
+        self._last = loop, found
+        return found
+
+    def known(self) -> T | None:
+        """That of the running loop, if it was asked for before."""
+        return self._made.get(asyncio.get_running_loop()) if self._process is _process else None

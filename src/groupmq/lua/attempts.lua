@@ -1,0 +1,28 @@
+--[[
+Read the attempts of one job.
+
+Arguments
+  id          job id
+Reply      {state of the job ('' = no such job), its state record or '', its history (lib/history.lua) or '',
+            the current run: {started, attempt, worker}, {} = no run is known}
+Events     none
+Cost       O(1): at most 6 commands
+]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/state"
+--- @include "lib/lease"
+--- @reads
+local stored = redis.call('HMGET', K.state, A.id, HISTORY .. A.id)
+local l = lease.load({ A.id })[1]
+local state_now = ''
+if l then
+  state_now = 'active'
+elseif redis.call('HEXISTS', K.jobs, A.id) == 1 then
+  state_now = 'waiting'
+  for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
+    if redis.call('ZSCORE', K[name], A.id) then state_now = name end
+  end
+end
+local run = l and not l.ahead and { l.started, l.attempts + 1, lease.worker(l) } or {}
+return { state_now, stored[1] or '', stored[2] or '', run }

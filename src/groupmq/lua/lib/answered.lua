@@ -1,0 +1,60 @@
+--[[
+The answers of calls that took effect, kept for a while. A client whose connection broke does not know whether its call
+arrived, and sends it again: it must get the first answer, and nothing may change a second time.
+
+Such a call has three further arguments behind its own:
+  a slot of the client; only one call of a slot is under way at a time
+  the number of the call in its slot
+  a third one, only if the call was sent before
+
+A slot keeps the answer of its last call, so memory grows with the clients and not with the calls. Two hashes are used
+in alternation, each for a WINDOW of time: an answer is kept for at least one WINDOW, and both keys expire when no more
+calls come.
+
+Only a call that was sent before is looked up; other calls do not pay for it. But the second sending may overtake the
+first, and then the first must be recognised: for some time after a resent call took effect (`resent` in `meta`), all
+calls are looked up.
+
+A call that was answered is not carried out again: beginning it returns the answer. The reply of a call that does not
+end with `commit` (it changed nothing) is not kept, and the call is carried out again when it is sent again.
+]]
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/meta"
+local answered = {}
+--- @private
+local WINDOW = 30000
+local KEEP = 3 * WINDOW
+
+-- Returns the answer that the call got the first time, if there is one.
+function answered.begin(argv)
+  local slot, again = argv[3], argv[5]
+  if not slot then return end
+  call.slot, call.number, call.again = slot, argv[4], again
+  if again or math.abs(now - meta.resent) < KEEP then
+    local known = call.number .. ' '
+    for _, kept in ipairs({ K.calls_even, K.calls_odd }) do
+      local raw = redis.call('HGET', kept, slot)
+      if raw and string.sub(raw, 1, #known) == known then return cmsgpack.unpack(string.sub(raw, #known + 1)) end
+    end
+  end
+end
+
+function answered.note(reply)
+  local window = math.floor(now / WINDOW)
+  -- A clock that steps back a little must not throw away the answers of a moment ago.
+  if window == meta.window - 1 then window = meta.window end
+  call.answer_key, call.new_window = window % 2 == 0 and K.calls_even or K.calls_odd, window ~= meta.window
+  call.answer = call.number .. ' ' .. cmsgpack.pack(reply)
+  meta.window = window
+  if call.again then meta.resent = now end
+end
+
+-- Runs last, with pcall: failing to store the answer must not fail a call that has already written.
+function answered.write()
+  local key, is_new = call.answer_key, call.new_window
+  if is_new then redis.pcall('UNLINK', key) end
+  redis.pcall('HSET', key, call.slot, call.answer)
+  if is_new then redis.pcall('PEXPIRE', key, KEEP) end
+end

@@ -1,0 +1,16 @@
+--[[
+How many jobs one call may handle in all, so that no call blocks the server for more than a few milliseconds: a call
+that reports many outcomes does less of what is due, and a call that finds much due takes fewer jobs.
+A step that leaves work behind notes that it is due now (lib/horizon.lua), and the caller calls again at once.
+]]
+--- @include "lib/call"
+local budget = {}
+--- @private
+local MOST, LEAST = 120, 20 -- LEAST: for each step, so that none starves
+
+function budget.left() return call.budget or MOST end
+
+function budget.spend(n) call.budget = budget.left() - n end
+
+-- How many jobs the next step may handle, at most `most`.
+function budget.share(most) return math.min(most, math.max(LEAST, budget.left())) end

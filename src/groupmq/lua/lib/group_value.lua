@@ -1,0 +1,96 @@
+--[[
+How a group is stored in `groups`: running (4 bytes), delayed (4), the head (2 bytes of length, then the member; equal
+to the last member of the zset, and stored here so that neither an add nor the end of a run has to read the zset), then,
+if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time before which that job must
+not start, binding while it is the head; r = rest of the group; s, u = since and until when it waits for arrivals.
+]]
+--- @include "lib/meta"
+local group_value = {}
+--- @private
+local NONE = {}
+
+-- Apply an operator's settings, and the missing limit of the jobs without a group.
+local function configure(g, conf)
+  local c = conf and cmsgpack.unpack(conf) or NONE
+  g.paused = c.paused
+  g.limit = g.id == '' and math.huge or c.limit or g.limit
+  if c.rate then g.rate, g.gated = c.rate, true end
+  if g.at ~= 'unknown' then
+    local may = g.head and not g.paused and g.running < g.limit
+    g.at = may and (g.gated and 'unknown' or 'ready') or 'none'
+  end
+end
+
+-- Read the map behind the head: what makes the group wait.
+local function unpack_waits(g, raw)
+  local waits = cmsgpack.unpack(raw)
+  g.holds, g.rest, g.since, g.till, g.gated = waits.h, waits.r, waits.s, waits.u, true
+end
+
+-- Build a group from its stored value and an operator's settings. `gated`: the rules of the queue may make any head
+-- wait (lib/gate.lua).
+function group_value.read(gid, raw, conf, gated)
+  local running, delayed, head, waits, at = 0, 0, '', nil, 'none'
+  local limit = meta.limit
+  if not raw then
+    raw = false
+  elseif #raw < 10 then
+    -- A damaged value: no job of this group starts until repair has counted it again. Other groups are not affected.
+    running = math.huge
+  else
+    local after
+    running, delayed, head, after = struct.unpack('>I4I4I2c0', raw)
+    if after <= #raw then
+      waits, at = string.sub(raw, after), 'unknown' -- parked, ready, or due and not yet moved
+    elseif running < limit and head ~= '' then
+      at = gated and gid ~= '' and 'unknown' or 'ready'
+    end
+  end
+  head = head ~= '' and head
+  -- All common fields in one constructor, at most 16: a growing table is rehashed, a larger one costs twice as much.
+  local g = {
+    id = gid,
+    raw = raw, -- the value as stored, false = none
+    running = running, -- runs under way
+    delayed = delayed, -- delayed jobs of the group
+    limit = limit, -- how many may run at once
+    head = head, -- the member that starts first, false = none waits
+    was_head = head, -- the head before this call
+    at = at, -- the stored entry: 'ready', 'none' (in neither zset) or 'unknown'
+    state = false, -- as `group.refresh` has decided in this call
+    score = 0, -- in `ready`, if its state is ready
+    holds = nil, -- job id -> the time before which it must not start
+    touched = false, -- this call has changed something
+    stale = false, -- this call has changed something that may change its state
+    stored = false, -- members as read from its sorted set, the first to start first
+    added = false, -- members that this call adds, as arguments of ZADD
+    removed = false, -- members that this call removes, as arguments of ZREM, and as a set
+  }
+  -- Fields that few groups have: gated (its head may have to wait), rest, since, till (all lib/gate.lua), rate,
+  -- started (jobs that this call starts, if rates or tickets need it), paused, due (when a parked group may start),
+  -- ticket (lib/line.lua), size (transitions/enter.lua), pos and known_all (of `stored`), popped, undone, new, sorted,
+  -- sorted_of (lib/members.lua, lib/heads.lua).
+  if waits then unpack_waits(g, waits) end
+  if gated and gid ~= '' then g.gated, g.rate = true, rules.group_rate end
+  if conf or gid == '' then configure(g, conf) end
+  return g
+end
+
+local function pack_waits(g)
+  if not (g.holds or g.rest or g.till) then return '' end
+  return cmsgpack.pack({ h = g.holds, r = g.rest, s = g.since, u = g.till })
+end
+
+-- The value to store at the end of the call, nil if the group has no live job.
+function group_value.pack(g)
+  local head, running, delayed = g.head, g.running, g.delayed
+  local value
+  if head then
+    value = struct.pack('>I4I4I2', running, delayed, #head) .. head
+  elseif running > 0 or delayed > 0 then
+    value = struct.pack('>I4I4I2', running, delayed, 0)
+  else
+    return nil
+  end
+  return g.gated and value .. pack_waits(g) or value
+end

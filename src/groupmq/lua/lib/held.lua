@@ -1,0 +1,47 @@
+--[[
+Why the head of a group with waiting jobs cannot start:
+
+  paused        by an operator
+  running       all slots of the group are taken; one of the running jobs is the holder
+  stopping      an operator removed or failed a job whose handler has not ended (lib/stopping.lua)
+  backoff       the head failed and waits for its next attempt; the head is the holder
+  rate-limited  a handler raised RateLimited
+  rate          the rate limit of the group
+  window        an ordering window has not passed
+]]
+--- @include "lib/keys"
+--- @include "lib/record"
+--- @include "lib/rate"
+--- @include "lib/state"
+--- @include "lib/group"
+local held = {}
+--- @private
+
+-- The reason, nil if the head may start now. `holder`: a running or stopping run of the group, if one is known.
+function held.reason(g, holder)
+  group.refresh(g)
+  if g.paused then return 'paused' end
+  if g.state == 'busy' then return holder and (holder.stopping and 'stopping' or 'running') or nil end
+  return held.gate(g)
+end
+
+-- The same for a group whose state is known. Does not tell 'stopping' from 'running'.
+function held.why(g)
+  if g.paused then return 'paused' end
+  if g.state == 'busy' then return 'running' end
+  return held.gate(g)
+end
+
+-- The reason why a group is parked, nil if it is not.
+function held.gate(g)
+  if g.state ~= 'parked' then return nil end
+  if g.holds and g.holds[record.id_of(g.head)] == g.due then return 'backoff' end
+  if g.rest == g.due then return 'rate-limited' end
+  return g.rate and rate.next(g) == g.due and 'rate' or 'window'
+end
+
+-- How often a waiting job has run.
+function held.attempts(id)
+  local s = redis.call('HGET', K.state, id)
+  return s and cmsgpack.unpack(s)[ATTEMPTS] or 0
+end

@@ -1,0 +1,64 @@
+--[[
+What an operator asks of the worker that holds a job. `interrupts`: job id -> kind (1 byte), token (7 bytes), worker.
+
+  cancel  a running job: its handler must be stopped. The job is active until the worker reports
+  recall  a prefetched job: the worker must give it back, or answer that it has begun
+
+The worker's heartbeat is woken (lib/mail.lua) and reads its interrupts at once. An interrupt ends with the lease that
+it refers to, a recall also when its job is known to have begun. If the worker is gone, the lease expires instead.
+`interrupts` in `meta` is 1 while there may be any, so that other calls need not look.
+]]
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/meta"
+--- @include "lib/writes"
+--- @include "lib/lease"
+--- @include "lib/mail"
+local interrupts = { CANCELLED = 'cancelled' }
+--- @private
+local CANCEL, RECALL, NONE = 1, 2, {}
+
+local function put(kind, id, l)
+  local worker = lease.worker(l)
+  W.hset(K.interrupts, id, struct.pack('>BI7', kind, l.token) .. worker)
+  meta.interrupts = true
+  mail.send(worker)
+end
+
+function interrupts.cancel(id, l) put(CANCEL, id, l) end
+function interrupts.recall(id, l) put(RECALL, id, l) end
+
+local function is(kind, id)
+  local raw = meta.interrupts and redis.call('HGET', K.interrupts, id)
+  return raw and string.byte(raw) == kind or false
+end
+
+-- Whether the current run of `id` must be stopped.
+function interrupts.cancels(id) return is(CANCEL, id) end
+
+-- The worker reports that the job has begun. That answers a recall.
+function interrupts.begun(id)
+  if is(RECALL, id) then W.hdel(K.interrupts, id) end
+end
+
+-- Tokens of the worker's runs to cancel, and of its prefetched jobs to give back. All of them are returned, not only
+-- those that the worker names: the reply that hands it a job may still be on its way.
+function interrupts.of(worker)
+  local found = { {}, {} }
+  if not meta.interrupts then return found end
+  local all = redis.call('HGETALL', K.interrupts)
+  if not all[1] then meta.interrupts = false end -- later calls need not look
+  for i = 2, #all, 2 do
+    local kind, token, after = struct.unpack('>BI7', all[i])
+    if string.sub(all[i], after) == worker then
+      local tokens = found[kind]
+      tokens[#tokens + 1] = token
+    end
+  end
+  return found
+end
+
+-- An interrupt ends with its lease.
+function interrupts.note()
+  for id in pairs(call.over or NONE) do W.hdel(K.interrupts, id) end
+end

@@ -1,0 +1,71 @@
+--[[ Grant leases, end them, and record that a prefetched job has begun (lib/lease.lua). ]]
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/meta"
+--- @include "lib/writes"
+--- @include "lib/state"
+--- @include "lib/lease"
+local lease_changes = {}
+--- @private
+
+-- The value of a lease without its token. `s`: the job's state, false if it never ran.
+function lease_changes.terms(gid, worker, s, ahead)
+  local attempts, stalls = 0, 0
+  if s then attempts, stalls = s[ATTEMPTS], s[STALLS] end
+  return struct.pack('>I6I2I2BI2', now, attempts, stalls, ahead, #gid) .. gid .. worker
+end
+
+-- Grant a lease to each of `ids`, with the terms at the same index. `deadline` is text: it and the terms are built once
+-- for many jobs. Returns the first token; the tokens are consecutive.
+function lease_changes.grant(ids, terms, deadline)
+  local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
+  local first, pack = meta.next_stamps(#ids), struct.pack
+  for i = 1, #ids do
+    local id, at = ids[i], 2 * i
+    deadlines[at - 1], deadlines[at] = deadline, id
+    granted[at - 1], granted[at] = id, pack('>I7c0', first + i - 1, terms[i])
+  end
+  return first
+end
+
+-- A prefetched job is known to have started. It may end in the same call.
+function lease_changes.begin_run(id, l)
+  l.ahead = false
+  call.begun = call.begun or {}
+  call.begun[id] = l
+end
+
+function lease_changes.revoke(id)
+  W.zrem(K.active, id)
+  W.hdel(K.leases, id)
+  lease.set_over(id)
+end
+
+-- End the leases of `ids` that stand under these tokens. Returns the ids of those, their raw leases, and the indexes of
+-- all others. The caller must not change the returned ids: they are sent as they are.
+function lease_changes.redeem(ids, tokens)
+  local raw, refused, unpack_token, over = lease.stored(ids), {}, struct.unpack, call.over or {}
+  call.over = over
+  for i = 1, #ids do
+    local id, value = ids[i], raw[i]
+    if value and not over[id] and unpack_token('>I7', value) == tokens[i] then
+      over[id] = true
+    else
+      refused[#refused + 1] = i
+    end
+  end
+  if refused[1] then ids, raw = lease.without(ids, refused), lease.without(raw, refused) end
+  W.all('ZREM', K.active, ids)
+  W.all('HDEL', K.leases, ids)
+  return ids, raw, refused
+end
+
+function lease_changes.note()
+  for id, l in pairs(call.begun) do
+    if not lease.is_over(id) then
+      local head = struct.pack('>I7I6I2I2B', l.token, l.started, l.attempts, l.stalls, 0)
+      W.hset(K.leases, id, head .. string.sub(l.raw, #head + 1))
+    end
+  end
+end

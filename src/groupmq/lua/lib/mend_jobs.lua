@@ -1,0 +1,114 @@
+--[[ Repair jobs, and the structures that hold their ids. ]]
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/writes"
+--- @include "lib/horizon"
+--- @include "lib/group"
+--- @include "lib/members"
+--- @include "lib/state"
+--- @include "lib/find"
+--- @include "lib/stopping"
+--- @include "lib/mend"
+--- @private
+
+-- A group with live jobs whose entry in `groups` is lost: count it again from its leases and its sorted set.
+local function adopt(g)
+  g.adopted = true
+  g.running = mend.running(true)[g.id] or 0
+  mend.report('group that was not listed', g.id)
+  members.reread(g)
+end
+
+-- A finished job that lost its index entry gets it back. It must not run again.
+local function put_somewhere(g, job)
+  local s = state.load({ job.id })[1]
+  if s and s[FINISHED] > 0 then
+    W.zadd(K[s[REASON] == '' and 'completed' or 'failed'], whole(s[FINISHED] * 1000), job.id)
+  else
+    members.put(g, record.member(job.id, job.rec))
+  end
+end
+
+-- A job must be in exactly one state, with exactly one entry.
+function mend.jobs(ids)
+  local found = find.jobs(ids)
+  local deadlines = #ids > 0 and redis.call('ZMSCORE', K.active, unpack(ids)) or {}
+  for i = 1, #found do
+    local job = found[i]
+    if job.rec then
+      local g, member = find.group(job), record.member(job.id, job.rec)
+      local live = job.state ~= 'completed' and job.state ~= 'failed'
+      if live and not g.raw and not g.adopted then adopt(g) end
+      if g.adopted and job.state == 'delayed' then g.delayed = g.delayed + 1 end
+      local waits = redis.call('ZSCORE', group.key(g), member)
+      local places = {}
+      for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
+        if redis.call('ZSCORE', K[name], job.id) then places[#places + 1] = name end
+      end
+      if job.lease then
+        for _, name in ipairs(places) do
+          W.zrem(K[name], job.id)
+          mend.report('job in two places', job.id)
+        end
+        if not deadlines[i] then
+          W.zadd(K.active, now, job.id)
+          horizon.put(now)
+          mend.report('lease without a deadline', job.id)
+        end
+      else
+        if deadlines[i] then
+          W.zrem(K.active, job.id)
+          mend.report('deadline without a lease', job.id)
+        end
+        for p = 2, #places do
+          W.zrem(K[places[p]], job.id)
+          mend.report('job in two places', job.id)
+        end
+      end
+      local elsewhere = job.lease or #places > 0
+      if waits and elsewhere then
+        members.drop(g, member)
+        mend.report('job in two places', job.id)
+      elseif not waits and not elsewhere then
+        put_somewhere(g, job)
+        mend.report('job in no place', job.id)
+      end
+    end
+  end
+end
+
+-- A run that is being stopped must have a deadline, or its slot would never be freed.
+function mend.stops(tokens)
+  for i = 1, #tokens do
+    if not redis.call('ZSCORE', K.stopping, tokens[i]) then
+      W.zadd(K.stopping, now, tokens[i])
+      horizon.put(now)
+      meta.stopping = now
+      mend.report('stopping run without an end', tokens[i])
+    end
+  end
+end
+
+function mend.stopping(tokens)
+  for i = 1, #tokens do
+    if redis.call('HEXISTS', K.stops, tokens[i]) == 0 then
+      stopping.expire({ tokens[i] })
+      mend.report('end of no stopping run', tokens[i])
+    end
+  end
+end
+
+-- An index must hold only ids of jobs that exist.
+function mend.index(key, ids, is_zset)
+  for i = 1, #ids do
+    -- `state` also has the fields of earlier attempts (lib/history.lua).
+    local id = string.sub(ids[i], 1, 1) == HISTORY and string.sub(ids[i], 2) or ids[i]
+    if redis.call('HEXISTS', K.jobs, id) == 0 then
+      if is_zset then W.zrem(key, ids[i]) else W.hdel(key, ids[i]) end
+      mend.report('entry of a job that does not exist', id)
+    end
+  end
+end

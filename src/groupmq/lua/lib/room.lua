@@ -1,0 +1,18 @@
+--[[
+How many jobs fit in one reply, by the bytes of their records and results. Payloads may be large: a call that reads
+hundreds of large ones would block the server for a long time.
+]]
+--- @include "lib/keys"
+local room = {}
+--- @private
+local BYTES = 1048576
+
+-- The first of `ids` that fit together, at least one.
+function room.first(ids)
+  local left = BYTES
+  for i = 1, #ids do
+    left = left - redis.call('HSTRLEN', K.jobs, ids[i]) - redis.call('HSTRLEN', K.results, ids[i])
+    if left < 0 and i > 1 then return { unpack(ids, 1, i - 1) } end
+  end
+  return ids
+end

@@ -1,0 +1,55 @@
+--[[ The beginning and the end of a call that changes something. ]]
+--- @include "lib/reading"
+--- @include "lib/call"
+--- @include "lib/answered"
+--- @include "lib/horizon"
+--- @include "lib/state_changes"
+--- @include "lib/history"
+--- @include "lib/lease_changes"
+--- @include "lib/events"
+--- @include "lib/measure"
+--- @include "lib/meta"
+--- @include "lib/meta_changes"
+--- @include "lib/interrupts"
+--- @include "lib/stopping"
+--- @include "lib/turn"
+--- @include "lib/wake"
+--- @include "lib/reserve"
+--- @include "lib/settle"
+--- @include "transitions/enter"
+--- @include "lib/sending"
+
+-- Returns a reply if the call must end at once: an error, or the answer of an earlier sending.
+local function begin_writes(given_keys, argv)
+  local early = begin_reads(given_keys, argv)
+  if early ~= nil then return early end
+  return answered.begin(argv)
+end
+
+-- The end of a call: note, check and write what it has changed in memory. Returns the reply, which is stored in case
+-- the call is sent again. `wait_at`: index in the reply that gets the ms until something is due.
+local function commit(reply, wait_at)
+  -- The states of groups, whether to wake a worker, whether the turn of an exclusive queue is over.
+  if settle.groups() or horizon.moved() then wake.up() end
+  if wait_at then reply[wait_at] = horizon.wait() end
+  if rules.exclusive then turn.settle() end
+  -- The changes that were kept for the end of the call.
+  if call.begun then lease_changes.note() end
+  if call.saved or call.results then state_changes.note() end
+  if call.attempts_of then history.settle() end
+  if call.ttls then note_ttls() end
+  if call.stopping then stopping.note() end
+  if meta.interrupts then interrupts.note() end
+  if call.wake then wake.note() end
+  if call.asked then reserve.note() end
+  measure.note()
+  if call.events then events.settle() end
+  if call.slot then answered.note(reply) end
+  meta_changes.note()
+  -- Nothing was written before this line. sending.check may still fail; after it nothing can.
+  sending.check()
+  sending.send()
+  if call.entry then events.write() end
+  if call.answer then answered.write() end
+  return reply
+end

@@ -1,0 +1,61 @@
+--[[
+Read groups: the state and counts of each, why its head cannot start, and the jobs that start next.
+
+Arguments
+  groups      group ids
+  next        how many of the waiting jobs of each group to name
+Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none), 1 if paused,
+            ms until its head may start or -1, its rate limit {n, per} or {},
+            why its head cannot start (lib/held.lua; '' = it can, or no job waits; 'running' may mean 'stopping'),
+            if the head is in its back-off: the head and how often it has run, else '' and 0,
+            since when the head waits (0 = no job waits), until when it is held (0 = not known),
+            ids of the waiting jobs that start next}}
+Events     none
+Cost       O(groups * next): some seven commands per group, and about a megabyte of records
+]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/call"
+--- @include "lib/record"
+--- @include "lib/group"
+--- @include "lib/held"
+--- @include "lib/waiting"
+local BYTES = 1048576 -- of records that one call reads: a record holds the data of its job
+local UNKNOWN = 2147483647 -- shown for a group whose stored value is damaged, until repair has counted it
+
+local function look(g)
+  local state, time = group.decide(g)
+  state = group.shown_state(g, state)
+  local key, why, since, holder, attempts, next_ids = group.key(g), '', 0, '', 0, {}
+  if g.head then
+    local id = record.id_of(g.head)
+    -- Beyond BYTES no record is read, and the order is taken as the start of the wait. That is exact unless the job
+    -- brought an order of its own.
+    since = math.max(1, math.min(record.order_of(g.head), now))
+    local rec = call.bytes_left > 0 and redis.call('HGET', K.jobs, id)
+    if rec then
+      since = record.waits_since(rec)
+      call.bytes_left = call.bytes_left - #rec
+    end
+    g.state, g.due = state, time
+    why = held.why(g) or ''
+    if why == 'backoff' then holder, attempts = id, held.attempts(id) end
+    if A.next > 0 then
+      local members = waiting.first(key, A.next)
+      for i = 1, #members do next_ids[i] = record.id_of(members[i]) end
+    end
+  end
+  local limit = g.limit == math.huge and -1 or g.limit
+  return {
+    state, redis.call('ZCARD', key), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
+    time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0, next_ids,
+  }
+end
+
+--- @reads
+local told = {}
+call.bytes_left = BYTES
+group.load(A.groups)
+for i = 1, #A.groups do told[i] = look(group.get(A.groups[i])) end
+return { now, told }

@@ -1,0 +1,14 @@
+--[[
+Read the marks that are kept (mark.lua), at most a hundred.
+
+Arguments
+  since       epoch ms; absent = all
+Reply      marks, oldest first, each as text: the time in ms, a space, the label
+Events     none
+Cost       O(1): 3 commands
+]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/whole"
+--- @reads
+return redis.call('ZRANGEBYSCORE', K.labels, A.since and whole(A.since) or '-inf', '+inf')

@@ -1,0 +1,64 @@
+--[[
+Complete: the most frequent end of a run, for all jobs of a call at once. A call may complete hundreds of jobs, many of
+the same group.
+]]
+--- @include "lib/meta"
+--- @include "lib/clock"
+--- @include "lib/group"
+--- @include "lib/state"
+--- @include "lib/state_changes"
+--- @include "lib/lease"
+--- @include "lib/retention"
+--- @include "lib/events"
+--- @include "lib/measure"
+local complete_jobs
+--- @private
+local NONE = {}
+
+-- Store a completed job that is kept.
+local function keep_one(id, l, result)
+  local s = lease.state_after(l)
+  s[FINISHED] = now
+  state_changes.save(id, s)
+  if result then state_changes.save_result(id, result) end
+  retention.finished('completed', id)
+end
+
+-- Complete jobs reported by `worker`. `leases`: their raw leases, which are redeemed already; `results`: their return
+-- values (false = none); `keep`: how many completed jobs are kept.
+function complete_jobs(ids, leases, results, keep, worker)
+  local n, gids, attempts, sizes, aheads, any_ahead = #ids, {}, nil, nil, {}, false
+  local g, gid_before, ended, behind, fields = nil, nil, 0, 0, lease.fields
+  for i = 1, n do
+    local id = ids[i]
+    local _, started, attempts_before, _, ahead, gid = fields(leases[i])
+    local same = gid == gid_before
+    if same then
+      ended = ended + 1
+    else
+      if g then group.free(g, ended) end
+      g, gid_before, ended = group.get(gid), gid, 1
+    end
+    -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. Of
+    -- a job prefetched from another group only one thing is known: its run was short.
+    if ahead == lease.RESERVED or (same and ahead > 0) then behind = behind + 1 else measure.run(now - started) end
+    gids[i], aheads[i], any_ahead = gid, ahead > 0 and 1 or 0, any_ahead or ahead > 0
+    if attempts_before > 0 then
+      attempts = attempts or {}
+      attempts[i] = attempts_before + 1
+    end
+    local result = results and results[i]
+    if result and not rules.silent then
+      sizes = sizes or {}
+      sizes[i] = events.result(result, keep < 0 or keep >= n)
+    end
+    if keep ~= 0 then keep_one(id, lease.decode(leases[i]), result) end
+  end
+  group.free(g, ended)
+  if behind > 0 then measure.run(0, behind) end
+  if keep == 0 then
+    retention.forget_all(ids)
+    for i in pairs(attempts or NONE) do state_changes.forget(ids[i]) end
+  end
+  events.completed(ids, gids, attempts, sizes, any_ahead and aheads, worker)
+end

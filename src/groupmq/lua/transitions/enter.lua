@@ -1,0 +1,94 @@
+--[[
+Enter: a new job is created, by a producer's add or by a tick of a repeat.
+
+The parameters of a new job, in this order: id, priority, due (epoch ms, 0 = now), order (8 bytes, false = by time),
+ttl (ms or false), body.
+]]
+--- @include "lib/call"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/sizes"
+--- @include "lib/writes"
+--- @include "lib/horizon"
+--- @include "lib/gate"
+--- @include "lib/group"
+--- @include "lib/members"
+--- @include "lib/events"
+--- @include "transitions/delay"
+local enter_job, replace_delayed_job, group_has_room, note_ttls
+--- @private
+
+-- `call.ttls`: job id -> when its ttl ends, false = no ttl any more: a job may be replaced within a call.
+local function set_ttl(id, ends)
+  call.ttls = call.ttls or {}
+  call.ttls[id] = ends
+end
+
+local function store(id, created, priority, due, order, ttl, body)
+  local later = due > now
+  local stored = W.list('HSET', K.jobs)
+  if not order and later then order = record.order(due) end
+  if not order then
+    order = call.order_now or record.order(meta.next_order())
+    call.order_now = order
+  end
+  local rec = record.build(priority, order, meta.next_seq(), created, body)
+  sizes.note(rec)
+  local n = #stored
+  stored[n + 1], stored[n + 2] = id, rec
+  if ttl then
+    -- The ttl counts from the time at which the job may start.
+    local ends = (later and due or now) + ttl
+    set_ttl(id, ends)
+    horizon.add(ends)
+  end
+  return rec, later
+end
+
+-- A new job joins the waiting jobs of its group `g`, or is delayed until it is due.
+function enter_job(g, id, priority, due, order, ttl, body)
+  local rec, later = store(id, now, priority, due, order, ttl, body)
+  if not rules.silent then
+    local added = events.columns('added', 2)
+    local n = #added[2] + 1
+    added[2][n], added[3][n] = id, g.id
+  end
+  if later then
+    delay_job(id, rec, due)
+  else
+    gate.arrive(g)
+    record.remember(id, rec)
+    members.put(g, record.member(id, rec))
+  end
+end
+
+-- Replace a job that is still delayed. It keeps its id and creation time, by which waiting clients identify it.
+function replace_delayed_job(id, created, priority, due, order, ttl, body)
+  set_ttl(id, false)
+  store(id, created, priority, due, order, ttl, body)
+  W.zadd(K.delayed, whole(due), id)
+  horizon.add(due)
+end
+
+-- Whether the group has room for one more live job (`max_group`); if so, count it.
+function group_has_room(g)
+  if not rules.max_group or g.id == '' then return true end
+  if not g.size then g.size = redis.call('ZCARD', group.key(g)) + g.running + g.delayed end
+  if g.size >= rules.max_group then return false end
+  g.size = g.size + 1
+  return true
+end
+
+function note_ttls()
+  for id, ends in pairs(call.ttls) do
+    if ends then
+      W.zadd(K.expiring, whole(ends), id)
+      meta.ttls = true
+    else
+      W.zrem(K.expiring, id)
+    end
+  end
+end

@@ -1,0 +1,17 @@
+--[[ Redrive: an operator runs a failed job again, with its original sort key and its attempts counted from 0. ]]
+--- @include "lib/keys"
+--- @include "lib/record"
+--- @include "lib/writes"
+--- @include "lib/events"
+--- @include "lib/history"
+--- @include "transitions/release"
+--- @include "transitions/remove"
+
+-- `s`: the state of the job, false if there is none.
+local function redrive_job(job, s)
+  detach_job(job)
+  if s then history.keep_last(job.id, s) end
+  W.hdel(K.state, job.id)
+  put_back(job.id, job.rec)
+  events.note('added', job.id, record.group_of(job.rec))
+end

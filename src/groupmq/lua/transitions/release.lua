@@ -1,0 +1,39 @@
+--[[ Release: a job returns to its group with its sort key, as if it had not been taken. No attempt is used. ]]
+--- @include "lib/clock"
+--- @include "lib/record"
+--- @include "lib/group"
+--- @include "lib/members"
+--- @include "lib/lease_changes"
+--- @include "lib/measure"
+--- @include "transitions/delay"
+
+-- End the lease and free the slot of a run. The transition that calls this decides what happens to the job.
+local function end_run(id, l)
+  lease_changes.revoke(id)
+  group.free(group.get(l.gid), 1)
+end
+
+-- Return the job to its group with the sort key that it had.
+local function put_back(id, rec)
+  record.remember(id, rec)
+  members.put(group.get(record.group_of(rec)), record.member(id, rec))
+end
+
+-- Release a prefetched job that is not known to have started, because its lease is over.
+local function release_unstarted(id, l, rec)
+  end_run(id, l)
+  put_back(id, rec)
+end
+
+-- The handler raised RateLimited: the whole group rests for `delay` ms, and the job keeps its sort key. A job without a
+-- group has no group to rest, so it is delayed instead.
+local function release_rate_limited(id, rec, delay)
+  local gid = record.group_of(rec)
+  measure.count('limited', 1)
+  if delay > 0 and gid == '' then
+    delay_job(id, rec, now + delay)
+  else
+    put_back(id, rec)
+    if delay > 0 then group.rest(group.get(gid), now + delay) end
+  end
+end

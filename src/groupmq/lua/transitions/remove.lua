@@ -1,0 +1,35 @@
+--[[ Remove: delete a job and everything that is stored of it. ]]
+--- @include "lib/keys"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/writes"
+--- @include "lib/group"
+--- @include "lib/members"
+--- @include "lib/find"
+--- @include "lib/stopping"
+--- @include "lib/retention"
+--- @include "lib/events"
+
+-- Remove the job from the structure of its state, and keep its record. settle.groups refreshes its group. The run of an
+-- active job keeps its slot until its handler has ended.
+local function detach_job(job)
+  if meta.ttls then W.zrem(K.expiring, job.id) end
+  if job.state == 'active' then
+    stopping.add(job.id, job.lease)
+  elseif job.state == 'waiting' then
+    members.drop(find.group(job), record.member(job.id, job.rec))
+  else
+    W.zrem(K[job.state], job.id)
+    if job.state == 'delayed' then
+      local g = find.group(job)
+      g.delayed = math.max(0, g.delayed - 1)
+      group.touch(g)
+    end
+  end
+end
+
+local function remove_job(job)
+  detach_job(job)
+  retention.forget(job.id)
+  events.note('removed', job.id, record.group_of(job.rec))
+end

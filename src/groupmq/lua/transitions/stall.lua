@@ -1,0 +1,45 @@
+--[[
+Stall: the lease of a run has expired, because its worker died, hangs or is cut off. That uses an attempt. The job keeps
+its sort key, or fails for good after its last attempt or after `max_stalled` stalls.
+]]
+--- @include "lib/record"
+--- @include "lib/state"
+--- @include "lib/state_changes"
+--- @include "lib/lease"
+--- @include "lib/events"
+--- @include "lib/interrupts"
+--- @include "lib/history"
+--- @include "lib/measure"
+--- @include "transitions/fail"
+--- @include "transitions/release"
+
+-- Returns whether the job has failed for good.
+local function stall_job(id, l, rec, policy)
+  local cancelled = interrupts.cancels(id)
+  end_run(id, l)
+  measure.count('stalled', 1)
+  local s = lease.state_after(l)
+  s[STALLS] = l.stalls + 1
+  local max = record.max_of(rec)
+  if max == 0 then max = policy.max_attempts end
+  local reason = 'stalled: the lease of worker ' .. lease.worker(l) .. ' expired'
+  local why
+  if cancelled then
+    why = interrupts.CANCELLED
+  elseif s[ATTEMPTS] >= max then
+    why = reason .. ' during the last attempt'
+  elseif policy.max_stalled >= 0 and s[STALLS] > policy.max_stalled then
+    why = reason .. ', more than ' .. policy.max_stalled .. ' times'
+  end
+  events.note('stalled', id, l.gid, s[ATTEMPTS], why ~= nil)
+  if why then
+    fail_job(id, l.gid, s, why, '')
+    return true
+  end
+  s[REASON] = reason
+  state_changes.save(id, s)
+  history.note(id, s, 'stalled')
+  log_failed_attempt(id, l.gid, s, false)
+  put_back(id, rec)
+  return false
+end

@@ -1,0 +1,148 @@
+--[[
+Take: grant leases for the next jobs (lib/choose.lua), as far as turns and rates allow.
+
+A worker with short handlers asks for several jobs of a group at once: the head, and jobs prefetched behind it, to run
+one after the other. That costs much less than one call per job. It is done only if nothing changes but a short wait of
+other groups: the group runs one job at a time and waits for nothing, and the jobs have the priority of the head, never
+ran, have no ttl, and may run again if their worker dies before it is known whether they had started.
+]]
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/writes"
+--- @include "lib/horizon"
+--- @include "lib/group"
+--- @include "lib/members"
+--- @include "lib/reserve"
+--- @include "lib/choose"
+--- @include "lib/lease"
+--- @include "lib/lease_changes"
+--- @include "lib/state"
+--- @include "lib/state_changes"
+--- @include "lib/starts"
+--- @include "lib/turn"
+--- @include "lib/events"
+--- @include "lib/measure"
+local take_jobs
+--- @private
+local PAGE, ROOM = 64, 1048576
+local SMALL_PAGE = 2 -- in a queue with large jobs
+local NOTHING = { {}, 0, {}, {} }
+
+local function has_rows() return not (rules.round_robin or rules.ageing or rules.exclusive) end
+
+-- Returns the records of the chosen jobs (nil = not read), and up to which index prefetched jobs have room: hundreds of
+-- large records would fill the memory of the server and of the worker. For the same reason they are read in pages.
+local function records(ids, n)
+  local recs, page, room, at = {}, meta.large and SMALL_PAGE or math.max(n, PAGE), ROOM, 0
+  while at < #ids and room > 0 do
+    local found = redis.call('HMGET', K.jobs, unpack(ids, at + 1, math.min(at + page, #ids)))
+    local enough = at + #found
+    for i = 1, #found do
+      local rec = found[i]
+      recs[at + i] = rec
+      if rec then room = room - #rec end
+      if room <= 0 and enough > at + i then enough = at + i end
+    end
+    at = enough
+  end
+  return recs, at
+end
+
+-- Take up to `n` heads and the jobs prefetched behind them, `most` jobs in all; if these are fewer than `fill`,
+-- prefetch further heads.
+local function grant(n, row, most, who, more_due, fill)
+  local is_fit = reserve.judge(who.policy.max_attempts)
+  local groups, lengths, ids, left, full = choose.jobs(n, row, most, more_due, fill, is_fit)
+  local short = #groups < n
+  if #ids == 0 then return NOTHING, {}, left, short end
+  local recs, last = records(ids, n)
+  if full then last = 0 end -- heads of other groups had no room: prefetch nothing
+  local states, raw_states = state.load(ids)
+  local taken, terms, found, found_states, rows = {}, {}, {}, {}, {}
+  local told, gids, attempts, worker = {}, {}, {}, who.worker
+  local default, has_states, m, n_rows, n_told, first = who.policy.max_attempts, raw_states[1] ~= nil, 0, 0, 0, 1
+  for r = 1, #groups do
+    local g, id, rec, s = groups[r], ids[first], recs[first], states[first]
+    if rec == nil then rec = redis.call('HGET', K.jobs, id) end
+    if rec then
+      local since, max, has_ttl = record.terms(rec)
+      m, n_rows = m + 1, n_rows + 1
+      taken[m], found[m], found_states[m] = id, rec, raw_states[first]
+      terms[m] = lease_changes.terms(g.id, worker, s, r > n and lease.RESERVED or 0)
+      if r <= n then
+        n_told = n_told + 1
+        told[n_told], gids[n_told], attempts[n_told] = id, g.id, s and s[ATTEMPTS] + 1 or 1
+      end
+      if not s then measure.wait(now - since) end
+      if meta.ttls and has_ttl then W.zrem(K.expiring, id) end -- it has started
+      local head = m
+      -- The outcome of a job that may run only once must be reported at once, so nothing is prefetched behind it.
+      if lengths[r] > 1 and not s and (max > 0 and max or default) > 1 then
+        local ahead = lease_changes.terms(g.id, worker, false, lease.FOLLOWS)
+        for i = first + 1, math.min(first + lengths[r] - 1, last) do
+          rec = recs[i]
+          if not rec or states[i] then break end
+          since, max, has_ttl = record.terms(rec)
+          if has_ttl or (max > 0 and max or default) == 1 then break end
+          m = m + 1
+          taken[m], found[m], terms[m] = ids[i], rec, ahead
+          if has_states then found_states[m] = false end
+          measure.wait(now - since)
+        end
+        members.follow(g, m - head)
+      end
+      rows[n_rows] = m - head + 1
+    else
+      -- Its record was deleted from outside. The group continues with its next job.
+      g.running = g.running - 1
+      group.touch(g)
+      state_changes.forget(id)
+      measure.count('lost', 1)
+    end
+    first = first + lengths[r]
+  end
+  if m == 0 then return NOTHING, {}, left, short end
+  horizon.put(now + who.lease)
+  if n_told > 0 then events.give('active', told, gids, attempts, worker) end
+  local token = lease_changes.grant(taken, terms, whole(now + who.lease))
+  local reserved = #groups > n
+  if reserved then reserve.took(worker) end
+  return { taken, token, found_states, found }, n_rows < m and rows or {}, left or reserved, short
+end
+
+-- Returns the jobs as the client reads them: ids, the first token (tokens are consecutive), states ({} = no job has run
+-- yet), records; how many jobs of each group were taken together, {} = one each; whether a worker that asks now would
+-- get more; and the epoch of the worker's turn. `who`: the arguments of advance. `more_due`: delayed jobs are due that
+-- have not joined their groups yet (lib/choose.lua).
+function take_jobs(n, who, more_due)
+  if meta.paused then n = 0 end
+  local allowed, throttled = n, nil
+  if n > 0 then allowed = turn.allowance(n, who.worker, who.batch, who.epoch) end
+  local mine = allowed == n
+  -- max_stalled = 0 means "never redeliver after a crash", so nothing is prefetched.
+  local ahead = has_rows() and who.policy.max_stalled ~= 0
+  local row = ahead and who.row or 1
+  local fill = ahead and reserve.size(who) or 0
+  local most = math.max(allowed * row, fill)
+  if most > 0 and rules.rate then most, throttled = starts.allowance(most) end
+  local jobs, rows, left, short = NOTHING, {}, false, false
+  if most > 0 then jobs, rows, left, short = grant(allowed, row, most, who, more_due, fill) end
+  local taken = #jobs[1]
+  if rules.rate then
+    starts.note(taken)
+    if throttled and taken == most then
+      starts.throttle(throttled)
+      left = false
+    end
+  end
+  if short and not left and not throttled then
+    reserve.ask(who.worker)
+    if has_rows() then reserve.rests(who.worker) end
+  elseif taken > 0 then
+    reserve.works(who.worker)
+  end
+  return jobs, rows, left and mine, turn.took(who.worker, taken, who.lease)
+end

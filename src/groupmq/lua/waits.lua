@@ -1,0 +1,148 @@
+--[[
+Read how long jobs have waited: the startable job that has waited longest, and the group whose head cannot start
+(lib/held.lua) and has waited longest. One call reads a page of each key.
+Arguments  where to go on in each key; absent = that key is done
+  ready       score in `ready`
+  active      offset in `active`
+  parked      offset in `parked`
+  conf        cursor of the groups with settings
+Reply      {now, {ms waited, group, job} or {}, held or {}, running jobs of each worker, flat: worker, count ...,
+            {ready, active, parked, conf} to go on with, '' = done}
+  held     {ms waited, group, reason, holder or '', its attempt, since when the head waits, until when it is held or 0,
+            waiting jobs}
+Events     none
+Cost       O(PAGE) for each key, and LEVELS priorities of `ready`
+]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/call"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/record"
+--- @include "lib/group"
+--- @include "lib/lease"
+--- @include "lib/oldest"
+--- @include "lib/held"
+--- @include "lib/waiting"
+local PAGE, LEVELS, LINE, LOAD = 100, 8, 50, 4000
+local UNIT = 8796093022208 -- one priority in a score of `ready` (lib/record.lua)
+
+-- All jobs without a group may start, so the first job of each priority is enough.
+local function note_ungrouped()
+  local g, top = group.get(''), waiting.START
+  for _ = 1, LEVELS do
+    local member = waiting.page(group.key(g), top, 1)[1]
+    if not member then return end
+    oldest.note(call.in_line, g, member)
+    top = waiting.after(string.sub(member, 1, 2))
+  end
+end
+
+-- Notes each head once, in the state that it has now. Only calls of workers move groups between the stored states.
+local function note_groups(gids)
+  for from = 1, #gids, LOAD do group.load({ unpack(gids, from, math.min(from + LOAD - 1, #gids)) }) end
+  for i = 1, #gids do
+    local g = group.get(gids[i])
+    if g.head and g.running < math.huge and not g.noted then
+      g.why = held.reason(g, call.holders[g.id])
+      g.noted = g.why ~= nil or g.state == 'ready'
+      if g.why then
+        oldest.note(call.unable, g, g.head)
+      elseif g.id == '' then
+        note_ungrouped()
+      elseif g.noted then
+        oldest.note(call.in_line, g, g.head)
+      end
+    end
+  end
+end
+
+-- The first LINE groups of each priority.
+local function look_in_line(from)
+  for _ = 1, LEVELS do
+    local found = redis.call('ZRANGE', K.ready, from, '+inf', 'BYSCORE', 'LIMIT', 0, LINE, 'WITHSCORES')
+    if not found[1] then return '' end
+    local gids = {}
+    for i = 1, #found, 2 do gids[#gids + 1] = found[i] end
+    note_groups(gids)
+    from = whole((math.floor(tonumber(found[2]) / UNIT) + 1) * UNIT)
+  end
+  return from
+end
+
+-- The groups of running jobs, the job of each group that started first (a prefetched job counts only if no other job of
+-- the group runs: it may not have started), and how many jobs each worker runs.
+local function look_at_runs(offset)
+  local ids = redis.call('ZRANGE', K.active, offset, offset + PAGE - 1)
+  local gids = {}
+  for i, l in ipairs(lease.load(ids)) do
+    if l then
+      local worker, before = lease.worker(l), call.holders[l.gid]
+      if not l.ahead then call.running[worker] = (call.running[worker] or 0) + 1 end
+      if not before then gids[#gids + 1] = l.gid end
+      if not before or (before.ahead and not l.ahead) or (before.ahead == l.ahead and l.started < before.started) then
+        call.holders[l.gid] = { id = ids[i], started = l.started, attempt = l.attempts + 1, ahead = l.ahead }
+      end
+    end
+  end
+  note_groups(gids)
+  return #ids == PAGE and whole(offset + PAGE) or ''
+end
+
+-- The groups of runs that are being stopped, if no other job of the group runs.
+local function look_at_stopping()
+  local tokens = meta.stopping and redis.call('ZRANGE', K.stopping, 0, PAGE - 1) or {}
+  local gids = {}
+  for i, value in ipairs(tokens[1] and redis.call('HMGET', K.stops, unpack(tokens)) or {}) do
+    gids[i] = value and (struct.unpack('>I2c0', value)) or ''
+    call.holders[gids[i]] = call.holders[gids[i]] or { id = '', attempt = 0, stopping = true }
+  end
+  note_groups(gids)
+end
+
+local function look_at_parked(offset)
+  local gids = redis.call('ZRANGE', K.parked, offset, offset + PAGE - 1)
+  note_groups(gids)
+  return #gids == PAGE and whole(offset + PAGE) or ''
+end
+
+local function look_at_paused(cursor)
+  local scan, gids = redis.call('HSCAN', K.conf, cursor, 'COUNT', PAGE), {}
+  for i = 1, #scan[2], 2 do
+    if cmsgpack.unpack(scan[2][i + 1]).paused then gids[#gids + 1] = scan[2][i] end
+  end
+  note_groups(gids)
+  return scan[1] == '0' and '' or scan[1]
+end
+
+local function told_held(head)
+  local g = head.g
+  local holder = { id = '', attempt = 0 }
+  if g.why == 'running' then holder = call.holders[g.id] end
+  if g.why == 'backoff' then
+    local id = record.id_of(g.head)
+    holder = { id = id, attempt = held.attempts(id) }
+  end
+  local till = g.state == 'parked' and not g.paused and g.due or 0
+  local n_waiting = redis.call('ZCARD', group.key(g))
+  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting }
+end
+
+--- @reads
+local following = { '', '', '', '' }
+call.in_line, call.unable, call.holders, call.running = oldest.new(), oldest.new(), {}, {}
+if A.ready then following[1] = look_in_line(A.ready) end
+if A.active then
+  following[2] = look_at_runs(tonumber(A.active))
+  look_at_stopping()
+end
+if A.parked then following[3] = look_at_parked(tonumber(A.parked)) end
+if A.conf then following[4] = look_at_paused(A.conf) end
+local first, stuck, workers = oldest.longest(call.in_line), oldest.longest(call.unable), {}
+for worker, n in pairs(call.running) do
+  workers[#workers + 1] = worker
+  workers[#workers + 1] = n
+end
+local startable = first and { first.ms, first.g.id, record.id_of(first.member) } or {}
+return { now, startable, stuck and told_held(stuck) or {}, workers, following }

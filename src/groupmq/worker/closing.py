@@ -1,0 +1,38 @@
+"""How long a closing worker waits for what still runs."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+
+
+class Closing:
+    """One deadline, which can be moved forward but never back. `changed` is set whenever a run may have ended."""
+
+    def __init__(self, changed: asyncio.Event) -> None:
+        self._changed = changed
+        self._end = math.inf
+
+    def hurry(self, timeout: float) -> None:
+        """Give what runs this long to end, unless it has less already."""
+        self._end = min(self._end, asyncio.get_running_loop().time() + timeout)
+        self._changed.set()
+
+    def left(self, grace: float = 0.0) -> float:
+        """Seconds until the deadline, and `grace` beyond."""
+        return max(0.0, self._end + grace - asyncio.get_running_loop().time())
+
+    async def wait_for(self, done: Callable[[], bool], grace: float = 0.0) -> bool:
+        """Wait until `done`; False if that takes until the deadline, and `grace` beyond."""
+        while not done():
+            left = self.left(grace)
+            if left <= 0:
+                return False
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
+            except TimeoutError:
+                return done()
+        return True

@@ -1,0 +1,226 @@
+"""When a worker calls the server and how much it asks for: one state machine, no I/O.
+
+The fetcher asks `next_call` for each lane that is free, and reports what happened: `hint`, `sent`, `ended`, `answered`,
+`stop_taking`, `close`. Every decision is a value that the fetcher carries out.
+
+Each lane has at most one call under way. As long as answers bring all that was asked for (`flowing`), both lanes ask.
+Once an answer falls short, one lane asks at a time, and only after a hint: a marker on the server, the end of a timer,
+a slot that became free, or an outcome that may have made another job ready.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, Protocol
+
+from groupmq.commands import LANES
+from groupmq.worker.portions import HEADS
+from groupmq.worker.prefetch import Prefetch
+
+LARGE, APART, LATER = 50, 0.0005, 0.001
+"""Jobs of a large call, the least seconds between two large calls, and the pause before one that came too soon.
+
+The server runs all calls that it finds waiting before it sends the first reply. If two large calls arrive together,
+both replies come when both are done: the worker is idle until then, the server is idle while the worker runs all those
+jobs, and their reports arrive together again.
+"""
+
+Phase = Literal["taking", "draining", "closed"]
+"""`draining`: outcomes are still reported, no job is taken. `closed`: no call is made."""
+
+
+class Slots(Protocol):
+    """What the executor has room for. Read only when a lane may ask."""
+
+    def free(self) -> int: ...
+    def unstarted(self) -> int:
+        """Jobs that were taken and have not started."""
+
+
+class NextCall(NamedTuple):
+    """The call that a lane makes now. `take` is 0 for one that only reports."""
+
+    take: int
+    """Rows to take, each for one slot."""
+    row: int
+    """Jobs that one row may hold."""
+    fill: int
+    """Jobs to take in all, the reserve among them; 0 = no reserve."""
+    large: bool
+
+
+class AfterAnswer(NamedTuple):
+    """What to do after an answer: the defaults mean that `next_call` is all there is to ask."""
+
+    sleep: float | None = None
+    """Seconds until the next hint is due, unless another one comes first."""
+    listen: bool = False
+    """Block on the marker: there are free slots, and nothing is ready."""
+    dry: bool = False
+    """Nothing is ready, and no report is under way that could change that."""
+
+
+GO_ON = AfterAnswer()
+TOO_SOON: Literal["too soon"] = "too soon"
+
+
+class LaneDemand:
+    """What one lane has asked for and holds."""
+
+    __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "reporting", "row")
+
+    def __init__(self) -> None:
+        self.calling = False
+        """A call was decided and has not ended; the connection may be lost meanwhile."""
+        self.reporting = False
+        """That call reports outcomes."""
+        self.asked, self.row, self.fill = 0, 1, 0
+        self.hints = 0
+        """The number of hints when its call was decided: an answer says nothing about hints that came later."""
+        self.in_hand = 0
+        """Rows that this lane has brought and that have not ended."""
+
+
+class Demand:
+    """Decides what the lanes of one worker call for."""
+
+    def __init__(
+        self,
+        prefetch: Prefetch,
+        concurrency: int,
+        longest_sleep: float,
+        *,
+        atomic: bool = True,
+        exclusive: bool = False,
+    ) -> None:
+        """`atomic`: one call may report and take. `exclusive`: workers of this queue take turns."""
+        self._prefetch = prefetch
+        self._concurrency = concurrency
+        self._longest_sleep = longest_sleep
+        self._atomic = atomic
+        self._exclusive = exclusive
+        # One lane for an exclusive queue: with two, the order of the answers would not tell whether our turn is over.
+        lanes = LANES if concurrency > 1 and not exclusive else 1
+        self.lanes = [LaneDemand() for _ in range(lanes)]
+        self._share = -(-concurrency // lanes)
+        self.phase: Phase = "taking"
+        self.wants = True
+        """There may be jobs to take: the last answer did not say otherwise, or a hint came after it."""
+        self.flowing = False
+        """The last answer brought all that was asked for."""
+        self.epoch = 0
+        """The turn that this worker has of an exclusive queue; 0 = none."""
+        self.unsent = 0
+        """Calls that were decided and not sent yet."""
+        self.large_sent = -math.inf
+        """When the last large call was sent; infinity while one is decided and not sent."""
+        self._hints = 0
+
+    @property
+    def busy(self) -> bool:
+        """A call is under way."""
+        return any(lane.calling for lane in self.lanes)
+
+    @property
+    def asked(self) -> int:
+        """Rows that calls under way may bring: their slots are spoken for."""
+        return sum(lane.asked for lane in self.lanes)
+
+    def uses_hint(self, slots: Slots) -> bool:
+        """Whether this worker can act on a hint; if not, another worker should have it."""
+        return self.phase == "taking" and slots.free() > self.asked
+
+    # What happened
+
+    def hint(self) -> None:
+        """There may be work. Answers to calls that were decided before this do not count as "nothing ready"."""
+        self.wants = True
+        self._hints += 1
+
+    def stop_taking(self) -> None:
+        """Take nothing new; outcomes are still reported."""
+        if self.phase == "taking":
+            self.phase = "draining"
+
+    def close(self) -> None:
+        """Make no further call."""
+        self.phase = "closed"
+
+    def sent(self, now: float, *, large: bool) -> None:
+        """A call that was decided is being sent."""
+        self.unsent -= 1
+        if large:
+            self.large_sent = now
+
+    def ended(self, lane: LaneDemand) -> int:
+        """The call of a lane is over, with an answer or without one; returns the rows it asked for."""
+        asked = lane.asked
+        lane.calling, lane.asked, lane.fill = False, 0, 0
+        return asked
+
+    def answered(self, lane: LaneDemand, asked: int, brought: int, wait_ms: int, epoch: int, free: int) -> AfterAnswer:
+        """The call of a lane, which asked for `asked` rows and has `ended`, brought so many.
+
+        `wait_ms`: until a job is due, 0 = one is ready, negative = none is known. `free`: slots, after those rows.
+        """
+        # A turn that is over: hints that came during it do not count, since other workers wait for their turn.
+        handed_over = epoch == 0 and self.epoch > 0
+        self.epoch = epoch
+        reported, lane.reporting = lane.reporting, False
+        if not asked:
+            if reported and self.phase == "taking":
+                # The reports may have made jobs ready after the other lane had asked in vain.
+                self.hint()
+            return GO_ON
+        self.flowing = brought >= asked
+        if self.flowing or wait_ms == 0 or (lane.hints != self._hints and not handed_over):
+            self.wants = True
+            return GO_ON
+        self.wants = False
+        sleep = min(wait_ms / 1000, self._longest_sleep) if wait_ms > 0 else self._longest_sleep
+        listen = self.phase == "taking" and free > 0
+        return AfterAnswer(sleep, listen, not any(other.reporting for other in self.lanes))
+
+    # What now?
+
+    def next_call(
+        self, lane: LaneDemand, slots: Slots, reports: int, now: float, *, urgent: bool
+    ) -> NextCall | Literal["too soon"] | None:
+        """The call that a lane makes now; None if it has none to make.
+
+        `reports`: outcomes that wait to be sent, at once if one of them is `urgent`.
+        """
+        if lane.calling or self.phase == "closed":
+            return None
+        take, row, fill = self._wanted(lane, slots, reports, urgent=urgent)
+        if not take and not urgent:
+            return None
+        large = max(reports, take * row, fill) >= LARGE
+        if large and now - self.large_sent < APART and self.busy:
+            return TOO_SOON
+        if take and not self.flowing:
+            # One call is enough to learn whether there is anything.
+            self.wants = False
+        if reports and take and not self._atomic:
+            take, fill, self.wants = 0, 0, True
+        lane.calling, lane.reporting, lane.hints = True, reports > 0, self._hints
+        lane.asked, lane.row, lane.fill = take, row, fill
+        self.unsent += 1
+        if large:
+            self.large_sent = math.inf
+        return NextCall(take, row, fill, large)
+
+    def _wanted(self, mine: LaneDemand, slots: Slots, reports: int, *, urgent: bool) -> tuple[int, int, int]:
+        """How many rows to ask for, how many jobs for each, and how many jobs in all."""
+        if self.phase != "taking" or not (self.wants or reports):
+            return 0, 1, 0
+        room = slots.free() - self.asked
+        if room <= 0:
+            return 0, 1, 0
+        room = min(room, self._share if self.flowing else room, HEADS)
+        if self._exclusive:
+            return room, 1, 0
+        expected = sum(max(lane.asked * lane.row, lane.fill) - lane.asked for lane in self.lanes)
+        ahead = slots.unstarted() + expected
+        take, row = self._prefetch.plan(room, mine.in_hand, ahead, reports=urgent)
+        return take, row, self._prefetch.fill(take, self._concurrency, ahead)

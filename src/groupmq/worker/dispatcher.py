@@ -1,0 +1,170 @@
+"""The dispatcher: passes jobs from the fetcher to the executor, and keeps job objects up to date with the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+
+from groupmq.commands import Stalled, Taken
+from groupmq.job import Job
+from groupmq.operations import Operations
+from groupmq.worker.executor import Executor
+from groupmq.worker.lane import FetchLane
+from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.telemetry import Telemetry
+
+
+class Dispatcher:
+    """Listens to the fetcher and gives work to the executor; neither of them knows the other.
+
+    Outcomes do not pass here: a job carries its lane, and the executor reports to that. `on_rest` is called when the
+    worker may have become idle, `on_tick` when a repeating job is due in so many milliseconds.
+    """
+
+    def __init__(
+        self,
+        worker: str,
+        concurrency: int,
+        operations: Operations[Job],
+        policy: OutcomePolicy,
+        executor: Executor,
+        prefetch: Prefetch,
+        telemetry: Telemetry,
+        *,
+        on_rest: Callable[[], None],
+        on_tick: Callable[[int], None],
+    ) -> None:
+        self._worker = worker
+        self._concurrency = concurrency
+        self._operations = operations
+        self._policy = policy
+        self._executor = executor
+        self._prefetch = prefetch
+        self._telemetry = telemetry
+        self._on_rest = on_rest
+        self._on_tick = on_tick
+        self._open = True
+        self._worked = False
+
+    def shut(self) -> None:
+        """Start nothing from now on, and give back what has not started."""
+        self._open = False
+        self._executor.give_back_all()
+
+    def give_back_running(self) -> None:
+        """Cancel every run; its job goes back to its place in its group, and no attempt is used."""
+        for run in list(self._executor.runs.values()):
+            self._telemetry.graceful_timeout(run.job)
+            self._executor.stop(run, "closing")
+
+    # What there is room for
+
+    def free(self) -> int:
+        return self._concurrency - len(self._executor.runs)
+
+    def unstarted(self) -> int:
+        return self._executor.unstarted
+
+    # Jobs in
+
+    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
+        self._worked = True
+        self._prefetch.took(len(taken), len(rows) or len(taken))
+        at, debugging = 0, self._telemetry.debugging()
+        for length in rows or repeat(1, len(taken)):
+            jobs = self._read(taken[at : at + length], now)
+            at += length
+            if not jobs:
+                continue
+            if debugging:
+                self._telemetry.taken(jobs)
+            starts -= 1
+            if self._open:
+                lane.row_started()
+                if starts >= 0:
+                    self._executor.start(jobs, lane, together=length > 1)
+                else:
+                    self._executor.reserve(jobs, lane)
+            else:
+                # Taken by a call that was under way when closing began.
+                for job in jobs:
+                    lane.report(self._policy.released(job))
+
+    def use_reserve(self, asked: int, wanted: int) -> None:
+        """Start reserved jobs in free slots, but for those `asked` for; first give back what another worker wants."""
+        if wanted:
+            self._executor.give_back_reserved(wanted)
+        self._executor.start_reserved(self.free() - asked)
+
+    def _read(self, taken: list[Taken], now: int) -> list[Job]:
+        jobs = []
+        for one in taken:
+            try:
+                job = self._operations.job_taken(one, now, self._worker)
+            except Exception as error:
+                # Not a record of ours. Its lease expires; the jobs beside it must run all the same.
+                self._telemetry.unreadable(one.id, error)
+                continue
+            job._heard = self._telemetry.progress
+            jobs.append(job)
+        return jobs
+
+    # Outcomes that the server has answered
+
+    def accepted(self, reports: Sequence[RunReport], now: int) -> None:
+        """The server has recorded these outcomes: bring the job objects up to date, then emit."""
+        telemetry = self._telemetry
+        for report in reports:
+            job, _, event, _, result, _ = report
+            if event != "completed":
+                self._accepted_other(report, now)
+                continue
+            job.attempts_made += 1
+            job.state, job._raw_result, job._finished_ms = "completed", result, now
+            telemetry.completed(job)
+        if telemetry.debugging():
+            telemetry.log_completed(report.job for report in reports if report.event == "completed")
+
+    def _accepted_other(self, report: RunReport, now: int) -> None:
+        job, event, telemetry = report.job, report.event, self._telemetry
+        if event == "released":
+            job.state = "waiting"
+            telemetry.released(job)
+        elif event == "limited":
+            job.state = "delayed" if report.yields else "waiting"
+            telemetry.rate_limited(job, report)
+        elif event in ("retrying", "failed"):
+            job.attempts_made += 1
+            job.failed_reason, job.stacktrace, kind = report.outcome[-3:]
+            job.error_class = kind or None
+            if event == "retrying":
+                job.state = "delayed" if report.yields else "waiting"
+                telemetry.retrying(job, report)
+            else:
+                job.state, job._finished_ms = "failed", now
+                telemetry.failed(job, report)
+
+    def refused(self, report: RunReport) -> None:
+        """The lease of this run is another worker's, or gone: the server has recorded nothing of it."""
+        if report.event == "begun":
+            self._executor.lease_lost(report.job.fence)  # does nothing if the run has ended meanwhile
+        else:
+            self._telemetry.lease_lost(report.job)
+
+    def stalled(self, stalled: Stalled) -> None:
+        self._telemetry.stalled(stalled)
+
+    def tick(self, wait_ms: int) -> None:
+        self._on_tick(wait_ms)
+
+    # Idle
+
+    def dry(self) -> None:
+        if self._worked and not self._executor.runs:
+            self._worked = False
+            self._telemetry.drained()
+        self._on_rest()
+
+    def at_rest(self) -> None:
+        self._on_rest()

@@ -1,0 +1,61 @@
+"""The shape that every duty has: `run_once`, which says what was done and when the next run is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable
+from typing import NamedTuple, Protocol, TypeVar
+
+from groupmq.operations import Steps
+
+T = TypeVar("T")
+
+
+class CarryOut(Protocol):
+    """How an operation is carried out: `Queue.run`."""
+
+    def __call__(self, steps: Steps[T], /) -> Awaitable[T]: ...
+
+
+class Done(NamedTuple):
+    """What one run of a duty did."""
+
+    handled: int
+    """Jobs added, moved or removed, groups woken, workers forgotten."""
+    next_in: float | None = None
+    """Seconds until something is due; None = nothing is known to come."""
+    errors: tuple[str, ...] = ()
+    """What could not be done, while the rest was."""
+    called: bool = True
+    """The server was called. Only then does a run without an error show that it can be reached."""
+
+
+class Duty(Protocol):
+    """One bounded, idempotent piece of maintenance. `task` completes the sentence "worker w cannot ..."."""
+
+    task: str
+
+    async def run_once(self) -> Done: ...
+
+
+class EachInterval:
+    """Runs another duty at most once per `interval` seconds, the first time at once."""
+
+    def __init__(self, duty: Duty, interval: float) -> None:
+        self.task = duty.task
+        self._duty = duty
+        self._interval = interval
+        self._next = 0.0
+
+    async def run_once(self) -> Done:
+        left = self._next - time.monotonic()
+        if left > 0:
+            return Done(0, left)
+        done = await self._duty.run_once()
+        self._next = time.monotonic() + self._interval
+        return Done(done.handled, self._interval, done.errors)
+
+
+def seconds_until(wait_ms: int) -> float | None:
+    """What a reply of the server says about the next due time, as `Done.next_in`."""
+    return None if wait_ms < 0 else wait_ms / 1000

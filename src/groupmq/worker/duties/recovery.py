@@ -1,0 +1,29 @@
+"""Recovery: takes back the jobs of workers that died, and fails jobs whose ttl has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupmq.commands import Due, Stalled
+from groupmq.operations import Steps
+from groupmq.worker.duties.duty import CarryOut, Done, seconds_until
+from groupmq.worker.outage import RECOVER
+
+
+class Recovery:
+    """Looks for expired leases. `on_stalled` is called for each job that was taken back."""
+
+    task = RECOVER
+
+    def __init__(
+        self, find_due: Callable[[], Steps[Due]], carry_out: CarryOut, on_stalled: Callable[[Stalled], None]
+    ) -> None:
+        self._find_due = find_due
+        self._carry_out = carry_out
+        self._on_stalled = on_stalled
+
+    async def run_once(self) -> Done:
+        due = await self._carry_out(self._find_due())
+        for stalled in due.stalled:
+            self._on_stalled(stalled)
+        return Done(len(due.stalled) + due.woken, seconds_until(due.wait_ms) or None)

@@ -1,0 +1,90 @@
+"""Runs one duty of a worker in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from groupmq.errors import GroupMQError
+from groupmq.tasks import end_tasks
+from groupmq.worker.duties.duty import Duty
+from groupmq.worker.outage import Pauses
+from groupmq.worker.reachability import Reachability
+
+
+class DutyRunner:
+    """Runs a duty each `interval` seconds, the first time after one.
+
+    A `prompt` duty runs at once, and whenever something is due, with `interval` as the longest sleep. After a failure
+    it is tried again with growing pauses, and as soon as the server is back. The clean-up of dead workers must not be
+    prompt: right after an outage every worker looks dead.
+    """
+
+    def __init__(self, duty: Duty, interval: float, reachability: Reachability, *, prompt: bool = False) -> None:
+        self._duty = duty
+        self._interval = interval
+        self._reachability = reachability
+        self._prompt = prompt
+        self._pauses = Pauses()
+        self._wakes_at = 0.0
+        self._failed = False
+        self._sooner = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._prompt:
+            self._reachability.on_return(self.retry_now, loop)
+        self._wakes_at = 0.0 if self._prompt else loop.time() + self._interval
+        self._task = loop.create_task(self._repeat(loop))
+
+    async def close(self) -> None:
+        await end_tasks([self._task])
+
+    def due_in(self, wait_ms: int) -> None:
+        """Something is due in `wait_ms`: run then, if that is earlier than planned."""
+        at = asyncio.get_running_loop().time() + wait_ms / 1000
+        # Not after a failure: each answer about jobs would bring the next run forward, without a pause.
+        if at < self._wakes_at and not self._failed:
+            self._wakes_at = at
+            self._sooner.set()
+
+    def retry_now(self) -> None:
+        """The server is back: a run that failed is made again at once."""
+        if self._failed:
+            self._wakes_at = 0.0
+            self._sooner.set()
+
+    async def _repeat(self, loop: asyncio.AbstractEventLoop) -> None:
+        while True:
+            await self._sleep(loop)
+            pause = await self._run_once()
+            self._wakes_at = loop.time() + pause
+
+    async def _sleep(self, loop: asyncio.AbstractEventLoop) -> None:
+        while (left := self._wakes_at - loop.time()) > 0:
+            self._sooner.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._sooner.wait()
+            except TimeoutError:
+                return
+
+    async def _run_once(self) -> float:
+        """Seconds until the next run."""
+        self._failed = True
+        began = time.monotonic()
+        try:
+            done = await self._duty.run_once()
+            failures = [GroupMQError(text) for text in done.errors]
+        except GroupMQError as error:
+            failures = [error]
+        for failure in failures:
+            self._reachability.trouble(failure, self._duty.task)
+        if failures:
+            return self._pauses.next() if self._prompt else self._interval
+        self._failed = False
+        self._pauses.reset()
+        if done.called:
+            self._reachability.answered(self._duty.task, began)
+        return self._interval if done.next_in is None or not self._prompt else min(done.next_in, self._interval)

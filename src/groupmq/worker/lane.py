@@ -1,0 +1,65 @@
+"""A lane: a sequence of numbered calls to the server, and the outcomes that the next of them reports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from groupmq.worker.demand import LaneDemand
+from groupmq.worker.outcome import RunReport
+
+
+class ReportLane(Protocol):
+    """What the executor knows of a lane. The lane that took a job reports it: outcomes of a group stay in order."""
+
+    def report(self, report: RunReport) -> None:
+        """Send this with the next call, as soon as one can be made."""
+
+    def report_later(self, report: RunReport) -> None:
+        """Send this with the next call, which another report of this lane will ask for."""
+
+    def slot_freed(self) -> None:
+        """A run has ended without anything to report: its slot may be filled."""
+
+    def row_ended(self) -> None:
+        """Nothing of a row that this lane has brought runs or waits any more."""
+
+
+class FetchLane:
+    """At most one call under way. The server remembers the reply to the last one, so a lost call can be sent again."""
+
+    __slots__ = ("_on_report", "_on_slot", "demand", "name", "reports", "request", "sent", "task", "urgent")
+
+    def __init__(
+        self, name: str, demand: LaneDemand, on_report: Callable[[], None], on_slot: Callable[[], None]
+    ) -> None:
+        self.name = name
+        self.demand = demand
+        self._on_report = on_report
+        self._on_slot = on_slot
+        self.reports: list[RunReport] = []
+        """To be sent."""
+        self.urgent = False
+        """One of them cannot wait for the end of its row."""
+        self.sent: list[RunReport] = []
+        """Under way."""
+        self.request = 0
+        self.task: asyncio.Task[None] | None = None
+
+    def report(self, report: RunReport) -> None:
+        self.reports.append(report)
+        self.urgent = True
+        self._on_report()
+
+    def report_later(self, report: RunReport) -> None:
+        self.reports.append(report)
+
+    def slot_freed(self) -> None:
+        self._on_slot()
+
+    def row_started(self) -> None:
+        self.demand.in_hand += 1
+
+    def row_ended(self) -> None:
+        self.demand.in_hand -= 1

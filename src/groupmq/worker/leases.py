@@ -1,0 +1,126 @@
+"""The leases of a worker as its heartbeat thread sees them: what to renew, and how to act on the server's answers.
+
+The thread must not depend on the event loop, which a handler may block. So it acts alone where that matters: it gives
+prefetched jobs back when an operator or another worker asks for them, or when the loop is blocked, and then it also
+reports what the loop has left unreported. Everything else is passed on to the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from groupmq.commands import CHUNK, Beat
+from groupmq.options import WorkerOptions
+from groupmq.worker.dispatcher import Dispatcher
+from groupmq.worker.executor import Executor
+from groupmq.worker.fetcher import Fetcher
+from groupmq.worker.health import presence
+from groupmq.worker.loop_watch import LoopWatch
+from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.reachability import Reachability
+
+
+class LeaseKeeper:
+    """The listener of the heartbeat. Called from its thread, except for `start`."""
+
+    def __init__(
+        self,
+        options: WorkerOptions,
+        lease: float,
+        executor: Executor,
+        fetcher: Fetcher,
+        dispatcher: Dispatcher,
+        policy: OutcomePolicy,
+        loop_watch: LoopWatch,
+        reachability: Reachability,
+    ) -> None:
+        self._options = options
+        self._lease = lease
+        self._executor = executor
+        self._fetcher = fetcher
+        self._dispatcher = dispatcher
+        self._policy = policy
+        self._loop_watch = loop_watch
+        self.answered = reachability.answered
+        self.failed = reachability.failed
+        self._outcomes: list[RunReport] = []
+        """To be reported with the next beat."""
+        self._stops = False
+        """The last beat named runs to stop."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def in_loop(self, call: Callable[..., Any], *args: Any) -> None:
+        """Have the event loop call this as soon as it can."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call, *args)
+
+    def presence(self) -> str:
+        self._loop_watch.ask()
+        return presence(
+            self._options, [job.id for job, _ in self._executor.running_tasks()], self._loop_watch.blocked_for
+        )
+
+    def leases(self) -> list[tuple[str, int]]:
+        """Every lease to renew, (id, token).
+
+        Runs that have ended are renewed until their outcome has arrived, unless the loop has been blocked for as long
+        as a lease lasts: what it was about to send may never leave, and must not hold a group for ever.
+        """
+        held = self._executor.held()
+        if self._loop_watch.blocked_for < self._lease:
+            held += self._fetcher.held()
+        given_up = self._executor.given_up()
+        return [pair for pair in held if pair[1] not in given_up] if given_up else held
+
+    def outcomes(self) -> list[RunReport]:
+        if self._loop_watch.blocked_for:
+            self._outcomes += [self._policy.released(job) for job, _ in self._executor.withdraw_all()]
+            self._outcomes += self._fetcher.take_unsent()
+        return self._outcomes[:CHUNK]
+
+    def delivered(self, reports: Sequence[RunReport], accepted: Sequence[int]) -> None:
+        """What the server refused was recorded before, or its lease is another worker's by now."""
+        del self._outcomes[: len(reports)]
+        recorded = [report for report, status in zip(reports, accepted, strict=True) if status == 1]
+        if recorded:
+            self.in_loop(self._recorded, recorded)
+
+    def _recorded(self, reports: Sequence[RunReport]) -> None:
+        """In the event loop: the heartbeat has reported these in its stead."""
+        self._dispatcher.accepted(reports, int(time.time() * 1000))
+        self._fetcher.poke()
+
+    def received(self, beat: Beat, leases: Sequence[tuple[str, int]]) -> bool:
+        lost = set(beat.lost)
+        for job_id, token in leases if lost else ():
+            if job_id in lost:
+                self.in_loop(self._executor.lease_lost, token)
+        if beat.cancelled or beat.ended or self._stops:
+            self._stops = bool(beat.cancelled or beat.ended)
+            self._executor.request_stop(beat.cancelled)
+            self.in_loop(self._executor.cancel, beat.cancelled, beat.ended)
+        if beat.tick_ms >= 0:
+            self.in_loop(self._dispatcher.tick, beat.tick_ms)
+        return self._give_back(beat.recalled, beat.wanted)
+
+    def _give_back(self, recalled: Sequence[int], reserved: int) -> bool:
+        """Give these prefetched jobs back, or report that they have begun; True if there is any of either.
+
+        Jobs that are still on their way here go back when they arrive, or are asked for again with the next beat.
+        `reserved`: another worker is idle and wants what was reserved under tokens up to this one.
+        """
+        back = self._executor.withdraw(recalled)
+        if reserved:
+            back += self._executor.withdraw_reserved(reserved)
+        self._outcomes += [self._policy.released(job) for job, _ in back]
+        wanted = set(recalled)
+        begun = self._executor.running(wanted)
+        begun += [report.job for report in self._fetcher.unreported() if report.job.fence in wanted]
+        self._outcomes += [self._policy.begun(job) for job in begun]
+        return bool(back or begun)

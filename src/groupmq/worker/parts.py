@@ -1,0 +1,121 @@
+"""The parts of a worker, each made from those that it uses.
+
+Jobs go one way: the fetcher gives them to the dispatcher, which gives them to the executor. The executor reports each
+outcome to the lane that brought the job, and the fetcher sends it with the next call of that lane. The heartbeat and
+the duties stand beside that. Parts that another part must wake subscribe to it (`on_return`, `on_blocked`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from groupmq.commands import Policy
+from groupmq.connection import BlockingConnection, WakeConnection
+from groupmq.job import Job
+from groupmq.operations import Operations
+from groupmq.options import WorkerOptions
+from groupmq.queue import Queue
+from groupmq.worker.demand import Demand
+from groupmq.worker.dispatcher import Dispatcher
+from groupmq.worker.executor import Executor
+from groupmq.worker.fetcher import Fetcher, FetchSettings
+from groupmq.worker.heartbeat import Heartbeat, HeartbeatSettings
+from groupmq.worker.leases import LeaseKeeper
+from groupmq.worker.loop_watch import LoopWatch
+from groupmq.worker.maintenance import Maintenance
+from groupmq.worker.outage import OutageLog
+from groupmq.worker.outcome import OutcomePolicy
+from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.reachability import Reachability
+from groupmq.worker.telemetry import Telemetry
+
+
+class WorkerParts(NamedTuple):
+    prefetch: Prefetch
+    telemetry: Telemetry
+    reachability: Reachability
+    maintenance: Maintenance
+    executor: Executor
+    dispatcher: Dispatcher
+    fetcher: Fetcher
+    loop_watch: LoopWatch
+    leases: LeaseKeeper
+    heartbeat: Heartbeat
+
+
+def make_parts(
+    worker_id: str,
+    queue: Queue,
+    options: WorkerOptions,
+    invoke: Callable[[Job], Awaitable[Any]],
+    changed: Callable[[], None],
+) -> WorkerParts:
+    """`changed` is called when a run has ended, when nothing is ready, and when the worker gives up."""
+    shared, connection = queue.options, queue._connection
+    lease_ms, serializer, max_attempts = shared.job_timeout_ms, shared.serializer, options.max_attempts
+    operations: Operations[Job] = Operations(
+        shared, lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, max_attempts)
+    )
+    policy = Policy(max_attempts, options.max_stalled, shared.keep)
+    outcomes = OutcomePolicy(shared, options.backoff)
+    prefetch = Prefetch(options.prefetch)
+    telemetry = Telemetry(shared, options)
+    outage = OutageLog(options.name, shared.name, options.logger)
+    reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed)
+    maintenance = Maintenance(options, policy, operations, queue._run, reachability, telemetry)
+    executor = Executor(invoke, outcomes, telemetry, prefetch, changed)
+    dispatcher = Dispatcher(
+        options.name,
+        options.concurrency,
+        operations,
+        outcomes,
+        executor,
+        prefetch,
+        telemetry,
+        on_rest=changed,
+        on_tick=maintenance.tick_in,
+    )
+    demand = Demand(
+        prefetch,
+        options.concurrency,
+        # Not longer than a lease: a lease that is granted while this worker sleeps is seen before it can expire.
+        min(options.stalled_interval, lease_ms / 1000),
+        atomic=options.atomic_completion,
+        exclusive=shared.exclusive,
+    )
+    keys = connection.dialogue.keys
+    markers = [keys.wake, keys.hail(worker_id)] if shared.exclusive else [keys.wake]
+    fetcher = Fetcher(
+        dispatcher,
+        demand,
+        reachability,
+        connection,
+        lambda: WakeConnection(connection.endpoint, markers, options.blocking_timeout),
+        FetchSettings(worker_id, lease_ms, policy, options.batch_size if shared.exclusive else None),
+    )
+    loop_watch = LoopWatch(options.name, executor.running_tasks, options.logger)
+    leases = LeaseKeeper(options, lease_ms / 1000, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
+    heartbeat = Heartbeat(
+        # A beat that hangs must be given up in time for the next one to save the leases.
+        lambda: BlockingConnection(
+            connection.endpoint, shared, own=True, timeout=min(max(options.heartbeat, 0.2), 10.0)
+        ),
+        HeartbeatSettings(worker_id, options.heartbeat, lease_ms, policy.keep),
+        leases,
+    )
+    # After an outage the leases must be renewed before they expire; of a blocked loop, unstarted jobs go back.
+    reachability.on_return(heartbeat.retry_now)
+    loop_watch.on_blocked(heartbeat.hurry)
+    return WorkerParts(
+        prefetch,
+        telemetry,
+        reachability,
+        maintenance,
+        executor,
+        dispatcher,
+        fetcher,
+        loop_watch,
+        leases,
+        heartbeat,
+    )

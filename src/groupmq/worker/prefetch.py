@@ -1,0 +1,75 @@
+"""How many jobs to take before there are slots for them: pure decisions, no I/O."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+SHORT = 0.001
+"""Seconds. Handlers that take longer gain nothing from prefetched jobs."""
+_ROW_LASTS = 0.005
+"""Seconds that a row may take: other groups, and other workers, may have to wait that long for it."""
+_LONGEST_ROW, _GOOD_ROW = 64, 16
+"""Jobs of a row: where few slots are free, and where many are."""
+_PER_CALL, _MOST_PER_CALL, _MOST = 250, 400, 1000
+"""Jobs that one call brings, as expected and at most (it takes the server some milliseconds), and jobs that a worker
+holds unstarted."""
+_ENOUGH = 100
+"""Unstarted jobs: with so many, a call can wait until there is more to report."""
+_RESERVE, _OVERHEAD = 80, 6e-5
+"""Jobs that a call brings if each is of another group, or of none, and the least seconds that one of them takes,
+including the work around its handler."""
+_UP, _DOWN = 0.15, 0.07
+"""Weights of a new sample in the typical duration: one long run counts at once, short runs only when there are many."""
+_LENGTH_SMOOTHING = 0.5
+"""Weight of the newest sample in the moving average of jobs per row."""
+
+
+class Prefetch:
+    """Learns how long handlers take and how many jobs of a group come together, and plans the next call by that."""
+
+    __slots__ = ("_length", "_most", "typical")
+
+    def __init__(self, prefetch: Literal["auto"] | int) -> None:
+        self._most = _MOST if prefetch == "auto" else prefetch
+        self._length = 1.0
+        """Moving average of jobs per row."""
+        self.typical = 1.0
+        """Typical seconds of a handler; long, before anything is known."""
+
+    def saw(self, duration: float) -> None:
+        """A handler took that many seconds."""
+        self.typical += (duration - self.typical) * (_UP if duration > self.typical else _DOWN)
+
+    def took(self, jobs: int, rows: int) -> None:
+        """A call brought so many jobs, in so many rows."""
+        self._length += (jobs / rows - self._length) * _LENGTH_SMOOTHING
+
+    def plan(self, room: int, in_hand: int, ahead: int, *, reports: bool) -> tuple[int, int]:
+        """How many rows to ask for, at most `room`, and how many jobs each may hold.
+
+        `in_hand`: rows that the same lane has brought and that have not ended. `ahead`: jobs of all lanes that have not
+        started, or are to come. `reports`: the call is made in any case.
+        """
+        if room < 1 or self.typical > SHORT or not self._most:
+            return room, 1
+        take = max(1, int(_PER_CALL / self._length))
+        if in_hand and ahead >= _ENOUGH:
+            # What one call brings is enough. More would only wait here, and the next call would have less to report.
+            take = take - in_hand if reports else 0
+        take = min(take, room)
+        if take < 1:
+            return 0, 1
+        row = min(_LONGEST_ROW, int(_ROW_LASTS / max(self.typical, 1e-6)), max(_GOOD_ROW, _PER_CALL // room))
+        free = min(self._most - ahead, _MOST_PER_CALL - take)
+        return take, max(1, min(row, 1 + free // take))
+
+    def fill(self, take: int, slots: int, ahead: int) -> int:
+        """How many jobs a call that asks for `take` rows is to bring in all, the reserve among them; 0 = no reserve.
+
+        With it, `ahead` of all lanes is no more than the slots can run within some milliseconds.
+        """
+        if take < 1 or self.typical > SHORT or not self._most:
+            return 0
+        work = slots * int(_ROW_LASTS / max(self.typical, _OVERHEAD))
+        fill = min(_RESERVE, take + min(work, self._most) - ahead)
+        return fill if fill > take * self._length else 0

@@ -1,0 +1,66 @@
+"""The reserve of a worker: rows that were taken while no slot was free for them, and start when one becomes free.
+
+Each row holds the next job of another group, with those of its group that may follow, or one job without a group. Rows
+start in the order in which they came. The event loop takes rows off the left end. The heartbeat thread empties rows and
+leaves them where they are, so that the two need no lock (rows.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from groupmq.job import Job
+from groupmq.worker.lane import ReportLane
+from groupmq.worker.rows import take_last
+from groupmq.worker.runs import JobRow, JobRun
+
+
+class Reserve:
+    """Rows that wait for a slot. `claim` takes the next job of a row to run it; `ended` is called for a row."""
+
+    __slots__ = ("_claim", "_ended", "_lasts", "_rows", "_wanted")
+
+    def __init__(self, claim: Callable[[JobRow], JobRun | None], ended: Callable[[JobRow], None], lasts: float) -> None:
+        """`lasts`: seconds after which nothing of a row is started any more."""
+        self._claim = claim
+        self._ended = ended
+        self._lasts = lasts
+        self._rows: deque[JobRow] = deque()
+        self._wanted = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def add(self, row: JobRow) -> None:
+        self._rows.append(row)
+
+    def is_wanted(self, row: JobRow) -> bool:
+        """Whether another worker asked for this row before it came here: it must not start here."""
+        return row.token <= self._wanted
+
+    def next(self) -> JobRun | None:
+        """The next run to start; None if there is none, or none that may start any more."""
+        now = time.monotonic()
+        while self._rows:
+            row = self._rows.popleft()
+            run = self._claim(row) if now - row.started < self._lasts else None
+            if run is not None:
+                return run
+            self._ended(row)
+        return None
+
+    def end(self, before: float) -> None:
+        """Give back rows that came before this time, and forget rows of which everything was withdrawn."""
+        for row in [row for row in self._rows if row.started <= before or not row.rest]:
+            self._rows.remove(row)
+            self._ended(row)
+
+    # From the heartbeat thread
+
+    def withdraw(self, token: int) -> list[tuple[Job, ReportLane]]:
+        """Take back what was taken under tokens up to this one, each job with its lane. For later rows: `is_wanted`."""
+        self._wanted = max(self._wanted, token)
+        rows = [row for row in tuple(self._rows) if row.token <= token]
+        return [(job, row.lane) for row in rows for job in take_last(row, len(row.rest))]

@@ -1,0 +1,78 @@
+"""The rows of an executor, and how the heartbeat thread takes jobs out of them that have not started.
+
+The event loop takes jobs off the left end of a row and the thread off the right end. Each of these steps is atomic, so
+every job goes to exactly one of the two, without a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from groupmq.job import Job
+from groupmq.worker.lane import ReportLane
+from groupmq.worker.runs import JobRow
+
+
+def take_last(row: JobRow, n: int) -> list[Job]:
+    """The last `n` of a row that have not started, in their order; fewer if some start meanwhile."""
+    taken: list[Job] = []
+    with contextlib.suppress(IndexError):
+        while len(taken) < n:
+            taken.append(row.rest.pop())
+    return taken[::-1]
+
+
+class Rows:
+    """Rows that have not ended, and of which jobs can be withdrawn."""
+
+    __slots__ = ("_recalled", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: set[JobRow] = set()
+        self._recalled: set[int] = set()
+        """Tokens of jobs to give back that are not here yet: the reply that brings them may be on its way."""
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def __iter__(self) -> Iterator[JobRow]:
+        """A copy, so that rows may end meanwhile."""
+        return iter(tuple(self._rows))
+
+    @property
+    def unstarted(self) -> int:
+        """How many jobs have not started."""
+        return sum(len(row.rest) for row in self._rows)
+
+    def add(self, row: JobRow) -> list[Job]:
+        """From now on the jobs of this row can be withdrawn; returns those that were asked for before they came."""
+        # Added first, then compared. `withdraw` does both the other way round, so one of the two finds the job.
+        self._rows.add(row)
+        return self._cut(row, self._recalled) if self._recalled else []
+
+    def discard(self, row: JobRow) -> None:
+        self._rows.discard(row)
+
+    # From the heartbeat thread
+
+    def withdraw(self, tokens: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+        """Take back these jobs, and those behind them in their rows, unless they have started.
+
+        Those behind must not start before them. Jobs that are not here yet are given back when they come.
+        """
+        wanted = self._recalled = set(tokens)
+        if not wanted:
+            return []
+        return [(job, row.lane) for row in self for job in self._cut(row, wanted)]
+
+    def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
+        """Take back every job that has not started."""
+        return [(job, row.lane) for row in self for job in take_last(row, len(row.rest))]
+
+    @staticmethod
+    def _cut(row: JobRow, tokens: set[int]) -> list[Job]:
+        """Take the jobs of a row from the first of these on."""
+        waiting = tuple(row.rest)
+        at = next((at for at, job in enumerate(waiting) if job.fence in tokens), len(waiting))
+        return take_last(row, len(waiting) - at)

@@ -1,0 +1,288 @@
+"""Where `def` handlers run: in threads, or in processes, which can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import multiprocessing
+import pickle
+import signal
+import threading
+import traceback
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context, copy_context
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.context import SpawnContext
+from queue import SimpleQueue
+from typing import Any
+
+from groupmq.checks import takes, with_signature
+from groupmq.errors import (
+    RAISED,
+    ConfigurationError,
+    FailJob,
+    GroupMQError,
+    RateLimited,
+    RetryJob,
+    class_path,
+    said,
+)
+from groupmq.job import Job
+
+_MOMENT = 0.5
+Forward = Callable[[str, Any], None]
+
+
+class WorkerProcessDied(GroupMQError):
+    """The process that ran the handler ended without a result: it was killed, ran out of memory or crashed."""
+
+
+class HandlerError(GroupMQError):
+    """A handler raised in another process. The text names the error; a note holds the traceback."""
+
+
+def checked_handler(handler: object) -> None:
+    """Refuse a handler that cannot be called with a job: every job would fail, each after all its attempts."""
+    if not callable(handler):
+        raise ConfigurationError.expected("handler", "a callable that takes a job", handler)
+    if not takes(handler, 1):
+        expected = "a callable that takes the job as its only positional argument"
+        raise ConfigurationError(f"handler: expected {expected}, got {with_signature(handler)}")
+
+
+class ThreadRunner:
+    """Runs `def` handlers in threads. A thread cannot be killed: one that outlives its run is left to end alone."""
+
+    def __init__(self, handler: Callable[[Job], Any], size: int, name: str) -> None:
+        self._handler = handler
+        self._name = name
+        self._idle: list[HandlerThread] = []
+
+    async def __call__(self, job: Job) -> Any:
+        thread = self._idle.pop() if self._idle else HandlerThread(self._handler, self._name)
+        job._home = asyncio.get_running_loop()
+        future = thread.ask(job)
+        try:
+            value = await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            # Raised by the worker, or by the handler. A handler that checks `job.cancelled` gets a moment to end. Any
+            # other may run for ever and is not waited for, unless the next job of its group must wait for it.
+            if not future.done() and (job._looks or job._waits_for_end):
+                limit = None if job._waits_for_end else _MOMENT
+                await asyncio.wait([asyncio.wrap_future(future)], timeout=limit)
+            thread.dismiss()
+            raise
+        except BaseException:
+            self._idle.append(thread)
+            raise
+        self._idle.append(thread)
+        # A `def` or lambda that calls an `async def` returns a coroutine, which runs in the loop like any other.
+        return await value if inspect.isawaitable(value) else value
+
+    def close(self) -> None:
+        for thread in self._idle:
+            thread.dismiss()
+        self._idle.clear()
+
+
+class HandlerThread(threading.Thread):
+    """One thread that runs handlers on request. A daemon: a handler that hangs must not keep the process alive."""
+
+    def __init__(self, handler: Callable[[Job], Any], name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._handler = handler
+        self._tasks: SimpleQueue[tuple[Job, Future[Any], Context] | None] = SimpleQueue()
+        self.start()
+
+    def ask(self, job: Job) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # it can no longer be cancelled: the thread will set its result
+        # In the context of the caller: the handler sees the context variables that middleware has set.
+        self._tasks.put((job, future, copy_context()))
+        return future
+
+    def dismiss(self) -> None:
+        """End the thread after its current job."""
+        self._tasks.put(None)
+
+    def run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            job, future, context = task
+            try:
+                future.set_result(context.run(self._handler, job))
+            except StopIteration as error:
+                # A future cannot carry StopIteration.
+                future.set_exception(RuntimeError(f"handler raised StopIteration: {said(error)}"))
+            except BaseException as error:
+                future.set_exception(error)
+            del task, job, future, context
+
+
+class ProcessRunner:
+    """Runs `def` handlers in child processes, one job at a time in each. Cancelling a run kills its process."""
+
+    def __init__(self, handler: Callable[[Job], Any], size: int, name: str) -> None:
+        try:
+            self._handler = pickle.dumps(handler)
+        except Exception as error:
+            raise ConfigurationError(
+                f"handler: executor='process' needs a handler that can be imported by name ({error})"
+            ) from error
+        self._context = multiprocessing.get_context("spawn")
+        self._idle: list[HandlerProcess] = []
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix=name)
+        self._closed = False
+
+    async def __call__(self, job: Job) -> Any:
+        child = self._idle.pop() if self._idle else HandlerProcess(self._context, self._handler)
+        try:
+            loop = asyncio.get_running_loop()
+            forward = _forwarder(loop, job)
+            kind, value = await loop.run_in_executor(self._threads, child.ask, _portable(job), forward)
+        except BaseException:
+            # Cancelled, or the child is gone: what it may still do must end now.
+            child.kill()
+            raise
+        if self._closed:
+            child.kill()
+        else:
+            self._idle.append(child)
+        if kind == "returned":
+            return value
+        text, trace, delay, kind_of_error = value
+        error = _error_of(kind, text, delay)
+        error.add_note(trace)
+        error.__dict__[RAISED] = kind_of_error
+        raise error
+
+    def close(self) -> None:
+        self._closed = True
+        for child in self._idle:
+            child.kill()
+        self._idle.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class HandlerProcess:
+    """One child process that runs handlers on request."""
+
+    def __init__(self, context: SpawnContext, handler: bytes) -> None:
+        self._pipe, theirs = context.Pipe()
+        self._theirs: Pipe | None = theirs
+        self._process = context.Process(target=_serve, args=(theirs, handler), daemon=True)
+        self._lock = threading.Lock()
+        self._killed = False
+
+    def ask(self, job: Job, forward: Forward) -> Any:
+        """Have the child run a job. Called in a thread, since starting a process and waiting for it both block.
+
+        Progress and log lines of the handler go to `forward`.
+        """
+        try:
+            with self._lock:
+                if self._killed:
+                    raise EOFError
+                if self._theirs is not None:
+                    self._process.start()
+                    self._theirs.close()
+                    self._theirs = None
+            self._pipe.send(job)
+            while True:
+                answer = self._pipe.recv()
+                if answer[0] not in ("progress", "line"):
+                    return answer
+                forward(*answer)
+        except (EOFError, OSError) as error:
+            # Closed here, in the thread that reads from it; joined so that no zombie process stays.
+            self._pipe.close()
+            if self._process.pid is not None:
+                self._process.join(1.0)
+            raise WorkerProcessDied("the process that ran the handler ended without an answer") from error
+
+    def kill(self) -> None:
+        with self._lock:
+            self._killed = True
+            if self._process.pid is not None:
+                self._process.kill()
+
+
+def _portable(job: Job) -> Job:
+    """The job without its queue: connections do not travel to another process."""
+    copy = Job.__new__(Job)
+    copy.copy_from(job)
+    copy.duplicate = job.duplicate
+    job.data  # decoded here: the serializer does not travel  # noqa: B018
+    copy._data = job.data
+    copy._queue = None  # type: ignore[assignment]
+    copy._serializer = None  # type: ignore[assignment]
+    copy._result = None
+    return copy
+
+
+def _forwarder(loop: asyncio.AbstractEventLoop, job: Job) -> Forward:
+    """Repeat progress and log lines of a child in the parent. Called in the thread that reads the pipe."""
+
+    def forward(kind: str, value: Any) -> None:
+        what = job._queue._say(job, **{kind: value})
+        future = asyncio.run_coroutine_threadsafe(_awaited(what), loop)
+        with contextlib.suppress(Exception):
+            # If the lease is lost, the heartbeat learns of it, and the child is killed.
+            future.result(30.0)
+
+    return forward
+
+
+async def _awaited(what: Awaitable[None]) -> None:
+    await what
+
+
+async def _outcome(what: Awaitable[Any]) -> Any:
+    return await what
+
+
+def _serve(pipe: Pipe, pickled: bytes) -> None:
+    # Ctrl-C on a terminal reaches every process of its group; the worker decides what happens to running jobs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler = pickle.loads(pickled)  # noqa: S301 - our own parent's handler, never stored data
+    while True:
+        try:
+            job: Job = pipe.recv()
+        except (EOFError, OSError, KeyboardInterrupt):
+            return
+        job._tell = lambda _, kind, value: pipe.send((kind, value))
+        try:
+            value = handler(job)
+            if inspect.isawaitable(value):
+                value = asyncio.run(_outcome(value))
+            answer: tuple[str, Any] = ("returned", value)
+        except BaseException as error:
+            answer = _raised(error)
+        try:
+            pipe.send(answer)
+        except Exception as error:
+            # Like a value that cannot be stored: another run would not change that.
+            reason = f"return value: cannot be sent to the worker: {said(error)}"
+            pipe.send(("fail", (reason, "", 0.0, class_path(error))))
+
+
+def _error_of(kind: str, text: str, delay: Any) -> Exception:
+    """The error that a child has described."""
+    if kind == "retry":
+        return RetryJob(text, delay=delay)
+    if kind == "limited":
+        return RateLimited(text, retry_after=delay)
+    return FailJob(text) if kind == "fail" else HandlerError(text)
+
+
+def _raised(error: BaseException) -> tuple[str, Any]:
+    """Describe what a handler raised: its class need not be importable or picklable in the worker's process."""
+    trace, kind = traceback.format_exc(), class_path(error)
+    if isinstance(error, RetryJob):
+        return "retry", (said(error), trace, error.delay, kind)
+    if isinstance(error, RateLimited):
+        return "limited", (said(error), trace, error.retry_after, kind)
+    if isinstance(error, FailJob):
+        return "fail", (said(error), trace, 0.0, kind)
+    return "raised", (f"{type(error).__name__}: {said(error)}".removesuffix(": "), trace, 0.0, kind)

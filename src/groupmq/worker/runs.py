@@ -1,0 +1,59 @@
+"""One run of one job, the row it belongs to, and what the executor announces about them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from groupmq.job import Job
+from groupmq.worker.lane import ReportLane
+
+Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
+"""Why a run is stopped."""
+
+
+class JobRow:
+    """Jobs of one group that were taken together and run one after the other in one slot.
+
+    `rest`: those that have not started. `token`: of its first job. `started`: when the row came.
+    """
+
+    __slots__ = ("lane", "rest", "run", "started", "token")
+
+    def __init__(self, jobs: Sequence[Job], lane: ReportLane) -> None:
+        self.lane = lane
+        self.rest = deque(jobs)
+        self.run: JobRun | None = None
+        self.started = time.monotonic()
+        self.token = jobs[0].fence
+
+
+class JobRun:
+    """One run of one job in this worker."""
+
+    hard_end: float | None = None
+    task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    give_up: asyncio.TimerHandle | None = None
+    verdict: Verdict | None = None
+    begun = False
+    abandoned = False
+    """Its slot was taken back, and its handler has not ended."""
+    started = 0.0
+    """When its handler was called, or its task was made."""
+
+    def __init__(self, job: Job, row: JobRow) -> None:
+        self.job = job
+        self.row = row
+
+
+class RunListener(Protocol):
+    """What the executor announces: telemetry."""
+
+    def started(self, job: Job) -> None: ...
+    def handler_raised(self, error: BaseException, job: Job) -> None: ...
+    def lease_lost(self, job: Job) -> None:
+        """The lease of a run is another worker's, or gone: there is no outcome to report."""

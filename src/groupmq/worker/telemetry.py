@@ -1,0 +1,168 @@
+"""What a worker shows of its work: events, counters, log lines, and the `on_error` hook."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from groupmq.commands import Stalled
+from groupmq.emitter import Emitter
+from groupmq.errors import GroupMQError, JobCancelled, said
+from groupmq.job import Job
+from groupmq.joblog import JobLog
+from groupmq.options import QueueOptions, WorkerOptions
+from groupmq.worker.outcome import RunReport
+
+EVENTS = (
+    "ready",
+    "active",
+    "completed",
+    "retrying",
+    "failed",
+    "stalled",
+    "progress",
+    "lease-lost",
+    "error",
+    "graceful-timeout",
+    "drained",
+    "closed",
+)
+
+
+@dataclass(slots=True)
+class WorkerMetrics:
+    """Counters of one worker object."""
+
+    name: str
+    completed: int = 0
+    retried: int = 0
+    failed: int = 0
+    released: int = 0
+    limited: int = 0
+    lease_lost: int = 0
+    stalled_seen: int = 0
+    connection_errors: int = 0
+    advances: int = 0
+    running: int = 0
+    loop_blocked: float = 0.0
+    """Seconds that a handler has been blocking the event loop; 0 = none does."""
+    loop_blocks: int = 0
+    """How often a handler has blocked the event loop for half a second or more."""
+    uptime: float = 0.0
+
+    @property
+    def processed(self) -> int:
+        """Runs that ended with an outcome: completed, to be retried, or failed."""
+        return self.completed + self.retried + self.failed
+
+
+class Telemetry:
+    """Each method is one thing that happened. It is called once, from the event loop, and never raises."""
+
+    def __init__(self, queue: QueueOptions, options: WorkerOptions) -> None:
+        self._who = f"worker {options.name} of queue {queue.name}"
+        self._logger = options.logger
+        self._hook = options.on_error
+        self._log = JobLog(options.logger, queue.name, options.name, keeps_failed=queue.keep_failed.kept != 0)
+        self.events = Emitter(EVENTS, options.logger)
+        self.metrics = WorkerMetrics(options.name)
+        self._active_listeners, self._completed_listeners = map(self.events.listeners, ("active", "completed"))
+
+    # Jobs that come and run
+
+    def debugging(self) -> bool:
+        """Whether DEBUG lines are written: asked once per call, not once per job."""
+        return self._log.debugging()
+
+    def taken(self, row: Sequence[Job]) -> None:
+        """A DEBUG line for each job of a row."""
+        self._log.taken(row)
+
+    def started(self, job: Job) -> None:
+        if self._active_listeners:
+            self.events.emit("active", job)
+
+    def progress(self, job: Job, value: Any) -> None:
+        self.events.emit("progress", job, value)
+
+    def handler_raised(self, error: BaseException, job: Job) -> None:
+        self._on_error(error, job)
+
+    def unreadable(self, job_id: str, error: BaseException) -> None:
+        """The record of a job cannot be read: it stays with the server, and the jobs beside it run."""
+        unreadable = GroupMQError(f"job {job_id!r} cannot be read and is left alone: {said(error)}")
+        self._logger.warning("%s: %s", self._who, unreadable)
+        self.call_failed(unreadable)
+
+    # Outcomes that the server has recorded
+
+    def completed(self, job: Job) -> None:
+        self.metrics.completed += 1
+        if self._completed_listeners:
+            self.events.emit("completed", job)
+
+    def log_completed(self, jobs: Iterable[Job]) -> None:
+        """A DEBUG line for each."""
+        self._log.completed(jobs)
+
+    def retrying(self, job: Job, report: RunReport) -> None:
+        self.metrics.retried += 1
+        self._log.retrying(job, report.outcome[3], holds=not report.outcome[4])
+        self.events.emit("retrying", job, report.error)
+
+    def failed(self, job: Job, report: RunReport) -> None:
+        self.metrics.failed += 1
+        if isinstance(report.error, JobCancelled):
+            self._log.cancelled(job)
+        else:
+            self._log.failed(job)
+        self.events.emit("failed", job)
+
+    def released(self, job: Job) -> None:
+        self.metrics.released += 1
+        if self._log.debugging():
+            self._log.released(job)
+
+    def rate_limited(self, job: Job, report: RunReport) -> None:
+        self.metrics.limited += 1
+        self._log.limited(job, report.outcome[3], said(report.error) if report.error else "rate limited")
+
+    def lease_lost(self, job: Job) -> None:
+        """The lease of a run is another worker's, or gone: nothing of this run is recorded."""
+        self.metrics.lease_lost += 1
+        self._log.lost(job)
+        self.events.emit("lease-lost", job)
+
+    def stalled(self, stalled: Stalled) -> None:
+        """The lease of a run, of any worker, expired and was taken back by a call of this worker."""
+        self.metrics.stalled_seen += 1
+        self._log.stalled(stalled.id, stalled.group_id, final=stalled.final)
+        self.events.emit("stalled", stalled.id, stalled.group_id)
+
+    # The worker
+
+    def call_failed(self, error: BaseException) -> None:
+        """A call to the server failed. (The outage log decides about the line.)"""
+        self.metrics.connection_errors += 1
+        self.events.emit("error", error)
+        self._on_error(error, None)
+
+    def drained(self) -> None:
+        self.events.emit("drained")
+
+    def graceful_timeout(self, job: Job) -> None:
+        """A run did not end in the time that a closing worker had: it is cancelled, and its job is given back."""
+        self._log.late(job)
+        self.events.emit("graceful-timeout", job)
+
+    def _on_error(self, error: BaseException, job: Job | None) -> None:
+        if self._hook is None:
+            return
+        try:
+            outcome = self._hook(error, job)
+            if inspect.isawaitable(outcome):
+                self.events.watch("on_error", outcome)
+        except BaseException as broken:
+            self._logger.error("on_error raised %s: %s", type(broken).__name__, broken)

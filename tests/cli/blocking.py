@@ -1,0 +1,28 @@
+"""A group that has been held for a while."""
+
+from __future__ import annotations
+
+from groupmq import commands
+from groupmq.commands import Policy
+from groupmq.drafts import draft
+from groupmq.sync import Queue
+
+
+def blocked(queue: Queue, group_id: str, minutes: float, *, backs_off: bool = False) -> None:
+    """Two jobs of a group that came so long ago: `stuck` runs, or is in its back-off, and `behind` waits."""
+    call = queue._connection.call
+    then = call(commands.stats()).now - int(minutes * 60_000)
+    drafts = [draft(queue.options, 1, group_id=group_id, job_id=job_id) for job_id in ("stuck", "behind")]
+    call(commands.add(drafts, now=then))
+    policy = Policy(3, -1, {"completed": 0, "failed": 0})
+    hour = 3_600_000
+    taken = call(
+        commands.advance(worker="w", lane="l", request=1, outcomes=[], take=1, lease_ms=hour, policy=policy, now=then)
+    ).jobs[0]
+    if backs_off:
+        outcome = commands.retried(taken.id, taken.token, hour, False, "no", "")
+        call(
+            commands.advance(
+                worker="w", lane="l", request=2, outcomes=[outcome], take=0, lease_ms=hour, policy=policy, now=then
+            )
+        )

@@ -1,0 +1,188 @@
+"""A worker from the command line: what it imports, adopts and runs."""
+
+from __future__ import annotations
+
+import gc
+import json
+import signal
+
+import pytest
+
+from groupmq import Ordering, RateLimit
+from groupmq.sync import Queue
+from tests.cli.programs import Programs
+from tests.support.servers import Server
+from tests.support.workers import one_kind
+
+pytestmark = one_kind
+
+
+def test_a_burst_runs_what_there_is_and_ends(programs: Programs, queue: Queue) -> None:
+    jobs = queue.add_many([{"group_id": "g", "data": n} for n in range(20)])
+    program = programs.worker("--burst", "-c", "8")
+    assert program.ends() == 0
+    assert [line["job"] for line in programs.diary("start")] == [job.id for job in jobs]
+    assert queue.get_job_counts().completed == 20
+    assert "it ran 20 jobs" in program.log
+
+
+def test_a_burst_in_two_processes(programs: Programs, queue: Queue) -> None:
+    queue.add_many([{"data": n} for n in range(50)])
+    assert programs.worker("--burst", "--processes", "2").ends() == 0
+    assert queue.get_job_counts().completed == 50
+
+
+@pytest.mark.parametrize(
+    ("own", "threshold"), [("", 5000), ("gc.set_threshold(9000, 5, 5)", 9000), ("gc.set_threshold(0)", 0)]
+)
+def test_what_is_imported_is_no_garbage(programs: Programs, queue: Queue, own: str, threshold: int) -> None:
+    """A program that has its own opinion about how often to look keeps it."""
+    module = f"import gc\n{own}\ndef look(job):\n    return [gc.get_freeze_count(), *gc.get_threshold()]\n"
+    programs.write("looking.py", module)
+    job = queue.add(1)
+    assert programs.worker("--burst", spec="looking:look").ends() == 0
+    frozen, first, *others = queue.require_job(job.id).return_value
+    assert frozen > 10_000
+    assert first == threshold
+    assert others == ([5, 5] if threshold == 9000 else list(gc.get_threshold()[1:]))
+
+
+def test_a_burst_of_a_queue_that_nobody_made_makes_none(programs: Programs, queue: Queue, url: str) -> None:
+    program = programs.worker("--burst")
+    assert program.ends() == 0
+    assert "nothing to do" in program.log
+    with Queue("orders", url, group_concurrency=7) as other:
+        other.add(1)
+
+
+def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
+    """All of them, or the heartbeat's connection would disagree: the job outlives several beats."""
+    settings: dict[str, object] = {
+        "group_concurrency": 2,
+        "ordering": Ordering.arrival(0.01, max_wait=0.02),
+        "fairness": "round-robin",
+        "exclusive": True,
+        "rate_limit": RateLimit(1000, per=1),
+        "group_rate_limit": RateLimit(500, per=0.5),
+        "max_group_size": 9,
+        "events": False,
+    }
+    with Queue("orders", url, **settings) as queue:  # type: ignore[arg-type]
+        job = queue.add("wait", group_id="g")
+        program = programs.worker("--job-timeout", "0.6")
+        program.until(lambda: programs.diary("start"), "the job runs")
+        turn = queue.get_turn()
+        assert turn is not None
+        lease = turn.expires_in
+        program.until(lambda: len(queue.get_workers()) == 1, "the worker is heard of")
+        before = queue.get_workers()[0].last_seen
+        program.until(lambda: queue.get_workers()[0].last_seen > before, "its heart beats again")
+        programs.open_gate()
+        program.until(lambda: queue.require_job(job.id).state == "completed", "the job ends")
+        assert lease <= 0.6
+        assert queue.require_job(job.id).attempts_made == 1
+        assert "settings" not in program.log
+
+
+def test_ageing_and_event_time_are_adopted(programs: Programs, url: str) -> None:
+    for name, settings in (("a", {"priority_ageing": 1.5}), ("b", {"ordering": Ordering.event_time(0.001)})):
+        with Queue(name, url, **settings) as queue:
+            queue.add(1)
+            program = programs.worker("--burst", queue=name)
+            assert program.ends() == 0, program.log
+
+
+def test_a_worker_that_is_there_first_leaves_the_settings_to_the_producer(programs: Programs, url: str) -> None:
+    program = programs.worker("--health-port", "0", "--bind", "127.0.0.1")
+    program.says("waiting for its producer")
+    program.until(lambda: program.get("/readyz")[0] == 200, "ready, since the server is there")
+    with Queue("orders", url, group_concurrency=2) as queue:
+        job = queue.add(1)
+        program.until(lambda: queue.require_job(job.id).state == "completed", "the job ran")
+    program.signal(signal.SIGTERM)
+    assert program.ends() == 0
+
+
+def test_a_worker_that_waits_for_its_producer_can_be_stopped(programs: Programs) -> None:
+    program = programs.worker()
+    program.says("waiting for its producer")
+    program.signal(signal.SIGINT)
+    assert program.ends() == 0
+
+
+def test_settings_that_were_given_make_the_queue(programs: Programs, url: str) -> None:
+    program = programs.worker("--group-concurrency", "3")
+    program.says("works on queue orders")
+    with Queue("orders", url, group_concurrency=3) as queue:
+        job = queue.add(1, group_id="g")
+        program.until(lambda: queue.require_job(job.id).state == "completed", "the job ran")
+
+
+def test_a_configured_worker(programs: Programs, url: str) -> None:
+    """Whatever the environment says about queues."""
+    programs.write(
+        "app.py",
+        "import tasks\n"
+        "from groupmq import Queue, Worker\n"
+        f"worker = Worker(Queue('orders', {url!r}, group_concurrency=2), tasks.handle, concurrency=3, name='mine')\n",
+    )
+    elsewhere = {"GROUPMQ_QUEUE": "other", "GROUPMQ_URL": "redis://127.0.0.1:1"}
+    program = programs.start("worker", "app:worker", env=elsewhere)
+    program.says("worker mine works on queue orders at .*, 3 at once")
+    with Queue("orders", url, group_concurrency=2) as queue:
+        job = queue.add(1)
+        program.until(lambda: queue.require_job(job.id).state == "completed", "the job ran")
+        program.until(lambda: [worker.name for worker in queue.get_workers()] == ["mine"], "it is heard of")
+    program.signal(signal.SIGTERM)
+    assert program.ends() == 0
+
+
+def test_plain_handlers_run_in_threads_or_processes(programs: Programs, queue: Queue) -> None:
+    job = queue.add(1)
+    assert programs.worker("--burst", spec="tasks:plain").ends() == 0
+    other = queue.add(2)
+    program = programs.worker("--burst", "--executor", "process", spec="tasks:plain")
+    assert program.ends() == 0, program.log
+    assert queue.require_job(job.id).state == queue.require_job(other.id).state == "completed"
+    assert queue.require_job(other.id).return_value != program.pid
+
+
+def test_what_is_kept_and_how_often_it_is_tried(programs: Programs, queue: Queue) -> None:
+    queue.add_many([{"data": 1}, {"data": 2}, {"data": "fail"}])
+    words = ("--burst", "--keep-completed", "1", "--keep-failed", "0", "--max-attempts", "1")
+    assert programs.worker(*words).ends() == 0
+    counts = queue.get_job_counts()
+    assert (counts.completed, counts.failed) == (1, 0)
+
+
+def test_lines_of_json(programs: Programs, queue: Queue) -> None:
+    job = queue.add("fail", group_id="g", max_attempts=2, backoff=0.01)
+    program = programs.worker("--log-format", "json", "--log-level", "debug", "--name", "mine")
+    program.until(lambda: queue.require_job(job.id).state == "failed", "the job failed")
+    program.signal(signal.SIGTERM)
+    assert program.ends() == 0
+    lines = [json.loads(line) for line in program.log.splitlines()]
+    assert {"time", "level", "logger", "message", "pid"} <= lines[0].keys()
+    of_job = [line for line in lines if line.get("job") == job.id]
+    assert [line["level"] for line in of_job] == ["debug", "warning", "debug", "error"]
+    reason = "failed for good in attempt 2 of 2: ValueError: told to fail"
+    assert of_job[-1]["message"].startswith(f"job '{job.id}' (queue 'orders', group 'g') {reason}")
+    assert "Traceback" in of_job[-1]["message"]
+    assert (of_job[-1]["group"], of_job[-1]["attempt"], of_job[-1]["worker"]) == ("g", 2, "mine")
+
+
+def test_a_server_that_goes_away_for_too_long_is_3(programs: Programs) -> None:
+    server = Server.start("valkey")
+    try:
+        with Queue("orders", server.url) as queue:
+            queue.add(1)
+        program = programs.start(
+            "worker", "tasks:handle", "-q", "orders", "--redis-url", server.url, "--unreachable-timeout", "1"
+        )
+        program.says("works on queue")
+        server.kill()
+        assert program.ends() == 3
+        assert "gave up: no answer for 1 s" in program.log
+        assert "Traceback" not in program.log
+    finally:
+        server.stop()

@@ -1,0 +1,69 @@
+"""A supervisor that is told to stop at the worst moment: while it starts processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from groupmq.cli.worker.plan import WorkerPlan
+from groupmq.cli.worker.supervisor import ProcessSlot, Supervisor
+from tests.cli.programs import ROOT, Programs
+from tests.support.workers import one_kind
+
+pytestmark = one_kind
+PATIENCE = 25.0
+"""Less than the drain timeout, after which whoever was not told would be killed."""
+
+
+@pytest.fixture
+def plan(programs: Programs, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPlan]:
+    """Of two processes that would wait for jobs forever."""
+    monkeypatch.chdir(programs.folder)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'src'}{os.pathsep}{programs.folder}")
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield WorkerPlan("tasks:handle", url, "orders")
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+async def ends(supervisor: Supervisor) -> int:
+    try:
+        return await asyncio.wait_for(supervisor.run(), PATIENCE)
+    finally:
+        supervisor._kill()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+async def test_a_process_that_is_being_started_is_told_to_stop(
+    plan: WorkerPlan, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = Supervisor(plan, 2, None)
+    spawn = ProcessSlot._spawn
+
+    async def stopped_meanwhile(slot: ProcessSlot, link: int) -> Any:
+        process = await spawn(slot, link)
+        if slot.number == number:
+            supervisor._stop()
+        return process
+
+    monkeypatch.setattr(ProcessSlot, "_spawn", stopped_meanwhile)
+    assert await ends(supervisor) == 0
+    assert [slot.starts for slot in supervisor.slots] == [1, number]
+
+
+async def test_who_is_to_stop_starts_no_more_processes(plan: WorkerPlan) -> None:
+    supervisor = Supervisor(plan, 2, None)
+
+    class Up(asyncio.Event):
+        def set(self) -> None:
+            super().set()
+            supervisor._stop()
+
+    supervisor.slots[0].up = Up()
+    assert await ends(supervisor) == 0
+    assert [slot.starts for slot in supervisor.slots] == [1, 0]

@@ -1,0 +1,147 @@
+"""Values as pages show them: progress, payloads, times, trees. Pure."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupmq.dashboard import filters
+from groupmq.dashboard.documents.payload import PREVIEW, Unreadable, clean, payload, preview
+from groupmq.dashboard.documents.progress import fraction, progress
+from groupmq.dashboard.documents.repeats import words
+from groupmq.dashboard.json_tree import Node, json_tree
+from groupmq.dashboard.reading import READABLE
+from groupmq.dashboard.redaction import Redactor
+
+OPEN = Redactor(None)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (42, 0.42),
+        (0.42, 0.42),
+        (100, 1.0),
+        (1, 0.01),
+        (1.0, 1.0),
+        (101, None),
+        (-1, None),
+        (True, None),
+        ("half", None),
+        ({"done": 3, "total": 12}, 0.25),
+        ({"current": 1, "total": 0}, None),
+        ({"percent": 50}, 0.5),
+        ([1], None),
+    ],
+)
+def test_a_fraction_is_read_where_there_is_one(value: Any, wanted: float | None) -> None:
+    assert fraction(value) == wanted
+
+
+def test_no_progress_is_none() -> None:
+    assert progress(None, OPEN) is None
+
+
+def test_integers_are_exact() -> None:
+    big = 90071992547409931234567890
+    assert str(big) in payload({"n": big}, OPEN, "data").text
+    assert READABLE.decode(READABLE.encode({"n": big})) == {"n": big}
+    assert json_tree({"n": big}).items[0].text == str(big)
+
+
+def test_bytes_that_are_not_json_are_said_to_be_so() -> None:
+    found = READABLE.decode(b"\x80\x04pickle")
+    assert isinstance(found, Unreadable)
+    shown = payload(found, OPEN, "data")
+    assert shown.unreadable == "8 bytes that are not JSON"
+    assert preview(found, OPEN, "data") == ("8 bytes that are not JSON", False)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), "\ud800", {1: 2}, object(), (1, 2), {"\ud800": b"x"}])
+def test_whatever_data_is_it_can_be_sent(odd: Any) -> None:
+    json.dumps(clean(odd), allow_nan=False).encode()
+    payload(odd, OPEN, "data").text.encode()
+    preview(odd, OPEN, "data")[0].encode()
+
+
+def test_deep_data_does_not_break_a_page() -> None:
+    deep: Any = 1
+    for _ in range(500):
+        deep = [deep]
+    assert "too deeply" in payload(deep, OPEN, "data").text
+
+
+def test_a_preview_is_short() -> None:
+    assert len(preview({"text": "x" * 1000}, OPEN, "data")[0]) == PREVIEW
+
+
+def test_redaction_is_noticed() -> None:
+    redactor = Redactor(["card"])
+    assert payload({"card": 1}, redactor, "data").redacted
+    assert not payload({"cart": 1}, redactor, "data").redacted
+
+
+def _count(node: Node) -> int:
+    return 1 + sum(map(_count, node.items))
+
+
+def test_a_large_tree_is_cut_and_says_how_large_it_is() -> None:
+    tree = json_tree(list(range(100_000)))
+    assert tree.size == 100_000
+    assert _count(tree) <= 5001
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.24, "240 ms"), (3.21, "3.2 s"), (42, "42 s"), (63, "1 m 3 s"), (7500, "2 h 5 m"), (273_600, "3 d 4 h")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert filters.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.5, "now"), (1, "1 second ago"), (200, "3 minutes ago"), (-12, "in 12 seconds"), (90_000, "1 day ago")],
+)
+def test_relative_times(seconds: float, text: str) -> None:
+    now = datetime(2026, 11, 17, tzinfo=UTC)
+    assert filters.relative(now - timedelta(seconds=seconds), now) == text
+
+
+@given(st.floats(min_value=0, max_value=1e9), st.integers(min_value=0, max_value=10**15))
+def test_numbers_have_words(seconds: float, n: int) -> None:
+    assert filters.duration(seconds)
+    assert filters.compact(n)
+    assert filters.size(n)
+    assert filters.number(n)
+
+
+def test_a_time_is_an_element_that_scripts_can_read() -> None:
+    moment = datetime(2026, 11, 17, 14, 3, 21, tzinfo=UTC)
+    assert filters.clock(moment) == (
+        '<time class="clock" datetime="2026-11-17T14:03:21.000Z" title="2026-11-17 14:03:21 UTC">14:03:21</time>'
+    )
+    assert "none" in filters.ago(None)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ("every 5 s", "every 5 seconds"),
+        ("every 3600 s", "every hour"),
+        ("every 0.5 s", "every 0.5 seconds"),
+        ("every 90 s", "every 90 seconds"),
+        ("something else", "something else"),
+    ],
+)
+def test_schedules_in_words(schedule: str, said: str) -> None:
+    assert words(schedule) == said
+
+
+def test_a_cron_schedule_in_words() -> None:
+    assert "09:00" in words("cron 0 9 * * 1-5 (Europe/Stockholm)")

@@ -1,0 +1,256 @@
+"""Many failed jobs at once: each to its place, each once, in small steps that can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from groupmq import ConfigurationError, FailJob, Job, JobFilter, Queue, RetryReport, Worker
+from groupmq.operations.hunting import STEP, Pace
+from groupmq.sync import Queue as SyncQueue
+from tests.conftest import MakeQueue
+
+
+class ShopError(Exception):
+    """An error of the user's own."""
+
+
+async def refuse(job: Job) -> None:
+    if isinstance(job.data, dict) and job.data.get("shop"):
+        raise ShopError("closed")
+    raise FailJob("not today")
+
+
+async def run_all(queue: Queue, handle: Any = refuse) -> list[str]:
+    """Run everything that can start; the ids in the order in which they started."""
+    started: list[str] = []
+
+    async def noting(job: Job) -> Any:
+        started.append(job.id)
+        return await handle(job)
+
+    async with asyncio.timeout(30):
+        await Worker(queue, noting, prefetch=0).run(burst=True)
+    return started
+
+
+async def nothing(job: Job) -> None:
+    """A handler that completes."""
+
+
+async def add(queue: Queue, *ids: str, **fields: Any) -> None:
+    fields = {"data": {}, "group_id": "g", "max_attempts": 1, **fields}
+    await queue.add_many([{**fields, "job_id": job_id} for job_id in ids])
+
+
+async def test_each_job_goes_back_to_its_original_place(queue: Queue) -> None:
+    await add(queue, "a", "b", "c", "d", "e")
+    await run_all(queue)
+    await add(queue, "f")
+    report = await queue.retry_many()
+    assert report == RetryReport(5, 5, 0, 5, False, 1, ["a", "b", "c", "d", "e"])
+    page = await queue.get_group_jobs("g")
+    assert [job.id for job in page.jobs] == ["a", "b", "c", "d", "e", "f"]
+    assert await run_all(queue, nothing) == ["a", "b", "c", "d", "e", "f"]
+
+
+async def test_only_those_that_match_are_retried(queue: Queue) -> None:
+    await add(queue, "a", "b", group_id="g1")
+    await add(queue, "c", group_id="g2", data={"shop": True})
+    await add(queue, "d")
+    await run_all(queue)
+    for wanted, expected in (
+        (JobFilter(error="ShopError"), ["c"]),
+        (JobFilter(error="groupmq.errors"), ["a", "b", "d"]),
+        (JobFilter(group_id="g1"), ["a", "b"]),
+        (JobFilter(text="shop"), ["c"]),
+        (JobFilter(job_id="d"), ["d"]),
+        (JobFilter(job_id="nobody"), []),
+        (JobFilter(older=3600), []),
+        (JobFilter(newer=3600), ["a", "b", "c", "d"]),
+    ):
+        foretold = await queue.retry_many(wanted, dry_run=True)
+        assert (foretold.sample, foretold.retried, foretold.dry_run) == (expected, 0, True), f"{wanted}"
+    report = await queue.retry_many(JobFilter(group_id="g1"))
+    assert (report.matched, report.retried, report.groups) == (2, 2, 1)
+    counts = await queue.get_job_counts()
+    assert (counts.waiting, counts.failed) == (2, 2)
+
+
+async def test_a_job_that_fails_again_meanwhile_is_not_retried_twice(make_queue: MakeQueue) -> None:
+    queue = make_queue(keep_failed=1000)
+    many = [f"j{n:03}" for n in range(3 * STEP)]
+    for job_id in many:
+        await add(queue, job_id, group_id=job_id)
+    await run_all(queue)
+    seen: list[RetryReport] = []
+    steps = queue._operations.retry_many(None, None, None, False, seen.append)
+    call = next(steps)
+    report = None
+    while report is None:
+        answer = await queue._connection.call(call)
+        if call.script == "redrive":
+            await run_all(queue)  # all that were retried have failed again before the next page is read
+        try:
+            call = steps.send(answer)
+        except StopIteration as stop:
+            report = stop.value
+    assert (report.matched, report.retried, report.skipped) == (len(many), len(many), 0)
+    assert [one.retried for one in seen] == [STEP, 2 * STEP, 3 * STEP]
+    assert await queue.get_failed_count() == len(many)
+
+
+async def test_a_failure_that_another_has_dealt_with_is_skipped(make_queue: MakeQueue) -> None:
+    queue = make_queue()
+    await add(queue, "a", "b", "c")
+    await run_all(queue)
+    steps = queue._operations.retry_many(None, None, None, False, None)
+    call = next(steps)
+    report = None
+    while report is None:
+        if call.script == "redrive":
+            await queue.retry("a")
+            assert await run_all(queue) == ["a"]  # it has failed once more: not the failure that was meant
+            await queue.remove("b")
+        try:
+            call = steps.send(await queue._connection.call(call))
+        except StopIteration as stop:
+            report = stop.value
+    assert (report.matched, report.retried, report.skipped) == (3, 1, 2)
+    assert await queue.get_failed_count() == 1
+
+
+async def test_at_most_so_many_the_oldest_failures_first(queue: Queue) -> None:
+    await add(queue, "a", "b", "c")
+    await run_all(queue)
+    assert (await queue.retry_many(limit=2)).sample == ["a", "b"]
+    assert [job.id for job in await queue.get_failed_jobs()] == ["c"]
+    assert (await queue.retry_many(limit=0)).matched == 0
+
+
+async def test_a_report_of_no_failed_job_is_empty(queue: Queue) -> None:
+    assert await queue.retry_many() == RetryReport()
+    assert (await queue.remove_many()).removed == 0
+
+
+async def test_cancelling_it_ends_it_between_two_steps(make_queue: MakeQueue) -> None:
+    queue = make_queue(keep_failed=1000)
+    await add(queue, *(f"j{n}" for n in range(4 * STEP)))
+    await run_all(queue)
+    first = asyncio.Event()
+    work = asyncio.create_task(queue.retry_many(rate=STEP * 5, progress=lambda report: first.set()))
+    await first.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    counts = await queue.get_job_counts()
+    assert counts.waiting + counts.failed == 4 * STEP
+    assert counts.waiting % STEP == 0
+    assert 0 < counts.waiting < 4 * STEP
+    await queue.retry_many()
+    assert (await queue.get_job_counts()).waiting == 4 * STEP
+
+
+async def test_what_progress_raises_ends_it(queue: Queue) -> None:
+    await add(queue, "a")
+    await run_all(queue)
+
+    def stop(report: RetryReport) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError):
+        await queue.retry_many(progress=stop)
+    assert await queue.get_failed_count() == 0
+
+
+def test_a_rate_is_kept_by_small_steps_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("groupmq.operations.hunting.time.monotonic", lambda: clock[0])
+    pace = Pace(20)
+    assert (pace.step, pace.wait()) == (4, 0)
+    pace.did(4)
+    assert pace.wait() == pytest.approx(0.2)
+    clock[0] += 0.05
+    assert pace.wait() == pytest.approx(0.15)
+    clock[0] += 10
+    pace.did(4)
+    assert pace.wait() == pytest.approx(0.2)
+    assert (Pace(0.5).step, Pace(10_000).step, Pace(None).step) == (1, STEP, STEP)
+    unbounded = Pace(None)
+    unbounded.did(1000)
+    assert unbounded.wait() == 0
+
+
+async def test_bad_arguments_are_named(queue: Queue) -> None:
+    for wrong, named in (
+        ({"rate": 0}, "rate: expected a number"),
+        ({"limit": -1}, "limit"),
+        ({"filter": {"group_id": "g"}}, "filter: expected a JobFilter or None"),
+        ({"filter": JobFilter(state="waiting")}, "filter: expected a JobFilter with state='failed'"),
+        ({"dry_run": 1}, "dry_run: expected True or False"),
+        ({"progress": 5}, "progress: expected a callable"),
+    ):
+        with pytest.raises(ConfigurationError, match=named):
+            await queue.retry_many(**wrong)
+
+
+async def test_matching_jobs_of_any_state_are_removed(queue: Queue) -> None:
+    await add(queue, *(f"w{n}" for n in range(120)), group_id="g1")
+    await add(queue, *(f"x{n}" for n in range(10)), group_id="g2")
+    await add(queue, "d1", "d2", delay=60)
+    foretold = await queue.remove_many(JobFilter(group_id="g1"), state="waiting", dry_run=True)
+    assert (foretold.matched, foretold.removed, foretold.groups) == (120, 0, 1)
+    report = await queue.remove_many(JobFilter(group_id="g1"), state="waiting", limit=100)
+    assert (report.matched, report.removed, report.skipped) == (100, 100, 0)
+    assert (await queue.remove_many(state="delayed")).removed == 2
+    assert (await queue.get_job_counts()).total == 30
+    assert (await queue.remove_many(JobFilter(state="waiting"))).removed == 30
+    await add(queue, "f1", "f2")
+    await run_all(queue)
+    assert (await queue.remove_many(JobFilter(text="today"))).removed == 2
+
+
+async def test_the_blocking_client_does_the_same(queue: Queue, url: str) -> None:
+    await add(queue, "a", "b", "c")
+    await run_all(queue)
+
+    def work() -> tuple[Any, ...]:
+        with SyncQueue(queue.name, url) as same:
+            page = same.search(JobFilter(error="FailJob"), limit=2)
+            seen: list[int] = []
+            report = same.retry_many(rate=1000, progress=lambda report: seen.append(report.retried))
+            attempts = same.require_job("a").get_attempts()
+            lanes = same.get_groups(behind=1)
+            place = same.get_position("b")
+            removed = same.remove_many(state="waiting")
+            kinds = same.get_failure_groups()
+            return [job.id for job in page.jobs], report, seen[-1], attempts, lanes, place, removed, kinds
+
+    found, report, last, attempts, lanes, place, removed, kinds = await asyncio.to_thread(work)
+    assert (found, report.retried, last) == (["c", "b"], 3, 3)
+    assert [one.outcome for one in attempts] == ["failed"]
+    assert [(lane.group.id, [job.id for job in lane.next]) for lane in lanes.groups] == [("g", ["a"])]
+    assert (place.position, place.of) == (2, 3)
+    assert (removed.removed, kinds.total) == (3, 0)
+
+
+async def test_large_failed_jobs_are_retried_in_as_many_calls_as_they_need(make_queue: MakeQueue) -> None:
+    queue = make_queue()
+    await add(queue, *(f"j{n}" for n in range(7)), data="x" * 400_000)
+    await run_all(queue)
+    calls = 0
+    steps: Generator[Any, Any, RetryReport] = queue._operations.retry_many(None, None, None, False, None)
+    answer: Any = None
+    while True:
+        try:
+            call = steps.send(answer)
+        except StopIteration as stop:
+            report = stop.value
+            break
+        calls += call.script == "redrive"
+        answer = await queue._connection.call(call)
+    assert (report.retried, report.skipped) == (7, 0)
+    assert calls > 1

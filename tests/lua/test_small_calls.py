@@ -1,0 +1,117 @@
+"""What a small call costs the server: the commands it makes, stated one by one, and what it costs beside them.
+
+Most queues have no backlog: jobs come one at a time, so these calls are nearly all there is. A change that makes one of
+them cheaper states the new number here; one that makes it dearer has to have a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groupmq import commands
+from tests.lua.engine import Engine
+
+SCRIPT_CALLS = ("eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro")
+OWN = ("config|resetstat", "info", "script|load")
+
+STATED = {
+    "add": 12,
+    "take": 17,
+    "complete": 16,
+    "add without a group": 12,
+    "take of a job without a group": 17,
+    "complete and take where nothing waits": 17,
+    "take where nothing waits": 4,
+    "read nothing": 1,
+    "write nothing": 2,
+}
+"""Commands that a call makes in a queue without a backlog; neither the call itself nor TIME, which tests never ask."""
+
+BLOCKS, CALLS = 25, 20
+CLOSURES = "local made = {} for i = 1, 200 do made[i] = function() return i end end return #made"
+"""A script that makes as many closures as our library has functions, and does nothing with them."""
+MOST = {"evalsha": 12.0, "fcall": 2.0}
+"""What an empty call may cost beside its commands, as a multiple of that script.
+
+By EVALSHA every call defines the whole library first. A function finds it defined; what is left is the beginning and
+the end of the call.
+"""
+
+
+class Meter:
+    """Reads the server's own accounts of one action."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._client = engine.client
+
+    def rows(self, action: Callable[[], Any], times: int = 1) -> dict[str, dict[str, float]]:
+        self._client.config_resetstat()
+        for _ in range(times):
+            action()
+        found = self._client.info("commandstats")
+        named = {row.removeprefix("cmdstat_"): numbers for row, numbers in found.items()}
+        return {row: numbers for row, numbers in named.items() if row not in OWN}
+
+    def commands(self, action: Callable[[], Any]) -> int:
+        """How many commands the script call of the action makes."""
+        rows = self.rows(action)
+        assert sum(numbers["calls"] for row, numbers in rows.items() if row in SCRIPT_CALLS) == 1
+        return int(sum(numbers["calls"] for row, numbers in rows.items() if row not in SCRIPT_CALLS))
+
+    def beside(self, action: Callable[[], Any]) -> float:
+        """Microseconds per call that were not spent in the commands it made."""
+        rows = self.rows(action, CALLS)
+        spent = sum(numbers["usec"] for row, numbers in rows.items() if row in SCRIPT_CALLS)
+        return (spent - sum(numbers["usec"] for row, numbers in rows.items() if row not in SCRIPT_CALLS)) / CALLS
+
+
+def small_calls(engine: Engine, job: str = "job") -> dict[str, Callable[[], Any]]:
+    """Each is made once in this order; together they are the life of a few jobs in a queue without a backlog."""
+    taken: list[commands.Taken] = []
+
+    def completed() -> commands.Outcome:
+        one = taken.pop()
+        return commands.completed(one.id, one.token, None)
+
+    return {
+        "add": lambda: engine.add(job, group="g"),
+        "take": lambda: taken.extend(engine.take(1)),
+        "complete": lambda: engine.advance(completed()),
+        "add without a group": lambda: engine.add(f"{job}-alone", group=None),
+        "take of a job without a group": lambda: taken.extend(engine.take(1)),
+        "complete and take where nothing waits": lambda: engine.advance(completed(), take=1),
+        "take where nothing waits": lambda: engine.take(1),
+        "read nothing": lambda: engine.call(commands.get([], engine.now)),
+        "write nothing": lambda: engine.remove(),
+    }
+
+
+def test_small_calls_make_as_many_commands_as_stated(engine: Engine) -> None:
+    for action in small_calls(engine, "first").values():
+        action()  # the scripts are loaded, the queue is open
+    engine.pass_time(1)
+    meter = Meter(engine)
+    found = {name: meter.commands(action) for name, action in small_calls(engine).items()}
+    assert found == STATED
+
+
+@pytest.mark.parametrize("empty", ["read nothing", "write nothing"])
+def test_an_empty_call_costs_little_beside_its_commands(engine: Engine, empty: str) -> None:
+    """By the server's own clock, against a script in the same run: the least of many blocks that take turns.
+
+    What disturbs a block only ever makes it slower, so the least of them is steady on a busy machine too.
+    """
+    meter = Meter(engine)
+    action = small_calls(engine)[empty]
+    sha = engine.client.script_load(CLOSURES)
+    engine.add("first")
+    action()
+    way = "fcall" if any(row.startswith("fcall") for row in meter.rows(action)) else "evalsha"
+    ours, closures = [], []
+    for _ in range(BLOCKS):
+        ours.append(meter.beside(action))
+        closures.append(meter.beside(lambda: engine.client.evalsha(sha, 0)))
+    assert min(ours) < MOST[way] * min(closures), (min(ours), min(closures))

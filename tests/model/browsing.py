@@ -1,0 +1,98 @@
+"""What those who look through a queue are told, as the model says: lines, places, attempts, pages, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from groupmq import commands
+from groupmq.commands import FIRST_WAITING, Call, Place
+from groupmq.operations.browsing import attempts_of
+from tests.model import waiting
+from tests.model.model import Model
+from tests.model.parts import UNGROUPED, Job
+
+Carry = Callable[[Call[Any]], Any]
+PAGE = 3
+
+
+def compare(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
+    for job in sorted(model.jobs.values(), key=lambda job: job.id):
+        _compare_place(call, model, job, now)
+        _compare_attempts(call, job, now)
+    for group in (*groups, UNGROUPED):
+        assert _walk_line(call, group, now) == [job.id for job in model.waiting(group)], f"the line of {group!r}"
+    for state in ("active", "delayed", "completed", "failed"):
+        ids = _walk_state(call, state, now)
+        assert sorted(ids) == sorted(job.id for job in model.in_state(state)), f"the pages of {state} jobs: {ids}"
+    assert _walk_state(call, "failed", now, newest=True) == [job.id for job in model.finished("failed")][::-1]
+    found: list[str] = _walk(lambda after: call(commands.waiting_page(PAGE, after, now=now)), FIRST_WAITING)
+    assert sorted(found) == sorted(job.id for job in model.in_state("waiting")), f"the pages of waiting jobs: {found}"
+    _compare_groups(call, model, groups, now)
+
+
+def _compare_place(call: Carry, model: Model, job: Job, now: int) -> None:
+    line = [other.id for other in model.waiting(job.group)]
+    place = line.index(job.id) + 1 if job.state == "waiting" else 0
+    expected = commands.Position(job.state, job.group, place, len(line))
+    assert call(commands.position(job.id, now)) == expected, f"the place of {job.id!r}, expected {expected}"
+
+
+def _compare_attempts(call: Carry, job: Job, now: int) -> None:
+    """Each run once: those that are kept, the one that ended the job, and the one under way."""
+    told = [(one.number, one.outcome) for one in attempts_of(call(commands.attempts(job.id, now)))]
+    expected = [(run[0], run[1]) for run in job.history]
+    stored = job.stored
+    tokens = [run[-1] for run in job.history]
+    if stored is not None and stored.finished and stored.fence and stored.fence not in tokens:
+        expected.append((stored.attempts, job.state if stored.reason == "" or stored.error else _ended(stored.reason)))
+    if job.lease is not None and not job.lease.ahead:
+        expected.append(((stored.attempts if stored else 0) + 1, "running"))
+    assert told == expected, f"the attempts of {job.id!r}: {told}, expected {expected}"
+
+
+def _ended(reason: str) -> str:
+    return "cancelled" if reason == "cancelled" else "stalled" if reason.startswith("stalled:") else "failed"
+
+
+def _walk(page_after: Callable[[Any], commands.Page], start: Place | None) -> list[str]:
+    ids: list[str] = []
+    after = start
+    while True:
+        page = page_after(after)
+        ids += page.ids
+        if page.following is None:
+            return ids
+        after = page.following
+
+
+def _walk_line(call: Carry, group: str, now: int) -> list[str]:
+    return _walk(lambda after: call(commands.waiting_page(PAGE, after, group, now)), FIRST_WAITING)
+
+
+def _walk_state(call: Carry, state: str, now: int, *, newest: bool = False) -> list[str]:
+    return _walk(lambda after: call(commands.page(state, PAGE, newest=newest, after=after, now=now)), None)
+
+
+def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
+    """What holds each group and until when; and that all live groups are found."""
+    _, looks = call(commands.look_groups(groups, 2, now))
+    for group, look in zip(groups, looks, strict=True):
+        line = model.waiting(group)
+        assert look.next == [job.id for job in line[:2]]
+        assert (look.waiting, look.running) == (len(line), model.running(group))
+        if line:
+            reason = waiting.reason_of(model, line[0], now)
+            known = "running" if reason == "stopping" else reason
+            assert (look.why, look.since) == (known, waiting.since(line[0])), f"{group!r}: {look}, expected {reason}"
+            assert look.holder == (line[0].id if reason == "backoff" else "")
+            gated = reason not in ("", "paused", "running", "stopping")
+            assert look.until == (model.opens(line[0]) if gated else 0)
+    scanned = {group.id: group for group in call(commands.scan_groups(sizes=True, now=now)).found}
+    assert set(scanned) == model.live_groups() - {UNGROUPED}
+    for group, found in scanned.items():
+        sizes = len(model.waiting(group)), model.running(group), len(model.in_state("delayed", group))
+        assert (found.waiting, found.running, found.delayed) == sizes
+    runs = {run.id: (run.group_id, run.token, run.ahead) for run in call(commands.list_runs("0", now=now)).found}
+    leases = [(job.id, job.group, job.lease) for job in model.in_state("active")]
+    assert runs == {i: (group, lease.token, int(lease.ahead)) for i, group, lease in leases if lease}

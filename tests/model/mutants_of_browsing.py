@@ -1,0 +1,47 @@
+"""Defects of what is told to those who look through a queue, of attempts, and of retrying many."""
+
+from __future__ import annotations
+
+from tests.model.mutant import Mutant
+
+BROWSING = [
+    Mutant("attempt that was retried not kept", "history.note(id, s, 'retried')", "", "steady"),
+    Mutant("attempt that stalled not kept", "history.note(id, s, 'stalled')", "", "steady"),
+    Mutant(
+        "prefetched job that is given back counts as a run",
+        "if not l.ahead then history",
+        "if true then history",
+        "rows: steady",
+    ),
+    Mutant("attempts outlive their job", "if meta.attempts then state_changes.forget_history(id) end", "", "steady"),
+    Mutant("attempts of a job that is not kept outlive it", "if meta.loose then", "if false then", "steady"),
+    Mutant("last run forgotten when an operator retries", "history.keep_last(job.id, s)", "", "steady"),
+    Mutant("another failure retried than the one meant", "(not stamp or whole(job.score) == stamp)", "true", "steady"),
+    Mutant(
+        "class of an error not stored",
+        "s[STACK], s[ERROR] = now, reason, stack, error or ''",
+        "s[STACK] = now, reason, stack",
+        "steady",
+    ),
+    Mutant(
+        "place counted from the end of the line",
+        "redis.call('ZREVRANK', key, record.member",
+        "redis.call('ZRANK', key, record.member",
+        "steady",
+    ),
+    Mutant(
+        "page begins with the last job of the one before",
+        "A.newest and 'ZREVRANK' or 'ZRANK', key, id) + 1",
+        "A.newest and 'ZREVRANK' or 'ZRANK', key, id)",
+        "steady",
+    ),
+    Mutant(
+        "page of waiting jobs skips the rest of a group",
+        "if #found == left then return members, groups, '' end",
+        "if #members == A.limit then break end",
+        "steady",
+    ),
+    Mutant(
+        "group held by a running job is not said to be", "if g.state == 'busy' then return 'running' end", "", "steady"
+    ),
+]

@@ -1,0 +1,131 @@
+"""Defects of reserves: of which jobs are taken ahead of their turn, and what happens when another worker is idle."""
+
+from __future__ import annotations
+
+from tests.model.mutant import Mutant
+
+STEADY = "rows: steady"
+
+RESERVES = [
+    # Which jobs
+    Mutant("job with a ttl reserved", "fit = not has_ttl and (max", "fit = (max", STEADY),
+    Mutant("job that may run once reserved", "not has_ttl and (max > 0 and max or default) > 1", "not has_ttl", STEADY),
+    Mutant(
+        "job that may run once by default reserved", "has_ttl and (max > 0 and max or default) > 1", "max ~= 1", STEADY
+    ),
+    Mutant("job that ran before reserved", "local fit = recs[i] and not states[i]", "local fit = recs[i]", STEADY),
+    Mutant(
+        "one that may not be reserved is passed over",
+        "      passed_over = true\n      break -- it is next",
+        "      passed_over = true -- it is next",
+        STEADY,
+    ),
+    Mutant("reserve where two may run at once", "(g.limit ~= 1 and g.id ~= '')", "false", STEADY),
+    Mutant("reserve where a group has to wait", "if g.gated or (g.limit", "if (g.limit", "rows: group rate"),
+    Mutant(
+        "reserve that the rate of the queue counts too early",
+        "meta.paused or rules.rate or",
+        "meta.paused or",
+        "rows: queue rate",
+    ),
+    Mutant("reserve of a queue that is paused", "if not who.fill or meta.paused or", "if not who.fill or", STEADY),
+    Mutant(
+        "reserve where groups take turns",
+        "local fill = ahead and",
+        "local fill = who.policy.max_stalled ~= 0 and",
+        "rows: round robin",
+    ),
+    Mutant(
+        "reserve where no job may stall",
+        "local fill = ahead and",
+        "local fill = has_rows and",
+        STEADY,
+    ),
+    Mutant("one too many reserved", "(taken < n or count < fill)", "(taken < n or count <= fill)", STEADY),
+    Mutant(
+        "row of a reserve too long",
+        "most - count - other_heads or fill - count",
+        "most - count - other_heads or row",
+        STEADY,
+    ),
+    Mutant(
+        "reserve while jobs are due that have not joined their groups",
+        "n, A.fill = budget.share(n), nil",
+        "n = budget.share(n)",
+        "backlog: steady",
+    ),
+    # What they hold, and what is told
+    Mutant("reserved job known to run", "r > n and lease.RESERVED or 0", "0", STEADY),
+    Mutant(
+        "reserved job active at once",
+        "      if r <= n then\n        n_told",
+        "      if true then\n        n_told",
+        STEADY,
+    ),
+    Mutant(
+        "reserved job told again as one of a row",
+        "if l.follows and l.gid == before",
+        "if l.ahead and l.gid == before",
+        STEADY,
+    ),
+    Mutant(
+        "run of a reserved job measured from when it was taken",
+        "if ahead == lease.RESERVED or (same",
+        "if (same",
+        STEADY,
+    ),
+    Mutant(
+        "start of a reserved job that completes not told",
+        "gid, ahead > 0 and 1 or 0,",
+        "gid, ahead == 1 and 1 or 0,",
+        STEADY,
+    ),
+    # Workers that are idle
+    Mutant("idle workers not woken", "left or reserved, short", "left, short", STEADY),
+    Mutant("holder of a reserve not noted", "  if reserved then reserve.took(worker) end\n", "", STEADY),
+    Mutant("nobody says that there are holders", "meta.held = true", "", STEADY),
+    Mutant("idle worker does not ask", "if short and not left and not throttled then", "if false then", STEADY),
+    Mutant(
+        "worker asks though it got what it wanted",
+        "if short and not left and not throttled then",
+        "if true then",
+        STEADY,
+    ),
+    Mutant("idle worker asks itself", "if old or found[i] ~= worker then", "if true then", STEADY),
+    Mutant("used up reserve asked for", "if not old then\n        mail", "if true then\n        mail", STEADY),
+    Mutant("holder asked twice", "      W.zrem(K.holders, found[i])\n      left", "      left", STEADY),
+    Mutant("holder not told", "        mail.send(found[i])\n        call.asked", "        call.asked", STEADY),
+    Mutant("reserves just after some were asked for", "rules.rate or is_asked_for() or", "rules.rate or", STEADY),
+    Mutant(
+        "that it was asked for not remembered",
+        "function reserve.note() meta.asked = now end",
+        "function reserve.note() end",
+        STEADY,
+    ),
+    Mutant(
+        "reserve while a worker is idle",
+        "is_asked_for() or another_is_idle(who.worker) then",
+        "is_asked_for() then",
+        STEADY,
+    ),
+    Mutant(
+        "worker that has found something is idle",
+        "if last_idle() == worker then W.hset",
+        "if false then W.hset",
+        STEADY,
+    ),
+    Mutant(
+        "worker that works ends the rest of another",
+        "if last_idle() == worker then W.hset",
+        "if true then W.hset",
+        STEADY,
+    ),
+    Mutant("reserve not wanted back", "is_asked_for() and meta.stamp or 0", "0", STEADY),
+    Mutant(
+        "reserve wanted back for ever",
+        "is_asked_for() and meta.stamp or 0",
+        "meta.asked and meta.stamp or 0",
+        STEADY,
+    ),
+    Mutant("holder that left is still asked", "  W.zrem(K.holders, A.workers[i])\n", "", STEADY),
+]

@@ -1,0 +1,89 @@
+"""How long jobs wait, as the model says: those that could start now, and the first ones of groups that are held."""
+
+from __future__ import annotations
+
+from groupmq.commands import Waits
+from tests.model.model import Model
+from tests.model.parts import UNGROUPED, Conf, Job
+
+Head = tuple[int, str, str, Job]
+"""How long it has waited, its group, what holds it, and the job."""
+EXACT = 4
+"""Heads of a kind of which the longest wait is found for sure, whatever orders they bring."""
+
+
+def compare(found: Waits, model: Model, now: int) -> None:
+    """What the server says is true, and it says it of the right job."""
+    startable: dict[str, Head] = {}
+    held: dict[str, Head] = {}
+    for group in {job.group for job in model.in_state("waiting")}:
+        for head in _heads(model, group):
+            reason = reason_of(model, head, now)
+            (held if reason else startable)[head.id] = max(0, now - since(head)), group, reason, head
+    _same_wait("startable", found.startable.waited_ms if found.startable else None, [s[0] for s in startable.values()])
+    _same_wait("held", found.held.waited_ms if found.held else None, [h[0] for h in held.values()])
+    if found.startable is not None:
+        assert startable[found.startable.job_id][:2] == (found.startable.waited_ms, found.startable.group_id)
+    if found.held is not None:
+        said = found.held
+        waited, _, reason, head = next(one for one in held.values() if one[1] == said.group_id)
+        assert (said.waited_ms, said.reason, said.since) == (waited, reason, since(head)), f"{said}, expected {reason}"
+        assert said.waiting == len(model.waiting(said.group_id))
+        assert said.until == (0 if reason in ("paused", "running", "stopping") else model.opens(head))
+        assert said.job_id in _holders(model, head, reason), f"{said} is held by another job"
+        if reason == "backoff":
+            assert said.attempt == (head.stored.attempts if head.stored else 0)
+    running: dict[str, int] = {}
+    for job in model.in_state("active"):
+        if job.lease is not None and not job.lease.ahead:
+            running[job.lease.worker] = running.get(job.lease.worker, 0) + 1
+    assert found.running == running
+
+
+def _same_wait(kind: str, said: int | None, expected: list[int]) -> None:
+    longest = max(expected, default=None)
+    if len(expected) <= EXACT:
+        assert said == longest, f"the longest wait of what is {kind}: {said}, expected {longest}"
+    else:
+        assert said in expected, f"a wait of what is {kind}: {said}, expected one of {expected}"
+
+
+def _heads(model: Model, group: str) -> list[Job]:
+    """The first job of a group; of those without a group the first of each priority, since all of them may start."""
+    waiting = model.waiting(group)
+    if group != UNGROUPED or model.options.priority_ageing_ms is not None:
+        return waiting[:1]
+    firsts: dict[int, Job] = {}
+    for job in waiting:
+        firsts.setdefault(job.record.priority, job)
+    return list(firsts.values())
+
+
+def since(head: Job) -> int:
+    """From when a job may start: its arrival, or its due time if it was delayed."""
+    return head.record.created_ms if head.record.order_given else head.record.order_ms
+
+
+def reason_of(model: Model, head: Job, now: int) -> str:
+    """Why the first job of a group cannot start; empty if it can."""
+    group = head.group
+    if model.conf.get(group, Conf()).paused:
+        return "paused"
+    if model.running(group) >= model.limit_of(group):
+        return "running" if model.in_state("active", group) else "stopping"
+    opens = model.opens(head)
+    if opens <= now:
+        return ""
+    if head.hold == opens:
+        return "backoff"
+    if model.rests.get(group, 0) == opens:
+        return "rate-limited"
+    return "rate" if model.rate_allows(group) == opens else "window"
+
+
+def _holders(model: Model, head: Job, reason: str) -> set[str]:
+    if reason == "running":
+        active = [job for job in model.in_state("active", head.group) if job.lease is not None]
+        begun = {job.id for job in active if job.lease is not None and not job.lease.ahead}
+        return begun or {job.id for job in active}
+    return {head.id} if reason == "backoff" else {""}

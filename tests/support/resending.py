@@ -1,0 +1,76 @@
+"""A call whose answer, or whose first sending, is lost on the way, step by step: for tests that choose the moment."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import redis
+
+from groupmq import scripts
+from groupmq.commands import Call
+from groupmq.connection import BlockingConnection
+from groupmq.faults import is_no_function, is_no_script, understood
+
+T = TypeVar("T")
+
+
+class Unanswered(Generic[T]):
+    """A call under way, as the client's own dialogue sends it. The queue must be open."""
+
+    def __init__(self, connection: BlockingConnection, client: redis.Redis, call: Call[T]) -> None:
+        self._client: Any = client
+        self._call = call
+        self._steps = connection.dialogue.ask(call, patience=60.0)
+        self._first: Any = next(self._steps)
+
+    @property
+    def slot(self) -> str:
+        slot: str = self._first[6]
+        return slot
+
+    @property
+    def is_kept(self) -> bool:
+        """The server has the answer of this call."""
+        number = b"%d " % self._first[7]
+        base: str = self._first[3].removesuffix("meta")
+        kept = [self._client.hget(f"{base}calls_{which}", self.slot) for which in ("even", "odd")]
+        return any(raw.startswith(number) for raw in kept if raw)
+
+    def arrives(self) -> T:
+        """The first sending reaches the server, now; what the answer would be, if anybody got it."""
+        raw = self._execute(self._first)
+        try:
+            return self._call.parse(raw)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise AssertionError(f"the answer of another call: {raw}") from error
+
+    def send_again(self) -> T:
+        """The client notices that its connection is broken, and sends the call again; this answer arrives."""
+        assert isinstance(self._steps.throw(redis.ConnectionError("the reply was lost")), float)
+        try:
+            self._steps.send(self._execute(self._steps.send(None)))
+        except StopIteration as stop:
+            answer: T = stop.value
+            return answer
+        except (ValueError, TypeError, AttributeError) as error:
+            raise AssertionError("the answer of another call") from error
+        raise AssertionError("the client is not content with the answer")
+
+    def _execute(self, command: Any) -> Any:
+        try:
+            try:
+                return self._client.execute_command(*command, NEVER_DECODE=True)
+            except redis.exceptions.ResponseError as error:
+                script = scripts.load(self._call.script)
+                if is_no_script(error):
+                    self._client.script_load(script.text)
+                elif is_no_function(error):
+                    try:
+                        self._client.function_load(script.library.text)
+                    except redis.exceptions.OutOfMemoryError:  # as a script it takes no memory
+                        command = ("EVAL", script.text, *command[2:])
+                else:
+                    raise
+                return self._client.execute_command(*command, NEVER_DECODE=True)
+        except redis.exceptions.ResponseError as error:
+            raise understood(error, "the server") from error

@@ -1,0 +1,54 @@
+"""How many reports go out in one call, and how many items share one: by count, by bytes and by what they cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupmq import commands
+from groupmq.codec import JSON
+from groupmq.job import Job
+from groupmq.record import Record
+from groupmq.worker.outcome import RunReport
+from groupmq.worker.portions import portion_of
+
+
+def report(group: str | None, outcome: tuple[Any, ...] | None = None) -> RunReport:
+    job = Job(None, JSON, "j", "active", Record(0, 0, 0, 0, 0, False, group, {}, b"null"), 1)
+    return RunReport(job, outcome or commands.completed("j", 1, None), "completed")
+
+
+def test_few_reports_go_out_together() -> None:
+    assert portion_of([report(f"g{i}") for i in range(100)]) == 100
+
+
+def test_reports_of_one_group_are_cheaper_than_those_of_many() -> None:
+    many = portion_of([report(f"g{i}") for i in range(1000)])
+    one = portion_of([report("g") for _ in range(1000)])
+    assert 100 <= many < one < 1000
+
+
+def test_jobs_without_a_group_count_as_one_group() -> None:
+    assert portion_of([report(None) for _ in range(1000)]) == portion_of([report("g") for _ in range(1000)])
+
+
+def test_failures_cost_more_than_completions() -> None:
+    failed = [report(f"g{i}", commands.failed("j", 1, "boom", "")) for i in range(1000)]
+    assert portion_of(failed) < portion_of([report(f"g{i}") for i in range(1000)])
+
+
+def test_large_results_go_out_one_by_one() -> None:
+    large = [report(f"g{i}", commands.completed("j", 1, bytes(2 * 1024 * 1024))) for i in range(3)]
+    assert portion_of(large) == 1
+    assert portion_of([*large[:0], report("g")]) == 1
+
+
+def test_a_portion_of_nothing_is_nothing() -> None:
+    assert portion_of([]) == 0
+
+
+def test_chunks_are_bounded_by_count_and_by_bytes() -> None:
+    sizes = [10] * (2 * commands.CHUNK + 1)
+    assert [len(chunk) for chunk in commands.chunked(sizes, int)] == [commands.CHUNK, commands.CHUNK, 1]
+    large = [commands.CHUNK_BYTES // 2] * 5
+    assert [len(chunk) for chunk in commands.chunked(large, int)] == [2, 2, 1]
+    assert [len(chunk) for chunk in commands.chunked([10 * commands.CHUNK_BYTES] * 2, int)] == [1, 1]
