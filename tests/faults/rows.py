@@ -111,8 +111,10 @@ async def freeze_in_a_row(fleet: Fleet, queue: Queue, process: subprocess.Popen[
 
     async def frozen() -> bool:
         fleet.freeze(process)
-        if (await queue.get_job_counts()).active > concurrency:
+        counts = await queue.get_job_counts()
+        if counts.active > concurrency:
             return True
+        assert counts.total > 0, "all jobs have run before it was caught in the middle of a row"
         fleet.thaw(process)
         return False
 

@@ -41,8 +41,8 @@ async def test_workers_that_are_killed_in_the_middle_of_rows_lose_nothing_and_ke
             await in_the_middle(fleet, 100)
             await freeze_in_a_row(fleet, queue, victim, concurrency)
             fleet.kill(victim)
-            (victim,) = await asyncio.to_thread(fleet.start)
-            await in_the_middle(fleet, 500)  # enough to be used to short ones
+            (victim,) = await asyncio.to_thread(fleet.start, short_handlers=True)
+            await in_the_middle(fleet, 100)
             await freeze_in_a_row(fleet, queue, victim, concurrency)
             fleet.kill(victim)
             await asyncio.to_thread(fleet.start)
