@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from groupmq import Queue
-from groupmq.ids import new_id
+from groupmq.core.ids import new_id
 from tests.support import keyspace
 from tests.support.servers import Kind, Server, available_kinds
 

@@ -14,17 +14,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from groupmq import scripts
+from groupmq.protocol import functions
 from tools import lua_contracts, lua_includes
 
 ROOT = Path(__file__).resolve().parent.parent
-LUA = ROOT / "src" / "groupmq" / "lua"
+LUA = ROOT / "src" / "groupmq" / "protocol" / "lua"
 FINDING = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+)(?:-\d+)?: \((?P<code>[EW]\d+)\) (?P<text>.*)$")
 LONG_LINE = "W631"
 LONGEST = 120
 
 
-def lint(luacheck: str, library: scripts.Library) -> list[str]:
+def lint(luacheck: str, library: functions.Library) -> list[str]:
     """What luacheck finds in the library, each with the place in its source."""
     with tempfile.NamedTemporaryFile("w", prefix="groupmq-", suffix=".lua") as file:
         first, rest = library.text.split("\n", 1)
@@ -40,7 +40,7 @@ def lint(luacheck: str, library: scripts.Library) -> list[str]:
         source, number = library.origins[int(match["line"]) - 1]
         if match["code"] == LONG_LINE and not is_long(source, number):
             continue  # a line that the loader has made
-        found.append(f"src/groupmq/lua/{source}:{number}:{match['column']}: ({match['code']}) {match['text']}")
+        found.append(f"src/groupmq/protocol/lua/{source}:{number}:{match['column']}: ({match['code']}) {match['text']}")
     if done.returncode and not found and not done.stdout:
         raise SystemExit(f"lint_lua: luacheck failed: {done.stderr.strip()}")
     return found
@@ -64,10 +64,10 @@ def main() -> int:
     luacheck = shutil.which("luacheck")
     if luacheck is None:
         return missing_luacheck() or int(bool(reported))
-    by_luacheck = lint(luacheck, scripts.library())
+    by_luacheck = lint(luacheck, functions.library())
     for finding in by_luacheck:
         print(finding)
-    print(f"lint_lua: {len(scripts.names())} functions, {len(reported) + len(by_luacheck)} findings")
+    print(f"lint_lua: {len(functions.names())} functions, {len(reported) + len(by_luacheck)} findings")
     return int(bool(reported or by_luacheck))
 
 

@@ -33,7 +33,7 @@ def faults(folder: Path) -> list[str]:
 def faults_of(name: str, folder: Path) -> list[str]:
     """What is wrong with the contract of one function, a line each."""
     text = (folder / f"{name}.lua").read_text("utf-8")
-    where = f"src/groupmq/lua/{name}.lua"
+    where = f"src/groupmq/protocol/lua/{name}.lua"
     comment = COMMENT.match(text)
     if comment is None:
         return [f"{where}: does not open with a contract"]

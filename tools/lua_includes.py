@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from groupmq import scripts
+from groupmq.protocol import functions
 
 INCLUDE = re.compile(r'^--- @include "([\w/]+)"')
 PRIVATE = "--- @private"
@@ -66,14 +66,14 @@ def faults(folder: Path) -> list[str]:
     shared = [
         f"{part}/{path.stem}" for part in ("lib", "transitions") for path in sorted((folder / part).glob("*.lua"))
     ]
-    names = shared + scripts.names()
+    names = shared + functions.names()
     files = {name: File(name, (folder / f"{name}.lua").read_text("utf-8")) for name in names}
     owner = {export: file.name for file in files.values() for export in file.exports}
     found = []
     for file in files.values():
         used = {owner[name] for name in file.uses if name in owner and owner[name] != file.name}
         used.discard(file.frame or "")
-        where = f"src/groupmq/lua/{file.name}.lua"
+        where = f"src/groupmq/protocol/lua/{file.name}.lua"
         found += [f"{where}: uses what {name} offers and does not include it" for name in used - set(file.includes)]
         # A file that offers nothing of its own adds to the table of another.
         unused = {name for name in file.includes if name not in used and files[name].exports}
@@ -94,7 +94,7 @@ def _kept_beyond_a_call(folder: Path, files: dict[str, File]) -> list[str]:
         allowed = ANEW.get(name, set())
         for line in lines:
             found += [
-                f"src/groupmq/lua/{name}.lua: {root} changes while a call runs: {line.strip()}"
+                f"src/groupmq/protocol/lua/{name}.lua: {root} changes while a call runs: {line.strip()}"
                 for root in sorted(_assigned(line) & own - allowed)
             ]
     return found

@@ -1,9 +1,11 @@
 """groupmq: a job queue on Redis and Valkey. Jobs of one group run in order, one at a time; groups run in parallel."""
 
-from groupmq.backoff import Backoff
-from groupmq.codec import JSON
-from groupmq.duties import Duty
-from groupmq.errors import (
+from groupmq.client.duties import Duty
+from groupmq.client.job import Job
+from groupmq.client.queue import Queue
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import JSON
+from groupmq.core.errors import (
     ConfigurationError,
     ConnectionLost,
     FailJob,
@@ -23,10 +25,14 @@ from groupmq.errors import (
     ServerRefused,
     WrongState,
 )
-from groupmq.events import Event
-from groupmq.events import Kind as EventKind
-from groupmq.filters import JobFilter
-from groupmq.found import (
+from groupmq.core.events import Event
+from groupmq.core.events import Kind as EventKind
+from groupmq.core.filters import JobFilter
+from groupmq.core.limits import Debounce, RateLimit, Throttle
+from groupmq.core.middleware import Middleware
+from groupmq.core.options import MAX_ATTEMPTS, Retention
+from groupmq.core.ordering import Ordering
+from groupmq.core.pages import (
     Attempt,
     FailureGroup,
     FailureGroups,
@@ -37,20 +43,14 @@ from groupmq.found import (
     RemoveReport,
     RetryReport,
 )
-from groupmq.job import Job
-from groupmq.limits import Debounce, RateLimit, Throttle
-from groupmq.middleware import Middleware
-from groupmq.options import MAX_ATTEMPTS, Retention
-from groupmq.ordering import Ordering
-from groupmq.queue import Queue
-from groupmq.repeat import Cron, Every
-from groupmq.server_views import Finding, Mark, QueueInfo, ServerInfo
-from groupmq.settings import QueueSettings
-from groupmq.snapshot import LogLine
-from groupmq.survey_views import GroupActivity, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
-from groupmq.typed_json import TypedJSON
-from groupmq.version import __version__
-from groupmq.views import (
+from groupmq.core.schedule import Cron, Every
+from groupmq.core.server_views import Finding, Mark, QueueInfo, ServerInfo
+from groupmq.core.settings import QueueSettings
+from groupmq.core.snapshot import LogLine
+from groupmq.core.survey_views import GroupActivity, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
+from groupmq.core.typed_json import TypedJSON
+from groupmq.core.version import __version__
+from groupmq.core.views import (
     HELD_REASONS,
     DutyReport,
     Failure,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from groupmq import commands
-from groupmq.commands import Policy
-from groupmq.drafts import draft
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Policy
 from groupmq.sync import Queue
 
 

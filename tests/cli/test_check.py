@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 import pytest
 import redis
 
-from groupmq import Finding, findings
-from groupmq.findings import FAIL, OK, WARN
+from groupmq import Finding
+from groupmq.core import findings
+from groupmq.core.findings import FAIL, OK, WARN
+from groupmq.core.views import HeldGroup, JobCounts
 from groupmq.sync import Queue
-from groupmq.views import HeldGroup, JobCounts
 from tests.cli.blocking import blocked
 from tests.cli.operating import Command
 from tests.support.fleet import Fleet

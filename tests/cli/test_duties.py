@@ -7,8 +7,9 @@ import signal
 import pytest
 import redis
 
-from groupmq import Every, commands
-from groupmq.commands import Policy
+from groupmq import Every
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Policy
 from groupmq.sync import Queue
 from tests.cli.programs import Programs
 from tests.support.servers import Server

@@ -9,9 +9,9 @@ import redis
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
+from groupmq.core.views import HELD_REASONS
 from groupmq.metrics import QueueCollector
 from groupmq.sync import Queue
-from groupmq.views import HELD_REASONS
 from tests.cli.blocking import blocked
 from tests.cli.programs import ROOT, Programs
 from tests.support.servers import Server

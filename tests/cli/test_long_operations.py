@@ -14,9 +14,9 @@ import pytest
 
 import groupmq
 from groupmq import Job, Worker
-from groupmq.commands import CHUNK
-from groupmq.connection import BlockingConnection
-from groupmq.operations.hunting import STEP
+from groupmq.client.connection.connections import BlockingConnection
+from groupmq.client.operations.hunting import STEP
+from groupmq.protocol.commands import CHUNK
 from groupmq.sync import Queue
 from tests.cli.operating import Command
 from tests.support.fleet import Fleet

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from groupmq import RateLimit
-from groupmq.codec import Serializer
+from groupmq.core.codec import Serializer
 from groupmq.sync import Queue
 from tests.cli.operating import Command
 from tests.support.workers import one_kind

@@ -9,7 +9,7 @@ import pytest
 
 from groupmq import Queue
 from groupmq.dashboard.live import reader as readers
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.dashboard.serving import listening_to, serving, until
 from tests.dashboard.visitor import Site

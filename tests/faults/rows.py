@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from groupmq import Job, Queue
-from groupmq.ids import new_id
+from groupmq.core.ids import new_id
 from tests.support.fleet import Fleet
 from tests.support.history import History
 from tests.support.waiting import eventually

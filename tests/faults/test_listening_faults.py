@@ -86,7 +86,7 @@ async def test_whoever_waits_for_a_job_that_the_server_forgot_is_told_as_soon_as
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch, hears_all: bool
 ) -> None:
     """Not only when it would look at the job anyway."""
-    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", NEVER)
+    monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
     server = start_server(prefer("valkey"))
     with redis.Redis.from_url(server.url) as client:
         async with Queue("orders", server.url) as queue, listening(queue, client if hears_all else None):

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Every, Job, Queue, Worker, scripts
+from groupmq import Every, Job, Queue, Worker
+from groupmq.protocol import functions
 from groupmq.sync import Queue as SyncQueue
 from tests.faults.conftest import StartServer
 from tests.support.proxy import Proxy
@@ -26,8 +27,8 @@ class Loses:
 
     def __init__(self, server: Server, script: str) -> None:
         with redis.Redis.from_url(server.url) as client:
-            client.function_load(scripts.library().text, replace=True)
-        self._function = scripts.load(script).function.encode() + b"\r"
+            client.function_load(functions.library().text, replace=True)
+        self._function = functions.load(script).function.encode() + b"\r"
         self.sendings = 0
         self.go_on = threading.Event()
 

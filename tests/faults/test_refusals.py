@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Queue, ServerRefused, Worker, commands
+from groupmq import Queue, ServerRefused, Worker
+from groupmq.protocol import commands
 from tests.faults.conftest import StartServer
 from tests.support.servers import Kind, Server, available_kinds
 from tests.support.waiting import eventually, wait_until

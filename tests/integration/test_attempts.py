@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from groupmq import Attempt, Job, Queue, RateLimited, RetryJob, Worker
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from tests.support.waiting import eventually
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Event, FailJob, GroupMQError, Job, Queue, RetryJob, Worker
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.listening import Heard, hears, listening, take

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Queue, ServerRefused, Worker, scripts
+from groupmq import Queue, ServerRefused, Worker
+from groupmq.protocol import functions
 from groupmq.sync import Queue as SyncQueue
 from tests.support.servers import Kind, Server, available_kinds
 from tests.support.waiting import eventually
@@ -178,8 +179,8 @@ async def test_what_only_looks_may_be_asked_of_a_replica(fresh: Server, client: 
 async def test_two_releases_share_a_server(fresh: Server, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Queue("orders", fresh.url) as queue:
         await queue.add(1)
-        names = {scripts.library().name}
-        other = scripts.named(scripts.library().text.replace(scripts.library().name, "LIBRARY") + "\n", ())
+        names = {functions.library().name}
+        other = functions.named(functions.library().text.replace(functions.library().name, "LIBRARY") + "\n", ())
         client.function_load(other.text)
         names.add(other.name)
         assert {library[b"library_name"].decode() for library in _listed(client)} == names

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import JobRemoved, Queue
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
@@ -93,7 +93,7 @@ async def test_whoever_waits_for_an_end_that_fell_into_a_gap_is_told_by_the_job(
     make_queue: MakeQueue, url: str, client: Any, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     """At once, not when it would look anyway. Of a job that is not kept nobody knows more than that it is gone."""
-    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", NEVER)
+    monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
     keep: dict[str, Any] = {"keep_completed": 100 if kept else 0}
     queue = make_queue(**keep)
     async with listening(queue, client) as heard:

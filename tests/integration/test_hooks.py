@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Every, Job, JobFailed, Queue, Worker
-from groupmq.ids import new_id
+from groupmq.core.ids import new_id
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually

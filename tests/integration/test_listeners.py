@@ -174,7 +174,7 @@ async def test_one_connection_serves_however_many_queues_and_jobs(make_queue: Ma
 async def test_without_a_listener_there_is_no_connection(
     queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groupmq.listening.hub._LINGER", 0.0)
+    monkeypatch.setattr("groupmq.client.events.hub._LINGER", 0.0)
     heard = Heard()
     job = await queue.add(1)
     await Worker(queue, handle).run(burst=True)
@@ -189,8 +189,8 @@ async def test_without_a_listener_there_is_no_connection(
 
 
 async def test_a_busy_log_is_not_read_on_for_nobody(queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupmq.listening.hub._LINGER", 3600.0)
-    monkeypatch.setattr("groupmq.listening.hub._LINGER_EVENTS", 50)
+    monkeypatch.setattr("groupmq.client.events.hub._LINGER", 3600.0)
+    monkeypatch.setattr("groupmq.client.events.hub._LINGER_EVENTS", 50)
     heard = Heard()
     listener = queue.on("added", heard.append)
     await queue.add(1)

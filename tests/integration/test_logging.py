@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, FailJob, Job, Queue, RateLimited, Worker
-from groupmq.commands import CHUNK
+from groupmq.protocol.commands import CHUNK
 from groupmq.sync import Queue as BlockingQueue
 from tests.conftest import MakeQueue
 from tests.support import handlers

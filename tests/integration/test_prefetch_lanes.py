@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from groupmq import Queue, Worker
-from groupmq.commands import Advanced, Call
+from groupmq.protocol.commands import Advanced, Call
 from tests.integration.rows import whatever_happens
 from tests.integration.test_prefetch import add_to_groups
 from tests.support.workers import Recorder

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Job, LeaseLost, PayloadTooLarge, Queue, Worker
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support import handlers
 from tests.support.listening import Heard

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Backoff, ConfigurationError, Job, Queue, Worker, commands
-from groupmq.drafts import draft
-from groupmq.keys import Keys
+from groupmq import Backoff, ConfigurationError, Job, Queue, Worker
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
+from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 
 

@@ -16,8 +16,10 @@ import valkey.asyncio
 import valkey.asyncio.sentinel
 import valkey.sentinel
 
-from groupmq import ConfigurationError, ConnectionLost, Job, Queue, ServerRefused, Worker, call_pool, connection
-from groupmq.keys import Keys
+from groupmq import ConfigurationError, ConnectionLost, Job, Queue, ServerRefused, Worker
+from groupmq.client.connection import call_pool
+from groupmq.client.connection import connections as connection
+from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.meta import numbers

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupmq import FailJob, Job, Queue, Worker
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 

@@ -15,8 +15,10 @@ import redis.asyncio
 import valkey
 import valkey.asyncio
 
-from groupmq import ConfigurationError, ConnectionLost, Queue, QueueInfo, ServerRefused, Worker, plain, registry
-from groupmq.keys import Keys, registry_key
+from groupmq import ConfigurationError, ConnectionLost, Queue, QueueInfo, ServerRefused, Worker
+from groupmq.client import registry
+from groupmq.client.connection import plain
+from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.servers import Server

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from groupmq import ConfigurationError, FailJob, Job, JobNotFound, Queue, Worker
-from groupmq.views import GroupInfo, JobCounts, Metrics
+from groupmq.core.views import GroupInfo, JobCounts, Metrics
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 

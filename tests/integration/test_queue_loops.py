@@ -15,8 +15,8 @@ import redis
 import redis.asyncio
 
 from groupmq import ConfigurationError, Event, GroupMQError, Job, Queue, Worker
-from groupmq.ids import new_id
-from groupmq.slots import Slots
+from groupmq.core.ids import new_id
+from groupmq.protocol.slots import Slots
 from tests.support.waiting import eventually, wait_until
 
 

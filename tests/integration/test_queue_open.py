@@ -20,7 +20,7 @@ from groupmq import (
     RateLimit,
     Worker,
 )
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Job, Queue, Worker
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 
 DISAGREES = r"queue 'shared' exists with other settings: group_concurrency is 2 there and 1 here\. Every process must"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import Job, JobFailed, JobRemoved, Queue, Throttle, Worker
-from groupmq.keys import Keys
+from groupmq.protocol.keys import Keys
 from groupmq.sync import Job as SyncJob
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
@@ -28,7 +28,7 @@ async def handle(job: Job) -> Any:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks at a job just because time passes: whoever waits must be told."""
-    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", NEVER)
+    monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
 
 
 async def result(job: Job | SyncJob) -> Any:
@@ -49,7 +49,7 @@ async def listen(queue: Queue) -> Heard:
 async def test_whoever_waits_when_the_queue_is_obliterated_learns_it_by_looking_again(
     queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch, hears_all: bool
 ) -> None:
-    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", 0.1)
+    monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", 0.1)
     if hears_all:
         await listen(queue)
     job = await queue.add(1)
@@ -80,7 +80,7 @@ async def test_whoever_waits_when_the_queue_is_obliterated_learns_it_with_the_ne
 def test_the_blocking_twin_learns_that_the_queue_was_obliterated(
     url: str, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groupmq.results._LOOK_AGAIN", 0.1)
+    monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", 0.1)
     ends: list[Exception] = []
 
     def wait(job: Any) -> None:

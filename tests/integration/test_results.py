@@ -117,7 +117,7 @@ async def test_a_job_removed_while_it_runs_is_told_as_removed(queue: Queue) -> N
 async def test_a_timeout_is_a_timeout_and_the_job_is_left_alone(
     queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groupmq.listening.hub._LINGER", 0.0)
+    monkeypatch.setattr("groupmq.client.events.hub._LINGER", 0.0)
     job = await queue.add(1)
     with pytest.raises(TimeoutError):
         await job.result(timeout=0.05)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, FailJob, Job, JobFilter, Queue, RetryReport, Worker
-from groupmq.operations.hunting import STEP, Pace
+from groupmq.client.operations.hunting import STEP, Pace
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 
@@ -168,7 +168,7 @@ async def test_what_progress_raises_ends_it(queue: Queue) -> None:
 
 def test_a_rate_is_kept_by_small_steps_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("groupmq.operations.hunting.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("groupmq.client.operations.hunting.time.monotonic", lambda: clock[0])
     pace = Pace(20)
     assert (pace.step, pace.wait()) == (4, 0)
     pace.did(4)

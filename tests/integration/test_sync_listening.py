@@ -18,7 +18,7 @@ import redis
 
 import groupmq
 from groupmq import ConfigurationError, FailJob, Job, JobFailed, JobNotFound, JobRemoved, Worker, WrongState
-from groupmq.ids import new_id
+from groupmq.core.ids import new_id
 from groupmq.sync import Queue
 from tests.support.listening import Heard, readers
 from tests.support.waiting import wait_until

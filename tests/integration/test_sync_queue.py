@@ -14,7 +14,7 @@ import redis
 
 import groupmq
 from groupmq import ConfigurationError, Job, JobNotFound, Worker, WrongState
-from groupmq.ids import new_id
+from groupmq.core.ids import new_id
 from groupmq.sync import Job as SyncJob
 from groupmq.sync import Queue
 

@@ -21,9 +21,9 @@ from groupmq import (
     ServerRefused,
     StalledJob,
     Worker,
-    commands,
 )
-from groupmq.commands import Policy
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Policy
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Job, Queue, Worker, commands, scripts
-from groupmq.commands import Policy
+from groupmq import Job, Queue, Worker
+from groupmq.protocol import commands, functions
+from groupmq.protocol.commands import Policy
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, settled
@@ -202,6 +203,6 @@ def take_in_secret(queue: Queue, client: redis.Redis) -> None:
     take = commands.advance(worker="dead", lane="dead:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=policy)
     together = client.pipeline(transaction=True)
     for call in (commands.switch(group_id="g", paused=False), take):
-        together.eval(scripts.expand(call.script), 1, keys.meta, call.args, call.blob)
+        together.eval(functions.expand(call.script), 1, keys.meta, call.args, call.blob)
     together.delete(keys.wake)
     together.execute()

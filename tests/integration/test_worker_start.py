@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from groupmq import ConfigurationError, ConnectionLost, GroupMQError, Job, Queue, Worker
-from groupmq.errors import ServerRefused
+from groupmq.core.errors import ServerRefused
 from tests.conftest import MakeQueue
 from tests.support.servers import Server
 from tests.support.waiting import eventually

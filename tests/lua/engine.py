@@ -9,20 +9,21 @@ from typing import Any, TypeVar
 import msgspec
 import redis
 
-from groupmq import commands, events
-from groupmq.codec import JSON
-from groupmq.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, Taken, View
-from groupmq.connection import BlockingConnection, Endpoint
-from groupmq.drafts import draft
-from groupmq.events import Entry, Event
-from groupmq.ids import new_id
-from groupmq.job import Job
-from groupmq.keys import Keys, registry_key
-from groupmq.limits import RateLimit
-from groupmq.operations import Operations
-from groupmq.options import QueueOptions, Retention
-from groupmq.record import Stored
-from groupmq.repeating import Ran, Repeating
+from groupmq.client.connection.connections import BlockingConnection, Endpoint
+from groupmq.client.job import Job
+from groupmq.client.operations import Operations
+from groupmq.client.repeats import Ran, Repeating
+from groupmq.core import events
+from groupmq.core.codec import JSON
+from groupmq.core.drafts import draft
+from groupmq.core.events import Entry, Event
+from groupmq.core.ids import new_id
+from groupmq.core.limits import RateLimit
+from groupmq.core.options import QueueOptions, Retention
+from groupmq.core.record import Stored
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, Taken, View
+from groupmq.protocol.keys import Keys, registry_key
 from tests.support import keyspace, meta
 from tests.support.dump import Dump
 from tests.support.keyspace import Keyspace

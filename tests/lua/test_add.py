@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq import commands, record
-from groupmq.drafts import draft
+from groupmq.core import record
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 

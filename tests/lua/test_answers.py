@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from groupmq import commands, scripts
-from groupmq.commands import Call
-from groupmq.drafts import draft
-from groupmq.repeat import Every
+from groupmq.core.drafts import draft
+from groupmq.core.schedule import Every
+from groupmq.protocol import commands, functions
+from groupmq.protocol.commands import Call
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 from tests.support.resending import Unanswered
@@ -119,7 +119,7 @@ CALLS: dict[str, Callable[[Engine], Call[Any]]] = {
 
 def test_every_script_that_keeps_its_answers_is_tried_here(make_engine: MakeEngine) -> None:
     tried = {call(make_engine()).script for name, call in CALLS.items() if name != "repair"} | {"repair"}
-    assert tried == {name for name in scripts.names() if scripts.load(name).remembers}
+    assert tried == {name for name in functions.names() if functions.load(name).remembers}
 
 
 @pytest.mark.parametrize("name", CALLS)

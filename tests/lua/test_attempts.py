@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from groupmq import JobNotFound, commands
-from groupmq.commands import Taken
-from groupmq.found import Attempt
+from groupmq import JobNotFound
+from groupmq.core.pages import Attempt
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 from tests.lua.test_cost import cost

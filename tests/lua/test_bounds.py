@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Call
-from groupmq.drafts import draft
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Call
 from tests.lua.engine import T0, Engine
 
 MANY_GROUPS = 30_000

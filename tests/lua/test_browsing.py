@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Call
-from groupmq.limits import RateLimit
-from groupmq.ordering import Ordering
+from groupmq.core.limits import RateLimit
+from groupmq.core.ordering import Ordering
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Call
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 from tests.lua.test_cost import cost, fill
@@ -276,7 +276,7 @@ def test_two_hundred_lanes_of_ten_thousand_groups_take_thirty_calls(engine: Engi
 def test_more_groups_than_anybody_looks_through_are_said_to_be_more(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groupmq.operations.browsing.MOST_GROUP_PAGES", 1)
+    monkeypatch.setattr("groupmq.client.operations.browsing.MOST_GROUP_PAGES", 1)
     fill(engine, 3000, 3000)
     engine.add("behind", group="g2999")
     engine.take(3)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import commands, record
-from groupmq.connection import BlockingConnection, Endpoint
+from groupmq.client.connection.connections import BlockingConnection, Endpoint
+from groupmq.core import record
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, Engine
 

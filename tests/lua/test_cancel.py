@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
 from tests.lua.engine import LEASE, T0, Engine
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands, record
-from groupmq.commands import Taken
+from groupmq.core import record
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import HOUR, LEASE, SECOND, T0, Engine
 

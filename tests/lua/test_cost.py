@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
-from groupmq.limits import Debounce, RateLimit, Throttle
-from groupmq.ordering import Ordering
-from groupmq.repeat import Every
+from groupmq.core.drafts import draft
+from groupmq.core.limits import Debounce, RateLimit, Throttle
+from groupmq.core.ordering import Ordering
+from groupmq.core.schedule import Every
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands, record
-from groupmq.drafts import Draft, draft
-from groupmq.errors import ScriptError
-from groupmq.limits import RateLimit, Throttle
-from groupmq.repeat import Every
+from groupmq.core import record
+from groupmq.core.drafts import Draft, draft
+from groupmq.core.errors import ScriptError
+from groupmq.core.limits import RateLimit, Throttle
+from groupmq.core.schedule import Every
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, Engine
 

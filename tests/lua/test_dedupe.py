@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands, record
-from groupmq.commands import Added
-from groupmq.drafts import draft
-from groupmq.limits import Debounce, Throttle
+from groupmq.core import record
+from groupmq.core.drafts import draft
+from groupmq.core.limits import Debounce, Throttle
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Added
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from groupmq import commands, record
-from groupmq.drafts import draft
+from groupmq.core import record
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
 from tests.lua.engine import SECOND, T0, Engine
 
 

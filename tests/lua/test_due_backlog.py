@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
 from tests.lua.engine import SECOND, T0, Engine
 
 JOBS, GROUPS = 3000, 300

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Advanced, Taken
-from groupmq.limits import RateLimit
+from groupmq.core.limits import RateLimit
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Advanced, Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, Engine
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq import commands
-from groupmq.limits import RateLimit
-from groupmq.repeat import Every
+from groupmq.core.limits import RateLimit
+from groupmq.core.schedule import Every
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, Engine
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
-from groupmq.errors import GroupFull
+from groupmq.core.drafts import draft
+from groupmq.core.errors import GroupFull
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

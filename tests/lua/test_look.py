@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
-from groupmq.operations.walking import WaitingWalk
+from groupmq.client.operations.walking import WaitingWalk
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq import commands, scripts
-from groupmq.operations.measuring import MOST_MINUTES, histogram
-from groupmq.operations.spans import span
-from groupmq.views import Histogram
+from groupmq.client.operations.measuring import MOST_MINUTES, histogram
+from groupmq.client.operations.spans import span
+from groupmq.core.views import Histogram
+from groupmq.protocol import commands, functions
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 from tests.model.mutant import Mutant, loader
@@ -218,7 +218,7 @@ DEFECTS = [
 def test_defects_of_minutes_are_caught(
     make_engine: MakeEngine, defect: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scripts, "load", loader(defect))
+    monkeypatch.setattr(functions, "load", loader(defect))
     engine = make_engine()
     with pytest.raises(AssertionError):
         test_a_minute_that_comes_again_goes_on_where_it_was(engine)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Outcome, Taken
-from groupmq.drafts import draft
-from groupmq.errors import ConfigurationError
-from groupmq.keys import registry_key
-from groupmq.limits import Debounce, RateLimit, Throttle
-from groupmq.ordering import Ordering
-from groupmq.repeat import Every
+from groupmq.core.drafts import draft
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.limits import Debounce, RateLimit, Throttle
+from groupmq.core.ordering import Ordering
+from groupmq.core.schedule import Every
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Outcome, Taken
+from groupmq.protocol.keys import registry_key
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, Engine
 

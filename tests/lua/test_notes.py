@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from groupmq import commands
-from groupmq.commands import log_lines
+from groupmq.protocol import commands
+from groupmq.protocol.commands import log_lines
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 

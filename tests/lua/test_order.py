@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
 from tests.lua.engine import SECOND, T0, Engine
 
 

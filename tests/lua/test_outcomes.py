@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Outcome, Taken
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Outcome, Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from groupmq import commands
-from groupmq.limits import RateLimit
+from groupmq.core.limits import RateLimit
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.views import RepairReport
+from groupmq.core.views import RepairReport
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import Engine
 from tests.support import meta

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from groupmq.limits import RateLimit
-from groupmq.ordering import Ordering
-from groupmq.repeat import Cron, Every
-from groupmq.views import RepairReport
+from groupmq.core.limits import RateLimit
+from groupmq.core.ordering import Ordering
+from groupmq.core.schedule import Cron, Every
+from groupmq.core.views import RepairReport
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, Engine
 from tests.support import meta

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groupmq import record
-from groupmq.errors import ConfigurationError
-from groupmq.repeat import Cron, Every
+from groupmq.core import record
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.schedule import Cron, Every
 from tests.lua.engine import HOUR, SECOND, T0, Engine
 from tests.lua.ticking import remove, repeating, ticks_run, watch
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands, record
-from groupmq.errors import ConfigurationError
-from groupmq.ordering import Ordering
-from groupmq.repeat import Cron, Every
-from groupmq.repeating import Ran
+from groupmq.client.repeats import Ran
+from groupmq.core import record
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.ordering import Ordering
+from groupmq.core.schedule import Cron, Every
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 from tests.lua.ticking import remove, repeating, ticks_run, watch

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Policy
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Policy
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Taken
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, T0, Engine
 

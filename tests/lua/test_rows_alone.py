@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from groupmq.commands import Policy, Taken
-from groupmq.limits import RateLimit
-from groupmq.ordering import Ordering
+from groupmq.core.limits import RateLimit
+from groupmq.core.ordering import Ordering
+from groupmq.protocol.commands import Policy, Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import FRESH, Outcome, Taken
+from groupmq.protocol import commands
+from groupmq.protocol.commands import FRESH, Outcome, Taken
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 pytestmark = pytest.mark.usefixtures("nothing_to_mend")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import FRESH, Policy, Stalled, Taken
+from groupmq.protocol import commands
+from groupmq.protocol.commands import FRESH, Policy, Stalled, Taken
 from tests.lua.engine import LEASE, Engine
 
 pytestmark = pytest.mark.usefixtures("nothing_to_mend")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Taken
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Taken
 from tests.lua.engine import LEASE, Engine
 
 pytestmark = pytest.mark.usefixtures("nothing_to_mend")

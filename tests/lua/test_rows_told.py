@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Outcome, Taken
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Outcome, Taken
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, Engine
 

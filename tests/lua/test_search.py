@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Job, JobFilter
-from groupmq.found import JobPage
-from groupmq.operations.cursors import packed
+from groupmq.client.operations.cursors import packed
+from groupmq.core.pages import JobPage
 from tests.lua.engine import SECOND, Engine
 from tests.lua.test_browsing import fail_all, line
 

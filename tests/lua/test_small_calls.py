@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
+from groupmq.protocol import commands
 from tests.lua.engine import Engine
 
 SCRIPT_CALLS = ("eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Policy, Stalled
-from groupmq.drafts import draft
+from groupmq.core.drafts import draft
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Policy, Stalled
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, T0, Engine
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Survey
-from groupmq.drafts import draft
-from groupmq.limits import RateLimit
+from groupmq.core.drafts import draft
+from groupmq.core.limits import RateLimit
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Survey
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

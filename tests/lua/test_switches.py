@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq import commands
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, Engine
 

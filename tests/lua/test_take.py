@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupmq import commands
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

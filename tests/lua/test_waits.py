@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.commands import Held, Startable, Waits
-from groupmq.limits import RateLimit
-from groupmq.operations.measuring import longest_waits
-from groupmq.ordering import Ordering
+from groupmq.client.operations.measuring import longest_waits
+from groupmq.core.limits import RateLimit
+from groupmq.core.ordering import Ordering
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Held, Startable, Waits
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq import commands
-from groupmq.drafts import draft
-from groupmq.ordering import Ordering
+from groupmq.core.drafts import draft
+from groupmq.core.ordering import Ordering
+from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 

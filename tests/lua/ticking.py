@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupmq.views import RepeatingJob
+from groupmq.core.views import RepeatingJob
 from tests.lua.engine import SECOND, T0, Engine
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from groupmq.commands import Added, Ticked
-from groupmq.drafts import Draft
-from groupmq.limits import Debounce
-from groupmq.record import Record
+from groupmq.core.drafts import Draft
+from groupmq.core.limits import Debounce
+from groupmq.core.record import Record
+from groupmq.protocol.commands import Added, Ticked
 from tests.model.gates import Gates
 from tests.model.parts import UNGROUPED, Job, Repeat, StandIn
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from groupmq import commands
-from groupmq.commands import FIRST_WAITING, Call, Place
-from groupmq.operations.browsing import attempts_of
+from groupmq.client.operations.browsing import attempts_of
+from groupmq.protocol import commands
+from groupmq.protocol.commands import FIRST_WAITING, Call, Place
 from tests.model import waiting
 from tests.model.model import Model
 from tests.model.parts import UNGROUPED, Job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from groupmq.commands import FRESH, Stalled, StoredState
+from groupmq.protocol.commands import FRESH, Stalled, StoredState
 from tests.model.arriving import Arriving
 from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report, Stop
 

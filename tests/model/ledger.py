@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from groupmq.commands import Policy
-from groupmq.options import QueueOptions
+from groupmq.core.options import QueueOptions
+from groupmq.protocol.commands import Policy
 from tests.model.parts import (
     UNGROUPED,
     Conf,

@@ -7,8 +7,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from groupmq import commands, record
-from groupmq.commands import FRESH
+from groupmq.core import record
+from groupmq.protocol import commands
+from groupmq.protocol.commands import FRESH
 from tests.model import browsing, waiting
 from tests.model import strategies as draws
 from tests.model.pair import at, same

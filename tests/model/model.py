@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from groupmq.commands import DONE, FRESH, LEFT, UNSETTLED
+from groupmq.protocol.commands import DONE, FRESH, LEFT, UNSETTLED
 from tests.model.ending import CANCELLED
 from tests.model.parts import Conf, Finished, Job
 from tests.model.working import Working

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from groupmq import scripts
-from groupmq.scripts import Library, Script
+from groupmq.protocol import functions
+from groupmq.protocol.functions import Library, Script
 
 
 class Mutant(NamedTuple):
@@ -20,7 +20,7 @@ class Mutant(NamedTuple):
     """Of queue, in which it shows."""
 
 
-def loader(mutant: Mutant, load: Callable[[str], Script] = scripts.load) -> Callable[[str], Script]:
+def loader(mutant: Mutant, load: Callable[[str], Script] = functions.load) -> Callable[[str], Script]:
     """Load every function with the defect, whichever way it is called. Raises LookupError if none has the text."""
     sound = load("add").library
     if mutant.text not in sound.text:
@@ -47,12 +47,12 @@ class _Mutated(Script):
         return self.base.text.replace(self.mutant.text, self.mutant.instead)
 
     @property
-    def origins(self) -> tuple[scripts.Origin, ...]:
+    def origins(self) -> tuple[functions.Origin, ...]:
         return self.base.origins
 
 
 def _patched(sound: Library, mutant: Mutant) -> Library:
     """The library with the defect, under a name of its own."""
     text = sound.text.replace(mutant.text, mutant.instead)
-    name = scripts.LIBRARIES + hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
+    name = functions.LIBRARIES + hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
     return Library(name, text.replace(sound.name, name), sound.origins)

@@ -10,11 +10,11 @@ import msgspec
 import redis
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from groupmq import scripts
-from groupmq.commands import Call, Policy
-from groupmq.connection import BlockingConnection, Endpoint
-from groupmq.operations import Operations
-from groupmq.options import QueueOptions
+from groupmq.client.connection.connections import BlockingConnection, Endpoint
+from groupmq.client.operations import Operations
+from groupmq.core.options import QueueOptions
+from groupmq.protocol import functions
+from groupmq.protocol.commands import Call, Policy
 from tests.model import strategies as draws
 from tests.model.model import Model
 from tests.model.parts import Entry, Job
@@ -107,7 +107,7 @@ class Pair(RuleBasedStateMachine):
         self.model.entries.append(Entry(self.now))
         if call.script == "update":
             call = at(call, self.now)  # it needs no time, but the answers that are kept do
-        if not self.fault or not scripts.load(call.script).remembers:
+        if not self.fault or not functions.load(call.script).remembers:
             return self.connection.call(call, patience=0)
         fault, self.fault = self.fault, ""
         sending = Unanswered(self.connection, self.client, call)

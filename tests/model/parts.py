@@ -6,9 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from groupmq.commands import Stalled, StoredState
-from groupmq.drafts import Draft
-from groupmq.record import Record
+from groupmq.core.drafts import Draft
+from groupmq.core.record import Record
+from groupmq.protocol.commands import Stalled, StoredState
 
 State = Literal["waiting", "delayed", "active", "completed", "failed"]
 Finished = Literal["completed", "failed"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from groupmq.limits import RateLimit
+from groupmq.core.limits import RateLimit
 from tests.model.model import Model
 
 

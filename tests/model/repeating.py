@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from groupmq import commands, record
-from groupmq.drafts import Draft
+from groupmq.core import record
+from groupmq.core.drafts import Draft
+from groupmq.protocol import commands
 from tests.model import strategies as draws
 from tests.model.pair import same
 from tests.model.parts import Repeat

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from groupmq import commands
+from groupmq.protocol import commands
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
 from tests.model.pair import same

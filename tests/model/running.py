@@ -11,8 +11,8 @@ import redis
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from groupmq import scripts
-from groupmq.scripts import Script
+from groupmq.protocol import functions
+from groupmq.protocol.functions import Script
 from tests.model.backlog import BacklogMachine
 from tests.model.machine import QueueMachine
 from tests.model.mutant import Mutant, loader
@@ -39,9 +39,9 @@ def of_kind(name: str) -> type[QueueMachine]:
 def scripts_of(machine: type[QueueMachine]) -> Callable[[str], Script]:
     """Loads the scripts as the machine needs them: a backlog of due jobs begins with as few as it says."""
     if machine.joins == math.inf:
-        return scripts.load
+        return functions.load
     text = "local JOINS, MOVES, ENDS = {},"
-    return loader(Mutant("few jobs join in one call", text.format(60), text.format(machine.joins)), scripts.load)
+    return loader(Mutant("few jobs join in one call", text.format(60), text.format(machine.joins)), functions.load)
 
 
 def run(
@@ -51,7 +51,7 @@ def run(
 
     Raises the AssertionError of the first that goes wrong, as short as it can be.
     """
-    with patch.object(scripts, "load", scripts_of(machine)):
+    with patch.object(functions, "load", scripts_of(machine)):
         _run(machine, client, examples, shrink, first)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from groupmq.commands import StoredState
-from groupmq.keys import registry_key
+from groupmq.protocol.commands import StoredState
+from groupmq.protocol.keys import registry_key
 from tests.model import told
 from tests.model.model import Model
 from tests.model.parts import Entry, StandIn, Turn

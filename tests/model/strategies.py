@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from groupmq import record
-from groupmq.drafts import Draft
-from groupmq.limits import Debounce, Dedupe, RateLimit, Throttle
-from groupmq.ordering import Ordering
+from groupmq.core import record
+from groupmq.core.drafts import Draft
+from groupmq.core.limits import Debounce, Dedupe, RateLimit, Throttle
+from groupmq.core.ordering import Ordering
 from tests.model.parts import Finished, State
 
 START = 1_700_000_000_000

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from groupmq import commands
-from groupmq.commands import Call
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Call
 from tests.model import strategies as draws
 from tests.model.pair import same
 from tests.model.parts import Lease, Note, Report, State

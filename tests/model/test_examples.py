@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import redis
 
-from groupmq import commands
-from groupmq.limits import Debounce, Dedupe, Throttle
+from groupmq.core.limits import Debounce, Dedupe, Throttle
+from groupmq.protocol import commands
 from tests.model.machine import QueueMachine
 from tests.model.strategies import KINDS, Item, Setup, Wish
 

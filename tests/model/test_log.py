@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from groupmq import scripts
+from groupmq.protocol import functions
 from tests.model.machine import QueueMachine
 from tests.model.mutant import Mutant, loader
 from tests.model.pair import same
@@ -49,13 +49,13 @@ def first_kept(sizes: list[int]) -> int:
 
 
 def test_the_newest_segments_are_kept_and_no_more(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scripts, "load", loader(SMALL))
+    monkeypatch.setattr(functions, "load", loader(SMALL))
     run(SmallLogMachine, client, EXAMPLES)
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=[defect.defect.replace(" ", "-") for defect in DEFECTS])
 def test_defect_is_caught(defect: Mutant, client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scripts, "load", loader(defect, loader(SMALL)))
+    monkeypatch.setattr(functions, "load", loader(defect, loader(SMALL)))
     with pytest.raises(AssertionError):
         run(SmallLogMachine, client, MANY, shrink=False, first=0)
     client.flushall()  # of what the defect has left

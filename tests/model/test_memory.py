@@ -9,8 +9,8 @@ import pytest
 import redis
 from hypothesis.stateful import rule
 
-from groupmq import commands
-from groupmq.errors import ServerRefused
+from groupmq.core.errors import ServerRefused
+from groupmq.protocol import commands
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
 from tests.model.parts import Note, Repeat

@@ -8,8 +8,8 @@ import pytest
 import redis
 from hypothesis.errors import Flaky
 
-from groupmq import scripts
-from groupmq.errors import ScriptError
+from groupmq.core.errors import ScriptError
+from groupmq.protocol import functions
 from tests.model.mutant import Mutant, loader
 from tests.model.mutants import MUTANTS
 from tests.model.running import MANY, of_kind, run
@@ -28,7 +28,7 @@ def one_server() -> Iterator[redis.Redis]:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.defect.replace(" ", "-") for mutant in MUTANTS])
 def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scripts, "load", loader(mutant))
+    monkeypatch.setattr(functions, "load", loader(mutant))
     one_server.function_flush()  # the library of the mutant before
     # A defect that reaches from one story into the next makes the same story end differently.
     with pytest.raises((AssertionError, ScriptError, Flaky)):

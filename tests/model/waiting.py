@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupmq.commands import Waits
+from groupmq.protocol.commands import Waits
 from tests.model.model import Model
 from tests.model.parts import UNGROUPED, Conf, Job
 

@@ -9,8 +9,9 @@ import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from groupmq import commands, record
-from groupmq.commands import Call
+from groupmq.core import record
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Call
 from tests.model import strategies as draws
 from tests.model.gates import NEVER
 from tests.model.pair import KEPT, Pair, same

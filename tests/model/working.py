@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from groupmq.commands import FRESH, Stalled
+from groupmq.protocol.commands import FRESH, Stalled
 from tests.model.ending import Ending
 from tests.model.gates import NEVER
 from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Request, Taken, Turn

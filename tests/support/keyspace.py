@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import redis
 
-from groupmq import record
-from groupmq.keys import FIXED, Keys
-from groupmq.record import Record
+from groupmq.core import record
+from groupmq.core.record import Record
+from groupmq.protocol.keys import FIXED, Keys
 from tests.support.dump import Dump
 from tests.support.meta import decode as decode_meta
 from tests.support.meta import measures as decode_measures

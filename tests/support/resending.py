@@ -6,10 +6,10 @@ from typing import Any, Generic, TypeVar
 
 import redis
 
-from groupmq import scripts
-from groupmq.commands import Call
-from groupmq.connection import BlockingConnection
-from groupmq.faults import is_no_function, is_no_script, understood
+from groupmq.client.connection.connections import BlockingConnection
+from groupmq.client.connection.faults import is_no_function, is_no_script, understood
+from groupmq.protocol import functions
+from groupmq.protocol.commands import Call
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Unanswered(Generic[T]):
             try:
                 return self._client.execute_command(*command, NEVER_DECODE=True)
             except redis.exceptions.ResponseError as error:
-                script = scripts.load(self._call.script)
+                script = functions.load(self._call.script)
                 if is_no_script(error):
                     self._client.script_load(script.text)
                 elif is_no_function(error):

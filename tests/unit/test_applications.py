@@ -13,7 +13,7 @@ import groupmq
 
 PACKAGE = Path(groupmq.__file__).parent
 APPLICATIONS = ("cli", "contrib", "dashboard", "demo", "metrics")
-PUBLIC = ("sync", "embedded", "wording")
+PUBLIC = ("sync", "embedded", "errors", "wording")
 """Public modules beside `groupmq` itself."""
 FILES = sorted(path for name in APPLICATIONS for path in (PACKAGE / name).rglob("*.py"))
 PLUMBING = frozenset(

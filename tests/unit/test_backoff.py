@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupmq import Queue, Worker
-from groupmq import backoff as backoffs
-from groupmq.backoff import Backoff
-from groupmq.errors import ConfigurationError
+from groupmq.core import backoff as backoffs
+from groupmq.core.backoff import Backoff
+from groupmq.core.errors import ConfigurationError
 from groupmq.sync import Queue as BlockingQueue
 
 

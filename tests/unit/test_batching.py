@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from groupmq.batching import Batcher
-from groupmq.commands import CHUNK
-from groupmq.drafts import Draft, draft
-from groupmq.errors import ConnectionLost, GroupFull
-from groupmq.options import QueueOptions
+from groupmq.client.batching import Batcher
+from groupmq.core.drafts import Draft, draft
+from groupmq.core.errors import ConnectionLost, GroupFull
+from groupmq.core.options import QueueOptions
+from groupmq.protocol.commands import CHUNK
 from tests.support.waiting import eventually
 
 OPTIONS = QueueOptions(name="q", max_payload=64 * 1024 * 1024)

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from groupmq.codec import JSON
-from groupmq.keys import Keys
-from groupmq.listening import Channel
-from groupmq.record import Record
-from groupmq.results import Results
-from groupmq.snapshot import Snapshot
+from groupmq.client.events import Channel
+from groupmq.client.events.results import Results
+from groupmq.core.codec import JSON
+from groupmq.core.record import Record
+from groupmq.core.snapshot import Snapshot
+from groupmq.protocol.keys import Keys
 
 THEN = 1_700_000_000_000
 JOBS, AT_ONCE = 100_000, 500

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupmq import codec
-from groupmq.codec import JSON
-from groupmq.errors import ConfigurationError, PayloadTooLarge
+from groupmq.core import codec
+from groupmq.core.codec import JSON
+from groupmq.core.errors import ConfigurationError, PayloadTooLarge
 from tests.unit.hostile import Unprintable
 
 LIMIT = 1024 * 1024

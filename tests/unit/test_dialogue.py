@@ -11,10 +11,10 @@ import pytest
 import redis
 from redis import exceptions as r
 
-from groupmq import commands, scripts
-from groupmq.dialogue import Dialogue, Steps
-from groupmq.errors import ConfigurationError, ConnectionLost, ScriptError, ServerRefused
-from groupmq.options import QueueOptions
+from groupmq.client.connection.dialogue import Dialogue, Steps
+from groupmq.core.errors import ConfigurationError, ConnectionLost, ScriptError, ServerRefused
+from groupmq.core.options import QueueOptions
+from groupmq.protocol import commands, functions
 
 OPTIONS = QueueOptions(name="orders", group_concurrency=2)
 OPENED = [b"2", json.dumps({"group_concurrency": 2}).encode()]
@@ -59,11 +59,11 @@ def opened() -> Dialogue:
 
 def test_a_first_call_opens_the_queue_and_then_asks() -> None:
     server = conversation(opened=False)
-    assert server.last[:4] == ("FCALL", scripts.load("open").function, 1, "groupmq:{orders}:meta")
+    assert server.last[:4] == ("FCALL", functions.load("open").function, 1, "groupmq:{orders}:meta")
     server.answer(OPENED)
     assert server.last == LISTED
     server.answer(1)
-    assert server.last[:4] == ("FCALL_RO", scripts.load("counts").function, 1, "groupmq:{orders}:meta")
+    assert server.last[:4] == ("FCALL_RO", functions.load("counts").function, 1, "groupmq:{orders}:meta")
     assert server.answer(COUNTS).result == COUNTS
 
 
@@ -82,7 +82,7 @@ def test_opened_after_settings_are_known_to_agree_only() -> None:
 
 def test_a_missing_library_is_loaded_and_the_call_repeated() -> None:
     server = conversation().answer(r.ResponseError("Function not found")).answer(b"groupmq_x")
-    script = scripts.load("counts")
+    script = functions.load("counts")
     assert [step[:2] for step in server.said] == [
         ("FCALL_RO", script.function),
         ("FUNCTION", "LOAD"),
@@ -114,7 +114,7 @@ def test_a_library_that_another_client_has_loaded_meanwhile_is_used() -> None:
     ids=["fcall denied", "no fcall", "function denied", "no function"],
 )
 def test_where_functions_are_refused_scripts_are_used_from_then_on(refusals: list[Exception]) -> None:
-    talk, script = opened(), scripts.load("counts")
+    talk, script = opened(), functions.load("counts")
     server = Server(talk.ask(commands.counts(), 0))
     for refusal in refusals:
         server.answer(refusal)
@@ -160,7 +160,7 @@ def test_a_blob_is_sent_only_if_there_is_one() -> None:
 def test_a_queue_that_is_gone_is_opened_again_and_the_call_repeated() -> None:
     server = conversation()
     server.answer(r.ResponseError("GROUPMQ_SCHEMA none stored, this script needs 1"))
-    assert server.last[1] == scripts.load("open").function
+    assert server.last[1] == functions.load("open").function
     server.answer(OPENED)
     assert server.last == LISTED
     server.answer(1)
@@ -223,10 +223,10 @@ def test_a_queue_of_another_format_is_refused_with_both_formats() -> None:
 
 
 def test_an_error_of_a_function_names_lua_file_and_line_and_is_not_repeated() -> None:
-    script = scripts.load("counts")
+    script = functions.load("counts")
     written = "local active, delayed = redis.call('ZCARD', K.active), redis.call('ZCARD', K.delayed)"
     line = script.library.text.splitlines().index(written) + 1
-    file = (resources.files("groupmq") / "lua" / "counts.lua").read_text("utf-8")
+    file = (resources.files("groupmq.protocol") / "lua" / "counts.lua").read_text("utf-8")
     place = file.splitlines().index(written) + 1
     server = conversation(patience=60)
     with pytest.raises(ScriptError, match=rf"^counts: WRONGTYPE Operation on @counts\.lua:{place}\.$"):

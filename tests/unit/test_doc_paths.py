@@ -9,12 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "groupmq"
+PROTOCOL = SOURCE / "protocol"
+LUA = PROTOCOL / "lua"
 PAGES = ("docs/life-of-a-job.md", "docs/internals.md", "docs/decisions/0040-small-calls.md", "docs/glossary.md")
 NAMED = re.compile(r"`((?:[a-z_]+/)*[a-z_]+\.(?:lua|py))`")
 
 
 def exists(name: str) -> bool:
-    return any((folder / name).exists() for folder in (ROOT, SOURCE, SOURCE / "lua", SOURCE / "lua" / "transitions"))
+    return any((folder / name).exists() for folder in (ROOT, SOURCE, PROTOCOL, LUA, LUA / "transitions"))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupmq import Queue, record
-from groupmq.backoff import Backoff
-from groupmq.drafts import FIELDS, Draft, draft, drafts_from
-from groupmq.errors import ConfigurationError, PayloadTooLarge
-from groupmq.ids import new_id, new_ids
-from groupmq.limits import Debounce, Throttle
-from groupmq.options import QueueOptions
-from groupmq.repeat import Every
+from groupmq import Queue
+from groupmq.core import record
+from groupmq.core.backoff import Backoff
+from groupmq.core.drafts import FIELDS, Draft, draft, drafts_from
+from groupmq.core.errors import ConfigurationError, PayloadTooLarge
+from groupmq.core.ids import new_id, new_ids
+from groupmq.core.limits import Debounce, Throttle
+from groupmq.core.options import QueueOptions
+from groupmq.core.schedule import Every
 from tests.unit.hostile import Opaque
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupmq.durations import LONGEST_MS, epoch_millis, millis, moment, seconds
-from groupmq.errors import ConfigurationError
+from groupmq.core.durations import LONGEST_MS, epoch_millis, millis, moment, seconds
+from groupmq.core.errors import ConfigurationError
 
 NO_NUMBERS: list[object] = ["5", None, True, False, [], 1j, b"1", object, datetime(2024, 1, 1, tzinfo=UTC)]
 OUT_OF_RANGE = [-1, -0.001, math.nan, math.inf, -math.inf, 10**400, -(10**400), 1e300, timedelta(seconds=-1)]

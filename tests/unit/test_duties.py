@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from groupmq.commands import LANES, Call, Due, Stalled
-from groupmq.errors import ConnectionLost
-from groupmq.operations import Operations, Steps
-from groupmq.options import QueueOptions, Retention, WorkerOptions
+from groupmq.client.operations import Operations, Steps
+from groupmq.core.errors import ConnectionLost
+from groupmq.core.options import QueueOptions, Retention, WorkerOptions
+from groupmq.protocol.commands import LANES, Call, Due, Stalled
 from groupmq.worker.duties import AgeRetention, Done, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.outage import OutageLog
@@ -257,7 +257,7 @@ async def test_the_scheduler_remembers_when_it_ran_last(monkeypatch: pytest.Monk
         yield from ()
         return Ran
 
-    monkeypatch.setattr("groupmq.repeating.Repeating.run_due", run_due)
+    monkeypatch.setattr("groupmq.client.repeats.Repeating.run_due", run_due)
     scheduler = Scheduler(operations(), Script())
     assert await scheduler.run_once() == Done(2, None, ("zone",))
     await scheduler.run_once()

@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from groupmq import embedded
-from groupmq.errors import ConfigurationError
+from groupmq.core.errors import ConfigurationError
 from tests.support.waiting import wait_until
 
 PRINT_URL = "import sys; from groupmq import embedded; print(embedded.ensure(sys.argv[1]), flush=True)\n"

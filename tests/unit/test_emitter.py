@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupmq.emitter import Emitter
-from groupmq.errors import ConfigurationError
+from groupmq.core.emitter import Emitter
+from groupmq.core.errors import ConfigurationError
 from tests.unit.hostile import Unprintable
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from groupmq.codec import JSON
-from groupmq.errors import ConfigurationError
-from groupmq.events import ENDS, KINDS, EndOf, Entry, Event, Position, Reader, gap, newer, read
+from groupmq.core.codec import JSON
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.events import ENDS, KINDS, EndOf, Entry, Event, Position, Reader, gap, newer, read
 
 AT = 1_700_000_000_123
 WHEN = datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC)

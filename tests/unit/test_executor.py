@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from groupmq.backoff import Backoff
-from groupmq.codec import JSON
-from groupmq.job import Job
-from groupmq.options import QueueOptions
-from groupmq.record import Record
+from groupmq.client.job import Job
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import JSON
+from groupmq.core.options import QueueOptions
+from groupmq.core.record import Record
 from groupmq.worker.executor import GRACE, Executor
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from groupmq.codec import JSON
-from groupmq.job import Job
-from groupmq.record import Record
+from groupmq.client.job import Job
+from groupmq.core.codec import JSON
+from groupmq.core.record import Record
 from groupmq.worker import executor
 from tests.unit.test_executor_rows import Harness, Lane
 

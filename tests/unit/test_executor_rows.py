@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from groupmq.backoff import Backoff
-from groupmq.codec import JSON
-from groupmq.errors import FailJob
-from groupmq.job import Job
-from groupmq.options import QueueOptions
-from groupmq.record import Record
+from groupmq.client.job import Job
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import JSON
+from groupmq.core.errors import FailJob
+from groupmq.core.options import QueueOptions
+from groupmq.core.record import Record
 from groupmq.worker import executor
 from groupmq.worker.executor import PATIENCE, Executor
 from groupmq.worker.outcome import OutcomePolicy, RunReport

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groupmq.job import Job
+from groupmq.client.job import Job
 from groupmq.worker import executor
 from groupmq.worker.executor import Executor
 from groupmq.worker.prefetch import Prefetch

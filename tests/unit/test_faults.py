@@ -10,8 +10,8 @@ import redis
 import valkey
 from redis import exceptions as r
 
-from groupmq.errors import ConnectionLost, GroupMQError, JobNotFound, ScriptError, ServerRefused
-from groupmq.faults import is_moved, is_no_script, is_passing, understood
+from groupmq.client.connection.faults import is_moved, is_no_script, is_passing, understood
+from groupmq.core.errors import ConnectionLost, GroupMQError, JobNotFound, ScriptError, ServerRefused
 
 WHERE = "redis://example:6379"
 

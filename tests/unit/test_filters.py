@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, JobFilter
-from groupmq.filters import is_error
+from groupmq.core.filters import is_error
 
 
 @pytest.mark.parametrize(

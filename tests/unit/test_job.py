@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from groupmq.backoff import Backoff
-from groupmq.codec import JSON
-from groupmq.commands import FRESH, StoredState, Taken, View
-from groupmq.job import Job
-from groupmq.operations import Operations
-from groupmq.options import QueueOptions
-from groupmq.record import Record, Stored, pack_body, pack_order
+from groupmq.client.job import Job
+from groupmq.client.operations import Operations
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import JSON
+from groupmq.core.options import QueueOptions
+from groupmq.core.record import Record, Stored, pack_body, pack_order
+from groupmq.protocol.commands import FRESH, StoredState, Taken, View
 
 OPTIONS = QueueOptions(name="q", max_attempts=3)
 T0 = 1_700_000_000_000

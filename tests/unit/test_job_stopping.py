@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from groupmq.codec import JSON
-from groupmq.job import Job
-from groupmq.record import Record
+from groupmq.client.job import Job
+from groupmq.core.codec import JSON
+from groupmq.core.record import Record
 
 TIMES = 50
 Look = Callable[[Job, threading.Event], None]

@@ -6,9 +6,9 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from groupmq.keys import FIXED, Keys
+from groupmq.protocol.keys import FIXED, Keys
 
-LUA = Path(str(resources.files("groupmq"))) / "lua"
+LUA = Path(str(resources.files("groupmq.protocol"))) / "lua"
 KEYS_LUA = (LUA / "lib" / "keys.lua").read_text("utf-8")
 
 

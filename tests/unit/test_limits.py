@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from groupmq import limits
-from groupmq.errors import ConfigurationError, GroupFull, GroupMQError
-from groupmq.limits import MAX_STARTS, Debounce, RateLimit, Throttle
+from groupmq.core import limits
+from groupmq.core.errors import ConfigurationError, GroupFull, GroupMQError
+from groupmq.core.limits import MAX_STARTS, Debounce, RateLimit, Throttle
 from tests.unit.hostile import Opaque
 
 BAD_DURATIONS: list[Any] = [0, -1, 0.0005, math.nan, math.inf, "5", None, True, timedelta(0), 10**12, Opaque()]

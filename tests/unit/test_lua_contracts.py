@@ -8,7 +8,7 @@ import pytest
 
 from tools import lua_contracts
 
-LUA = Path(__file__).resolve().parents[2] / "src" / "groupmq" / "lua"
+LUA = Path(__file__).resolve().parents[2] / "src" / "groupmq" / "protocol" / "lua"
 SOUND = """--[[
 Rename a thing.
 
@@ -54,17 +54,19 @@ def test_all_contracts_of_the_library_are_sound() -> None:
 
 @pytest.mark.parametrize("line", ["Blob       the thing\n", "Reply      1\n", "Events     none\n", "Cost       O(1)\n"])
 def test_a_missing_heading_is_found(folder: Path, line: str) -> None:
-    assert plant(folder, line, "") == [f"src/groupmq/lua/rename.lua: the contract has no heading {line.split()[0]}"]
+    assert plant(folder, line, "") == [
+        f"src/groupmq/protocol/lua/rename.lua: the contract has no heading {line.split()[0]}"
+    ]
 
 
 def test_missing_arguments_are_found(folder: Path) -> None:
     found = plant(folder, "Arguments\n", "")
-    assert "src/groupmq/lua/rename.lua: the contract has no heading Arguments" in found
+    assert "src/groupmq/protocol/lua/rename.lua: the contract has no heading Arguments" in found
 
 
 def test_a_heading_without_text_is_found(folder: Path) -> None:
     assert plant(folder, "Events     none", "Events") == [
-        "src/groupmq/lua/rename.lua: the contract says nothing about Events"
+        "src/groupmq/protocol/lua/rename.lua: the contract says nothing about Events"
     ]
 
 
@@ -75,49 +77,51 @@ def test_headings_in_another_order_are_found(folder: Path) -> None:
 
 def test_a_missing_purpose_is_found(folder: Path) -> None:
     assert plant(folder, "Rename a thing.\n\n", "") == [
-        "src/groupmq/lua/rename.lua: the contract does not say what the function is for"
+        "src/groupmq/protocol/lua/rename.lua: the contract does not say what the function is for"
     ]
 
 
 def test_a_file_without_a_contract_is_found(folder: Path) -> None:
     (folder / "rename.lua").write_text("return A.id\n")
-    assert lua_contracts.faults(folder) == ["src/groupmq/lua/rename.lua: does not open with a contract"]
+    assert lua_contracts.faults(folder) == ["src/groupmq/protocol/lua/rename.lua: does not open with a contract"]
 
 
 def test_a_blob_that_is_not_read_is_found(folder: Path) -> None:
     assert plant(folder, ", blob)", ")") == [
-        "src/groupmq/lua/rename.lua: the contract has Blob, which it must not have"
+        "src/groupmq/protocol/lua/rename.lua: the contract has Blob, which it must not have"
     ]
 
 
 def test_an_argument_that_is_not_read_is_found(folder: Path) -> None:
     assert plant(folder, "A.id, A.name", "A.id") == [
-        "src/groupmq/lua/rename.lua: Arguments names name, which is not read"
+        "src/groupmq/protocol/lua/rename.lua: Arguments names name, which is not read"
     ]
 
 
 def test_an_argument_that_only_a_comment_reads_is_found(folder: Path) -> None:
     assert plant(folder, "A.id, A.name, blob)", "A.id, blob) -- A.name") == [
-        "src/groupmq/lua/rename.lua: Arguments names name, which is not read"
+        "src/groupmq/protocol/lua/rename.lua: Arguments names name, which is not read"
     ]
 
 
 def test_an_argument_that_is_not_named_is_found(folder: Path) -> None:
     assert plant(folder, "A.name, blob", "A.name, A.color, blob") == [
-        "src/groupmq/lua/rename.lua: reads color, which Arguments does not name"
+        "src/groupmq/protocol/lua/rename.lua: reads color, which Arguments does not name"
     ]
 
 
 def test_an_argument_that_an_included_file_reads_is_found(folder: Path) -> None:
     (folder / "lib" / "deeper.lua").write_text("local deeper = A.color\n")
-    assert lua_contracts.faults(folder) == ["src/groupmq/lua/rename.lua: reads color, which Arguments does not name"]
+    assert lua_contracts.faults(folder) == [
+        "src/groupmq/protocol/lua/rename.lua: reads color, which Arguments does not name"
+    ]
 
 
 def test_an_argument_read_after_all_were_passed_on_is_found(folder: Path) -> None:
     (folder / "lib" / "deeper.lua").write_text("local function paint(who) return who.color end\n")
     assert lua_contracts.faults(folder) == []
     assert plant(folder, "blob)", "blob, A)") == [
-        "src/groupmq/lua/rename.lua: reads color, which Arguments does not name"
+        "src/groupmq/protocol/lua/rename.lua: reads color, which Arguments does not name"
     ]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from groupmq.codec import JSON
-from groupmq.errors import ConfigurationError
-from groupmq.job import Job
-from groupmq.middleware import around, checked, headers
-from groupmq.record import Record
+from groupmq.client.job import Job
+from groupmq.core.codec import JSON
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.middleware import around, checked, headers
+from groupmq.core.record import Record
 
 JOB = Job(None, JSON, "id", "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"), 3)
 

@@ -8,9 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from groupmq import commands
-from groupmq.codec import JSON
-from groupmq.commands import (
+from groupmq.client.job import Job
+from groupmq.client.operations import Operations, Steps, clipped, one
+from groupmq.core.codec import JSON
+from groupmq.core.drafts import Draft, draft
+from groupmq.core.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
+from groupmq.core.limits import Debounce, RateLimit, Throttle
+from groupmq.core.options import QueueOptions, Retention
+from groupmq.core.record import Stored, pack_order
+from groupmq.protocol import commands
+from groupmq.protocol.commands import (
     DONE,
     FRESH,
     LEFT,
@@ -26,13 +33,6 @@ from groupmq.commands import (
     Stalled,
     View,
 )
-from groupmq.drafts import Draft, draft
-from groupmq.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
-from groupmq.job import Job
-from groupmq.limits import Debounce, RateLimit, Throttle
-from groupmq.operations import Operations, Steps, clipped, one
-from groupmq.options import QueueOptions, Retention
-from groupmq.record import Stored, pack_order
 
 OPTIONS = QueueOptions(name="q", keep_completed=Retention(count=5, age=60))
 T0 = 1_700_000_000_000

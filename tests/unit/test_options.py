@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from groupmq import Queue, Retention, Worker
-from groupmq.checks import text
-from groupmq.errors import ConfigurationError, GroupMQError
-from groupmq.limits import RateLimit
-from groupmq.options import QueueOptions
-from groupmq.ordering import Ordering
+from groupmq.core.checks import text
+from groupmq.core.errors import ConfigurationError, GroupMQError
+from groupmq.core.limits import RateLimit
+from groupmq.core.options import QueueOptions
+from groupmq.core.ordering import Ordering
 from tests.unit.hostile import Opaque
 
 NOWHERE = "redis://127.0.0.1:1"

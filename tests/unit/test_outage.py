@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groupmq.errors import ConnectionLost, ScriptError, ServerRefused
+from groupmq.core.errors import ConnectionLost, ScriptError, ServerRefused
 from groupmq.worker.outage import CLEAN_UP, RENEW, TAKE, OutageLog, Pauses, spent
 from tests.unit.hostile import Unprintable
 

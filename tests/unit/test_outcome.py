@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from groupmq import commands
-from groupmq.backoff import Backoff
-from groupmq.codec import JSON
-from groupmq.errors import ConfigurationError, FailJob, PayloadTooLarge, RateLimited, RetryJob
-from groupmq.job import Job
-from groupmq.options import QueueOptions
-from groupmq.record import Record
+from groupmq.client.job import Job
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import JSON
+from groupmq.core.errors import ConfigurationError, FailJob, PayloadTooLarge, RateLimited, RetryJob
+from groupmq.core.options import QueueOptions
+from groupmq.core.record import Record
+from groupmq.protocol import commands
 from groupmq.worker.outcome import OutcomePolicy, described
 from tests.unit.hostile import Opaque, Unprintable
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupmq import commands
-from groupmq.codec import JSON
-from groupmq.job import Job
-from groupmq.record import Record
+from groupmq.client.job import Job
+from groupmq.core.codec import JSON
+from groupmq.core.record import Record
+from groupmq.protocol import commands
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
 

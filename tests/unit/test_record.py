@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupmq import record
-from groupmq.commands import add
-from groupmq.drafts import draft
-from groupmq.options import QueueOptions
+from groupmq.core import record
+from groupmq.core.drafts import draft
+from groupmq.core.options import QueueOptions
+from groupmq.protocol.commands import add
 
 OPTIONS = QueueOptions(name="q")
 orders = st.integers(-(2**63), 2**63 - 1)
@@ -92,7 +92,7 @@ def test_options_of_one_record_are_not_those_of_another() -> None:
 
 
 def test_the_layout_is_the_one_that_lua_describes() -> None:
-    text = (resources.files("groupmq") / "lua" / "lib" / "record.lua").read_text("utf-8")
+    text = (resources.files("groupmq.protocol") / "lua" / "lib" / "record.lua").read_text("utf-8")
     sizes = dict(re.findall(r"^  (\w+(?: key)?) +(\d+) bytes?", text, re.MULTILINE))
     assert sizes == {"sort key": "16", "created": "6", "max": "2", "flags": "1", "group": "2", "options": "2"}
     assert sum(int(sizes[name]) for name in ("sort key", "created", "max", "flags", "group")) == 27

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from groupmq.errors import ConfigurationError
-from groupmq.repeat import Cron, Every, Repeat, last_tick, tick_after
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.schedule import Cron, Every, Repeat, last_tick, tick_after
 from tests.unit.hostile import Opaque
 
 T0 = 1_700_000_000_000

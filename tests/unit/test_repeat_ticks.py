@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from groupmq.repeat import GRACE_MS, MOST_TICKS, Cron, Every, Repeat, due_ticks, last_tick, tick_after
+from groupmq.core.schedule import GRACE_MS, MOST_TICKS, Cron, Every, Repeat, due_ticks, last_tick, tick_after
 
 T0 = 1_700_000_000_000
 YEAR = 366 * 86_400_000

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from groupmq import Queue
-from groupmq.codec import JSON
-from groupmq.commands import Repeats, Ticked
-from groupmq.errors import ConfigurationError, PayloadTooLarge
-from groupmq.job import Job
-from groupmq.limits import Throttle
-from groupmq.operations import Operations
-from groupmq.options import QueueOptions
-from groupmq.record import Stored
-from groupmq.repeat import Cron, Every
-from groupmq.repeating import Definition, Repeating, repeat_id
+from groupmq.client.job import Job
+from groupmq.client.operations import Operations
+from groupmq.client.repeats import Definition, Repeating, repeat_id
+from groupmq.core.codec import JSON
+from groupmq.core.errors import ConfigurationError, PayloadTooLarge
+from groupmq.core.limits import Throttle
+from groupmq.core.options import QueueOptions
+from groupmq.core.record import Stored
+from groupmq.core.schedule import Cron, Every
+from groupmq.protocol.commands import Repeats, Ticked
 from groupmq.sync import Queue as SyncQueue
 from tests.unit.test_operations import arguments, play
 

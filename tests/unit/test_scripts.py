@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from groupmq import commands, scripts
+from groupmq.protocol import commands, functions
 
-LUA = Path(str(resources.files("groupmq"))) / "lua"
+LUA = Path(str(resources.files("groupmq.protocol"))) / "lua"
 
 
 @pytest.fixture
@@ -32,17 +32,17 @@ def _fresh_cache() -> Iterator[None]:
 
 
 def _clear() -> None:
-    for cached in (scripts.load, scripts.library, scripts.read, scripts._read):
+    for cached in (functions.load, functions.library, functions.read, functions._read):
         cached.cache_clear()
 
 
 def test_every_script_file_can_be_called_by_its_name() -> None:
-    assert scripts.names() == sorted(path.stem for path in LUA.glob("*.lua"))
+    assert functions.names() == sorted(path.stem for path in LUA.glob("*.lua"))
 
 
 def test_every_command_names_a_script_that_exists_and_every_script_has_a_command() -> None:
     source = "".join(path.read_text("utf-8") for path in Path(commands.__file__).parent.glob("*.py"))
-    assert set(re.findall(r'Call\(\s*"(\w+)"', source)) == set(scripts.names())
+    assert set(re.findall(r'Call\(\s*"(\w+)"', source)) == set(functions.names())
 
 
 def without_comments(file: str) -> list[str]:
@@ -64,9 +64,9 @@ def lines_by_file(text: str, origins: tuple[tuple[str, int], ...]) -> dict[str, 
     return found
 
 
-@pytest.mark.parametrize("name", scripts.names())
+@pytest.mark.parametrize("name", functions.names())
 def test_a_script_has_every_line_of_every_file_that_it_includes(name: str) -> None:
-    script = scripts.load(name)
+    script = functions.load(name)
     found = lines_by_file(script.text, script.origins)
     assert f"{name}.lua" in found
     for file in found:
@@ -74,7 +74,7 @@ def test_a_script_has_every_line_of_every_file_that_it_includes(name: str) -> No
 
 
 def test_the_library_has_every_line_of_every_file() -> None:
-    library = scripts.library()
+    library = functions.library()
     found = lines_by_file(library.text, library.origins)
     assert {file for file in found if file != "library"} == set(FILES)
     for file in FILES:
@@ -88,24 +88,24 @@ def check_lines(file: str, found: dict[int, str]) -> None:
             assert found[number] == line, (file, number)
 
 
-@pytest.mark.parametrize("name", scripts.names())
+@pytest.mark.parametrize("name", functions.names())
 def test_the_sha_is_that_of_the_text_that_is_sent(name: str) -> None:
-    script = scripts.load(name)
+    script = functions.load(name)
     assert script.sha == hashlib.sha1(script.text.encode(), usedforsecurity=False).hexdigest()
-    assert scripts.expand(name) == script.text
+    assert functions.expand(name) == script.text
 
 
 def test_the_name_of_the_library_changes_with_its_text() -> None:
-    library = scripts.library()
+    library = functions.library()
     assert library.text.startswith(f"#!lua name={library.name}\n")
-    for name in scripts.names():
+    for name in functions.names():
         assert f"function_name = '{library.name}_{name}'" in library.text
-        assert scripts.load(name).function == f"{library.name}_{name}"
-    assert scripts.named("#!lua name=LIBRARY\n1\n", ()).name != scripts.named("#!lua name=LIBRARY\n2\n", ()).name
+        assert functions.load(name).function == f"{library.name}_{name}"
+    assert functions.named("#!lua name=LIBRARY\n1\n", ()).name != functions.named("#!lua name=LIBRARY\n2\n", ()).name
 
 
 def test_what_only_looks_may_be_asked_of_a_replica_and_a_full_server_refuses_what_adds() -> None:
-    flags = {name: set(scripts.read(name).flags) for name in scripts.names()}
+    flags = {name: set(functions.read(name).flags) for name in functions.names()}
     looking = {name for name, found in flags.items() if "no-writes" in found}
     refused = {name for name, found in flags.items() if not found}
     assert {"get", "counts", "list", "stats", "survey", "waits", "look_settings", "log"} <= looking
@@ -126,7 +126,7 @@ def test_a_shared_include_comes_once_before_its_first_use(frames: Path) -> None:
     (frames / "lib" / "a.lua").write_text('--- @include "lib/base"\nlocal a = base\n')
     (frames / "lib" / "b.lua").write_text('--- @include "lib/base"\nlocal b = base\n')
     (frames / "lib" / "base.lua").write_text("local base = 1\n")
-    lines = scripts.expand("main").splitlines()
+    lines = functions.expand("main").splitlines()
     assert lines[:5] == [
         "#!lua",
         "local base = 1",
@@ -140,9 +140,9 @@ def test_a_shared_include_comes_once_before_its_first_use(frames: Path) -> None:
 def test_what_is_private_to_a_file_is_a_block_of_its_own(frames: Path) -> None:
     (frames / "main.lua").write_text('--- @include "lib/a"\n--- @plain\nreturn a()\n')
     (frames / "lib" / "a.lua").write_text("local a\n--- @private\nlocal hidden = 1\na = function() return hidden end\n")
-    lines = scripts.expand("main").splitlines()
+    lines = functions.expand("main").splitlines()
     assert lines[1:6] == ["local a", "do", "local hidden = 1", "a = function() return hidden end", "end"]
-    assert [scripts.locate("main", line) for line in (3, 4, 6)] == [
+    assert [functions.locate("main", line) for line in (3, 4, 6)] == [
         ("lib/a.lua", 2),
         ("lib/a.lua", 3),
         ("lib/a.lua", 4),
@@ -152,7 +152,7 @@ def test_what_is_private_to_a_file_is_a_block_of_its_own(frames: Path) -> None:
 def test_a_file_without_a_body_is_refused(frames: Path) -> None:
     (frames / "main.lua").write_text("return 1\n")
     with pytest.raises(ValueError, match=r"^main\.lua: no line begins its body"):
-        scripts.load("main")
+        functions.load("main")
 
 
 def test_a_cycle_of_includes_is_refused_and_shown(frames: Path) -> None:
@@ -161,18 +161,18 @@ def test_a_cycle_of_includes_is_refused_and_shown(frames: Path) -> None:
     (library / "lib" / "a.lua").write_text('--- @include "lib/b"\n')
     (library / "lib" / "b.lua").write_text('--- @include "lib/a"\n')
     with pytest.raises(ValueError, match=r"^Lua include cycle: lib/a -> lib/b -> lib/a$"):
-        scripts.load("main")
+        functions.load("main")
 
 
 def test_a_missing_include_is_an_error(frames: Path) -> None:
     (frames / "main.lua").write_text('--- @include "lib/gone"\n--- @plain\n')
     with pytest.raises(FileNotFoundError):
-        scripts.load("main")
+        functions.load("main")
 
 
 @pytest.mark.parametrize("by", ["function", "script"])
 def test_a_line_number_of_the_server_is_explained_as_file_and_line(by: str) -> None:
-    script = scripts.load("advance")
+    script = functions.load("advance")
     sent = script.text if by == "script" else script.library.text
     line = 1 + next(i for i, text in enumerate(sent.splitlines()) if text.startswith("function group.refresh"))
     written = 1 + next(
@@ -188,12 +188,12 @@ def test_a_line_number_of_the_server_is_explained_as_file_and_line(by: str) -> N
 
 
 def test_the_last_line_is_the_scripts_own_and_one_beyond_it_is_left_alone() -> None:
-    script = scripts.load("add")
+    script = functions.load("add")
     last = len(script.origins)
     own = len((LUA / "add.lua").read_text("utf-8").splitlines())
-    assert scripts.locate("add", last) == ("add.lua", own)
-    assert scripts.locate("add", last + 5) == ("add.lua", last + 5)
+    assert functions.locate("add", last) == ("add.lua", own)
+    assert functions.locate("add", last + 5) == ("add.lua", last + 5)
 
 
 def test_a_message_without_a_line_stays_as_it_is() -> None:
-    assert scripts.load("add").explain("OOM command not allowed") == "OOM command not allowed"
+    assert functions.load("add").explain("OOM command not allowed") == "OOM command not allowed"

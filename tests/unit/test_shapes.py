@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq.shapes import shape_of
+from groupmq.core.message_shape import shape_of
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupmq.commands import DROPPED, PLACES, Minute
-from groupmq.commands.measures import minute
-from groupmq.operations.spans import BOUNDS, minutes_needed, spans
-from groupmq.views import EMPTY, Histogram
+from groupmq.client.operations.spans import BOUNDS, minutes_needed, spans
+from groupmq.core.views import EMPTY, Histogram
+from groupmq.protocol.commands import DROPPED, PLACES, Minute
+from groupmq.protocol.commands.measures import minute
 
 NOON = 28_000_020 // 60 * 60
 """A minute at a full hour."""

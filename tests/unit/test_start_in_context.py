@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from groupmq.tasks import Waiting, start_in_context
+from groupmq.core.tasks import Waiting, start_in_context
 
 T = TypeVar("T")
 var: ContextVar[str] = ContextVar("var", default="outer")

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupmq import ConfigurationError, Queue, TypedJSON, codec
+from groupmq import ConfigurationError, Queue, TypedJSON
+from groupmq.core import codec
 
 LIMIT = 1024 * 1024
 TYPED = TypedJSON()

@@ -14,9 +14,10 @@ import redis
 
 from bench.grids import OPERATIONS
 from bench.peers.clocks import payload
-from groupmq import Every, Job, JobFilter, Queue, Throttle, Worker, commands, scripts
-from groupmq.browsing import GroupSort
-from groupmq.commands import Policy
+from groupmq import Every, Job, JobFilter, Queue, Throttle, Worker
+from groupmq.client.browsing import GroupSort
+from groupmq.protocol import commands, functions
+from groupmq.protocol.commands import Policy
 
 SEEN_US, SLOW_US = 500, 5_000
 """Calls that are looked at, and calls that are too slow."""
@@ -33,7 +34,7 @@ class SlowLog:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        loaded = [scripts.load(name) for name in scripts.names()]
+        loaded = [functions.load(name) for name in functions.names()]
         self._names = {script.function: script.name for script in loaded} | {s.sha: s.name for s in loaded}
         client.config_set("slowlog-max-len", 100_000)
         client.config_set("slowlog-log-slower-than", SEEN_US)

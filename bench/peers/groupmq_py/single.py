@@ -13,8 +13,9 @@ import redis.asyncio
 
 from bench.peers.clocks import payload
 from bench.peers.groupmq_py.common import open_queue
-from groupmq import Queue, commands
-from groupmq.commands import Call
+from groupmq import Queue
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Call
 
 REFERENCE = "return 1"
 """The least a script can do."""

@@ -1,13 +1,13 @@
-"""Looking through jobs and groups, the twin of `groupmq/browsing.py`."""
+"""Looking through jobs and groups, the twin of `groupmq/client/browsing.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
-from groupmq.filters import JobFilter
-from groupmq.found import Attempt, FailureGroups, GroupPage, JobPage, JobPosition, RemoveReport, RetryReport
-from groupmq.operations import Operations, Steps
+from groupmq.client.operations import Operations, Steps
+from groupmq.core.filters import JobFilter
+from groupmq.core.pages import Attempt, FailureGroups, GroupPage, JobPage, JobPosition, RemoveReport, RetryReport
 from groupmq.sync.job import Job
 
 T = TypeVar("T")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from groupmq.durations import Duration
-from groupmq.events import Event
-from groupmq.found import Attempt
-from groupmq.snapshot import Snapshot
+from groupmq.core.durations import Duration
+from groupmq.core.events import Event
+from groupmq.core.pages import Attempt
+from groupmq.core.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from groupmq.listening import JobListeners
+    from groupmq.client.events import JobListeners
     from groupmq.sync.queue import Queue
 
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from groupmq.checks import Logger
-from groupmq.connection import BlockingConnection, Connection, Endpoint
-from groupmq.errors import ConfigurationError, GroupMQError, said
-from groupmq.events import KINDS, Event, Position
-from groupmq.listening import Channel, Following, JobListeners
-from groupmq.loops import leave_behind
-from groupmq.operations import Operations
-from groupmq.results import Results
-from groupmq.snapshot import Snapshot
+from groupmq.client.connection.connections import BlockingConnection, Connection, Endpoint
+from groupmq.client.events import Channel, Following, JobListeners
+from groupmq.client.events.results import Results
+from groupmq.client.operations import Operations
+from groupmq.core.checks import Logger
+from groupmq.core.errors import ConfigurationError, GroupMQError, said
+from groupmq.core.events import KINDS, Event, Position
+from groupmq.core.loops import leave_behind
+from groupmq.core.snapshot import Snapshot
 from groupmq.sync.portal import Portal, Stopped, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from groupmq.errors import GroupMQError
-from groupmq.loops import leave_behind
-from groupmq.tasks import end_tasks
+from groupmq.core.errors import GroupMQError
+from groupmq.core.loops import leave_behind
+from groupmq.core.tasks import end_tasks
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""The queue, blocking: method for method the twin of `groupmq/queue.py` (a test compares the two)."""
+"""The queue, blocking: method for method the twin of `groupmq/client/queue.py` (a test compares the two)."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from groupmq import commands, operations
-from groupmq import middleware as middlewares
-from groupmq.backoff import DEFAULT, BackoffPolicy
-from groupmq.checks import Logger
-from groupmq.codec import JSON, Serializer
-from groupmq.connection import BlockingConnection, Endpoint
-from groupmq.draft_chain import JobDraft
-from groupmq.drafts import check, draft
-from groupmq.durations import Duration, Instant, seconds
-from groupmq.duties import Duties
-from groupmq.errors import ConfigurationError
-from groupmq.events import Event
-from groupmq.joblog import JobLog
-from groupmq.limits import Dedupe, RateLimit
-from groupmq.listening import JobListeners
-from groupmq.operations import Operations
-from groupmq.options import Fairness, OnRetry, QueueOptions, Retention
-from groupmq.ordering import Ordering
-from groupmq.record import Stored
-from groupmq.repeat import Repeat
-from groupmq.repeating import Repeating
+from groupmq.client import operations
+from groupmq.client.connection.connections import BlockingConnection, Endpoint
+from groupmq.client.duties import Duties
+from groupmq.client.events import JobListeners
+from groupmq.client.operations import Operations
+from groupmq.client.repeats import Repeating
+from groupmq.core import middleware as middlewares
+from groupmq.core.backoff import DEFAULT, BackoffPolicy
+from groupmq.core.checks import Logger
+from groupmq.core.codec import JSON, Serializer
+from groupmq.core.draft_chain import JobDraft
+from groupmq.core.drafts import check, draft
+from groupmq.core.durations import Duration, Instant, seconds
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.events import Event
+from groupmq.core.job_log import JobLog
+from groupmq.core.limits import Dedupe, RateLimit
+from groupmq.core.options import Fairness, OnRetry, QueueOptions, Retention
+from groupmq.core.ordering import Ordering
+from groupmq.core.record import Stored
+from groupmq.core.schedule import Repeat
+from groupmq.core.views import RepairReport
+from groupmq.protocol import commands
 from groupmq.sync.browsing import Browsing
-from groupmq.sync.inspect import Looking
+from groupmq.sync.inspection import Looking
 from groupmq.sync.job import Job
 from groupmq.sync.listening import Listeners, Listening
-from groupmq.sync.overseeing import Overseeing
-from groupmq.views import RepairReport
+from groupmq.sync.oversight import Overseeing
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, Protocol
 
-from groupmq.commands import LANES
+from groupmq.protocol.commands import LANES
 from groupmq.worker.portions import HEADS
 from groupmq.worker.prefetch import Prefetch
 

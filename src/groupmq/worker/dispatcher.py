@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import repeat
 
-from groupmq.commands import Stalled, Taken
-from groupmq.job import Job
-from groupmq.operations import Operations
+from groupmq.client.job import Job
+from groupmq.client.operations import Operations
+from groupmq.protocol.commands import Stalled, Taken
 from groupmq.worker.executor import Executor
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport

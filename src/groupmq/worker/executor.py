@@ -22,9 +22,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeGuard
 
-from groupmq.errors import HandlerTimeout
-from groupmq.job import Job
-from groupmq.tasks import Waiting, start_in_context
+from groupmq.client.job import Job
+from groupmq.core.errors import HandlerTimeout
+from groupmq.core.tasks import Waiting, start_in_context
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from groupmq import commands
-from groupmq.commands import Advanced, Policy, Stalled, Taken
-from groupmq.connection import Connection, WakeConnection
-from groupmq.errors import GroupMQError
-from groupmq.faults import is_passing
-from groupmq.tasks import end_tasks
+from groupmq.client.connection.connections import Connection, WakeConnection
+from groupmq.client.connection.faults import is_passing
+from groupmq.core.errors import GroupMQError
+from groupmq.core.tasks import end_tasks
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Advanced, Policy, Stalled, Taken
 from groupmq.worker.demand import LATER, TOO_SOON, Demand, NextCall, Slots
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.outage import Pauses

@@ -8,10 +8,10 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groupmq import scripts
-from groupmq.job import Job
-from groupmq.options import WorkerOptions
-from groupmq.version import __version__
+from groupmq.client.job import Job
+from groupmq.core.options import WorkerOptions
+from groupmq.core.version import __version__
+from groupmq.protocol import functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,6 @@ def presence(options: WorkerOptions, running: Sequence[str], blocked_for: float)
             "heartbeat": options.heartbeat,
             "blocked": round(blocked_for, 3),
             "version": __version__,
-            "library": scripts.library().name,
+            "library": functions.library().name,
         }
     )

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from groupmq import commands
-from groupmq.commands import Beat
-from groupmq.connection import BlockingConnection
-from groupmq.errors import GroupMQError
+from groupmq.client.connection.connections import BlockingConnection
+from groupmq.core.errors import GroupMQError
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Beat
 from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
 

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from groupmq.commands import CHUNK, Beat
-from groupmq.options import WorkerOptions
+from groupmq.core.options import WorkerOptions
+from groupmq.protocol.commands import CHUNK, Beat
 from groupmq.worker.dispatcher import Dispatcher
 from groupmq.worker.executor import Executor
 from groupmq.worker.fetcher import Fetcher

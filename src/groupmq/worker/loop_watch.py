@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from groupmq.checks import Logger
-from groupmq.job import Job
+from groupmq.client.job import Job
+from groupmq.core.checks import Logger
 
 TICK = 0.25
 """Seconds between two checks."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from groupmq import commands
-from groupmq.commands import Policy
-from groupmq.job import Job
-from groupmq.operations import Operations, one
-from groupmq.options import WorkerOptions
+from groupmq.client.job import Job
+from groupmq.client.operations import Operations, one
+from groupmq.core.options import WorkerOptions
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Policy
 from groupmq.worker.duties import AgeRetention, PresenceCleanup, Recovery, Scheduler
 from groupmq.worker.duties.duty import CarryOut
 from groupmq.worker.duties.runner import DutyRunner

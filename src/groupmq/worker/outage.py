@@ -12,9 +12,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from groupmq.checks import Logger
-from groupmq.errors import said
-from groupmq.faults import is_passing
+from groupmq.client.connection.faults import is_passing
+from groupmq.core.checks import Logger
+from groupmq.core.errors import said
 
 TAKE, RENEW, START = "take jobs", "renew its leases", "start"
 CLEAN_UP, FORGET = "clean up", "clean up after dead workers"

@@ -6,16 +6,17 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from groupmq import backoff as backoffs
-from groupmq import codec, commands
-from groupmq.backoff import BackoffPolicy
-from groupmq.commands import Outcome
-from groupmq.durations import millis
-from groupmq.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, class_path, said
-from groupmq.job import Job
-from groupmq.operations import clipped
-from groupmq.options import QueueOptions
-from groupmq.tuples import of_class
+from groupmq.client.job import Job
+from groupmq.client.operations import clipped
+from groupmq.core import backoff as backoffs
+from groupmq.core import codec
+from groupmq.core.backoff import BackoffPolicy
+from groupmq.core.durations import millis
+from groupmq.core.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, class_path, said
+from groupmq.core.options import QueueOptions
+from groupmq.core.tuples import of_class
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Outcome
 from groupmq.worker.runners import HandlerError
 
 ReportEvent = Literal["completed", "retrying", "failed", "released", "limited", "begun", "ended"]

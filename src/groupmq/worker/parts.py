@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from groupmq.commands import Policy
-from groupmq.connection import BlockingConnection, WakeConnection
-from groupmq.job import Job
-from groupmq.operations import Operations
-from groupmq.options import WorkerOptions
-from groupmq.queue import Queue
+from groupmq.client.connection.connections import BlockingConnection, WakeConnection
+from groupmq.client.job import Job
+from groupmq.client.operations import Operations
+from groupmq.client.queue import Queue
+from groupmq.core.options import WorkerOptions
+from groupmq.protocol.commands import Policy
 from groupmq.worker.demand import Demand
 from groupmq.worker.dispatcher import Dispatcher
 from groupmq.worker.executor import Executor

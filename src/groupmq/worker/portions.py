@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groupmq import commands
+from groupmq.protocol import commands
 from groupmq.worker.outcome import RunReport
 
 HEADS, _HEAVY = 80, 400

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from groupmq.job import Job
+from groupmq.client.job import Job
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.rows import take_last
 from groupmq.worker.runs import JobRow, JobRun

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from groupmq.job import Job
+from groupmq.client.job import Job
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.runs import JobRow
 

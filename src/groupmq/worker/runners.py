@@ -18,8 +18,9 @@ from multiprocessing.context import SpawnContext
 from queue import SimpleQueue
 from typing import Any
 
-from groupmq.checks import takes, with_signature
-from groupmq.errors import (
+from groupmq.client.job import Job
+from groupmq.core.checks import takes, with_signature
+from groupmq.core.errors import (
     RAISED,
     ConfigurationError,
     FailJob,
@@ -29,7 +30,6 @@ from groupmq.errors import (
     class_path,
     said,
 )
-from groupmq.job import Job
 
 _MOMENT = 0.5
 Forward = Callable[[str, Any], None]

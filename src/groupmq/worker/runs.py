@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from groupmq.job import Job
+from groupmq.client.job import Job
 from groupmq.worker.lane import ReportLane
 
 Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]

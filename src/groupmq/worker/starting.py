@@ -8,8 +8,8 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from groupmq.errors import ConfigurationError, GroupMQError
-from groupmq.faults import may_pass
+from groupmq.client.connection.faults import may_pass
+from groupmq.core.errors import ConfigurationError, GroupMQError
 from groupmq.worker.outage import START, Pauses
 from groupmq.worker.reachability import Reachability
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groupmq.commands import Stalled
-from groupmq.emitter import Emitter
-from groupmq.errors import GroupMQError, JobCancelled, said
-from groupmq.job import Job
-from groupmq.joblog import JobLog
-from groupmq.options import QueueOptions, WorkerOptions
+from groupmq.client.job import Job
+from groupmq.core.emitter import Emitter
+from groupmq.core.errors import GroupMQError, JobCancelled, said
+from groupmq.core.job_log import JobLog
+from groupmq.core.options import QueueOptions, WorkerOptions
+from groupmq.protocol.commands import Stalled
 from groupmq.worker.outcome import RunReport
 
 EVENTS = (

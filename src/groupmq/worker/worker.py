@@ -10,19 +10,19 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from groupmq import commands
-from groupmq import middleware as middlewares
-from groupmq.backoff import BackoffPolicy
-from groupmq.checks import Logger
-from groupmq.connection import PATIENCE
-from groupmq.durations import Duration, seconds
-from groupmq.emitter import Listener
-from groupmq.errors import ConfigurationError, ConnectionLost, GroupMQError
-from groupmq.ids import new_id
-from groupmq.job import Job
-from groupmq.loops import this_process
-from groupmq.options import WorkerOptions
-from groupmq.queue import Queue
+from groupmq.client.connection.connections import PATIENCE
+from groupmq.client.job import Job
+from groupmq.client.queue import Queue
+from groupmq.core import middleware as middlewares
+from groupmq.core.backoff import BackoffPolicy
+from groupmq.core.checks import Logger
+from groupmq.core.durations import Duration, seconds
+from groupmq.core.emitter import Listener
+from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError
+from groupmq.core.ids import new_id
+from groupmq.core.loops import this_process
+from groupmq.core.options import WorkerOptions
+from groupmq.protocol import commands
 from groupmq.worker.closing import Closing
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.outage import START

@@ -12,9 +12,9 @@ from groupmq.cli.monitor.draw import Share, Size, frame, shares, sheet, within
 from groupmq.cli.monitor.keyboard import KeyAction
 from groupmq.cli.monitor.state import JobRow, Question, State, Switch, press, seen
 from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, glyphs_for, number, per_second, span, sparkline
-from groupmq.drafts import draft
-from groupmq.options import QueueOptions
-from groupmq.record import Record
+from groupmq.core.drafts import draft
+from groupmq.core.options import QueueOptions
+from groupmq.core.record import Record
 from tests.cli.monitor.samples import EMPTY, HOSTILE, hostile_look, look, run, state
 from tests.cli.operating import golden
 

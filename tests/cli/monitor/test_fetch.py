@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Queue, QueueSurvey, Worker, commands
+from groupmq import Queue, QueueSurvey, Worker
 from groupmq.cli.monitor.fetch import CALLS, FAILURES, GROUPS, Watcher
 from groupmq.cli.options.target import Target
-from groupmq.errors import ConfigurationError, ConnectionLost, JobNotFound, QueueNotFound, WrongState
+from groupmq.core.errors import ConfigurationError, ConnectionLost, JobNotFound, QueueNotFound, WrongState
+from groupmq.protocol import commands
 from groupmq.sync import Queue as SyncQueue
 from tests.cli.blocking import blocked
 from tests.conftest import MakeQueue

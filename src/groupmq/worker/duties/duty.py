@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable
 from typing import NamedTuple, Protocol, TypeVar
 
-from groupmq.operations import Steps
+from groupmq.client.operations import Steps
 
 T = TypeVar("T")
 

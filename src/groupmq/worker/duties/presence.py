@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from groupmq.operations import Operations
+from groupmq.client.operations import Operations
 from groupmq.worker.duties.duty import CarryOut, Done
 from groupmq.worker.outage import FORGET
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from groupmq.commands import Due, Stalled
-from groupmq.operations import Steps
+from groupmq.client.operations import Steps
+from groupmq.protocol.commands import Due, Stalled
 from groupmq.worker.duties.duty import CarryOut, Done, seconds_until
 from groupmq.worker.outage import RECOVER
 

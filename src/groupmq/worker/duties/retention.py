@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupmq.operations import Operations
+from groupmq.client.operations import Operations
 from groupmq.worker.duties.duty import CarryOut, Done
 from groupmq.worker.outage import CLEAN_UP
 

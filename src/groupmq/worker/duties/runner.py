@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from groupmq.errors import GroupMQError
-from groupmq.tasks import end_tasks
+from groupmq.core.errors import GroupMQError
+from groupmq.core.tasks import end_tasks
 from groupmq.worker.duties.duty import Duty
 from groupmq.worker.outage import Pauses
 from groupmq.worker.reachability import Reachability

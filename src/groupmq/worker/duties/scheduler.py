@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupmq.operations import Operations
-from groupmq.repeating import Repeating
+from groupmq.client.operations import Operations
+from groupmq.client.repeats import Repeating
 from groupmq.worker.duties.duty import CarryOut, Done, seconds_until
 from groupmq.worker.outage import PROMOTE, REPEAT
 

@@ -1,0 +1,71 @@
+"""Concurrent calls of one event-loop tick travel as one script call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from groupmq.protocol.commands import chunked
+
+I = TypeVar("I")  # noqa: E741 - item and outcome
+O = TypeVar("O")  # noqa: E741
+
+
+class Batcher(Generic[I, O]):
+    """Collects the items of a tick. Nothing waits for a timer: a lone one leaves in the same tick as well.
+
+    `send` answers one outcome per item, an exception for one that was refused.
+    """
+
+    def __init__(
+        self, send: Callable[[Sequence[I]], Awaitable[Sequence[O | Exception]]], size: Callable[[I], int]
+    ) -> None:
+        self._send = send
+        self._size = size
+        self._waiting: list[tuple[I, asyncio.Future[O]]] = []
+        self._flights: set[asyncio.Task[None]] = set()
+
+    async def add(self, item: I) -> O:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[O] = loop.create_future()
+        self._waiting.append((item, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._flush)
+        return await future
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        # One that was cancelled before it left is not sent.
+        waiting = [(item, future) for item, future in waiting if not future.done()]
+        for batch in chunked(waiting, lambda one: self._size(one[0])):
+            flight = asyncio.ensure_future(self._fly(batch))
+            self._flights.add(flight)
+            flight.add_done_callback(self._flights.discard)
+
+    async def _fly(self, batch: Sequence[tuple[I, asyncio.Future[O]]]) -> None:
+        try:
+            outcomes = await self._send([item for item, _ in batch])
+        except BaseException as error:
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        for (_, future), outcome in zip(batch, outcomes, strict=True):
+            if future.done():
+                continue
+            # One that is refused never harms its neighbours.
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+    async def drain(self) -> None:
+        """Wait until everything has left."""
+        while self._waiting or self._flights:
+            if self._flights:
+                await asyncio.wait(self._flights)
+            else:
+                await asyncio.sleep(0)

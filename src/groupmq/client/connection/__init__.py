@@ -1,0 +1,1 @@
+"""How a queue reaches its server. The only package that imports redis."""

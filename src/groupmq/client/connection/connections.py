@@ -1,0 +1,367 @@
+"""Connections to the server: one for calls, one that waits for work, one that reads events, one that blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Generator, Sequence
+from typing import Any, TypeVar
+
+from groupmq.client.connection.call_pool import CallPool
+from groupmq.client.connection.dialogue import Dialogue, Steps
+from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
+from groupmq.client.connection.faults import is_denied, understood
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.loops import PerLoop, this_process
+from groupmq.core.options import QueueOptions
+from groupmq.core.tasks import heedful
+from groupmq.protocol.commands import Call
+
+__all__ = ["PATIENCE", "BlockingConnection", "Connection", "Endpoint", "StreamConnection", "WakeConnection"]
+
+T = TypeVar("T")
+PATIENCE = 3.0
+"""Seconds a producer's call rides over a server that restarts or fails over before it raises."""
+
+_BLOCK_MARGIN = 2.0
+_SHORT_BLOCK_MS = 100
+_MOST_CALLS = 50
+"""Calls of one queue object under way at a time; redis-py 8 allows a pool 100 connections."""
+_CALLS = frozenset({"FCALL", "FCALL_RO", "EVALSHA", "EVALSHA_RO", "EVAL", "SADD", "EXISTS"})
+"""Commands that are sent over the call pool: redis-py does not convert their replies, so they need no client of its."""
+
+
+class Line:
+    """The client of one event loop, and how many calls it may have under way."""
+
+    def __init__(self, endpoint: Endpoint, *, own: bool) -> None:
+        self._address = endpoint.address
+        self._moves = endpoint.address.moves
+        self._client = endpoint.asynchronous() if own else endpoint.client
+        self._calls = CallPool(self._client.connection_pool) if own else None
+        # A thousand calls at once wait for each other here; in the client library's pool they would fail.
+        self._slots = asyncio.Semaphore(_MOST_CALLS)
+        self._renewing = asyncio.Lock()
+        self._keeper = self._keep() if own else None
+        if self._keeper is not None:
+            with contextlib.suppress(StopIteration):
+                self._keeper.asend(None).send(None)
+
+    async def _keep(self) -> AsyncGenerator[None, None]:
+        """An event loop that ends closes its asynchronous generators first: our connections end with this one.
+
+        Else a queue that outlives its loop would leave sockets behind that nobody can close any more.
+        """
+        try:
+            yield
+        finally:
+            await self._disconnect()
+
+    async def execute(self, *parts: Any) -> Any:
+        if self._moves != self._address.moves or self._renewing.locked():
+            async with self._renewing:  # a call must not be given a connection that is just being dropped
+                if self._moves != self._address.moves:
+                    self._moves = self._address.moves
+                    with contextlib.suppress(Exception):  # what cannot be closed is dropped when it is used
+                        if self._calls is not None:
+                            await self._calls.close_idle()
+                        await self._client.connection_pool.disconnect(inuse_connections=False)
+        async with self._slots:
+            try:
+                if self._calls is not None and parts[0] in _CALLS:
+                    return await self._calls.execute(*parts)
+                return await heedful(self._client.execute_command(*parts, NEVER_DECODE=True))
+            except Exception as error:
+                self._address.heard(error)
+                raise
+
+    async def close(self) -> None:
+        if self._keeper is not None:
+            await self._disconnect()
+            await self._keeper.aclose()
+
+    async def _disconnect(self) -> None:
+        if self._calls is not None:
+            await self._calls.close()
+        await self._client.aclose()
+        await self._client.connection_pool.disconnect()  # which it leaves open if the pool was handed to it
+
+
+class Connection:
+    """The asynchronous connection of one queue object, in any number of event loops, each with a client of its own."""
+
+    def __init__(self, endpoint: Endpoint, options: QueueOptions, *, beside: BlockingConnection | None = None) -> None:
+        """`beside`: the connection of a blocking queue, for which this one listens."""
+        if beside is None:
+            endpoint.require(asynchronous=True)
+        self.endpoint = endpoint
+        self.dialogue = Dialogue(options, endpoint.where) if beside is None else beside.dialogue
+        self._own = beside is not None or endpoint.client is None or endpoint.own
+        self.patience = PATIENCE
+        self._lines = PerLoop(self._make_line)
+        self._users: tuple[asyncio.AbstractEventLoop, object] | None = None
+        """Where the user's own client is in use: event loop and process."""
+
+    def _make_line(self) -> Line:
+        if not self._own:
+            here = asyncio.get_running_loop(), this_process()
+            if self._users not in (None, here) and _has_connections(self.endpoint.client):
+                raise ConfigurationError(
+                    "redis: this client belongs to the event loop and process that used it first; give the Queue a "
+                    "URL, and it connects by itself wherever it is used, or make a client and a Queue there"
+                )
+            self._users = here
+        return Line(self.endpoint, own=self._own)
+
+    async def call(self, call: Call[T], patience: float | None = None) -> T:
+        return await self.drive(self.dialogue.ask(call, self.patience if patience is None else patience))
+
+    async def carry(self, steps: Generator[Call[Any], Any, T]) -> T:
+        """Carry out an operation: make each call it yields, and send back the answer."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    answer = await self.call(call)
+                except Exception as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    async def drive(self, steps: Steps[T]) -> T:
+        """Carry out a dialogue. A cancelled call drops its connection: a late reply must not reach the next one."""
+        line = self._lines.here()
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    reply: Any = None
+                    if isinstance(step, float):
+                        await asyncio.sleep(step)
+                    else:
+                        reply = await line.execute(*step)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(reply)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    async def command(self, *parts: Any) -> Any:
+        """A plain command, as it is."""
+        return await self._lines.here().execute(*parts)
+
+    async def close(self) -> None:
+        """Close what this event loop has open. What others have open ends with them."""
+        self.dialogue.closed = True
+        line = self._lines.known()
+        if line is not None:
+            await line.close()
+
+
+def _has_connections(client: Any) -> bool:
+    """Whether a client has open connections; one without any can go on in another event loop."""
+    pool = client.connection_pool
+    both = (*getattr(pool, "_available_connections", ()), *getattr(pool, "_in_use_connections", ()))
+    return any(connection.is_connected for connection in both)
+
+
+class WakeConnection:
+    """The one connection of a worker that blocks. It pops only a hint, so losing a reply loses nothing."""
+
+    def __init__(self, endpoint: Endpoint, keys: Sequence[str], timeout: float) -> None:
+        """`keys`: the marker of all workers, then that of this one, if it has one of its own."""
+        self._endpoint = endpoint
+        self._keys = keys
+        self._popped = keys[0]
+        self._timeout = timeout
+        # redis-py 8 would give up after 5 s by itself; ours must outlast the block.
+        self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
+        self._moves = endpoint.address.moves
+
+    async def wait(self) -> bool:
+        """Block until the marker is there (True) or `timeout` passed (False).
+
+        A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
+        """
+        if self._moves != self._endpoint.address.moves:
+            self._moves = self._endpoint.address.moves
+            await self.drop()
+        try:
+            async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
+                reply = await heedful(
+                    self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
+                )
+        except Exception as error:
+            self._endpoint.address.heard(error)
+            await self.drop()
+            raise understood(error, self._endpoint.where) from error
+        if reply is not None:
+            self._popped = reply[0].decode()
+        return reply is not None
+
+    async def pass_on(self) -> None:
+        """Put the marker back for somebody else, if it was meant for all."""
+        if self._popped != self._keys[0]:
+            return
+        try:
+            await self._client.execute_command("ZADD", self._keys[0], 0, "0", NEVER_DECODE=True)
+        except Exception as error:
+            await self.drop()
+            raise understood(error, self._endpoint.where) from error
+
+    async def drop(self) -> None:
+        with contextlib.suppress(Exception):
+            await self._client.connection_pool.disconnect(inuse_connections=True)
+
+    async def close(self) -> None:
+        await self.drop()
+        with contextlib.suppress(Exception):
+            await self._client.aclose()
+
+
+class StreamConnection:
+    """The connection that reads the logs of events, whatever number of queues they are of."""
+
+    def __init__(self, endpoint: Endpoint, block: float = 5.0) -> None:
+        self._endpoint = endpoint
+        self._block_ms = int(block * 1000)
+        self._timeout = block + 2 * _BLOCK_MARGIN
+        self._client = endpoint.asynchronous(block + _BLOCK_MARGIN)
+        # Replies as they come: the library's own reading of streams differs between its releases and protocols.
+        self._client.response_callbacks.clear()
+        self._moves = endpoint.address.moves
+        self._id: int | None = None
+        self._nudges: set[asyncio.Task[None]] = set()
+
+    async def read(self, positions: dict[str, str], *, wait: bool = True) -> dict[str, list[Any]]:
+        """New entries by key, after each key's position; empty if none came for a while, or if `unblock` was called."""
+        if self._moves != self._endpoint.address.moves:
+            self._moves = self._endpoint.address.moves
+            await self._drop()
+        try:
+            async with asyncio.timeout(self._timeout):
+                if self._id is None:
+                    self._id = await self._find_id()
+                block = ("BLOCK", self._block_ms if self._id else _SHORT_BLOCK_MS) if wait else ()
+                reply = await self._command(
+                    "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
+                )
+        except Exception as error:
+            self._endpoint.address.heard(error)
+            await self._drop()
+            raise understood(error, self._endpoint.where) from error
+        pairs = reply.items() if isinstance(reply, dict) else reply or ()
+        return {key.decode(): entries for key, entries in pairs}
+
+    async def _find_id(self) -> int:
+        """By which this connection can be unblocked. 0 for a user who may not do that: such a user reads in short
+        blocks, or a new listener would wait for the end of a long one."""
+        try:
+            await self._command("CLIENT", "UNBLOCK", 0)
+            return int(await self._command("CLIENT", "ID"))
+        except Exception as error:
+            if not is_denied(error):
+                raise
+            return 0
+
+    async def _command(self, *parts: Any) -> Any:
+        return await heedful(self._client.execute_command(*parts, NEVER_DECODE=True))
+
+    def unblock(self, via: Connection) -> None:
+        """Let the read under way return, since there is another log to read; `via` reaches the same server."""
+        task = asyncio.get_running_loop().create_task(self._unblock(via))
+        self._nudges.add(task)
+        task.add_done_callback(self._nudges.discard)
+
+    async def _unblock(self, via: Connection) -> None:
+        # Without the permission, or in a bad moment, the read ends by itself after a while.
+        with contextlib.suppress(Exception):
+            if self._id:
+                await via.command("CLIENT", "UNBLOCK", self._id)
+
+    async def _drop(self) -> None:
+        self._id = None
+        with contextlib.suppress(Exception):
+            await self._client.connection_pool.disconnect(inuse_connections=True)
+
+    async def close(self) -> None:
+        for task in tuple(self._nudges):
+            task.cancel()
+        await self._drop()
+        with contextlib.suppress(Exception):
+            await self._client.aclose()
+
+
+class BlockingConnection:
+    """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
+
+    def __init__(
+        self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float | None = None
+    ) -> None:
+        self.dialogue = Dialogue(options, endpoint.where)
+        self._address = endpoint.address
+        self._moves = endpoint.address.moves
+        self._own = own or endpoint.client is None or endpoint.own
+        self.patience = PATIENCE
+        if not self._own:
+            endpoint.require(asynchronous=False)
+        self._client: Any = endpoint.blocking(timeout) if self._own else endpoint.client
+        patience = self._client.connection_pool.connection_kwargs.get("socket_timeout") or CALL_TIMEOUT
+        self._longest_block = patience / 2
+
+    def call(self, call: Call[T], patience: float | None = None) -> T:
+        return self.drive(self.dialogue.ask(call, self.patience if patience is None else patience))
+
+    def wait_for_mail(self, worker: str, timeout: float) -> bool:
+        """Block until there is mail for a worker (True), or for some time, at most `timeout` (False)."""
+        key = self.dialogue.keys.mail(worker)
+        try:
+            block = min(timeout, self._longest_block)
+            return self._execute("BZPOPMIN", key, block) is not None
+        except Exception as error:
+            raise understood(error, self.dialogue.where) from error
+
+    def interrupt(self) -> None:
+        """End a blocking read of another thread."""
+        with contextlib.suppress(Exception):
+            self._client.connection_pool.disconnect(inuse_connections=True)
+
+    def _execute(self, *parts: Any) -> Any:
+        if self._moves != self._address.moves:
+            self._moves = self._address.moves
+            with contextlib.suppress(Exception):
+                self._client.connection_pool.disconnect(inuse_connections=False)
+        try:
+            return self._client.execute_command(*parts, NEVER_DECODE=True)
+        except Exception as error:
+            self._address.heard(error)
+            raise
+
+    def drive(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    reply: Any = None
+                    if isinstance(step, float):
+                        time.sleep(step)
+                    else:
+                        reply = self._execute(*step)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(reply)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def close(self) -> None:
+        self.dialogue.closed = True
+        if self._own:
+            self._client.close()

@@ -1,0 +1,139 @@
+"""What an exception of the client library means for us. By class name, so that redis-py and valkey-py read alike."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
+
+_REFUSALS = {
+    "LOADING": "is loading its data",
+    "READONLY": "is a read-only replica",
+    "OOM": "is out of memory",
+    "BUSY": "is busy with a long script",
+    "MISCONF": "cannot persist and refuses writes",
+    "MASTERDOWN": "is a replica without its primary",
+    "CLUSTERDOWN": "says the cluster is down",
+    "TRYAGAIN": "is moving the queue's slot",
+    "UNBLOCKED": "ended the blocking read",
+    "NOREPLICAS": "has too few replicas to accept writes",
+    "NOAUTH": "wants credentials",
+    "WRONGPASS": "refuses the credentials",
+    "NOPERM": "denies this user a command or key",
+}
+_BY_CLASS = {
+    "BusyLoadingError": "LOADING",
+    "ReadOnlyError": "READONLY",
+    "OutOfMemoryError": "OOM",
+    "AuthenticationWrongNumberOfArgsError": "NOAUTH",
+    "AuthenticationError": "WRONGPASS",
+    "NoPermissionError": "NOPERM",
+    "TryAgainError": "TRYAGAIN",
+    "ClusterDownError": "CLUSTERDOWN",
+    "MasterDownError": "MASTERDOWN",
+}
+_OTHER_SLOT = (
+    "is a node of a cluster and does not own the slot of this queue; groupmq does not support clusters yet: "
+    "use a server that is not part of one"
+)
+_CLUSTER = {"MovedError": "MOVED", "AskError": "ASK", "ClusterCrossSlotError": "CROSSSLOT"}
+# Where a script was when the server refused a command of it: its hash, and its line, which matters for its own errors.
+_SCRIPT = re.compile(r"\s*script: (?:\w+, )?on @?\w+:\d+\.?")
+_HASH = re.compile(r"script: (?:\w+, )?(?=on @)")
+_PASSING = frozenset({"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"})
+
+
+_MOVED = frozenset({"READONLY", "MASTERDOWN", "LOADING"})
+
+
+def is_moved(error: BaseException) -> bool:
+    """The server is no primary, or was none a moment ago: behind the same address there may be another by now."""
+    return _kind(error) in _MOVED
+
+
+def is_no_script(error: BaseException) -> bool:
+    """The server does not know the script: restarted, failed over, or flushed."""
+    return "NoScriptError" in _class_names(error) or str(error).startswith("NOSCRIPT")
+
+
+def is_no_function(error: BaseException) -> bool:
+    """The server does not have our library: new, flushed, or another one since."""
+    return "Function not found" in str(error)
+
+
+def is_unavailable(error: BaseException, command: str) -> bool:
+    """The server does not have the command, or denies it to this user. Denied keys are another matter."""
+    message = str(error).lower()
+    named = f"'{command}" in message
+    return named and (_kind(error) == "NOPERM" or "no permissions" in message or "unknown command" in message)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    return _kind(error) == "OOM"
+
+
+def understood(error: BaseException, where: str) -> GroupMQError:
+    """The error of ours that says what happened. `where` names the server, without secrets."""
+    if isinstance(error, GroupMQError):
+        return error
+    names = _class_names(error)
+    message = str(error)
+    moved = next((_CLUSTER[name] for name in names if name in _CLUSTER), message.split(" ", 1)[0])
+    if moved in _CLUSTER.values():
+        return ServerRefused(moved, f"the server at {where} {_OTHER_SLOT}")
+    kind = _kind(error)
+    if kind == "WRONGPASS" and ("required" in message or "already authenticated" in message):
+        kind = "NOAUTH"  # no password was given; the latter is what the greeting of RESP3 says of it
+    if kind in _REFUSALS:
+        return ServerRefused(kind, f"the server at {where} {_REFUSALS[kind]}: {_SCRIPT.sub('', message)}")
+    if "ResponseError" in names:
+        return ScriptError(_HASH.sub("", message))
+    if isinstance(error, OSError | EOFError | TimeoutError) or "ConnectionError" in names or "TimeoutError" in names:
+        return ConnectionLost(
+            f"the server at {where} cannot be reached: {message or type(error).__name__}{_tls(names, where)}"
+        )
+    return ScriptError(f"unexpected {type(error).__name__} from the client library: {message}")
+
+
+def _tls(names: list[str], where: str) -> str:
+    """A server without TLS does not answer the greeting: to the client that is silence, or nonsense."""
+    if where.startswith("rediss://") and ("TimeoutError" in names or "SSLError" in names):
+        return "; does that port speak TLS? rediss:// needs it, redis:// does without"
+    return ""
+
+
+def require_known_options(pool: Any) -> None:
+    """Refuse a URL with an option that no connection takes: the client library would say so at the first call only."""
+    try:
+        pool.connection_class(**pool.connection_kwargs)
+    except TypeError as error:
+        named = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        what = f"unknown option {named[1]!r}" if named else f"a wrong option ({error})"
+        raise ConfigurationError(f"redis: {what} after the '?' of the URL; remove it") from None
+
+
+def is_denied(error: BaseException) -> bool:
+    """The server does not let this user use the command."""
+    return _kind(error) == "NOPERM"
+
+
+def is_passing(error: BaseException) -> bool:
+    """Waiting may help: the connection is down, or the server will be ready later."""
+    return isinstance(error, ConnectionLost) or (isinstance(error, ServerRefused) and error.kind in _PASSING)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Trying for ever may help: the server is away, or somebody has to mend it. Not so if it does not know its user."""
+    if isinstance(error, ServerRefused):
+        return error.kind not in ("NOAUTH", "WRONGPASS", "NOPERM")
+    return isinstance(error, ConnectionLost)
+
+
+def _kind(error: BaseException) -> str:
+    """The first word of a refusal, which the client library may have turned into a class."""
+    return next((_BY_CLASS[name] for name in _class_names(error) if name in _BY_CLASS), str(error).split(" ", 1)[0])
+
+
+def _class_names(error: BaseException) -> list[str]:
+    return [cls.__name__ for cls in type(error).__mro__]

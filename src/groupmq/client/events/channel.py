@@ -1,0 +1,277 @@
+"""A channel is the log of one queue as this process sees it: who waits for what, and what was heard lately."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
+from weakref import WeakSet, WeakValueDictionary, ref
+
+from groupmq.client.connection.connections import Connection
+from groupmq.client.events.following import PAGE, Feed, Following
+from groupmq.client.events.hub import Hub, hub_of
+from groupmq.client.events.watching import Behind, JobListeners
+from groupmq.core import events
+from groupmq.core.codec import Serializer
+from groupmq.core.emitter import Emitter
+from groupmq.core.errors import GroupMQError
+from groupmq.core.events import ENDS, KINDS, UNREADABLE, Entry, Event, Position, Reader, newer
+from groupmq.core.tasks import end_tasks
+from groupmq.protocol import commands
+
+_logger = logging.getLogger("groupmq.events")
+_SMALL = 4096
+_RECENT = 2000
+"""Ends of jobs that are remembered for whoever asks for a result a moment later."""
+
+
+class Wait(NamedTuple):
+    """Somebody waits for the end of a job that was made at that time; an earlier one may have had the same id."""
+
+    created_ms: int
+    future: asyncio.Future[Event]
+    doubt: Callable[[], None]
+
+
+class Channel:
+    """The log of one queue."""
+
+    def __init__(self, connection: Connection, serializer: Serializer) -> None:
+        self._hub: Hub | None = None
+        self.connection = connection
+        self._serializer = serializer
+        self.key = connection.dialogue.keys.fixed("events")
+        self.position: str | None = None
+        self._number: int | None = None
+        self.emitter = Emitter(KINDS, _logger)
+        self.waiting: dict[str, list[Wait]] = {}
+        self.closed = False
+        self.idle_since: float | None = None
+        self.read_for_nobody = 0
+        """Events that were read since the last listener has gone."""
+        self._began_ms: int | None = None
+        self._recent: dict[str, Event] = {}
+        self._forgot_ms = 0
+        self._watchers: WeakValueDictionary[str, JobListeners] = WeakValueDictionary()
+        self.feeds: WeakSet[Feed] = WeakSet()
+        self._recheck: set[Callable[[], None]] = set()
+        self._place: asyncio.Task[None] | None = None
+        self._behind: list[Behind] = []
+        self._catching_up: asyncio.Task[None] | None = None
+
+    # Position
+
+    async def ready(self) -> None:
+        """From the return of this on nothing is missed."""
+        if self.position is None:
+            if self._place is None:
+                self._place = asyncio.ensure_future(self._find_place())
+            await asyncio.shield(self._place)
+        if self._hub is None:
+            self._hub = hub_of(self.connection)
+        self._hub.ensure(self)
+
+    def rest(self) -> None:
+        """Nobody listens for now; where the log is then is found out then."""
+        self.position = self._number = self._began_ms = None
+        self._recent.clear()
+
+    async def close(self) -> None:
+        """End whatever waits here: nothing will be heard any more."""
+        self.closed = True
+        await end_tasks([self._catching_up])
+        for waits in self.waiting.values():
+            for wait in waits:
+                if not wait.future.done():
+                    wait.future.set_exception(GroupMQError("the queue was closed while somebody waited for a result"))
+        for feed in tuple(self.feeds):
+            feed.closed = True
+            feed.ready.set()
+        if self._hub is not None:
+            await self._hub.drop(self)
+
+    async def _find_place(self) -> None:
+        try:
+            last = await self.connection.call(commands.log_end())
+            if self.position is None:
+                entry = self._read(last) if last else None
+                self.position, self._number = (entry.stream_id, entry.number) if entry else ("0-0", 0)
+                if self._number == UNREADABLE:
+                    self._number = None
+                self._began_ms = int(self.position.split("-")[0])
+        finally:
+            self._place = None
+
+    def _read(self, raw: Any) -> Entry:
+        return events.read(raw, self._serializer)
+
+    @property
+    def wanted(self) -> bool:
+        return bool(self.waiting or len(self._watchers) or len(self.feeds) or self.emitter.any)
+
+    def reader(self) -> Reader:
+        """One that sees what comes next."""
+        return Reader(self.position or "0-0", self._number)
+
+    # Hearing
+
+    def feed(self, raw_entries: list[Any]) -> None:
+        for raw in raw_entries:
+            entry = self._read(raw)
+            if self.position is not None and not newer(entry.stream_id, self.position):
+                continue  # read for another channel of the same log, which was not as far
+            if entry.number == UNREADABLE:
+                self.position = entry.stream_id
+                continue
+            if self._number is not None and entry.number != self._number + 1:
+                self._tell_of_gap(events.gap(entry))
+                self._began_ms = int(entry.stream_id.split("-")[0])
+                self.check_again()
+            self.position, self._number = entry.stream_id, entry.number
+            self._deliver(entry)
+
+    def _tell_of_gap(self, gap: Event) -> None:
+        self.emitter.emit("gap", gap)
+        for watcher in tuple(self._watchers.values()):
+            watcher.heard(gap)
+
+    def _deliver(self, entry: Entry) -> None:
+        self.read_for_nobody += len(entry.events)
+        for feed in tuple(self.feeds):
+            feed.push(entry)
+        for event in entry.events:
+            self.emitter.emit(event.kind, event)
+            if event.job_id is not None:
+                self._tell(event.job_id, event)
+
+    def _tell(self, job_id: str, event: Event) -> None:
+        watcher = self._watchers.get(job_id)
+        if watcher is not None:
+            watcher.heard(event)
+        if event.kind not in ENDS:
+            past = self._recent.pop(job_id, None)
+            if past is not None:
+                # An operator runs it again, or there is a new job of that id: whoever asks for the old one must look.
+                self._forgot_ms = max(self._forgot_ms, past.at_ms)
+            return
+        self._remember(job_id, event)
+        for wait in tuple(self.waiting.get(job_id, ())):
+            if event.at_ms > wait.created_ms and not wait.future.done():
+                wait.future.set_result(event)
+            elif event.at_ms == wait.created_ms:
+                wait.doubt()  # its own end, or that of a job before it with the same id: the log knows
+
+    def _remember(self, job_id: str, event: Event) -> None:
+        self._recent.pop(job_id, None)
+        forgotten = event
+        if len(event.raw_result or b"") <= _SMALL:
+            self._recent[job_id] = event
+            if len(self._recent) <= _RECENT:
+                return
+            forgotten = self._recent.pop(next(iter(self._recent)))
+        self._forgot_ms = max(self._forgot_ms, forgotten.at_ms)
+
+    def recent_end(self, job_id: str, created_ms: int) -> Event | None:
+        """How the job ended, if that was heard lately."""
+        event = self._recent.get(job_id)
+        return event if event is not None and event.at_ms >= created_ms else None
+
+    def has_heard_all(self, created_ms: int) -> bool:
+        """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
+        began = self._began_ms
+        return began is not None and began < created_ms and self._forgot_ms < created_ms
+
+    # Waiting
+
+    def wait_for(self, job_id: str, created_ms: int, doubt: Callable[[], None]) -> Wait:
+        """The event that will end the job; `doubt` is called when one came that may have."""
+        wait = Wait(created_ms, asyncio.get_running_loop().create_future(), doubt)
+        self.waiting.setdefault(job_id, []).append(wait)
+        return wait
+
+    def give_up(self, job_id: str, wait: Wait) -> None:
+        waits = self.waiting.get(job_id)
+        if waits and wait in waits:
+            waits.remove(wait)
+            if not waits:
+                del self.waiting[job_id]
+
+    def listeners_of(self, job_id: str, created_ms: int) -> JobListeners:
+        """Who listens to a job; whoever holds on to this hears of it."""
+        found = self._watchers.get(job_id)
+        if found is None:
+            found = self._watchers[job_id] = JobListeners()
+            self._behind.append(Behind(ref(found), job_id, created_ms, self.position))
+            if self._catching_up is None:
+                self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
+        return found
+
+    async def _catch_up(self) -> None:
+        """Tell of what happened to jobs between their making and now, one reading for all that asked in this tick."""
+        try:
+            while self._behind:
+                await asyncio.sleep(0)
+                batch, self._behind = self._behind, []
+                past: dict[str, list[Event]] = {one.job_id: [] for one in batch}
+                try:
+                    await self._read_back(batch, past)
+                except GroupMQError as error:
+                    _logger.warning(
+                        "what happened before to the jobs that are listened to (%d) is not known: %s", len(batch), error
+                    )
+                for one in batch:
+                    listeners = one.listeners()
+                    if listeners is not None:
+                        listeners.caught_up(past[one.job_id])
+        finally:
+            self._catching_up = None
+
+    async def _read_back(self, batch: list[Behind], past: dict[str, list[Event]]) -> None:
+        await self.ready()
+        until = {one.job_id: one.until or self.position or "0-0" for one in batch}
+        last = max(until.values(), key=lambda at: tuple(map(int, at.split("-"))))
+        async for entry in self.past(f"{max(0, min(one.created_ms for one in batch) - 1)}-0"):
+            if newer(entry.stream_id, last):
+                return
+            for event in entry.events:
+                if event.job_id in past and not newer(entry.stream_id, until[event.job_id]):
+                    past[event.job_id].append(event)
+
+    def on_doubt(self, callback: Callable[[], None]) -> None:
+        """Call when events may have been missed."""
+        self._recheck.add(callback)
+
+    def off_doubt(self, callback: Callable[[], None]) -> None:
+        self._recheck.discard(callback)
+
+    def check_again(self) -> None:
+        for callback in tuple(self._recheck):
+            callback()
+
+    # Reading back
+
+    async def past(self, since: str) -> AsyncIterator[Entry]:
+        """The entries after `since` (a stream id), as far as the log still has them."""
+        while True:
+            page = await self.page(f"({since}", PAGE)
+            for entry in page:
+                since = entry.stream_id
+                yield entry
+            if len(page) < PAGE:
+                return
+
+    async def page(self, since: str, most: int) -> list[Entry]:
+        """Entries from a stream id on; after it with a `(` before the id."""
+        return [self._read(raw) for raw in await self.connection.call(commands.log(since, most))]
+
+    async def iterate(self, since: Position | None) -> AsyncIterator[Event]:
+        """All events from a position on, for ever. A gap is an event of its own."""
+        following = Following(self, since)
+        try:
+            await following.start()
+            while (batch := await following.next()) is not None:
+                for event in batch:
+                    yield event
+        finally:
+            following.close()

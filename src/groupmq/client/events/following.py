@@ -1,0 +1,101 @@
+"""Following the log: all events of a queue from a position on, whoever is slower than the log included."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from groupmq.core.events import Entry, Event, Position, Reader
+
+if TYPE_CHECKING:
+    from groupmq.client.events.channel import Channel
+
+PAGE = 200
+
+_BUFFER = 1000
+"""Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
+
+
+class Feed:
+    """The entries that somebody who follows a log has yet to see."""
+
+    def __init__(self) -> None:
+        self.entries: deque[Entry] = deque()
+        self.behind = False
+        self.closed = False
+        self.ready = asyncio.Event()
+
+    def push(self, entry: Entry) -> None:
+        if self.behind:
+            pass
+        elif len(self.entries) < _BUFFER:
+            self.entries.append(entry)
+        else:
+            # It reads on from the server, from where it is; what is buffered here would only be read twice.
+            self.entries.clear()
+            self.behind = True
+        self.ready.set()
+
+
+class Following:
+    """All events of a log, from now on or from a position on. A gap is an event of its own."""
+
+    def __init__(self, channel: Channel, since: Position | None) -> None:
+        self._channel = channel
+        self._since = since
+        self._feed = Feed()
+        self._reader = Reader("0-0", None)
+        self._first: list[Event] = []
+
+    async def start(self) -> None:
+        """From the return of this on nothing is missed."""
+        self._channel.feeds.add(self._feed)
+        await self._channel.ready()
+        self._reader = self._channel.reader()
+        if self._since is not None:
+            self._reader = Reader(self._since.stream_id, self._since.entry)
+            self._first = await self._rest_of(self._since)
+            self._feed.behind = True
+
+    async def next(self) -> list[Event] | None:
+        """What happened since, once there is something; None if nothing will be heard any more."""
+        found, self._first = self._first, []
+        while not found:
+            if self._feed.closed:
+                return None
+            found = [event for entry in await self._entries() for event in self._reader.take(entry)]
+        return found
+
+    def close(self) -> None:
+        """Whoever waits for what is next learns that there is nothing."""
+        self._feed.closed = True
+        self._feed.ready.set()
+        self._channel.feeds.discard(self._feed)
+
+    async def _entries(self) -> list[Entry]:
+        """What we have yet to see, from the server if we could not keep up."""
+        feed = self._feed
+        if feed.behind:
+            feed.behind = False
+            feed.entries.clear()
+            try:
+                page = await self._channel.page(f"({self._reader.at}", PAGE)
+            except BaseException:
+                feed.behind = True  # nothing of it was seen
+                raise
+            feed.behind = feed.behind or len(page) == PAGE
+            return page
+        if not feed.entries:
+            feed.ready.clear()
+            await feed.ready.wait()
+        found = list(feed.entries)
+        feed.entries.clear()
+        return found
+
+    async def _rest_of(self, since: Position) -> list[Event]:
+        """What follows an event in its own entry. If the entry is gone, the count of the next one tells."""
+        page = await self._channel.page(since.stream_id, 1)
+        if page and page[0].stream_id == since.stream_id:
+            return page[0].events[since.at + 1 :]
+        return []

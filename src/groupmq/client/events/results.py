@@ -1,0 +1,155 @@
+"""Waiting for the end of a job, wherever it runs. Register first, look then, listen last: nothing falls in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from groupmq.client.events import Channel, Wait
+from groupmq.core.errors import GroupMQError, JobFailed, JobRemoved
+from groupmq.core.events import EndOf, Event
+from groupmq.core.snapshot import GONE, Snapshot
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+_LOOK_AGAIN = 15.0
+_LAST_LOOK = 0.5
+"""Seconds to find out for a TimeoutError which state the job is in."""
+
+
+ENDED = ("completed", "failed", GONE)
+
+
+class Unknown(Exception):
+    """The event does not carry the result; the job has it."""
+
+
+def ended(job_id: str, event: Event) -> Any:
+    """What the last event of a job says: its result, or why there is none."""
+    if event.kind == "failed":
+        raise JobFailed(job_id, event.reason or "", event.stacktrace or "")
+    if event.kind == "removed":
+        raise JobRemoved(job_id)
+    if event.stored:
+        raise Unknown
+    return event.result
+
+
+def told(job_id: str, event: Event | None) -> Any:
+    """What the last event, if it is known, says of a job that is gone."""
+    if event is None:
+        raise JobRemoved(job_id, "is gone, and the log of events does not say how it ended")
+    try:
+        return ended(job_id, event)
+    except Unknown:
+        raise JobRemoved(job_id, "completed, but was gone before its large result could be read") from None
+
+
+def finished(job: Snapshot) -> bool:
+    """Whether a job has ended. Raises JobFailed if that was a failure."""
+    if job.state == "failed":
+        raise JobFailed(job.id, job.failed_reason or "", job.stacktrace or "")
+    return job.state == "completed"
+
+
+class Results:
+    """The results of one queue's jobs."""
+
+    def __init__(self, look: Callable[[str], Awaitable[Snapshot | None]], *, listens: bool) -> None:
+        self._look = look
+        self._listens = listens
+
+    async def of(self, channel: Channel, job: Snapshot, timeout: float | None) -> Any:
+        """The job's return value. Raises JobFailed, JobRemoved, or TimeoutError after `timeout` seconds."""
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                if not self._listens:
+                    return await self._poll(job.id)
+                return await self._listen(channel, job)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise TimeoutError(f"job {job.id!r} did not end within {timeout:g} s{await self._state_of(job)}")
+
+    async def _state_of(self, job: Snapshot) -> str:
+        """The state of a job that nobody could wait for any longer, for people to read; empty if it cannot be known."""
+        try:
+            async with asyncio.timeout(_LAST_LOOK):
+                found = await self._look(job.id)
+        except (GroupMQError, TimeoutError):
+            return ""
+        if found is None or found.state in ENDED:
+            return "; it has ended since"
+        return f"; it is {found.state}"
+
+    async def _listen(self, channel: Channel, job: Snapshot) -> Any:
+        job_id, created_ms = job.id, job._created_ms
+        doubt = asyncio.Event()
+        wait = channel.wait_for(job_id, created_ms, doubt.set)
+        channel.on_doubt(doubt.set)
+        try:
+            await channel.ready()
+            event = None if job.state == GONE else await self._heard(channel, wait, doubt, job_id)
+            while True:
+                if event is not None and event.kind != "failed":
+                    try:
+                        return ended(job_id, event)
+                    except Unknown:
+                        pass
+                if event is not None:
+                    channel.give_up(job_id, wait)
+                    wait = channel.wait_for(job_id, created_ms, doubt.set)
+                doubt.clear()
+                found = await self._look(job_id)
+                if found is None:
+                    return told(job_id, event or await self._find_end(channel, EndOf(job_id, created_ms)))
+                if found._created_ms != created_ms:  # another job, of the same id
+                    end = EndOf(job_id, created_ms, found._created_ms)
+                    return told(job_id, event or await self._find_end(channel, end))
+                if finished(found):
+                    return found.return_value
+                event = await self._next(wait.future, doubt)
+        finally:
+            channel.give_up(job_id, wait)
+            channel.off_doubt(doubt.set)
+
+    async def _heard(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job_id: str) -> Event | None:
+        """The end of a job whose every event came, or will come, by this channel: no need to look at the job."""
+        if not channel.has_heard_all(wait.created_ms):
+            return None
+        recent = channel.recent_end(job_id, wait.created_ms)
+        if recent is not None and (recent.kind == "failed" or recent.at_ms == wait.created_ms):
+            return None  # an operator may have let it run again since, or it was another of the same id: the job says
+        return recent or await self._next(wait.future, doubt)
+
+    async def _next(self, future: asyncio.Future[Event], doubt: asyncio.Event) -> Event | None:
+        """The event that ends the job; None if there may have been one that we did not hear."""
+        doubting = asyncio.ensure_future(doubt.wait())
+        try:
+            # Now and then look anyway: a queue that was obliterated has no log to say so.
+            await asyncio.wait((future, doubting), return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_AGAIN)
+        finally:
+            doubting.cancel()
+        return future.result() if future.done() else None
+
+    async def _find_end(self, channel: Channel, end: EndOf) -> Event | None:
+        """How a job ended that is gone, as long as the log goes back."""
+        async for entry in channel.past(end.since):
+            for event in entry.events:
+                end.see(event)
+            if end.sure:
+                break
+        return end.found
+
+    async def _poll(self, job_id: str) -> Any:
+        """Without events there is nothing to listen to. Only kept jobs can be told from removed ones."""
+        pause = _FIRST_PAUSE
+        while True:
+            found = await self._look(job_id)
+            if found is None:
+                raise JobRemoved(job_id)
+            if finished(found):
+                return found.return_value
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)

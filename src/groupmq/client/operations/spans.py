@@ -1,0 +1,59 @@
+"""Minutes, summed up to spans of any length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from groupmq.core.views import Histogram, MinuteStats
+from groupmq.protocol.commands import DROPPED, LARGEST_BUCKET, PLACES, Minute
+
+BOUNDS = (*(2**i / 1000 for i in range(LARGEST_BUCKET)), math.inf)
+"""Upper bounds of the histograms, seconds."""
+
+
+def minutes_needed(last: int, minutes: int, step: int) -> int:
+    """How many minutes up to `last` make up the spans of `step` minutes that `minutes` reach back.
+
+    Spans begin at multiples of `step` since 1970, at full hours for 60: the last one is under way, and the others stay
+    the same from one question to the next.
+    """
+    count = -(-minutes // step)
+    return last - (last // step - count + 1) * step + 1 if count else 0
+
+
+def spans(last: int, minutes: Sequence[Minute], step: int) -> list[MinuteStats]:
+    """The minutes up to `last`, as many as `minutes_needed` says, oldest first."""
+    first = last - len(minutes) + 1
+    return [
+        span(first + i, minutes[i : i + step], step if i + step <= len(minutes) else len(minutes) - i)
+        for i in range(0, len(minutes), step)
+    ]
+
+
+def span(first: int, minutes: Sequence[Minute], length: int) -> MinuteStats:
+    """What happened from the minute `first` on."""
+    sums = [sum(column) for column in zip(*(minute[:8] for minute in minutes), strict=True)]
+    processed, failed, retried, stalled, limited, started, waited_ms, ran_ms = sums
+    places = [0] * (DROPPED + 1)
+    for minute in minutes:
+        for place, n in minute.spread.items():
+            if 0 <= place <= DROPPED:
+                places[place] += n
+    runs = processed + failed + retried
+    return MinuteStats(
+        datetime.fromtimestamp(first * 60, UTC),
+        processed,
+        failed,
+        retried,
+        stalled,
+        limited,
+        started,
+        mean_wait=waited_ms / 1000 / started if started else 0.0,
+        mean_run=ran_ms / 1000 / runs if runs else 0.0,
+        wait=Histogram(BOUNDS, tuple(places[:PLACES]), waited_ms / 1000),
+        run=Histogram(BOUNDS, tuple(places[PLACES:DROPPED]), ran_ms / 1000),
+        retention_dropped=places[DROPPED],
+        minutes=length,
+    )

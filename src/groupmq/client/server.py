@@ -1,0 +1,103 @@
+"""What a server says about itself, and whether it is fit for a queue."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from groupmq.client import libraries
+from groupmq.client.connection.plain import Steps, ask, decoded
+from groupmq.core import findings
+from groupmq.core.errors import ConnectionLost, GroupMQError
+from groupmq.core.findings import FAIL, OK, Info
+from groupmq.core.server_views import Finding, ServerInfo
+
+_LIBRARIES = "return cmsgpack ~= nil and cjson ~= nil and struct ~= nil and 1 or 0"
+
+
+def info(where: str) -> Steps[Info]:
+    """INFO, all sections as one."""
+    return read_info((yield from ask(where, "INFO")))
+
+
+def read_info(reply: Any) -> Info:
+    """A reply to INFO: as text, or as the mapping that a client of the user's makes of it."""
+    if isinstance(reply, dict):
+        return {decoded(name): decoded(value) for name, value in reply.items()}
+    lines = decoded(reply).splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+
+
+def config(where: str, name: str) -> Steps[str | None]:
+    """One setting of the server; None where CONFIG is not to be had (managed servers)."""
+    try:
+        reply = yield from ask(where, "CONFIG", "GET", name)
+    except ConnectionLost:
+        raise
+    except GroupMQError:
+        return None
+    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=False)
+    return next((decoded(value) for _, value in pairs), None)
+
+
+def describe(where: str) -> Steps[ServerInfo]:
+    """The server, without its address."""
+    found = yield from info(where)
+    save = yield from config(where, "save")
+    return ServerInfo(
+        kind=findings.kind(found),
+        version=findings.version_number(found),
+        role="replica" if found.get("role") == "slave" else "primary",
+        used_memory=int(found.get("used_memory", 0)),
+        maxmemory=int(found.get("maxmemory", 0)),
+        eviction_policy=found.get("maxmemory_policy", "unknown"),
+        persistence=_persistence(found, save),
+        uptime=float(found.get("uptime_in_seconds", 0)),
+        connected_clients=int(found.get("connected_clients", 0)),
+    )
+
+
+def ensure_writable(where: str, key: str, patience: float) -> Steps[None]:
+    """Raise unless the server takes writes. Only a write tells a primary from a replica; nothing is at that key."""
+    yield from ask(where, "UNLINK", key, patience=patience)
+
+
+def _persistence(found: Info, save: str | None) -> str:
+    if found.get("aof_enabled") == "1":
+        return "append-only file"
+    if save is None:
+        return "unknown"
+    return "snapshots" if save else "none"
+
+
+def examine(where: str) -> Steps[list[Finding]]:
+    """Whether the server is fit for a queue."""
+    found = yield from info(where)
+    save = yield from config(where, "save")
+    scripts = yield from _scripts(where)
+    functions = yield from libraries.finding(where)
+    before = time.time()
+    seconds, micros = yield from ask(where, "TIME")
+    after = time.time()
+    return [
+        findings.version(found),
+        findings.role(found),
+        findings.persistence(found, save),
+        findings.eviction(found),
+        findings.memory(found),
+        scripts,
+        functions,
+        findings.clock(int(seconds) + int(micros) / 1e6 - (before + after) / 2),
+    ]
+
+
+def _scripts(where: str) -> Steps[Finding]:
+    try:
+        fits = (yield from ask(where, "EVAL", _LIBRARIES, 0)) == 1
+    except ConnectionLost:
+        raise
+    except GroupMQError as error:
+        return Finding("scripts", FAIL, str(error), "groupmq works by Lua scripts; allow EVAL and EVALSHA")
+    if not fits:
+        return Finding("scripts", FAIL, "no cmsgpack or cjson", "groupmq needs the libraries of Redis and Valkey")
+    return Finding("scripts", OK, "Lua runs")

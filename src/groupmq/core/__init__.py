@@ -1,0 +1,1 @@
+"""Words and rules without I/O: options, records, events, schedules, errors."""

@@ -1,0 +1,66 @@
+"""A job described step by step: `queue.create_job(data).group("g").retries(3).delay(5)`, then saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
+
+from groupmq.core.checks import whole
+from groupmq.core.drafts import draft
+from groupmq.core.options import MAX_ATTEMPTS, QueueOptions
+
+R = TypeVar("R")
+
+
+class JobDraft(Generic[R]):
+    """Each step checks what it is given and returns the draft itself. Nothing is written before `save`."""
+
+    def __init__(self, options: QueueOptions, add: Callable[..., R], data: Any) -> None:
+        self._options = options
+        self._add = add
+        self.fields: dict[str, Any] = {"data": data}
+        draft(options, data)
+
+    def _set(self, **fields: Any) -> Self:
+        draft(self._options, **{**self.fields, **fields})
+        self.fields.update(fields)
+        return self
+
+    def group(self, group_id: str) -> Self:
+        return self._set(group_id=group_id)
+
+    def retries(self, n: int) -> Self:
+        """Run up to `n` times more after the first; the same as max_attempts = n + 1."""
+        return self._set(max_attempts=whole(n, "retries", 0, MAX_ATTEMPTS - 1) + 1)
+
+    def timeout(self, duration: Any) -> Self:
+        """Cancel the handler after this long."""
+        return self._set(timeout=duration)
+
+    def delay(self, duration: Any) -> Self:
+        return self._set(delay=duration)
+
+    def backoff(self, policy: Any) -> Self:
+        return self._set(backoff=policy)
+
+    def priority(self, n: int) -> Self:
+        return self._set(priority=n)
+
+    def order(self, order_ms: int) -> Self:
+        return self._set(order_ms=order_ms)
+
+    def set_id(self, job_id: str) -> Self:
+        return self._set(job_id=job_id)
+
+    def ttl(self, duration: Any) -> Self:
+        """Fail the job if it has not started within this long."""
+        return self._set(ttl=duration)
+
+    def dedupe(self, once: Any) -> Self:
+        """A Throttle or a Debounce."""
+        return self._set(dedupe=once)
+
+    def save(self) -> R:
+        """Add the job: `await` it on an asynchronous queue."""
+        fields = dict(self.fields)
+        return self._add(fields.pop("data"), **fields)

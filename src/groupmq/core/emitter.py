@@ -1,0 +1,101 @@
+"""Listeners, sync or async. One that raises is logged and harms nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any
+
+from groupmq.core.checks import Logger
+from groupmq.core.errors import ConfigurationError, said
+
+Listener = Callable[..., Any]
+
+
+class Emitter:
+    """Named events with any number of listeners, sync or async."""
+
+    def __init__(self, events: tuple[str, ...], logger: Logger) -> None:
+        self._listeners: dict[str, list[Listener]] = {name: [] for name in events}
+        self._logger = logger
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def on(self, event: str, listener: Listener) -> Listener:
+        """Call `listener` for each `event`; returns it, so that `off` can name a lambda."""
+        if not callable(listener):
+            raise ConfigurationError.expected("listener", "a callable", listener)
+        self._of(event).append(listener)
+        return listener
+
+    def off(self, event: str, listener: Listener) -> bool:
+        """Stop calling `listener`; True if it was listening."""
+        listeners = self._of(event)
+        if listener in listeners:
+            listeners.remove(listener)
+            return True
+        return False
+
+    def remove_all(self, event: str | None = None) -> None:
+        for name in [event] if event is not None else list(self._listeners):
+            self._of(name).clear()
+
+    def listeners(self, event: str) -> Sequence[Listener]:
+        """Who listens, now and later: empty as long as there is no need to emit."""
+        return self._of(event)
+
+    @property
+    def any(self) -> bool:
+        """Whether anybody listens."""
+        return any(self._listeners.values())
+
+    def emit(self, event: str, *args: Any) -> None:
+        for listener in tuple(self._listeners[event]):
+            try:
+                outcome = listener(*args)
+                if inspect.isawaitable(outcome):
+                    self.watch(event, outcome)
+            except BaseException as error:
+                self._complain(event, error)
+
+    async def emit_and_wait(self, event: str, *args: Any) -> None:
+        """Like `emit`, and return when the asynchronous listeners have ended."""
+        before = set(self._tasks)
+        self.emit(event, *args)
+        if new := self._tasks - before:
+            await asyncio.wait(new)
+
+    async def settled(self, timeout: float, leave_out: Collection[asyncio.Task[Any] | None] = ()) -> None:
+        """Wait until asynchronous listeners have ended; those that take longer than `timeout` are cancelled."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        while tasks := self._tasks.difference(leave_out):
+            left = end - loop.time()
+            if left <= 0:
+                self._logger.error("listeners that did not end within %.1f s are cancelled: %d", timeout, len(tasks))
+                for task in tasks:
+                    task.cancel()
+                return
+            await asyncio.wait(tasks, timeout=left)
+
+    def watch(self, event: str, outcome: Awaitable[Any]) -> None:
+        """Let an asynchronous listener finish, and log what it raises."""
+        task = asyncio.ensure_future(self._finish(event, outcome))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, event: str, outcome: Awaitable[Any]) -> None:
+        try:
+            await outcome
+        except BaseException as error:
+            self._complain(event, error)
+
+    def _complain(self, event: str, error: BaseException) -> None:
+        self._logger.error("a listener of %r raised %s: %s", event, type(error).__name__, said(error))
+
+    def _of(self, event: str) -> list[Listener]:
+        try:
+            return self._listeners[event]
+        except KeyError:
+            known = ", ".join(sorted(self._listeners))
+            raise ConfigurationError.expected("event", f"one of {known}", event) from None

@@ -1,0 +1,176 @@
+"""The few errors of groupmq, under one root. Each says what happened, to which job, and what happens next."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class GroupMQError(Exception):
+    """Root of every error raised by groupmq."""
+
+
+class ConfigurationError(GroupMQError, ValueError):
+    """An argument or setting is not what it must be; nothing was written."""
+
+    @classmethod
+    def expected(cls, argument: str, expected: str, got: object) -> ConfigurationError:
+        """The house form: the argument, what was expected, what came."""
+        try:
+            shown = repr(got)
+        except Exception:
+            shown = f"a {type(got).__name__}"
+        if len(shown) > 120:
+            shown = shown[:117] + "..."
+        return cls(f"{argument}: expected {expected}, got {shown}")
+
+
+class PayloadTooLarge(ConfigurationError):
+    """Data or a return value is larger than the queue's `max_payload`."""
+
+
+class GroupFull(GroupMQError):
+    """The group has as many live jobs as the queue's `max_group_size` allows; nothing was added."""
+
+    def __init__(self, group_id: str, size: int) -> None:
+        # A process that did not set the limit itself does not know it.
+        live = f"{size} live jobs, the most it may have" if size else "as many live jobs as it may have"
+        super().__init__(f"group {group_id!r} is full: it has {live}; nothing was added")
+        self.group_id = group_id
+        self.size = size
+
+
+class JobNotFound(GroupMQError, LookupError):
+    """There is no job with this id: it never was, was removed, or is no longer kept."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id!r} does not exist (never added, removed, or no longer kept)")
+        self.job_id = job_id
+
+
+class WrongState(GroupMQError):
+    """The job is in a state in which this cannot be done; it was left as it is."""
+
+    def __init__(self, job_id: str, expected: tuple[str, ...], actual: str) -> None:
+        super().__init__(f"job {job_id!r} is {actual}, expected {' or '.join(expected)}; nothing was changed")
+        self.job_id = job_id
+        self.expected = expected
+        self.actual = actual
+
+
+class QueueNotFound(GroupMQError):
+    """There is no such queue, and whoever asked only meant to look at one."""
+
+    def __init__(self, name: str, where: str) -> None:
+        super().__init__(f"queue {name!r} does not exist at {where}; adding a job makes it")
+        self.name = name
+
+
+class LeaseLost(GroupMQError):
+    """This worker no longer holds the job: its lease expired, or the job was removed, failed or taken over."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"the lease of job {job_id!r} is lost; whatever this run did will not be recorded")
+        self.job_id = job_id
+
+
+class JobFailed(GroupMQError):
+    """The awaited job failed for good."""
+
+    def __init__(self, job_id: str, reason: str, stacktrace: str = "") -> None:
+        super().__init__(f"job {job_id!r} failed: {reason}")
+        self.job_id = job_id
+        self.reason = reason
+        self.stacktrace = stacktrace
+
+
+class JobRemoved(GroupMQError):
+    """The awaited job was removed before it finished, or before its result could be read."""
+
+    def __init__(self, job_id: str, how: str = "was removed before it finished") -> None:
+        super().__init__(f"job {job_id!r} {how}")
+        self.job_id = job_id
+
+
+class ConnectionLost(GroupMQError, ConnectionError):
+    """The server cannot be reached, or stopped answering; the call may or may not have taken effect."""
+
+
+class ServerRefused(GroupMQError):
+    """The server is there but refuses the call for now: loading, read-only, out of memory, busy."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class ScriptError(GroupMQError):
+    """A server-side script failed; the message names the Lua file and line. Nothing was written."""
+
+
+class HandlerTimeout(GroupMQError):
+    """A handler ran longer than its job's `timeout` and was cancelled."""
+
+    def __init__(self, job_id: str, seconds: float) -> None:
+        super().__init__(f"the handler of job {job_id!r} ran longer than its timeout of {seconds:g} s")
+        self.job_id = job_id
+        self.seconds = seconds
+
+
+class JobCancelled(GroupMQError):
+    """A running handler was stopped because its job was cancelled."""
+
+    REASON = "cancelled"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id!r} was cancelled")
+        self.job_id = job_id
+
+
+class FailJob(Exception):
+    """Raised by a handler: fail the job now, whatever attempts remain."""
+
+
+class RetryJob(Exception):
+    """Raised by a handler: end this attempt and try again after `delay`, as far as attempts remain."""
+
+    def __init__(self, reason: str = "retry requested", *, delay: float = 0.0) -> None:
+        super().__init__(reason)
+        self.delay = delay
+
+
+class RateLimited(Exception):
+    """Raised by a handler that was told to slow down (HTTP 429): the job's group rests for `retry_after`.
+
+    No attempt is used, the job keeps its place, other groups go on.
+    """
+
+    def __init__(self, reason: str = "rate limited", *, retry_after: float | timedelta = 1.0) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+def said(error: BaseException) -> str:
+    """The text of an error; one whose own text raises must not stop whoever reports it."""
+    try:
+        return str(error)
+    except Exception:
+        return "(its message cannot be read)"
+
+
+RAISED = "_groupmq_raised"
+"""An attribute of an error that stands for one of another process: the class of that one."""
+
+
+def class_path(error: BaseException) -> str:
+    """The class of an error with its path, as a traceback writes it: `shop.errors.CardDeclined`, `ValueError`."""
+    raised = getattr(error, "__dict__", {}).get(RAISED)
+    if isinstance(raised, str):
+        return raised
+    module, name = str(type(error).__module__), str(type(error).__qualname__)
+    path = name if module == "builtins" else f"{module}.{name}"
+    return path[:500].encode("utf-8", "backslashreplace").decode()
+
+
+# Jobs are stored with the path of the class that failed them, filters compare it, and pickles hold it.
+for _error in [GroupMQError, *GroupMQError.__subclasses__(), PayloadTooLarge, FailJob, RetryJob, RateLimited]:
+    _error.__module__ = "groupmq.errors"

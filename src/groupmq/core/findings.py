@@ -1,0 +1,160 @@
+"""What `Queue.check` and `groupmq check` say: pure judgements over what the server and the queue answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from groupmq.core.server_views import Finding
+from groupmq.core.views import HeldGroup, JobCounts
+from groupmq.core.wording import number, span
+
+OK: Final = "ok"
+WARN: Final = "warn"
+FAIL: Final = "fail"
+OLDEST = {"Valkey": (7, 2), "Redis": (7, 0)}
+MOST_SKEW = 1.0
+NEARLY_FULL, FULL = 0.8, 0.95
+
+Info = Mapping[str, str]
+
+
+def kind(info: Info) -> str:
+    return "Valkey" if "valkey_version" in info else "Redis"
+
+
+def version_number(info: Info) -> str:
+    return info.get("valkey_version") or info.get("redis_version", "unknown")
+
+
+def version(info: Info) -> Finding:
+    server, found = kind(info), version_number(info)
+    oldest = OLDEST[server]
+    numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
+    if numbers < oldest:
+        return Finding("version", FAIL, f"{server} {found}", f"groupmq needs {server} {oldest[0]}.{oldest[1]} or newer")
+    return Finding("version", OK, f"{server} {found}")
+
+
+def role(info: Info) -> Finding:
+    if info.get("role") == "slave":
+        return Finding("role", FAIL, "a replica, read-only", "give the URL of its primary")
+    return Finding("role", OK, "primary")
+
+
+def persistence(info: Info, save: str | None) -> Finding:
+    """What a restart of the server would leave."""
+    if info.get("aof_last_write_status", "ok") != "ok" or info.get("rdb_last_bgsave_status", "ok") != "ok":
+        return Finding("persistence", FAIL, "the last write to disk failed", "see the server's log; is the disk full?")
+    if info.get("aof_enabled") == "1":
+        return Finding("persistence", OK, "append-only file")
+    if save:
+        hint = "set appendonly yes: a crash loses everything since the last snapshot"
+        return Finding("persistence", WARN, f"snapshots only (save {save})", hint)
+    if save is None:
+        return Finding("persistence", WARN, "no append-only file", "set appendonly yes, unless jobs may be lost")
+    return Finding("persistence", WARN, "none", "set appendonly yes: a restart of the server loses every job")
+
+
+def eviction(info: Info) -> Finding:
+    policy = info.get("maxmemory_policy", "unknown")
+    if policy != "noeviction":
+        hint = "set maxmemory-policy noeviction: the server may delete parts of a queue when memory is short"
+        return Finding("eviction", WARN, policy, hint)
+    return Finding("eviction", OK, policy)
+
+
+def memory(info: Info) -> Finding:
+    used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
+    of = "maxmemory"
+    if limit == 0:
+        limit, of = int(info.get("total_system_memory", 0)), "the machine's memory"
+    if limit == 0:
+        return Finding("memory", OK, f"{_bytes(used)} used")
+    share = used / limit
+    detail = f"{_bytes(used)} used, {share:.0%} of {of} ({_bytes(limit)})"
+    if share >= NEARLY_FULL:
+        hint = "adds will be refused when it is full: raise maxmemory, keep fewer jobs, or add workers"
+        return Finding("memory", FAIL if share >= FULL else WARN, detail, hint)
+    return Finding("memory", OK, detail)
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TB"
+
+
+def clock(skew: float) -> Finding:
+    """How far the server's clock is from ours; all of a queue's times are the server's."""
+    if abs(skew) > MOST_SKEW:
+        side = "ahead of" if skew > 0 else "behind"
+        hint = "synchronise the clocks: a run_at is a time of this machine, the server starts the job by its own"
+        return Finding("clock", WARN, f"{span(abs(skew))} {side} this machine", hint)
+    return Finding("clock", OK, f"within {span(MOST_SKEW)} of this machine")
+
+
+def no_queue(name: str) -> Finding:
+    return Finding("queue", FAIL, f"{name!r} does not exist", "adding a job or starting a worker makes it")
+
+
+def queue(name: str, counts: JobCounts) -> Finding:
+    live = ", ".join(f"{getattr(counts, state):,} {state}" for state in ("active", "waiting", "delayed", "failed"))
+    return Finding("queue", OK, f"{name}: {live}")
+
+
+def workers(alive: int, counts: JobCounts, *, paused: bool) -> Finding:
+    undone = counts.waiting + counts.active + counts.delayed
+    if alive:
+        return Finding("workers", OK, f"{number(alive, 'worker')} alive")
+    if counts.waiting and not paused:
+        hint = "start one: groupmq worker MODULE:HANDLER --queue NAME"
+        return Finding("workers", FAIL, f"none alive, {number(counts.waiting, 'job')} waiting", hint)
+    if undone:
+        return Finding("workers", WARN, f"none alive, {number(undone, 'job')} to come")
+    return Finding("workers", WARN, "none alive, nothing to do")
+
+
+def paused_queue(*, paused: bool) -> Finding:
+    if paused:
+        return Finding("paused", WARN, "yes, nothing starts", "groupmq queue resume")
+    return Finding("paused", OK, "no")
+
+
+def oldest(age: float | None, most: float) -> Finding:
+    """How long a job has waited that could start now."""
+    name = "oldest waiting"
+    if age is None:
+        return Finding(name, OK, "nothing that could start waits")
+    if age > most:
+        return Finding(
+            name, FAIL, f"{span(age)}, more than {span(most)}", "add workers; nothing but them holds this job"
+        )
+    return Finding(name, OK, span(age))
+
+
+def held(group: HeldGroup | None, most: float) -> Finding:
+    """The group that cannot start its first job, which has waited longest."""
+    name = "longest held"
+    if group is None:
+        return Finding(name, OK, "no group with waiting jobs is held")
+    found = f"group {group.group_id!r}, {number(group.waiting, 'job')} waiting, the first for {span(group.wait)}"
+    detail = f"{found}: {group.explanation}"
+    if group.wait <= most:
+        return Finding(name, OK, detail)
+    if group.reason == "paused":
+        return Finding(name, WARN, detail, f"groupmq queue resume --group {group.group_id}")
+    hint = (
+        "if it hangs: groupmq job fail ID, or job remove ID" if group.job_id else "see groupmq queue groups --group ID"
+    )
+    return Finding(name, FAIL, f"{detail} (more than {span(most)})", hint)
+
+
+def retention(dropped: int) -> Finding:
+    """Whether failed jobs were removed before anybody could look at them or retry them."""
+    if dropped:
+        hint = "raise keep_failed of the workers: what was dropped cannot be retried"
+        return Finding("retention", WARN, f"{number(dropped, 'failed job')} dropped in the last hour", hint)
+    return Finding("retention", OK, "no failed job dropped in the last hour")

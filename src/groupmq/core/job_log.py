@@ -1,0 +1,176 @@
+"""Log lines about jobs: one for each step of a job's life, with its queue, its group and what happens next.
+
+Added, taken and completed are DEBUG lines. Thousands of jobs pass here in a second, so callers ask `debugging` once for
+a whole batch and make no line if it says no.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Sequence
+
+from groupmq.core.checks import Logger
+from groupmq.core.loggers import LEVELS
+from groupmq.core.snapshot import Snapshot
+
+
+class JobLog:
+    """Tells the life of the jobs of a queue, as one producer or one worker sees it."""
+
+    def __init__(self, logger: Logger, queue: str, worker: str | None = None, *, keeps_failed: bool = True) -> None:
+        self._logger = logger
+        self._queue = queue
+        self._worker = worker
+        self._kept = "It is kept until it is retried or removed" if keeps_failed else "It is not kept"
+        self._is_enabled = getattr(logger, "isEnabledFor", None)
+        self._takes_extra = isinstance(logger, logging.Logger | logging.LoggerAdapter)
+
+    def debugging(self) -> bool:
+        """Whether DEBUG lines are wanted; of a logger that cannot tell, they are."""
+        return self._is_enabled is None or bool(self._is_enabled(logging.DEBUG))
+
+    # A producer
+
+    def added(self, jobs: Iterable[Snapshot | BaseException]) -> None:
+        for job in jobs:
+            if isinstance(job, BaseException):
+                continue
+            if job.duplicate:
+                self._line("debug", job, job.attempts_made, "was there already: nothing was added")
+            elif job.run_at is not None:
+                self._line("debug", job, 0, "added: it may start at %s", job.run_at.isoformat(timespec="milliseconds"))
+            else:
+                self._line("debug", job, 0, "added: it waits for a worker")
+
+    def repeats(self, job: Snapshot) -> None:
+        """A repeating job was defined; `job` is its next occurrence."""
+        self._line("debug", job, 0, "is the next occurrence of a repeating job and is added at its time")
+
+    # A worker
+
+    def taken(self, row: Sequence[Snapshot]) -> None:
+        """Jobs that run one after the other; the first one now."""
+        for place, job in enumerate(row):
+            start = "starts now" if place == 0 else "starts when the one before it has ended"
+            self._line(
+                "debug",
+                job,
+                job.attempts_made + 1,
+                "taken by worker %s: attempt %d of %d %s",
+                self._worker,
+                job.attempts_made + 1,
+                job.max_attempts,
+                start,
+            )
+
+    def completed(self, jobs: Iterable[Snapshot]) -> None:
+        for job in jobs:
+            self._line(
+                "debug",
+                job,
+                job.attempts_made,
+                "completed in attempt %d%s",
+                job.attempts_made,
+                _and_group(job, "goes on"),
+            )
+
+    def retrying(self, job: Snapshot, delay_ms: int, *, holds: bool) -> None:
+        group = _and_group(job, "waits for it" if holds else "goes on meanwhile")
+        self._line(
+            "warning",
+            job,
+            job.attempts_made,
+            "failed in attempt %d of %d: %s. The next attempt starts in %g s%s",
+            job.attempts_made,
+            job.max_attempts,
+            job.failed_reason,
+            delay_ms / 1000,
+            group,
+        )
+
+    def failed(self, job: Snapshot) -> None:
+        """For good. With the stack as text: the error of a handler in a child process has no traceback here."""
+        stack = f"\n{job.stacktrace.rstrip()}" if job.stacktrace else ""
+        self._line(
+            "error",
+            job,
+            job.attempts_made,
+            "failed for good in attempt %d of %d: %s. %s%s%s",
+            job.attempts_made,
+            job.max_attempts,
+            job.failed_reason,
+            self._kept,
+            _and_group(job, "goes on"),
+            stack,
+        )
+
+    def cancelled(self, job: Snapshot) -> None:
+        self._line(
+            "info",
+            job,
+            job.attempts_made,
+            "was cancelled in attempt %d and does not run again%s",
+            job.attempts_made,
+            _and_group(job, "goes on"),
+        )
+
+    def released(self, job: Snapshot) -> None:
+        self._line("debug", job, job.attempts_made, "was given back: it waits at its place, and no attempt was used")
+
+    def limited(self, job: Snapshot, delay_ms: int, reason: str) -> None:
+        self._line(
+            "info",
+            job,
+            job.attempts_made,
+            "was told to slow down: %s. No attempt was used; it starts again in %g s%s",
+            reason,
+            delay_ms / 1000,
+            _and_group(job, "waits for it"),
+        )
+
+    def late(self, job: Snapshot) -> None:
+        """It has not ended in the time that a closing worker had for it."""
+        self._line(
+            "warning",
+            job,
+            job.attempts_made + 1,
+            "did not end before worker %s closed: it is cancelled and given back, and no attempt is used",
+            self._worker,
+        )
+
+    def lost(self, job: Snapshot) -> None:
+        self._line(
+            "warning",
+            job,
+            job.attempts_made + 1,
+            "is no longer leased to worker %s: this run is not recorded; unless the job has ended, it runs again",
+            self._worker,
+        )
+
+    def stalled(self, job_id: str, group_id: str | None, *, final: bool) -> None:
+        level, next_step = ("error", f"it has failed for good. {self._kept}") if final else ("warning", "it runs again")
+        self._write(level, job_id, group_id, None, "stalled, its lease expired: %s", next_step)
+
+    # Writing
+
+    def _line(self, level: str, job: Snapshot, attempt: int, text: str, *args: object) -> None:
+        self._write(level, job.id, job.group_id, attempt, text, *args)
+
+    def _write(
+        self, level: str, job_id: str, group_id: str | None, attempt: int | None, text: str, *args: object
+    ) -> None:
+        # Quoted: ids are the user's, and a line break in one must not look like another line of the log.
+        group = "no group" if group_id is None else f"group {group_id!r}"
+        line = (f"job %r (queue %r, %s) {text}", job_id, self._queue, group, *args)
+        with contextlib.suppress(Exception):  # a logger that raises must not stop a worker
+            if self._takes_extra:
+                extra: dict[str, object] = {"job": job_id, "group": group_id, "queue": self._queue}
+                extra |= {"worker": self._worker, "attempt": attempt}
+                self._logger.log(LEVELS[level], *line, extra=extra)  # type: ignore[attr-defined]
+            else:
+                getattr(self._logger, level)(*line)
+
+
+def _and_group(job: Snapshot, does: str) -> str:
+    return "" if job.group_id is None else f", and its group {does}"

@@ -1,0 +1,158 @@
+"""Answers about many jobs and groups at once: pages, reports, lanes, failures by kind. `views.py` has the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, Literal, TypeVar
+
+from groupmq.core.snapshot import Snapshot
+from groupmq.core.views import GroupInfo, HeldGroup
+
+J = TypeVar("J", bound=Snapshot)
+
+AttemptOutcome = Literal[
+    "running", "completed", "retried", "failed", "stalled", "released", "snoozed", "rate_limited", "cancelled"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run of a job."""
+
+    number: int
+    """From 1. A run that was released or rate-limited used no attempt, so the next one has the same number; an
+    operator's retry counts from 1 again."""
+    outcome: AttemptOutcome
+    error: str | None
+    """Class of what the handler raised, with its path (`shop.errors.CardDeclined`, `ValueError`); None if it raised
+    nothing."""
+    reason: str | None
+    stack: str | None
+    """Of the last run the whole stack, of earlier ones its end."""
+    worker: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    """None while it runs."""
+    duration: float | None
+    """Seconds; None while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage(Generic[J]):
+    """Some jobs, and where the next page begins."""
+
+    jobs: list[J]
+    cursor: str | None
+    """Give it to the next call; None = this was the last page."""
+    scanned: int
+    """Jobs that were looked at for this page."""
+    total: int
+    """Jobs there are: in the state that was searched, or in the group."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobPosition:
+    """Where a job stands in the line of its group: the fourth of 38."""
+
+    group_id: str | None
+    """None: the job has no group; its line is that of all jobs without one, which start in that order."""
+    position: int
+    """1 = the next to start; 0 = not in the line: the job runs already, or is delayed."""
+    of: int
+    """Jobs that wait in the line."""
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryReport:
+    """What `retry_many` has done; while it works, so far."""
+
+    matched: int = 0
+    """Failed jobs that the filter is true of."""
+    retried: int = 0
+    skipped: int = 0
+    """Matched, but retried, removed or failed anew by somebody else meanwhile."""
+    scanned: int = 0
+    """Failed jobs that were looked at."""
+    dry_run: bool = False
+    groups: int = 0
+    """Groups that the matched jobs are of."""
+    sample: list[str] = field(default_factory=list)
+    """Ids of the first ten that matched."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveReport:
+    """What `remove_many` has done; while it works, so far."""
+
+    matched: int = 0
+    removed: int = 0
+    skipped: int = 0
+    """Matched, but in another state or gone by the time it was their turn."""
+    scanned: int = 0
+    dry_run: bool = False
+    groups: int = 0
+    sample: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failed jobs of one kind: the same class of error and the same message, but for numbers, ids and quoted text."""
+
+    error_class: str | None
+    """With its path; None where no handler raised anything: stalled, expired, failed by an operator."""
+    shape: str
+    """The message with `#`, `<id>` and `'...'` where numbers, ids and quoted text stood."""
+    count: int
+    first: datetime
+    """When the earliest of them failed."""
+    last: datetime
+    sample_job_id: str
+    """The one that failed last."""
+    series: list[int]
+    """How many failed in each of 24 equal spans from `FailureGroups.since` to `FailureGroups.until`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroups:
+    """Kept failed jobs by kind, the most frequent first."""
+
+    groups: list[FailureGroup]
+    scanned: int
+    """Failed jobs that were looked at, the newest ones."""
+    total: int
+    """Failed jobs that are kept."""
+    since: datetime | None
+    """When the earliest that was looked at failed; None if there is none."""
+    until: datetime | None
+    """Now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane(Generic[J]):
+    """A group as a lane: what runs at its front, what is next, what holds it."""
+
+    group: GroupInfo
+    held: HeldGroup | None
+    """The same as `group.held`."""
+    running: list[J]
+    """The one that began first in front."""
+    next: list[J]
+    """The next jobs, in the order in which they will start: those that a worker has prefetched, then waiting ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPage(Generic[J]):
+    """The first groups by some order."""
+
+    groups: list[Lane[J]]
+    total: int
+    """Groups that have a live job."""
+    scanned: int
+    """Groups that were looked at."""
+    matched: int
+    """Of these, the groups that `match` is true of; `groups` has the first of them."""
+    complete: bool
+    """All groups and all running jobs were looked at. Otherwise another group may belong among the first, and a lane
+    may lack running or next jobs that its counts tell of."""

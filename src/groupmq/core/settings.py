@@ -1,0 +1,77 @@
+"""The settings that are stored with a queue and hold for every process that uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from groupmq.core.limits import RateLimit
+from groupmq.core.options import Fairness
+from groupmq.core.ordering import Ordering
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """What is stored with a queue. Options that are a process's own (job_timeout, max_attempts ...) are not here."""
+
+    group_concurrency: int = 1
+    ordering: Ordering | None = None
+    fairness: Fairness = "oldest"
+    exclusive: bool = False
+    rate_limit: RateLimit | None = None
+    group_rate_limit: RateLimit | None = None
+    max_group_size: int | None = None
+    priority_ageing: float | None = None
+    """Seconds of waiting that count as one level of priority."""
+    events: bool = True
+    unknown: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What a newer release of groupmq stored and this one does not know, as it is stored."""
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> QueueSettings:
+        """The reverse of `QueueOptions.shared`; a setting that is not stored has its default."""
+        known: dict[str, Any] = {}
+        unknown: dict[str, Any] = {}
+        names = {one.name for one in fields(cls)} - {"unknown"}
+        for name, value in stored.items():
+            if name not in names:
+                unknown[name] = value
+                continue
+            try:
+                known[name] = _READ[name](value) if name in _READ else value
+            except (KeyError, TypeError, ValueError):
+                unknown[name] = value  # of a kind that a newer release brought
+        return cls(**known, unknown=unknown)
+
+    def options(self) -> dict[str, Any]:
+        """What to pass to `Queue` to agree with what is stored; only what differs from the defaults."""
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "unknown"}
+        return {name: value for name, value in given.items() if value != getattr(DEFAULTS, name)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it: orderings and limits as mappings, durations in seconds."""
+        found: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            found[one.name] = value.described() if isinstance(value, Ordering | RateLimit) else value
+        return found | {"unknown": dict(self.unknown)}
+
+
+def _ordering(value: Any) -> Ordering | None:
+    if value is None:
+        return None
+    make: Callable[..., Ordering] = {"event_time": Ordering.event_time, "arrival": Ordering.arrival}[value["kind"]]
+    return make(**{part: value[part] for part in value if part != "kind"})
+
+
+def _rate_limit(value: Any) -> RateLimit | None:
+    return None if value is None else RateLimit(value["count"], per=value["per"])
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "ordering": _ordering,
+    "rate_limit": _rate_limit,
+    "group_rate_limit": _rate_limit,
+}
+DEFAULTS = QueueSettings()

@@ -1,0 +1,179 @@
+"""A job as it was when it was read: what async and blocking clients share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import Serializer
+from groupmq.core.durations import moment
+from groupmq.core.record import Stored, parts, place
+
+
+class LogLine(NamedTuple):
+    """A line that a handler has logged."""
+
+    at: datetime
+    text: str
+
+
+GONE = "gone"
+"""State of a job that is stored no more: it ended and is not kept, or it was removed."""
+_FINISHED = ("completed", "failed")
+_UNREAD: Any = object()
+_NO_LOGS: list[LogLine] = []
+_NO_HEADERS: dict[str, str] = {}
+
+
+class _Place:
+    """An attribute that is read with its neighbours when one of them is asked for first. Most handlers never do."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, job: Snapshot | None, owner: type) -> Any:
+        if job is None:
+            return self
+        job.priority, job.order_ms, job._created_ms = place(job._head)
+        return getattr(job, self._name)
+
+
+def _place(name: str) -> Any:
+    return _Place(name)
+
+
+class Snapshot:
+    """A job as it was when it was read: plain values, no I/O. Data and result are decoded when first asked for."""
+
+    # What most jobs do not have is said once here and stored with the others only: thousands are made in a second. What
+    # each job that runs gets is set from the start: setting it later for the first time costs ten times as much.
+    id: str
+    group_id: str | None
+    state: str
+    priority: int = _place("priority")
+    order_ms: int = _place("order_ms")
+    max_attempts: int
+    attempts_made: int
+    timeout: float | None = None
+    backoff: Backoff | None = None
+    on_retry: str | None = None
+    failed_reason: str | None = None
+    stacktrace: str | None = None
+    error_class: str | None = None
+    progress: Any = None
+    logs: list[LogLine] = _NO_LOGS
+    headers: dict[str, str] = _NO_HEADERS
+    worker: str | None
+    fence: int
+    stalls: int = 0
+    duplicate: bool = False
+    _queue: Any
+    _heard: Callable[[Any, Any], None] | None
+    _serializer: Serializer
+    _head: bytes = b""
+    _created_ms: int = _place("_created_ms")
+    _raw_data: bytes
+    _data: Any
+    _result: Any = _UNREAD
+    _raw_result: bytes | None
+    _run_at_ms: int = 0
+    _started_ms: int
+    _finished_ms: int
+    _expires_ms: int = 0
+
+    def __init__(
+        self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Stored, max_attempts: int
+    ) -> None:
+        """`stored`: the record, or its bytes."""
+        self._queue = queue
+        self._serializer = serializer
+        self.id = job_id
+        self.state = state
+        self.attempts_made = self.fence = self._started_ms = self._finished_ms = 0
+        self.worker = self._raw_result = self._heard = None
+        self._data = _UNREAD
+        if isinstance(stored, bytes):
+            own_max, self.group_id, options, self._raw_data, self._head = parts(stored)
+        else:
+            self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, data = stored
+            self._raw_data = data
+        self.max_attempts = own_max or max_attempts
+        if options:
+            self._read_options(options)
+
+    def _read_options(self, options: dict[str, Any]) -> None:
+        if "t" in options:
+            self.timeout = options["t"] / 1000
+        if "b" in options:
+            self.backoff = Backoff.unpacked(options["b"])
+        if "y" in options:
+            self.on_retry = "yield" if options["y"] else "hold"
+        if "h" in options:
+            self.headers = options["h"]
+
+    @property
+    def data(self) -> Any:
+        """What was passed to `add`."""
+        if self._data is _UNREAD:
+            self._data = self._serializer.decode(self._raw_data)
+        return self._data
+
+    @property
+    def return_value(self) -> Any:
+        """What the handler returned; None until then."""
+        if self._result is _UNREAD:
+            self._result = None if self._raw_result is None else self._serializer.decode(self._raw_result)
+        return self._result
+
+    @property
+    def attempt(self) -> int:
+        """Number of the current run, from 1; of a finished job its last, 0 if it never ran; of others the next."""
+        return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
+
+    @property
+    def created_at(self) -> datetime | None:
+        return moment(self._created_ms)
+
+    @property
+    def run_at(self) -> datetime | None:
+        """When a delayed job, or one in its back-off, may start."""
+        return moment(self._run_at_ms)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When a job with a ttl fails unless it has started."""
+        return moment(self._expires_ms)
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When the newest attempt started."""
+        return moment(self._started_ms)
+
+    @property
+    def finished_at(self) -> datetime | None:
+        return moment(self._finished_ms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        times = ("created_at", "run_at", "expires_at", "started_at", "finished_at")
+        plain = (
+            "id group_id data state priority order_ms attempts_made attempt max_attempts return_value "
+            "failed_reason error_class stacktrace progress worker fence duplicate timeout headers"
+        ).split()
+        found = {name: getattr(self, name) for name in plain}
+        for name in times:
+            value = getattr(self, name)
+            found[name] = None if value is None else value.isoformat()
+        found["logs"] = [{"at": line.at.isoformat(), "text": line.text} for line in self.logs]
+        return found
+
+    def copy_from(self, other: Snapshot) -> None:
+        for name in Snapshot.__annotations__:
+            if name not in ("duplicate", "_heard"):
+                setattr(self, name, getattr(other, name))
+
+    def __repr__(self) -> str:
+        group = f" of {self.group_id!r}" if self.group_id is not None else ""
+        return f"<{type(self).__name__} {self.id!r}{group} {self.state}>"

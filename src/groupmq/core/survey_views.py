@@ -1,0 +1,95 @@
+"""A queue at one moment, as a monitor shows it: plain, frozen, typed. Durations are in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from groupmq.core.views import HeldGroup, JobCounts
+
+
+@dataclass(frozen=True, slots=True)
+class JobTotals:
+    """Jobs so far. `added` counts those that live or have ended, so it falls when jobs are removed."""
+
+    added: int = 0
+    processed: int = 0
+    failed: int = 0
+    retried: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupActivity:
+    """A group and what happens in it. The id of the jobs without a group is None."""
+
+    id: str | None
+    state: str
+    waiting: int
+    active: int
+    delayed: int
+    waited: float | None
+    """Seconds its first job has waited."""
+    held_for: float | None
+    """Seconds until that job may start, where it has to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that runs."""
+
+    id: str
+    group_id: str | None
+    attempt: int
+    running_for: float
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecentFailure:
+    """The newest failed attempt of a job."""
+
+    id: str
+    attempt: int
+    error: str
+    ago: float
+    final: bool
+    worker: str
+    state: str | None
+    """The state the job is in now; None if it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWorker:
+    """A worker whose last heartbeat is recent."""
+
+    name: str
+    host: str
+    pid: int
+    busy: int
+    concurrency: int
+    seen: float
+    """Seconds since its last heartbeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSurvey:
+    """A queue at one moment: counts, totals, its busiest groups, what runs, what failed, who works."""
+
+    at: datetime
+    paused: bool
+    counts: JobCounts
+    totals: JobTotals
+    last_hour: JobTotals
+    """Of the last hour; `added` is not known and 0."""
+    oldest_wait: float | None
+    """Seconds that the longest-waiting job that could start now has waited."""
+    longest_held: HeldGroup | None = None
+    busiest: tuple[GroupActivity, ...] = ()
+    """Groups with most waiting and running jobs, of those looked at so far."""
+    most_delayed: tuple[GroupActivity, ...] = ()
+    """Groups whose first job has waited longest, of those looked at so far."""
+    runs: tuple[RunningJob, ...] = ()
+    failures: tuple[RecentFailure, ...] = ()
+    workers: tuple[LiveWorker, ...] = ()
+    cursor: str = "0"
+    """Where among the groups the next survey goes on."""

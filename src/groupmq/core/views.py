@@ -1,0 +1,316 @@
+"""Answers of the getters: plain, frozen, typed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from groupmq.core.backoff import Backoff
+from groupmq.core.limits import RateLimit
+from groupmq.core.options import OnRetry
+from groupmq.core.wording import when
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """How many jobs are in each state. `total` counts the live ones: active, waiting and delayed."""
+
+    active: int
+    waiting: int
+    delayed: int
+    completed: int
+    failed: int
+    total: int
+    unique_groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInfo:
+    """One group. `state`: idle, ready, busy, parked (its head waits for `held_for`) or paused."""
+
+    id: str
+    state: str
+    waiting: int
+    active: int
+    delayed: int
+    concurrency: int
+    paused: bool
+    held_for: float | None
+    """Seconds until the head may start, when it has to wait (a back-off)."""
+    held: HeldGroup | None = None
+    """What keeps the group from starting its head, since when and until when; None if nothing does."""
+    rate_limit: RateLimit | None = None
+    """Its own, or the queue's `group_rate_limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How long something took: `buckets[i]` is how many were below `bounds[i]` seconds; the last bound is infinite."""
+
+    bounds: tuple[float, ...]
+    buckets: tuple[int, ...]
+    sum: float
+
+    @property
+    def count(self) -> int:
+        return sum(self.buckets)
+
+    @property
+    def mean(self) -> float:
+        """Seconds; 0 if there was none."""
+        return self.sum / self.count if self.count else 0.0
+
+    def quantile(self, q: float) -> float:
+        """An upper bound of the q-th quantile, in seconds (exact to a factor of two); 0 if there was none."""
+        if not self.count:
+            return 0.0
+        left = q * self.count
+        for bound, n in zip(self.bounds, self.buckets, strict=True):
+            left -= n
+            if left <= 0:
+                return bound
+        return self.bounds[-1]
+
+
+EMPTY = Histogram((math.inf,), (0,), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteStats:
+    """What happened in one minute, or in a span of several."""
+
+    at: datetime
+    processed: int
+    failed: int
+    retried: int
+    stalled: int
+    rate_limited: int
+    started: int
+    """Jobs that started for the first time."""
+    mean_wait: float
+    """Seconds they had waited, on average."""
+    mean_run: float
+    """Seconds that runs took, on average."""
+    wait: Histogram = EMPTY
+    """How long the jobs that started had waited."""
+    run: Histogram = EMPTY
+    """How long the runs took that ended."""
+    retention_dropped: int = 0
+    """Failed jobs that were removed because more than `keep_failed` were kept."""
+    minutes: int = 1
+    """How long the span is; of the last one, how much of it has begun."""
+
+    @property
+    def completed(self) -> int:
+        """Jobs that were completed; the same as `processed`."""
+        return self.processed
+
+
+HELD_REASONS = ("running", "stopping", "backoff", "paused", "window", "rate", "rate-limited")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldGroup:
+    """A group that has waiting jobs and cannot start the first of them."""
+
+    group_id: str
+    reason: str
+    """running (as many of its jobs run as may), stopping (the handler of a job that was removed or failed by hand has
+    not ended), backoff (its first job failed and waits for the next attempt), paused,
+    window (ordering), rate (the group's limit), rate-limited (a handler raised RateLimited)."""
+    job_id: str | None
+    """The job that holds it: the running one, or the one in its back-off."""
+    attempt: int | None
+    """Of that job: the current run, or the one that failed."""
+    since: datetime
+    """Since when the first job has been waiting."""
+    until: datetime | None
+    """When it may start; None where that is not known: a run ends when it ends, a pause when somebody resumes."""
+    waiting: int
+    """Jobs that wait in the group."""
+    wait: float
+    """Seconds that the first job has been waiting."""
+
+    @property
+    def explanation(self) -> str:
+        """What holds the group and until when, in words."""
+        until = f" until {when(self.until)} UTC" if self.until is not None else ""
+        run = f"attempt {self.attempt}"
+        return {
+            "running": f"job {self.job_id!r} runs, {run}",
+            "stopping": "a job was removed or failed by hand, and its handler has not ended",
+            "backoff": f"job {self.job_id!r} failed, {run}, and is tried again{until.replace(' until', ' at')}",
+            "paused": "paused by an operator",
+            "window": f"an ordering window has not passed{until}",
+            "rate": f"the group's rate limit{until}",
+            "rate-limited": f"a handler raised RateLimited; the group rests{until}",
+        }[self.reason]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counters since the queue was created, how long jobs waited and ran, and the last minutes."""
+
+    processed: int
+    failed: int
+    retried: int
+    stalled: int
+    lost: int
+    """Jobs whose record was deleted behind the queue's back."""
+    rate_limited: int
+    """Runs that ended with RateLimited."""
+    lease_lost: int
+    """Outcomes that were refused, since the lease was another's by then."""
+    groups_ready: int
+    """Groups that may start a job now."""
+    groups_due: int
+    """Groups whose head has to wait: for a back-off, a window, a rate."""
+    groups_paused: int
+    oldest_wait: float | None
+    """The same as `oldest_startable_wait`."""
+    wait: Histogram
+    """From when a job may start to the start of its first attempt."""
+    run: Histogram
+    """Each run that ended with an outcome."""
+    series: list[MinuteStats]
+    """Oldest first; the last one is the minute under way."""
+    oldest_startable_wait: float | None = None
+    """Seconds that the longest-waiting job that could start now has been waiting; None if nothing can start.
+
+    Grows when workers are too few. Jobs behind a held group do not count here."""
+    longest_held: HeldGroup | None = None
+    """Of the groups that cannot start their first job, the one whose first job has waited longest; None if none is.
+
+    Grows when one customer is blocked, however many workers there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker that said it lives."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    concurrency: int
+    current_jobs: int
+    heartbeat: float
+    last_seen: datetime
+    version: str
+    jobs: list[str] = field(default_factory=list)
+    """Ids of running jobs, at most 100."""
+    library: str = ""
+    """Name of the function library it calls, on the server."""
+    blocked: float = 0.0
+    """Seconds that a handler had been blocking its event loop when it was last seen; 0 = none did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Whose turn it is in an exclusive queue."""
+
+    worker: str
+    epoch: int
+    """Grows with every turn."""
+    expires_in: float
+    """Seconds until the turn is lost, unless it is renewed."""
+    taken: int
+    """Jobs taken in this turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatingJob:
+    """The definition of a repeating job."""
+
+    key: str
+    group_id: str | None
+    schedule: str
+    """In words: `every 5 s`, `cron 0 9 * * 1-5 (Europe/Stockholm)`."""
+    next_run: datetime
+    last_run: datetime | None
+    count: int
+    """Occurrences so far."""
+    limit: int | None
+    end: datetime | None
+    data: Any
+    priority: int = 0
+    max_attempts: int | None = None
+    """None = what the queue and the worker say. The same holds for timeout, backoff and on_retry."""
+    timeout: float | None = None
+    backoff: Backoff | None = None
+    on_retry: OnRetry | None = None
+    ttl: float | None = None
+    """Seconds within which each of its jobs must start; None = any time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed attempt."""
+
+    job_id: str
+    attempt: int
+    error: str
+    stack: str
+    time: datetime
+    final: bool
+    worker: str
+    error_class: str | None = None
+    """Class of what the handler raised, with its path; None if it raised nothing (a stall)."""
+    group_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StalledJob:
+    """A job whose lease ran out: its worker died, or could not reach the server for that long."""
+
+    id: str
+    group_id: str | None
+    final: bool
+    """Whether it failed for good; otherwise it runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DutyReport:
+    """What one run of a duty did; see `Queue.run_duty_once`."""
+
+    done: int = 0
+    """Everything that was done, counted together."""
+    next_in: float | None = None
+    """Seconds until there is more to do, as far as is known; None if nothing is known to come."""
+    added: int = 0
+    """Occurrences of repeating jobs."""
+    promoted: int = 0
+    """Delayed jobs that joined their groups."""
+    woken: int = 0
+    """Groups whose wait was over."""
+    stalled: tuple[StalledJob, ...] = ()
+    """Jobs whose lease ran out."""
+    removed: int = 0
+    """Finished jobs that were older than they are kept."""
+    gone_workers: tuple[str, ...] = ()
+    """Workers that stopped sending heartbeats and were forgotten."""
+    errors: tuple[str, ...] = ()
+    """Repeating jobs that could not be read, and why."""
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What `repair` looked at and what it mended: kind of damage -> ids. Empty in normal life."""
+
+    jobs: int = 0
+    groups: int = 0
+    mended: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(len(ids) for ids in self.mended.values())
+
+    @property
+    def clean(self) -> bool:
+        return not self.mended
+
+    def __bool__(self) -> bool:
+        """True if something had to be mended."""
+        return bool(self.mended)

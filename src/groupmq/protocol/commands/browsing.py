@@ -1,0 +1,266 @@
+"""Calls that look at many jobs or groups a page at a time, and at the attempts and the place of one job."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from groupmq.protocol.call import Call, StoredState, arguments, decode, state_of, text, texts
+from groupmq.protocol.commands.measures import texts_in
+
+_LENGTH = struct.Struct(">I")
+_GROUP = struct.Struct(">BBIII6sd")
+_PLACES = ("idle", "ready", "busy", "parked", "paused")
+
+
+class StoredAttempt(NamedTuple):
+    """A run that ended and did not complete, `lua/lib/history.lua`."""
+
+    number: int
+    outcome: str
+    error: str
+    reason: str
+    stack: str
+    worker: str
+    started: int
+    ended: int
+    token: int
+
+
+class Attempts(NamedTuple):
+    state: str
+    """Of the job; '' = there is none."""
+    stored: StoredState
+    history: list[StoredAttempt]
+    run: tuple[int, int, str] | None
+    """Of the run under way: started, number, worker."""
+
+
+def attempts(job_id: str, now: int | None = None) -> Call[Attempts]:
+    def parse(reply: list[Any]) -> Attempts:
+        state, stored, history, run = reply
+        return Attempts(text(state), state_of(stored), _parse_history(history), _parse_run(run))
+
+    return Call("attempts", arguments(id=job_id, now=now), parse)
+
+
+def _parse_history(raw: bytes) -> list[StoredAttempt]:
+    found, at = [], 0
+    while at < len(raw):
+        (size,) = _LENGTH.unpack_from(raw, at)
+        found.append(StoredAttempt(*decode(raw[at + 4 : at + 4 + size])))
+        at += 4 + size
+    return found
+
+
+def _parse_run(run: list[Any]) -> tuple[int, int, str] | None:
+    return (run[0], run[1], text(run[2])) if run else None
+
+
+Place = tuple[Any, ...]
+"""Of a job in the walk through its state: score and id; of a waiting one the cursor, the group and its member."""
+FIRST_WAITING: Place = ("0", "", b"")
+
+
+class Page(NamedTuple):
+    """Jobs of one state, `lua/page.lua`."""
+
+    now: int
+    total: int
+    newest_stamp: int
+    """No job that has ended has a later one."""
+    ids: list[str]
+    places: list[Place]
+    """Of the jobs: the next page may begin behind any of them."""
+    following: Place | None
+    """Where the next page begins; None = this was the last one."""
+
+
+def page(
+    kind: str,
+    limit: int,
+    *,
+    newest: bool = False,
+    after: Place | None = None,
+    age_ms: int | None = None,
+    now: int | None = None,
+) -> Call[Page]:
+    """Active, delayed, completed or failed jobs, behind the place `after`."""
+
+    def parse(reply: list[Any]) -> Page:
+        at, total, stamp, ids, scores = reply
+        places: list[Place] = list(zip(texts(scores), texts(ids), strict=True))
+        following = places[-1] if len(places) == limit else None
+        return Page(at, total, int(stamp), texts(ids), places, following)
+
+    args = arguments(kind=kind, limit=limit, newest=newest or None, after=after, age=age_ms, now=now)
+    return Call("page", args, parse)
+
+
+def waiting_page(
+    limit: int, after: Place = FIRST_WAITING, group_id: str | None = None, now: int | None = None
+) -> Call[Page]:
+    """Waiting jobs of all groups, or of one, behind the place `after`."""
+    cursor, in_group, member = after
+
+    def parse(reply: list[Any]) -> Page:
+        at, total, stamp, members, groups, more = reply
+        places: list[Place] = [(cursor, text(group), found) for group, found in zip(groups, members, strict=True)]
+        following: Place | None = None
+        if more is not None:
+            following = (text(more), "", b"") if more else places[-1]
+        return Page(at, total, int(stamp), texts([found[16:] for found in members]), places, following)
+
+    args = arguments(
+        kind="waiting",
+        limit=limit,
+        cursor=cursor if group_id is None else None,
+        only=group_id,
+        group=in_group if member else None,
+        now=now,
+    )
+    return Call("page", args, parse, member)
+
+
+class Position(NamedTuple):
+    state: str
+    group_id: str
+    position: int
+    of: int
+
+
+def position(job_id: str, now: int | None = None) -> Call[Position | None]:
+    def parse(reply: list[Any]) -> Position | None:
+        return Position(*texts_in(reply)) if reply else None
+
+    return Call("position", arguments(id=job_id, now=now), parse)
+
+
+class Reason(NamedTuple):
+    """Why a job failed."""
+
+    id: str
+    score: str
+    reason: str
+    error: str
+    ended: int
+
+
+class Reasons(NamedTuple):
+    now: int
+    total: int
+    found: list[Reason]
+
+
+def reasons(limit: int, after: tuple[str, str] | None = None, now: int | None = None) -> Call[Reasons]:
+    """Of failed jobs, the newest first; `after`: score and id of the last one seen."""
+
+    def parse(reply: list[Any]) -> Reasons:
+        at, total, found = reply
+        return Reasons(at, total, [Reason(*_lenient(row)) for row in found])
+
+    return Call("reasons", arguments(limit=limit, after=after, now=now), parse)
+
+
+def _lenient(row: Sequence[Any]) -> list[Any]:
+    # A text that was cut may end in the middle of a letter.
+    return [value.decode(errors="ignore") if isinstance(value, bytes) else value for value in row]
+
+
+class ScannedGroup(NamedTuple):
+    """A few numbers of a group, enough to sort by."""
+
+    id: str
+    place: str
+    has_head: bool
+    waiting: int
+    running: int
+    delayed: int
+    arrival: int
+    """Of its head, among all jobs of the queue."""
+    order: float
+
+
+class ScannedGroups(NamedTuple):
+    cursor: str
+    total: int
+    found: list[ScannedGroup]
+
+
+def scan_groups(
+    cursor: str = "0", *, first: int | None = None, sizes: bool = False, now: int | None = None
+) -> Call[ScannedGroups]:
+    """A page of the groups; `first`: instead, so many of those in line, of those that wait and of those that run.
+
+    `sizes`: count their waiting jobs.
+    """
+
+    def parse(reply: list[Any]) -> ScannedGroups:
+        return ScannedGroups(text(reply[0]), reply[1], [_parse_scanned(raw) for raw in reply[2]])
+
+    return Call("scan_groups", arguments(cursor=cursor, first=first, sizes=sizes or None, now=now), parse)
+
+
+def _parse_scanned(raw: bytes) -> ScannedGroup:
+    place, head, waiting, running, delayed, arrival, order = _GROUP.unpack_from(raw)
+    seq = int.from_bytes(arrival, "big")
+    return ScannedGroup(raw[_GROUP.size :].decode(), _PLACES[place], head == 1, waiting, running, delayed, seq, order)
+
+
+class GroupLook(NamedTuple):
+    """A group, `lua/look_groups.lua`."""
+
+    place: str
+    waiting: int
+    running: int
+    delayed: int
+    limit: int
+    paused: int
+    held_ms: int
+    rate: list[int]
+    why: str
+    holder: str
+    attempts: int
+    since: int
+    until: int
+    next: list[str]
+
+
+def look_groups(groups: Sequence[str], behind: int = 0, now: int | None = None) -> Call[tuple[int, list[GroupLook]]]:
+    """Groups, a hundred at most; `behind`: waiting jobs of each to name."""
+
+    def parse(reply: list[Any]) -> tuple[int, list[GroupLook]]:
+        found = [GroupLook._make([*texts_in(row[:-1]), texts(row[-1])]) for row in reply[1]]
+        return reply[0], found
+
+    return Call("look_groups", arguments(groups=list(groups), next=behind, now=now), parse)
+
+
+class ListedRun(NamedTuple):
+    """A job that has a lease."""
+
+    id: str
+    group_id: str
+    token: int
+    started: int
+    attempt: int
+    ahead: int
+    """1 = prefetched: nobody knows yet whether it has begun."""
+    worker: str
+
+
+class Runs(NamedTuple):
+    cursor: str
+    looked_at: int
+    found: list[ListedRun]
+
+
+def list_runs(cursor: str, groups: Sequence[str] | None = None, now: int | None = None) -> Call[Runs]:
+    """A page of the leases, from '0' to '0'; `groups`: only those of these groups."""
+
+    def parse(reply: list[Any]) -> Runs:
+        return Runs(text(reply[0]), reply[1], [ListedRun(*texts_in(row)) for row in reply[2]])
+
+    args = arguments(cursor=cursor, groups=None if groups is None else list(groups), now=now)
+    return Call("list_runs", args, parse)

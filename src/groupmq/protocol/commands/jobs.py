@@ -1,0 +1,221 @@
+"""Calls about jobs: adding, looking, changing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from groupmq.core import record
+from groupmq.core.drafts import Draft
+from groupmq.core.snapshot import LogLine
+from groupmq.protocol.call import Call, StoredState, arguments, decode, state_of, text, texts
+
+
+class Added(NamedTuple):
+    now: int
+    order_ms: int
+    duplicates: list[int]
+    """Positions, from 0, of the drafts whose id existed."""
+    stood_for: Mapping[int, str] = {}
+    """Position of a draft -> id of the job that stands for it (throttle, debounce)."""
+    full: Sequence[int] = ()
+    """Positions of the drafts whose group is full; they were not added."""
+    made: Mapping[int, int] = {}
+    """Position of a draft that a job stands for -> when that job was made, in ms."""
+
+
+class View(NamedTuple):
+    """All that is stored about a job."""
+
+    state: str
+    record: bytes
+    stored: StoredState
+    result: bytes | None
+    score: float
+    token: int
+    started: int
+    worker: str
+    hold: int
+    progress: bytes | None = None
+    log: bytes | None = None
+    expires: int = 0
+
+
+def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
+    """Add jobs. `whole`: if one of them finds its group full, none is added; else only that one is not."""
+    blob: list[bytes] = []
+    for d in drafts:
+        if d.order_ms is not None:
+            blob.append(record.pack_order(d.order_ms))
+        blob.append(d.body)
+
+    def parse(reply: list[Any]) -> Added:
+        now, order_ms, duplicates, stood_for, full = reply
+        return Added(
+            now,
+            order_ms,
+            [position - 1 for position in duplicates],
+            {stood_for[i] - 1: stood_for[i + 1].decode() for i in range(0, len(stood_for), 3)},
+            [position - 1 for position in full],
+            {stood_for[i] - 1: stood_for[i + 2] for i in range(0, len(stood_for), 3)},
+        )
+
+    ids = [d.id for d in drafts]
+    args = arguments(
+        ids=ids,
+        groups=[d.group_id or "" for d in drafts],
+        sizes=[len(d.body) for d in drafts],
+        priorities=_unless_all_alike([d.priority for d in drafts], 0),
+        delays=_unless_all_alike([d.delay_ms for d in drafts], 0),
+        times=_unless_all_alike([d.run_at_ms for d in drafts], 0),
+        ordered=_unless_all_alike([d.order_ms is not None for d in drafts], False),
+        extras=_unless_all_alike([_extra(d) for d in drafts], False),
+        repeats=len(set(ids)) < len(ids) or None,
+        whole=whole or None,
+        now=now,
+    )
+    return Call("add", args, parse, b"".join(blob))
+
+
+def _unless_all_alike(values: list[Any], usual: Any) -> list[Any] | None:
+    """A column of which most calls have nothing to say is not sent then."""
+    return None if values.count(usual) == len(values) else values
+
+
+def _extra(d: Draft) -> list[Any] | bool:
+    if d.ttl_ms or d.dedupe:
+        return [d.ttl_ms or False, d.dedupe.packed() if d.dedupe else False]
+    return False
+
+
+def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:
+    """The first of these jobs, as many as have room in one reply."""
+    return Call("get", arguments(ids=list(ids), now=now), lambda reply: [_parse_view(raw) for raw in reply])
+
+
+def _parse_view(raw: list[Any] | None) -> View | None:
+    if raw is None:
+        return None
+    state, stored_record, stored, result, score, token, started, worker, hold, progress, log, expires = raw
+    return View(
+        state.decode(),
+        stored_record,
+        state_of(stored),
+        result,
+        float(score),
+        token,
+        started,
+        text(worker),
+        hold,
+        progress,
+        log,
+        int(expires),
+    )
+
+
+LEFT, DONE, UNSETTLED = 0, 1, 2
+"""What a call did to a job: nothing, what was asked, or nothing yet: the job is prefetched, its worker has been asked.
+
+An unsettled call is made again until the worker has given the job back or said that it has begun.
+"""
+
+
+class Change(NamedTuple):
+    state: str
+    """The job was found in it; '' = there is none."""
+    status: int
+    """LEFT, DONE or UNSETTLED."""
+
+
+def remove(ids: Sequence[str], states: Sequence[str] | None = None, now: int | None = None) -> Call[list[int]]:
+    """LEFT, DONE or UNSETTLED for each."""
+    args = arguments(ids=list(ids), states=list(states) if states is not None else None, now=now)
+    return Call("remove", args, list)
+
+
+def _parse_change(reply: list[Any]) -> Change:
+    return Change(reply[0].decode(), reply[1])
+
+
+def reschedule(job_id: str, delay_ms: int, *, only_delayed: bool, now: int | None = None) -> Call[Change]:
+    return Call("reschedule", arguments(id=job_id, delay=delay_ms, only_delayed=only_delayed, now=now), _parse_change)
+
+
+def retry(job_id: str, now: int | None = None) -> Call[Change]:
+    return Call("redrive", arguments(ids=[job_id], now=now), _parse_change)
+
+
+def retry_all(ids: Sequence[str], stamps: Sequence[str] | None = None, now: int | None = None) -> Call[list[int]]:
+    """LEFT, DONE or UNSETTLED for each. `stamps`: of the failures that are meant; another one is left alone."""
+    return Call("redrive", arguments(ids=list(ids), stamps=stamps, now=now), lambda reply: reply[1::2])
+
+
+def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[Change]:
+    return Call("fail", arguments(id=job_id, reason=reason, keep=keep, now=now), _parse_change)
+
+
+def update(job_id: str, data: bytes, now: int | None = None) -> Call[Change]:
+    return Call("update", arguments(id=job_id, now=now), _parse_change, data)
+
+
+class Recalled(NamedTuple):
+    cursor: str
+    unsettled: list[str]
+    """Prefetched jobs whose worker has been asked for them."""
+    running: list[str]
+
+
+def _parse_recalled(reply: list[Any]) -> Recalled:
+    return Recalled(reply[0].decode(), texts(reply[1]), texts(reply[2]))
+
+
+def recall(ids: Sequence[str], now: int | None = None) -> Call[Recalled]:
+    """Ask workers for prefetched jobs; those that are back, or have begun, are settled."""
+    return Call("recall", arguments(ids=list(ids), now=now), _parse_recalled)
+
+
+def recall_page(cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Recalled]:
+    """The same for a page of all leases, from '0' to '0'; `group_id`: only those of one group."""
+    return Call("recall", arguments(cursor=cursor, group=group_id, now=now), _parse_recalled)
+
+
+PREFETCHED = "prefetched"
+
+
+class Cancelled(NamedTuple):
+    found: list[tuple[str, str]]
+    """Job and the state it was found in, '' = there is none, PREFETCHED = it is not settled yet."""
+    left: int
+    """Of a group: how many wait still."""
+
+    @property
+    def live(self) -> set[str]:
+        """Those that had not ended yet."""
+        return {job_id for job_id, state in self.found if state in ("waiting", "delayed", "active")}
+
+
+def _parse_cancelled(reply: list[Any]) -> Cancelled:
+    flat, left = reply
+    return Cancelled([(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)], left)
+
+
+def log_lines(raw: bytes) -> list[LogLine]:
+    """A job's log, as stored."""
+    return [LogLine(datetime.fromtimestamp(at / 1000, UTC), line) for at, line in decode(raw)]
+
+
+def cancel(ids: Sequence[str], now: int | None = None) -> Call[Cancelled]:
+    return Call("cancel", arguments(ids=list(ids), now=now), _parse_cancelled)
+
+
+def cancel_group(group_id: str, limit: int, now: int | None = None) -> Call[Cancelled]:
+    return Call("cancel", arguments(group=group_id, limit=limit, now=now), _parse_cancelled)
+
+
+def note(
+    job_id: str, token: int, progress: str | None = None, line: str | None = None, now: int | None = None
+) -> Call[bool]:
+    """What a running handler says; False if the lease is another's."""
+    notes = [[job_id, token, progress or False, False if line is None else line]]
+    return Call("note", arguments(notes=notes, now=now), lambda reply: reply == [1])

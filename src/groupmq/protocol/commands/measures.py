@@ -1,0 +1,226 @@
+"""What was counted and measured: `lua/stats.lua`, `lua/series.lua`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import Struct
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groupmq.protocol.call import Call, arguments, decode
+
+LARGEST_BUCKET = 24
+"""Times are counted below 1, 2, 4 ... ms, up to this power of two and above it."""
+PLACES = LARGEST_BUCKET + 1
+DROPPED = 2 * PLACES
+"""Where `spread` has the failed jobs that retention dropped; waits are from 0, runs from PLACES."""
+
+
+class Counters(NamedTuple):
+    """Since the queue was created, as `lua/lib/measure_value.lua` lists them."""
+
+    processed: int = 0
+    failed: int = 0
+    retried: int = 0
+    stalled: int = 0
+    lost: int = 0
+    rate_limited: int = 0
+    lease_lost: int = 0
+
+
+class Stats(NamedTuple):
+    now: int
+    counters: Counters
+    workers: dict[str, bytes]
+    failures: list[list[Any]]
+    wait: list[int]
+    """ms in all, then how many were below 1, 2, 4 ... ms, see `lua/lib/minutes.lua`."""
+    run: list[int]
+    ready: int
+    """Groups that may start a job."""
+    due: int
+    """Groups whose head has to wait: for a back-off, a window, a rate."""
+    overrides: int
+    """Groups with settings of their own."""
+
+
+def numbers(raw: bytes | None, count: int) -> list[int]:
+    """What `lua/lib/minutes.lua` stores: so many numbers of six bytes. Anything else is not ours and counts as 0."""
+    if raw is None or len(raw) != 6 * count:
+        return [0] * count
+    return [int.from_bytes(raw[i : i + 6], "big") for i in range(0, len(raw), 6)]
+
+
+def _added(one: list[int], other: list[int]) -> list[int]:
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def stats(failures: int = 0, now: int | None = None) -> Call[Stats]:
+    def parse(reply: list[Any]) -> Stats:
+        pairs = reply[2]
+        workers = {pairs[i].decode(): pairs[i + 1] for i in range(0, len(pairs), 2)}
+        failures = [decode(raw) for raw in reply[3]]
+        measured = _measured(reply[1])
+        wait, run = (numbers(raw, PLACES + 1) for raw in reply[4])
+        wait = _added(wait, measured.times(0, measured.minute.waited_ms))
+        run = _added(run, measured.times(PLACES, measured.minute.ran_ms))
+        return Stats(reply[0], measured.totals, workers, failures, wait, run, *reply[5])
+
+    return Call("stats", arguments(failures=failures, now=now), parse)
+
+
+class Startable(NamedTuple):
+    """The job that could start now and has waited longest."""
+
+    waited_ms: int
+    group_id: str
+    job_id: str
+
+
+class Held(NamedTuple):
+    """The group that cannot start its head, whose head has waited longest; `lua/waits.lua`."""
+
+    waited_ms: int
+    group_id: str
+    reason: str
+    job_id: str
+    """That holds the group; empty if no single job does."""
+    attempt: int
+    since: int
+    until: int
+    """0 = not known."""
+    waiting: int
+
+
+Places = tuple[str, str, str, str]
+"""Where to go on in the line, the running jobs, the parked groups and the settings of groups; '' = done there."""
+FIRST_PAGE: Places = ("-inf", "0", "0", "0")
+
+
+class Waits(NamedTuple):
+    """A page of `lua/waits.lua`."""
+
+    now: int
+    startable: Startable | None
+    held: Held | None
+    running: dict[str, int]
+    """Running jobs of each worker, by its id."""
+    following: Places
+
+
+def waits(places: Places = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
+    def parse(reply: list[Any]) -> Waits:
+        at, startable, held, running, following = reply
+        return Waits(
+            at,
+            Startable(*texts_in(startable)) if startable else None,
+            Held(*texts_in(held)) if held else None,
+            {running[i].decode(): running[i + 1] for i in range(0, len(running), 2)},
+            tuple(texts_in(following)),
+        )
+
+    ready, active, parked, conf = (place or None for place in places)
+    return Call("waits", arguments(ready=ready, active=active, parked=parked, conf=conf, now=now), parse)
+
+
+def texts_in(row: list[Any]) -> list[Any]:
+    return [value.decode() if isinstance(value, bytes) else value for value in row]
+
+
+def count_paused(cursor: str) -> Call[tuple[str, int]]:
+    """Where to go on, '0' = nowhere, and how many paused groups there are in this page."""
+    return Call("count_paused", arguments(cursor=cursor), lambda reply: (reply[0].decode(), reply[1]))
+
+
+class Minute(NamedTuple):
+    """What happened in a minute, `lua/lib/minutes.lua`."""
+
+    processed: int = 0
+    failed: int = 0
+    retried: int = 0
+    stalled: int = 0
+    rate_limited: int = 0
+    started: int = 0
+    waited_ms: int = 0
+    ran_ms: int = 0
+    spread: Mapping[int, int] = MappingProxyType({})
+    """place -> how many, `lua/lib/minutes.lua`."""
+
+
+_NUMBERS = 8
+_halves = Struct(">" + "HI" * _NUMBERS).unpack_from
+_NOTHING = Minute()
+
+
+def minute(raw: bytes | None) -> Minute:
+    """A minute as it is stored. Anything that is not ours counts as nothing."""
+    if raw is None or len(raw) < 6 * _NUMBERS:
+        return _NOTHING
+    spread: Mapping[int, int] = _NOTHING.spread
+    if len(raw) > 6 * _NUMBERS:
+        try:
+            spread = _pairs(raw[6 * _NUMBERS :])
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            return _NOTHING
+    # Two weeks are 20,160 of these, so they are read in one go: a number of six bytes is one of two and one of four.
+    a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q = _halves(raw)
+    return Minute(
+        a << 32 | b, c << 32 | d, e << 32 | f, g << 32 | h, i << 32 | j, k << 32 | m, n << 32 | o, p << 32 | q, spread
+    )
+
+
+def _pairs(rest: bytes) -> Mapping[int, int]:
+    flat = _read_pairs(rest)
+    return dict(zip(flat[::2], flat[1::2], strict=False))
+
+
+_read_pairs = msgspec.msgpack.Decoder(list[int]).decode
+
+
+class _Measured(NamedTuple):
+    """What a queue has counted in all, and the last minute in which anything happened: `lua/lib/measure_value.lua`."""
+
+    totals: Counters = Counters()
+    at: int = 0
+    """The number of that minute."""
+    minute: Minute = _NOTHING
+
+    def times(self, first: int, ms: int) -> list[int]:
+        """Of the minute: ms in all, then how many were below 1, 2, 4 ... ms."""
+        return [ms, *(self.minute.spread.get(first + i, 0) for i in range(PLACES))]
+
+
+_TOTALS, _COUNTED = len(Counters._fields), 9
+_SIZE = 4 + 6 * (_TOTALS + _COUNTED) + 4 * 2 * PLACES
+_places = Struct(f">{2 * PLACES}I").unpack_from
+
+
+def _measured(raw: bytes | None) -> _Measured:
+    if raw is None or len(raw) != _SIZE:
+        return _Measured()
+    found = [int.from_bytes(raw[i : i + 6], "big") for i in range(4, 4 + 6 * (_TOTALS + _COUNTED), 6)]
+    *counted, dropped = found[_TOTALS:]
+    spread = {place: n for place, n in enumerate((*_places(raw, _SIZE - 4 * 2 * PLACES), dropped)) if n}
+    return _Measured(Counters(*found[:_TOTALS]), int.from_bytes(raw[:4], "big"), Minute._make([*counted, spread]))
+
+
+def _sum(one: Minute, other: Minute) -> Minute:
+    spread = {place: one.spread.get(place, 0) + other.spread.get(place, 0) for place in {*one.spread, *other.spread}}
+    return Minute._make([*(a + b for a, b in zip(one[:-1], other[:-1], strict=True)), spread])
+
+
+def series(minutes: int, last: int | None = None, now: int | None = None) -> Call[tuple[int, list[Minute]]]:
+    """The number of the last minute, by default this one, and what happened up to it, oldest first."""
+
+    def parse(reply: list[Any]) -> tuple[int, list[Minute]]:
+        at, values, raw_measured = reply
+        found = [minute(raw) for raw in values]
+        measured = _measured(raw_measured)
+        if at - len(found) < measured.at <= at:
+            i = len(found) - 1 - (at - measured.at)
+            found[i] = _sum(found[i], measured.minute)
+        return at, found
+
+    return Call("series", arguments(minutes=minutes, last=last, now=now), parse)

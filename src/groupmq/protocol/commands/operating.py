@@ -1,0 +1,130 @@
+"""Calls about the queue as a whole: opening, switches, counts, lists, repair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from groupmq.protocol.call import SCHEMA, Call, arguments, text, texts
+
+
+def open_queue(
+    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False
+) -> Call[tuple[str | None, str]]:
+    """Make the queue if it does not exist; format and settings as stored now."""
+    args = arguments(schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace)
+    return Call("open", args, _parse_settings)
+
+
+def look_at_queue() -> Call[tuple[str | None, str]]:
+    """Format and settings of the queue as stored; no format if it does not exist."""
+    return Call("look_settings", arguments(), _parse_settings)
+
+
+def _parse_settings(reply: list[bytes | None]) -> tuple[str | None, str]:
+    schema, stored = reply
+    return None if schema is None else schema.decode(), (stored or b"{}").decode()
+
+
+def switch(
+    *,
+    paused: bool | None = None,
+    group_id: str | None = None,
+    limit: int | None = None,
+    rate: Sequence[int] | None = None,
+    now: int | None = None,
+) -> Call[bool]:
+    """`rate`: starts and milliseconds; empty = the queue's own."""
+    args = arguments(paused=paused, group=group_id, limit=limit, rate=rate, now=now)
+    return Call("switch", args, lambda reply: reply == 1)
+
+
+def counts() -> Call[list[int]]:
+    return Call("counts", arguments(), list)
+
+
+def look_group(group_id: str, now: int | None = None) -> Call[list[Any]]:
+    return Call("look_group", arguments(group=group_id, now=now), lambda reply: [text(reply[0]), *reply[1:]])
+
+
+def list_jobs(kind: str, offset: int, limit: int, *, newest: bool = False) -> Call[list[str]]:
+    return Call("list", arguments(kind=kind, offset=offset, limit=limit, newest=newest), texts)
+
+
+def _parse_page(reply: list[Any]) -> tuple[str, list[str]]:
+    return reply[0].decode(), texts(reply[1])
+
+
+def list_waiting(cursor: str, limit: int) -> Call[tuple[str, list[str], list[str]]]:
+    def parse(reply: list[Any]) -> tuple[str, list[str], list[str]]:
+        return (*_parse_page(reply), texts(reply[2]))
+
+    return Call("list_waiting", arguments(cursor=cursor, limit=limit), parse)
+
+
+def list_group(group_id: str, after: bytes, limit: int) -> Call[tuple[list[str], bytes | None]]:
+    def parse(reply: list[Any]) -> tuple[list[str], bytes | None]:
+        return texts(reply[0]), reply[1]
+
+    return Call("list_group", arguments(group=group_id, limit=limit), parse, after)
+
+
+def list_groups(cursor: str) -> Call[tuple[str, list[str]]]:
+    return Call("list_groups", arguments(cursor=cursor), _parse_page)
+
+
+def clean(kind: str, age_ms: int, limit: int, now: int | None = None) -> Call[int]:
+    return Call("clean", arguments(kind=kind, age=age_ms, limit=limit, now=now), int)
+
+
+def obliterate() -> Call[int]:
+    return Call("obliterate", arguments(), int)
+
+
+class Mended(NamedTuple):
+    cursor: str
+    looked_at: int
+    damage: list[tuple[str, str]]
+    groups: list[str]
+
+
+def _parse_mended(reply: list[Any]) -> Mended:
+    flat = reply[2]
+    damage = [(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)]
+    return Mended(reply[0].decode(), reply[1], damage, texts(reply[3]))
+
+
+def repair(structure: str, cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Mended]:
+    return Call("repair", arguments(structure=structure, cursor=cursor, group=group_id, now=now), _parse_mended)
+
+
+def repair_delayed_counts(
+    counts: Mapping[str, int], prints: Mapping[str, str] | None = None, now: int | None = None
+) -> Call[Mended]:
+    """How many delayed jobs each group has, as counted by the caller.
+
+    Without `prints`, `groups` of the answer are those that say something else, each followed by a print of its value.
+    With these prints, groups whose value is still the same are mended.
+    """
+    args = arguments(
+        structure="delayed counts",
+        groups=list(counts),
+        counts=list(counts.values()),
+        prints=None if prints is None else [prints[group_id] for group_id in counts],
+        now=now,
+    )
+    return Call("repair", args, _parse_mended)
+
+
+def look_turn(now: int | None = None) -> Call[list[Any]]:
+    return Call("look_turn", arguments(now=now), lambda reply: [text(reply[0]), *reply[1:]] if reply else [])
+
+
+def log(since: str, count: int) -> Call[list[Any]]:
+    """Entries of the log of events, as `events.read` takes them; `(` before the id = after it."""
+    return Call("log", arguments(since=since, count=count), list)
+
+
+def log_end() -> Call[Any]:
+    """The last entry of the log; None if there is none."""
+    return Call("log", arguments(last=True), lambda reply: reply[0] if reply else None)

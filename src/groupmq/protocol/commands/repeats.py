@@ -1,0 +1,62 @@
+"""Calls about repeating jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from groupmq.protocol.call import Call, arguments
+
+
+class Repeats(NamedTuple):
+    """Definitions as stored, by repeat id; `client/repeats.py` reads them."""
+
+    now: int
+    found: dict[str, bytes]
+    wait_ms: int
+    cursor: str
+
+
+def _parse_repeats(reply: list[Any]) -> Repeats:
+    now, flat, wait_ms, cursor = reply
+    return Repeats(now, {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}, wait_ms, cursor.decode())
+
+
+def repeats_due(limit: int = 100, now: int | None = None) -> Call[Repeats]:
+    return Call("repeats", arguments(limit=limit, now=now), _parse_repeats)
+
+
+def repeats_of(ids: Sequence[str], now: int | None = None) -> Call[Repeats]:
+    return Call("repeats", arguments(ids=list(ids), now=now), _parse_repeats)
+
+
+def repeats_page(cursor: str, limit: int = 100, now: int | None = None) -> Call[Repeats]:
+    return Call("repeats", arguments(all=True, cursor=cursor, limit=limit, now=now), _parse_repeats)
+
+
+def define(
+    repeat_id: str,
+    expected: bytes,
+    definition: dict[str, Any],
+    body: bytes = b"",
+    tick_ms: int | None = None,
+    now: int | None = None,
+) -> Call[bool]:
+    """Store a definition, if the stored one is still `expected`; perhaps with an occurrence at once."""
+    args = arguments(id=repeat_id, size=len(expected), definition=definition, tick=tick_ms, now=now)
+    return Call("define", args, lambda reply: reply == 1, expected + body)
+
+
+def undefine(repeat_id: str, expected: bytes, now: int | None = None) -> Call[bool]:
+    """Remove a definition, if the stored one is still `expected`."""
+    return Call("undefine", arguments(id=repeat_id, now=now), lambda reply: reply == 1, expected)
+
+
+class Ticked(NamedTuple):
+    added: int
+    wait_ms: int
+
+
+def tick(ticks: Sequence[Sequence[Any]], now: int | None = None) -> Call[Ticked]:
+    """Per repeat: id, expected tick, next tick (0 = none), ticks to add."""
+    return Call("tick", arguments(ticks=[list(one) for one in ticks], now=now), lambda reply: Ticked(*reply))

@@ -1,0 +1,268 @@
+"""Calls of a worker: report and take, what is due, heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count, repeat
+from typing import Any, NamedTuple
+
+from groupmq.core.tuples import of_class
+from groupmq.protocol.call import FRESH, Call, Policy, StoredState, arguments, state_of, texts
+
+
+class Taken(NamedTuple):
+    """A job this worker now holds a lease of."""
+
+    id: str
+    token: int
+    stored: StoredState
+    record: bytes
+
+
+class Stalled(NamedTuple):
+    id: str
+    group_id: str | None
+    final: bool
+
+
+class Advanced(NamedTuple):
+    now: int
+    wait_ms: int
+    accepted: list[int]
+    stalled: list[Stalled]
+    jobs: list[Taken]
+    tick_ms: int = -1
+    """Until the next tick of a repeating job; -1 = there is none."""
+    epoch: int = 0
+    """Of this worker's turn in an exclusive queue; 0 = it has none."""
+    rows: Sequence[int] = ()
+    """How many of the jobs run one after the other, row by row; empty = each by itself. A reserve comes last."""
+    wanted: int = 0
+    """Another worker is idle: give back what was reserved under tokens up to this one; 0 = nobody is."""
+
+
+class Beat(NamedTuple):
+    lost: list[str]
+    """Jobs whose lease is another's by now."""
+    tick_ms: int
+    """Until the next tick of a repeating job; -1 = there is none."""
+    cancelled: list[int]
+    """Tokens of the runs that are to be stopped."""
+    ended: list[int]
+    """Tokens of the runs whose job an operator has ended: to be stopped too, their outcome does not matter."""
+    recalled: list[int]
+    """Tokens of the prefetched jobs that are to be given back."""
+    accepted: list[int]
+    """1 or 0 for each outcome."""
+    wanted: int = 0
+    """As in `Advanced`."""
+
+
+class Due(NamedTuple):
+    promoted: int
+    woken: int
+    stalled: list[Stalled]
+    wait_ms: int
+    overdue: int = 0
+    """Jobs that were looked at because their ttl has ended."""
+
+
+# Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
+COMPLETE, RETRY, FAIL, RELEASE, LIMITED, BEGIN, ABANDON, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
+Outcome = tuple[Any, ...]
+"""Kind, id, token, and what the kind needs."""
+
+
+def completed(job_id: str, token: int, result: bytes | None) -> Outcome:
+    return COMPLETE, job_id, token, result
+
+
+def retried(job_id: str, token: int, delay_ms: int, yields: bool, reason: str, stack: str, error: str = "") -> Outcome:
+    """`error`: class of what the handler raised, with its path."""
+    return RETRY, job_id, token, delay_ms, yields, reason, stack, error
+
+
+def failed(job_id: str, token: int, reason: str, stack: str, error: str = "") -> Outcome:
+    return FAIL, job_id, token, reason, stack, error
+
+
+def released(job_id: str, token: int) -> Outcome:
+    return RELEASE, job_id, token
+
+
+def limited(job_id: str, token: int, delay_ms: int, reason: str = "", error: str = "") -> Outcome:
+    return LIMITED, job_id, token, delay_ms, reason, error
+
+
+def begun(job_id: str, token: int) -> Outcome:
+    """No outcome yet: a job that was taken ahead runs by now."""
+    return BEGIN, job_id, token
+
+
+def abandoned(job_id: str, token: int, reason: str, stack: str, error: str = "") -> Outcome:
+    """The job failed, but its handler has not ended: its group waits for `ended`, or for the end of the lease."""
+    return ABANDON, job_id, token, reason, stack, error
+
+
+def ended(job_id: str, token: int) -> Outcome:
+    """The handler of a run that was abandoned, or whose job an operator has ended, is done."""
+    return ENDED, job_id, token
+
+
+class Sorted(NamedTuple):
+    """Outcomes as the scripts take them: completed jobs in columns, all others one by one."""
+
+    completed: list[Any]
+    others: list[Outcome]
+    blob: bytes
+    order: list[int]
+    """Where each stood before, if they were mixed; the completed ones are counted first."""
+    size: int
+
+    def statuses(self, refused: list[int]) -> list[int]:
+        found = [1] * self.size
+        for place in refused:
+            found[self.order[place - 1] if self.order else place - 1] = 0
+        return found
+
+
+def _sort(outcomes: Sequence[Outcome]) -> Sorted:
+    ids: list[str] = []
+    tokens: list[int] = []
+    sizes: list[int] = []
+    others: list[Outcome] = []
+    blobs: list[bytes] = []
+    order: list[int] = []
+    for outcome in outcomes:
+        if outcome[0] != COMPLETE:
+            others.append(outcome)
+            continue
+        _, job_id, token, result = outcome
+        ids.append(job_id)
+        tokens.append(token)
+        sizes.append(-1 if result is None else len(result))
+        if result is not None:
+            blobs.append(result)
+    if others and ids:
+        # Sorting keeps those of a kind in order.
+        order = sorted(range(len(outcomes)), key=lambda at: outcomes[at][0] != COMPLETE)
+    return Sorted([ids, tokens, sizes if blobs else False], others, b"".join(blobs), order, len(outcomes))
+
+
+def advance(
+    *,
+    worker: str,
+    lane: str,
+    request: int,
+    outcomes: Sequence[Outcome],
+    take: int,
+    lease_ms: int,
+    policy: Policy,
+    row: int = 1,
+    fill: int = 0,
+    batch: int | None = None,
+    epoch: int | None = None,
+    now: int | None = None,
+) -> Call[Advanced]:
+    """Take up to `take` jobs, and behind each up to `row - 1` more of its group, to run after it.
+
+    Where that makes fewer than `fill` jobs, a reserve comes as well: jobs of other groups, or without one, to be
+    started when there is a slot for them.
+
+    `batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have.
+    """
+    sent = _sort(outcomes)
+    args = arguments(
+        worker=worker,
+        lane=lane,
+        request=request,
+        completed=sent.completed,
+        others=sent.others,
+        take=take,
+        lease=lease_ms,
+        policy=policy.packed(),
+        row=row if row > 1 else None,
+        fill=fill or None,
+        batch=batch,
+        epoch=epoch,
+        now=now,
+    )
+
+    def parse(reply: list[Any]) -> Advanced:
+        now, wait_ms, refused, stalled, jobs, tick_ms, epoch, rows, wanted = reply
+        statuses = sent.statuses(refused)
+        found, lost = _parse_taken(*jobs), _parse_stalled(stalled)
+        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted)
+
+    return Call("advance", args, parse, sent.blob)
+
+
+def _parse_taken(ids: list[bytes | None], first: int, states: list[bytes | None], records: list[bytes]) -> list[Taken]:
+    """Tokens follow each other, from the first; an id that is None is of a job whose lease stands no more."""
+    return [
+        of_class(Taken, (job_id.decode(), token, state_of(state) if state else FRESH, record))
+        for job_id, token, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)
+        if job_id is not None
+    ]
+
+
+def _parse_stalled(flat: list[Any]) -> list[Stalled]:
+    return [Stalled(flat[i].decode(), flat[i + 1].decode() or None, flat[i + 2] == 1) for i in range(0, len(flat), 3)]
+
+
+def due(
+    policy: Policy, *, promote: bool = True, unpark: bool = True, expire: bool = True, now: int | None = None
+) -> Call[Due]:
+    def parse(reply: list[Any]) -> Due:
+        return Due(reply[0], reply[1], _parse_stalled(reply[2]), *reply[3:])
+
+    args = arguments(policy=policy.packed(), promote=promote, unpark=unpark, expire=expire, now=now)
+    return Call("due", args, parse)
+
+
+def beat(
+    worker: str,
+    info: str | None,
+    lease_ms: int,
+    held: Sequence[tuple[str, int]],
+    now: int | None = None,
+    *,
+    outcomes: Sequence[Outcome] = (),
+    keep: dict[str, int] | None = None,
+) -> Call[Beat]:
+    """A heartbeat. It carries outcomes for a worker whose event loop cannot; they need `keep`, as in a Policy."""
+    sent = _sort(outcomes)
+    args = arguments(
+        worker=worker,
+        info=info,
+        lease=lease_ms,
+        held=[value for pair in held for value in pair],
+        completed=sent.completed if outcomes else None,
+        others=sent.others if outcomes else None,
+        keep=keep if outcomes else None,
+        now=now,
+    )
+
+    def parse(reply: list[Any]) -> Beat:
+        lost, tick_ms, cancelled, ended, recalled, refused, wanted = reply
+        return Beat(texts(lost), tick_ms, cancelled, ended, recalled, sent.statuses(refused), wanted)
+
+    return Call("beat", args, parse, sent.blob)
+
+
+LANES = 2
+"""The most lanes that a worker has: calls under way at the same time."""
+
+
+def lane_names(worker: str, count: int = LANES) -> list[str]:
+    """The names of a worker's lanes on the server, which keeps the last reply to each."""
+    return [f"{worker}:{number}" for number in range(count)]
+
+
+def leave(workers: Sequence[str], lanes: Sequence[str]) -> Call[int]:
+    return Call("leave", arguments(workers=list(workers), lanes=list(lanes)), int)
+
+
+def runnable(now: int | None = None) -> Call[bool]:
+    """Whether a waiting job may start now, regardless of which worker has the turn of an exclusive queue."""
+    return Call("runnable", arguments(now=now), bool)

@@ -1,0 +1,47 @@
+"""Slots: by what the server recognises a call that is sent again.
+
+A client names the slot of each call that changes something, and counts the calls of a slot. The server keeps the answer
+of the last call of each slot (`lua/lib/answered.lua`), so one slot must never have two calls under way.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import NamedTuple
+
+from groupmq.core.ids import new_id
+from groupmq.core.loops import this_process
+
+
+class Slot(NamedTuple):
+    name: str
+    number: int
+    """Of the call, in this slot."""
+
+
+class Slots:
+    """The slots of one queue object. Safe in threads and after a fork."""
+
+    def __init__(self) -> None:
+        self._process: object = None
+        self._free: list[Slot] = []
+        self._new = count()
+        self._client = ""
+
+    def take(self) -> Slot:
+        """A slot for one call."""
+        if self._process is not this_process():
+            # A child that went on with the slots of its parent would be given the answers of its parent's calls.
+            self._free, self._client, self._process = [], new_id(), this_process()
+        try:
+            name, number = self._free.pop()
+        except IndexError:
+            return Slot(f"{self._client}:{next(self._new)}", 1)
+        return Slot(name, number + 1)
+
+    def give_back(self, slot: Slot) -> None:
+        """The call was sent once and has been answered.
+
+        A slot whose call was sent twice is not used again: one of the two may still be under way.
+        """
+        self._free.append(slot)
