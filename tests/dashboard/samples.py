@@ -164,7 +164,7 @@ class Samples:
         return TaskRow(
             id="a1b2c3d4e5f60718",
             action="retry-matching",
-            title=self.say("Retry failed jobs that match error:TimeoutError"),
+            title=self.say("Retry failed jobs matching error:TimeoutError"),
             state=state,
             matched=1204,
             done=310,
@@ -434,8 +434,8 @@ class Samples:
             danger=False,
             bulk=True,
             jobs=812,
-            effects=[self.say("812 failed jobs that match error:ReadTimeout run again, oldest first.")],
-            order=self.say("Each takes its original place; 44 groups are affected."),
+            effects=[self.say("812 failed jobs matching error:ReadTimeout will run again, oldest first.")],
+            order=self.say("Each job goes back to its original place in its group (44 groups)."),
             refused=None,
             fields=[
                 field("q", "Search", value=self.say("error:ReadTimeout"), hint="error:, group:"),

@@ -11,7 +11,7 @@ from groupmq.commands import CHUNK, UNSETTLED
 from groupmq.errors import ConfigurationError
 from groupmq.filters import JobFilter, Matcher, checked_filter
 from groupmq.found import FailureGroup, FailureGroups, JobPage, RemoveReport, RetryReport
-from groupmq.operations.hunting import STEP, Hunt, Pace
+from groupmq.operations.hunting import Hunt, Pace
 from groupmq.operations.settling import Settling
 from groupmq.operations.steps import STATES, J, Steps, one
 from groupmq.operations.walks import StateWalk
@@ -90,6 +90,7 @@ class Searching(Settling[J]):
         self,
         filter: JobFilter | None,
         state: str,
+        rate: float | None,
         limit: int | None,
         dry_run: bool,
         progress: Callable[[RemoveReport], object] | None,
@@ -97,10 +98,11 @@ class Searching(Settling[J]):
         wanted = checked_filter(filter)
         state = one_of(wanted.state or state, "state", *STATES)
         hunt: Hunt[J] = Hunt(self, wanted, state, limit, dry_run=dry_run)
-        tell = _checked(progress)
-        while found := (yield from hunt.next_step(STEP)):
+        pace, tell = Pace(rate), _checked(progress)
+        while found := (yield from hunt.next_step(pace.step)):
             if not dry_run:
-                removed = yield from self.remove_all([job.id for job, _ in found], [state])
+                removed = yield from self.remove_all([job.id for job, _ in found], [state], wait=pace.wait())
+                pace.did(removed)
                 hunt.done += removed
                 hunt.skipped += len(found) - removed
             tell(hunt.report(RemoveReport))
