@@ -132,10 +132,13 @@ def test_a_time_is_an_element_that_scripts_can_read() -> None:
 @pytest.mark.parametrize(
     ("schedule", "said"),
     [
-        ("every 5 s", "every 5 seconds"),
-        ("every 3600 s", "every hour"),
-        ("every 0.5 s", "every 0.5 seconds"),
-        ("every 90 s", "every 90 seconds"),
+        ("every 5 s", "Every 5 seconds"),
+        ("every 3600 s", "Every hour"),
+        ("every 0.5 s", "Every 0.5 seconds"),
+        ("every 90 s", "Every 90 seconds"),
+        ("cron */15 * * * * (UTC)", "Every 15 minutes"),
+        ("cron */10 * * * * * (UTC)", "Every 10 seconds"),
+        ("cron */7 * * * * (UTC)", "Every seventh minute of every hour"),
         ("something else", "something else"),
     ],
 )

@@ -44,7 +44,7 @@ def given_rate(given: Given) -> float | None:
 
 
 def rate_field(given: Given) -> Field:
-    return field("rate", "Jobs per second", kind="number", value=given.text("rate"), hint="empty = no limit")
+    return field("rate", "Jobs per second", kind="number", value=given.text("rate"), hint="leave empty for no limit")
 
 
 def words(q: str) -> str:
@@ -73,9 +73,11 @@ class RetryMatching(Action):
             groups = "1 group" if report.groups == 1 else f"{report.groups:,} groups"
             order = f"Each job goes back to its original place in its group ({groups})."
         fields = [
-            field("q", "Search", value=q, hint="error:, group:, older:, newer:"),
+            field("q", "Search", value=q, hint="for example error:TimeoutError group:user:42 older:10m"),
             rate_field(given),
-            field("limit", "At most", kind="number", value=given.text("limit"), hint="empty = all"),
+            field(
+                "limit", "At most this many jobs", kind="number", value=given.text("limit"), hint="leave empty for all"
+            ),
         ]
         sample = await samples(view, report.sample)
         refused = None if report.matched else "No failed job matches."
@@ -116,10 +118,12 @@ class RemoveMatching(Action):
         if state in ("waiting", "delayed"):
             order = "The remaining jobs keep their order and move up."
         fields = [
-            field("q", "Search", value=q, hint="error:, group:, older:, newer:"),
+            field("q", "Search", value=q, hint="for example error:TimeoutError group:user:42 older:10m"),
             field("state", "State", kind="select", value=state, options=choices(STATES, state)),
             rate_field(given),
-            field("limit", "At most", kind="number", value=given.text("limit"), hint="empty = all"),
+            field(
+                "limit", "At most this many jobs", kind="number", value=given.text("limit"), hint="leave empty for all"
+            ),
         ]
         refused = None if report.matched else f"No {state} job matches."
         return Plan(effects, order, report.matched, refused, fields, await samples(view, report.sample))

@@ -126,7 +126,7 @@ class GroupConcurrency(Action):
             "Jobs at once",
             kind="number",
             value=given.text("concurrency", str(group.concurrency)),
-            hint="empty = the queue's own setting",
+            hint="leave empty for the queue's setting",
         )
         return Plan(effects, order, fields=[at_once], title=f"Jobs of {group.id} at once")
 
@@ -150,8 +150,10 @@ class GroupRate(Action):
         now = rate_words(group.rate_limit)
         effects = [f"At present it may start {now}." if now else "At present it has no rate limit of its own."]
         fields = [
-            field("limit", "Starts", kind="number", value=given.text("limit"), hint="empty = the queue's own setting"),
-            field("per", "Per", kind="duration", value=given.text("per", "1s"), hint="1s, 1m"),
+            field(
+                "limit", "Starts", kind="number", value=given.text("limit"), hint="leave empty for the queue's setting"
+            ),
+            field("per", "Per", kind="duration", value=given.text("per", "1s"), hint="for example 1s or 1m"),
         ]
         return Plan(effects, SAME_ORDER, fields=fields, title=f"Rate limit of {group.id}")
 

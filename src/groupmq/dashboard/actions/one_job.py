@@ -137,7 +137,7 @@ class ChangeDelay(JobAction):
             kind="duration",
             value=given.text("delay", "10m"),
             required=True,
-            hint="90, 30s, 10m",
+            hint="for example 30s, 10m or 2h",
         )
         return Plan(["The job will start no earlier than this delay from now."], order, fields=[delay])
 

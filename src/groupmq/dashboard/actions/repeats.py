@@ -25,6 +25,10 @@ async def found(view: View, given: Given) -> RepeatingJob:
     )
 
 
+def lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
 class RunRepeat(Action):
     name = "run-repeat"
     title = "Run this repeating job now"
@@ -68,7 +72,9 @@ class RemoveRepeat(Action):
 
     async def plan(self, view: View, given: Given) -> Plan:
         repeat = await found(view, given)
-        effects = [f"It will run no more ({words(repeat.schedule)}). A program that defines it again brings it back."]
+        effects = [
+            f"It will run no more ({lowered(words(repeat.schedule))}). A program that defines it again brings it back."
+        ]
         return Plan(effects, "Jobs that it has added stay and keep their order.")
 
     async def act(self, view: View, given: Given) -> Done:

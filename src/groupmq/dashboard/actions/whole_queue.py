@@ -64,17 +64,19 @@ class Add(Action):
         )
         fields = [
             field("data", "Data", kind="json", value=given.fields.get("data", ""), required=True, placeholder="{}"),
-            field("group", "Group", value=group, hint="empty = no group"),
-            field("delay", "Delay", kind="duration", value=given.text("delay"), hint="30s, 10m"),
-            field("priority", "Priority", kind="number", value=given.text("priority"), hint="0 to 1023; lower first"),
+            field("group", "Group", value=group, hint="leave empty for none"),
+            field("delay", "Delay", kind="duration", value=given.text("delay"), hint="for example 30s or 10m"),
+            field(
+                "priority", "Priority", kind="number", value=given.text("priority"), hint="0 to 1023, lower runs first"
+            ),
             field(
                 "attempts",
                 "Attempts",
                 kind="number",
                 value=given.text("attempts"),
-                hint="empty = the worker's own setting",
+                hint="leave empty for the worker's setting",
             ),
-            field("job", "Id", value=given.text("job"), hint="empty = a new one"),
+            field("job", "Id", value=given.text("job"), hint="leave empty for a new one"),
         ]
         return Plan(["One job is added."], order, 1, fields=fields)
 
@@ -128,7 +130,13 @@ class Clean(Action):
             order = "The remaining jobs keep their order and move up."
         fields = [
             field("state", "State", kind="select", value=state, options=choices(STATES, state)),
-            field("older", "Older than", kind="duration", value=given.text("older"), hint="1h, 7d; empty = all"),
+            field(
+                "older",
+                "Older than",
+                kind="duration",
+                value=given.text("older"),
+                hint="for example 1h or 7d; leave empty for all",
+            ),
         ]
         return Plan(effects, order, None if older else there, fields=fields)
 

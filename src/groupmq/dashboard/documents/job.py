@@ -90,9 +90,9 @@ class JobPage:
 
 
 ACTIONS = {
-    "waiting": ("cancel", "change-delay", "edit", "fail", "remove"),
+    "waiting": ("edit", "change-delay", "cancel", "fail", "remove"),
     "active": ("cancel", "fail", "remove"),
-    "delayed": ("promote", "change-delay", "edit", "cancel", "fail", "remove"),
+    "delayed": ("promote", "edit", "change-delay", "cancel", "fail", "remove"),
     "failed": ("retry", "edit", "remove"),
     "completed": ("remove",),
 }
