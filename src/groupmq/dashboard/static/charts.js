@@ -26,8 +26,8 @@
   // Steps of the axis that read well: whole numbers, and 15 s, 30 s, 1 m rather than 25 s, 50 s, 1.7 m.
   const counted = [1, 2, 5, 10, 20, 25, 50, ...[2, 3, 4, 5, 6, 7, 8].flatMap((n) => [1, 2, 2.5, 5].map((m) => m * 10 ** n))];
   const timed = [
-    ...[-3, -2, -1].flatMap((n) => [1, 2, 5].map((m) => m * 10 ** n)),
-    1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((m) => m * 60), ...[1, 2, 3, 6, 12, 24, 48, 96, 240].map((h) => h * 3600),
+    ...[-3, -2, -1].flatMap((n) => [1, 2, 2.5, 5].map((m) => m * 10 ** n)),
+    1, 2, 2.5, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((m) => m * 60), ...[1, 2, 3, 6, 12, 24, 48, 96, 240].map((h) => h * 3600),
   ];
   const reading = (unit, value) => (value == null ? "none" : unit === "s" ? span(value) : value.toLocaleString());
 
