@@ -52,7 +52,7 @@ class Auth(ABC):
     async def user(self, request: HTTPConnection) -> str | None:
         """The name of who sends this; None if that is not known."""
 
-    def sign_with(self, secret: str) -> None:
+    def sign_with(self, secret: object) -> None:
         """Sign with a secret that outlasts this process, and that other processes may have too."""
         if not isinstance(secret, str) or len(secret) < _SHORTEST_SECRET:
             raise ConfigurationError(f"secret: expected a text of at least {_SHORTEST_SECRET} characters; {_MAKE_ONE}")
@@ -97,7 +97,7 @@ class TokenAuth(Auth):
         self.secret = hashlib.sha256(b"groupmq dashboard" + self._token).digest()
         self.sessions = Sessions(self.secret)
 
-    def sign_with(self, secret: str) -> None:
+    def sign_with(self, secret: object) -> None:
         super().sign_with(secret)
         self.sessions = Sessions(self.secret, lasting=True)
 
