@@ -99,9 +99,10 @@ class Browsing:
         filter: JobFilter | None = None,
         *,
         state: str = "failed",
+        rate: float | None = None,
         limit: int | None = None,
         dry_run: bool = False,
         progress: Callable[[RemoveReport], object] | None = None,
     ) -> RemoveReport:
         """Remove the jobs of one state that the filter is true of, in small steps. Like `retry_many` otherwise."""
-        return self._run(self._operations.remove_many(filter, state, limit, dry_run, progress))
+        return self._run(self._operations.remove_many(filter, state, rate, limit, dry_run, progress))

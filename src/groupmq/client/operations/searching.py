@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from groupmq.client.operations.hunting import STEP, Hunt, Pace
+from groupmq.client.operations.hunting import Hunt, Pace
 from groupmq.client.operations.settling import Settling
 from groupmq.client.operations.steps import STATES, J, Steps, one
 from groupmq.client.operations.walks import StateWalk
@@ -90,6 +90,7 @@ class Searching(Settling[J]):
         self,
         filter: JobFilter | None,
         state: str,
+        rate: float | None,
         limit: int | None,
         dry_run: bool,
         progress: Callable[[RemoveReport], object] | None,
@@ -97,10 +98,11 @@ class Searching(Settling[J]):
         wanted = checked_filter(filter)
         state = one_of(wanted.state or state, "state", *STATES)
         hunt: Hunt[J] = Hunt(self, wanted, state, limit, dry_run=dry_run)
-        tell = _checked(progress)
-        while found := (yield from hunt.next_step(STEP)):
+        pace, tell = Pace(rate), _checked(progress)
+        while found := (yield from hunt.next_step(pace.step)):
             if not dry_run:
-                removed = yield from self.remove_all([job.id for job, _ in found], [state])
+                removed = yield from self.remove_all([job.id for job, _ in found], [state], wait=pace.wait())
+                pace.did(removed)
                 hunt.done += removed
                 hunt.skipped += len(found) - removed
             tell(hunt.report(RemoveReport))
