@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts check bench bench-python clean venv chromium
+.PHONY: help demo dashboard test test-oldest test-scripts sync check bench bench-python clean venv chromium
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -43,11 +43,15 @@ test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we
 test-scripts: $(READY_DEV) ## run the tests of the Lua side by EVALSHA, as servers without functions have it
 	@GROUPMQ_CALLS=script $(PYTHON) -m pytest tests/lua -n $(AT_ONCE) --dist worksteal
 
-check: $(READY_DEV) ## lint, formatting, types, layers, Lua, Dockerfile
+sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
+	@$(PYTHON) -m tools.unasync
+
+check: $(READY_DEV) ## lint, formatting, types, layers, the blocking client, Lua, Dockerfile
 	$(VENV)/bin/ruff check $(CODE)
 	$(VENV)/bin/ruff format --check $(CODE)
 	$(VENV)/bin/mypy --strict $(CODE)
 	$(VENV)/bin/lint-imports
+	$(PYTHON) -m tools.unasync --check
 	$(PYTHON) -m tools.lint_lua
 	if [ -x $(VENV)/bin/hadolint ]; then $(VENV)/bin/hadolint deploy/Dockerfile; fi
 

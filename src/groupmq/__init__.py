@@ -1,10 +1,10 @@
 """groupmq: a job queue on Redis and Valkey. Jobs of one group run in order, one at a time; groups run in parallel."""
 
-from groupmq.client.duties import Duty
 from groupmq.client.job import Job
-from groupmq.client.queue import Queue
+from groupmq.client.queue.queue import Queue
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
+from groupmq.core.duty import DutyName as Duty
 from groupmq.core.errors import (
     ConfigurationError,
     ConnectionLost,

@@ -14,10 +14,10 @@ import pytest
 
 import groupmq
 from groupmq import Job, Worker
-from groupmq.client.connection.connections import BlockingConnection
-from groupmq.client.operations.hunting import STEP
+from groupmq.client.queue.matching import STEP
 from groupmq.protocol.commands import CHUNK
 from groupmq.sync import Queue
+from groupmq.sync.connection.connections import BlockingConnection
 from tests.cli.operating import Command
 from tests.support.fleet import Fleet
 from tests.support.waiting import wait_until

@@ -214,7 +214,7 @@ async def test_queues_of_different_prefixes_are_different_queues(make_queue: Mak
 async def test_an_add_sent_twice_because_its_reply_was_lost_adds_one_job_and_is_no_duplicate(queue: Queue) -> None:
     d = draft(queue.options, "x")
     await queue._connection.call(commands.add([d]))
-    [job] = await queue._run(queue._operations.add([d]))
+    [job] = await queue._send_adds([d])
     assert isinstance(job, Job)
     assert not job.duplicate
     assert (await queue.get_job_counts()).total == 1

@@ -17,10 +17,12 @@ import valkey.asyncio
 
 from groupmq import ConfigurationError, ConnectionLost, Queue, QueueInfo, ServerRefused, Worker
 from groupmq.client import registry
-from groupmq.client.connection import plain
+from groupmq.client.connection import registry_entry
+from groupmq.client.connection.function_client import FunctionClient
 from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
+from tests.support.by_hand import ClientByHand
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
@@ -31,7 +33,7 @@ WEIRD = ["a b", "ö", "x:active", "queues", "\n", "\x00", "*", "[a-z]", "0", "%7
 
 @pytest.fixture(autouse=True)
 def nothing_told_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_told", set())
+    monkeypatch.setattr(registry_entry, "_warned", set())
 
 
 async def names(url: Any, **how: Any) -> list[str]:
@@ -146,8 +148,9 @@ async def test_a_queue_made_again_while_it_is_struck_out_stays_listed(
     make_queue: MakeQueue, url: str, client: redis.Redis
 ) -> None:
     client.sadd(LIST, "orders")
-    steps = registry.strike("groupmq", "orders", url)
-    assert next(steps) == ("SREM", LIST, "orders")
+    client_by_hand = ClientByHand(make_queue("orders")._connection.session)
+    steps = registry.strike(client_by_hand, "groupmq", "orders")
+    assert steps.send(None) == ("SREM", LIST, "orders")
     await make_queue("orders").add(1)
     removed = client.srem(LIST, "orders")  # ours arrives last
     assert steps.send(removed) == ("EXISTS", Keys("groupmq", "orders").meta)
@@ -272,10 +275,10 @@ async def test_a_queue_that_could_not_be_listed_for_now_is_listed_later(
     make_queue: MakeQueue, url: str, client: redis.Redis
 ) -> None:
     queue = make_queue("orders")
-    entry = queue._connection.dialogue.entry
+    entry = queue._connection.session.entry
     client.config_set("maxmemory", 1)
     try:
-        await queue._connection.drive(entry.write())
+        await queue._connection.enter()
     finally:
         client.config_set("maxmemory", 0)
     assert 0 < entry.due < float("inf")
@@ -289,7 +292,7 @@ async def test_a_queue_that_could_not_be_listed_for_now_is_listed_later(
 
 
 async def test_a_server_that_is_away_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain.ask, "__kwdefaults__", {"patience": 0.0})
+    monkeypatch.setattr(FunctionClient.command, "__kwdefaults__", {"patience": 0.0})
     with pytest.raises(ConnectionLost):
         await Queue.list("redis://127.0.0.1:1")
 

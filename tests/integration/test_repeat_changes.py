@@ -11,8 +11,10 @@ import pytest
 import redis
 
 from groupmq import Every, Queue, Worker
+from groupmq.client.queue.upkeep import run_due_repeats
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
+from tests.support.by_hand import asked
 from tests.support.fleet import ROOT
 from tests.support.ticking import Ticker, check_grid, check_unbroken, holes, pass_by, server_ms
 from tests.support.waiting import eventually
@@ -60,8 +62,8 @@ async def test_what_becomes_due_during_the_first_look_is_late_and_not_missed(que
     """Between its first answer and its last, a new scheduler is there already: those ticks are its own."""
     first = await queue.add({}, group_id="g", repeat=Every(PERIOD / 1000))
     await pass_by(client, first.order_ms + MISSED * PERIOD)
-    look = queue._repeating.run_due(None)
-    call, ran, step = next(look), None, 0
+    look = run_due_repeats(asked)
+    call, ran, step = look.send(None), None, 0
     while ran is None:
         answer = await queue._connection.call(call)
         if step == 1:

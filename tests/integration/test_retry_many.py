@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from groupmq import ConfigurationError, FailJob, Job, JobFilter, Queue, RetryReport, Worker
-from groupmq.client.operations.hunting import STEP, Pace
+from groupmq.client.queue.matching import STEP, StepRate
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
+from tests.support.by_hand import Operations
 
 
 class ShopError(Exception):
@@ -87,8 +87,8 @@ async def test_a_job_that_fails_again_meanwhile_is_not_retried_twice(make_queue:
         await add(queue, job_id, group_id=job_id)
     await run_all(queue)
     seen: list[RetryReport] = []
-    steps = queue._operations.retry_many(None, None, None, False, seen.append)
-    call = next(steps)
+    steps = Operations(queue.options, queue._make_job).retry_many(progress=seen.append)
+    call = steps.send(None)
     report = None
     while report is None:
         answer = await queue._connection.call(call)
@@ -107,8 +107,8 @@ async def test_a_failure_that_another_has_dealt_with_is_skipped(make_queue: Make
     queue = make_queue()
     await add(queue, "a", "b", "c")
     await run_all(queue)
-    steps = queue._operations.retry_many(None, None, None, False, None)
-    call = next(steps)
+    steps = Operations(queue.options, queue._make_job).retry_many()
+    call = steps.send(None)
     report = None
     while report is None:
         if call.script == "redrive":
@@ -168,8 +168,8 @@ async def test_what_progress_raises_ends_it(queue: Queue) -> None:
 
 def test_a_rate_is_kept_by_small_steps_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("groupmq.client.operations.hunting.time.monotonic", lambda: clock[0])
-    pace = Pace(20)
+    monkeypatch.setattr("groupmq.client.queue.matching.time.monotonic", lambda: clock[0])
+    pace = StepRate(20)
     assert (pace.step, pace.wait()) == (4, 0)
     pace.did(4)
     assert pace.wait() == pytest.approx(0.2)
@@ -178,27 +178,24 @@ def test_a_rate_is_kept_by_small_steps_with_pauses(monkeypatch: pytest.MonkeyPat
     clock[0] += 10
     pace.did(4)
     assert pace.wait() == pytest.approx(0.2)
-    assert (Pace(0.5).step, Pace(10_000).step, Pace(None).step) == (1, STEP, STEP)
-    unbounded = Pace(None)
+    assert (StepRate(0.5).step, StepRate(10_000).step, StepRate(None).step) == (1, STEP, STEP)
+    unbounded = StepRate(None)
     unbounded.did(1000)
     assert unbounded.wait() == 0
 
 
 async def test_removing_keeps_to_a_rate(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupmq.operations.hunting.time.monotonic", lambda: 100.0)
+    monkeypatch.setattr("groupmq.client.queue.matching.time.monotonic", lambda: 100.0)
     await add(queue, *(f"w{n}" for n in range(10)))
-    steps: Generator[Any, Any, Any] = queue._operations.remove_many(None, "waiting", 20, None, False, None)
-    answer: Any = None
-    waits = []
-    while True:
-        try:
-            call = steps.send(answer)
-        except StopIteration as stop:
-            report = stop.value
-            break
+    make_call, waits = queue._call, []
+
+    async def at_once(call: Any) -> Any:
         if call.script == "remove":
             waits.append(call.after)
-        answer = await queue._connection.call(call._replace(after=0.0))
+        return await make_call(call._replace(after=0.0))
+
+    monkeypatch.setattr(queue, "_call", at_once)
+    report = await queue.remove_many(state="waiting", rate=20)
     assert report.removed == 10
     assert waits == pytest.approx([0, 0.2, 0.4]), "four at a time, five times a second"
 
@@ -263,7 +260,7 @@ async def test_large_failed_jobs_are_retried_in_as_many_calls_as_they_need(make_
     await add(queue, *(f"j{n}" for n in range(7)), data="x" * 400_000)
     await run_all(queue)
     calls = 0
-    steps: Generator[Any, Any, RetryReport] = queue._operations.retry_many(None, None, None, False, None)
+    steps = Operations(queue.options, queue._make_job).retry_many()
     answer: Any = None
     while True:
         try:

@@ -198,7 +198,7 @@ async def test_an_expired_lease_is_noticed_on_time_by_a_worker_that_sleeps(
 
 def take_in_secret(queue: Queue, client: redis.Redis) -> None:
     """Resume the group and take its job for a worker that then dies, without a hint that would wake the others."""
-    keys = queue._connection.dialogue.keys
+    keys = queue._connection.session.keys
     policy = Policy(queue.options.max_attempts, -1, queue.options.keep)
     take = commands.advance(worker="dead", lane="dead:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=policy)
     together = client.pipeline(transaction=True)

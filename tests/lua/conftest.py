@@ -29,7 +29,7 @@ def by() -> Any:
 def make_engine(url: str, by: Any, made: list[Engine]) -> Iterator[MakeEngine]:
     def make(**options: Any) -> Engine:
         made.append(Engine(url, **options))
-        made[-1].connection.dialogue.calling.by = by
+        made[-1].connection.session.calls_by = by
         return made[-1]
 
     yield make

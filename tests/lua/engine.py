@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import redis
 
-from groupmq.client.connection.connections import BlockingConnection, Endpoint
+from groupmq.client.answers.repeats import Ran
+from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.job import Job
-from groupmq.client.operations import Operations
-from groupmq.client.repeats import Ran, Repeating
+from groupmq.client.queue.upkeep import run_due_repeats
 from groupmq.core import events
 from groupmq.core.codec import JSON
 from groupmq.core.drafts import draft
@@ -24,7 +24,9 @@ from groupmq.core.record import Stored
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, Taken, View
 from groupmq.protocol.keys import Keys, registry_key
+from groupmq.sync.connection.connections import BlockingConnection
 from tests.support import keyspace, meta
+from tests.support.by_hand import Operations, Steps, asked, carry
 from tests.support.dump import Dump
 from tests.support.keyspace import Keyspace
 
@@ -48,8 +50,7 @@ class Engine:
         self.now: int | None = T0
         self.policy = Policy(self.options.max_attempts, -1, self.options.keep)
         self.requests = 0
-        self.operations: Operations[Job] = Operations(self.options, self._make)
-        self.repeating: Repeating[Job] = Repeating(self.operations)
+        self.operations = Operations(self.options, self._make)
 
     def _make(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(None, JSON, job_id, state, stored, self.options.max_attempts)
@@ -61,29 +62,17 @@ class Engine:
     def call(self, call: Call[T]) -> T:
         return self.connection.call(call, 0.0)
 
-    def run(self, steps: Generator[Call[Any], Any, T]) -> T:
-        """Carry out an operation of the queue."""
-        try:
-            call = next(steps)
-            while True:
-                call = steps.send(self.call(call))
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+    def run(self, steps: Steps[T]) -> T:
+        """Carry out a method of the queue."""
+        return carry(steps, self.call)
 
     def at_now(self, call: Call[T]) -> Call[T]:
         """The same call at the engine's own time."""
         return call._replace(args=msgspec.msgpack.encode(msgspec.msgpack.decode(call.args) | {"now": self.now}))
 
-    def run_now(self, steps: Generator[Call[Any], Any, T]) -> T:
-        """Carry out an operation of the queue, each of its calls at the engine's own time."""
-        try:
-            call = next(steps)
-            while True:
-                call = steps.send(self.call(self.at_now(call)))
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+    def run_now(self, steps: Steps[T]) -> T:
+        """Carry out a method of the queue, each of its calls at the engine's own time."""
+        return carry(steps, lambda call: self.call(self.at_now(call)))
 
     def pass_time(self, ms: int) -> None:
         assert self.now is not None
@@ -169,11 +158,11 @@ class Engine:
         return self.call(commands.beat(worker, None, lease_ms, [(t.id, t.token) for t in held], self.now)).lost
 
     def repeat(self, schedule: object, group: str | None = "g", data: Any = None, **fields: Any) -> Job:
-        return self.run_now(self.repeating.add(data, schedule, group_id=group, **fields))
+        return self.run_now(self.operations._add_repeating(data, schedule, None, group_id=group, **fields))
 
     def tick(self, watched_since: int | None = None) -> Ran:
         """One look of a scheduler."""
-        return self.run_now(self.repeating.run_due(watched_since))
+        return self.run_now(run_due_repeats(asked, watched_since))
 
     def due(self, policy: Policy | None = None, **which: bool) -> commands.Due:
         return self.call(commands.due(policy or self.policy, now=self.now, **which))
@@ -240,7 +229,7 @@ class Engine:
         return self.call(commands.beat(worker, info, LEASE, [(one.id, one.token) for one in held], self.now))
 
     def note(self, taken: Taken, progress: str | None = None, line: str | None = None) -> bool:
-        return self.call(commands.note(taken.id, taken.token, progress, line, self.now))
+        return self.call(commands.report_progress(taken.id, taken.token, progress, line, self.now))
 
     def rate(self, group: str, rate: RateLimit | None) -> bool:
         return self.run_now(self.operations.set_group_rate_limit(group, rate))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 
+from groupmq.client.queue.settling import remove_all
 from groupmq.core.drafts import draft
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Call
 from tests.lua.engine import T0, Engine
+from tests.support.by_hand import Steps, asked
 
 MANY_GROUPS = 30_000
 
@@ -25,14 +25,14 @@ def fill(engine: Engine, jobs: int, groups: int, **fields: Any) -> None:
         engine.call(commands.add(drafts, T0))
 
 
-def counted(engine: Engine, steps: Generator[Call[Any], Any, Any], most: int, times: int = 1) -> Counter[str]:
+def counted(engine: Engine, steps: Steps[Any], most: int, times: int = 1) -> Counter[str]:
     """Carry out an operation, each call `times` times over; how often each script was called.
 
     Fails as soon as there are more than `most` calls.
     """
     calls: Counter[str] = Counter()
     try:
-        call = next(steps)
+        call = steps.send(None)
         while True:
             calls[call.script] += 1
             assert calls.total() <= most, f"more than {most} calls: {calls}"
@@ -88,7 +88,7 @@ def test_a_count_that_changes_while_it_is_checked_is_left_alone(engine: Engine) 
     steps = engine.operations.repair()
     counts = 0
     try:
-        call = next(steps)
+        call = steps.send(None)
         while True:
             answer = engine.call(engine.at_now(call))
             if b"delayed groups" in call.args and answer.cursor == "0":
@@ -152,7 +152,7 @@ def test_large_jobs_are_removed_and_cancelled_some_at_a_time(engine: Engine) -> 
     statuses = engine.remove(*ids[:6])
     assert 0 < statuses.count(1) < 6
     assert statuses == sorted(statuses), "those that have no room come last, to be asked for again"
-    assert engine.run(engine.operations.remove_all(ids[:6])) == 6 - statuses.count(1)
+    assert engine.run(remove_all(asked, ids[:6])) == 6 - statuses.count(1)
     assert len(engine.call(commands.cancel(ids[6:], engine.now)).found) < 6
     assert engine.run_now(engine.operations.cancel_group("g")) > 0
     assert engine.counts()["waiting"] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
 from typing import Any, TypeVar
 
 import pytest
@@ -15,6 +14,7 @@ from groupmq.protocol.commands import Call
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 from tests.lua.test_cost import cost, fill
+from tests.support.by_hand import Steps, carry
 
 T = TypeVar("T")
 
@@ -32,21 +32,15 @@ def line(engine: Engine, group: str = "g", limit: int = 3) -> list[str]:
             return ids
 
 
-def counted(engine: Engine, steps: Generator[Call[Any], Any, T]) -> tuple[T, Counter[str]]:
-    """An operation at the engine's time, and its calls by script."""
+def counted(engine: Engine, steps: Steps[T]) -> tuple[T, Counter[str]]:
+    """A method at the engine's time, and its calls by script."""
     calls: Counter[str] = Counter()
 
-    def count() -> Generator[Call[Any], Any, T]:
-        try:
-            call = next(steps)
-            while True:
-                calls[call.script] += 1
-                call = steps.send((yield call))
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
+    def answer(call: Call[Any]) -> Any:
+        calls[call.script] += 1
+        return engine.call(engine.at_now(call))
 
-    return engine.run_now(count()), calls
+    return carry(steps, answer), calls
 
 
 def fail_all(engine: Engine, *reasons: str, error: str = "") -> None:
@@ -140,14 +134,14 @@ def test_a_place_costs_the_same_however_long_the_line(engine: Engine) -> None:
 
 def groups(engine: Engine, sort: str = "held", **how: Any) -> list[str]:
     given = {"match": None, "limit": 200, "behind": 0, **how}
-    page = engine.run_now(engine.operations.get_groups(sort, **given))
+    page = engine.run_now(engine.operations.get_groups(**{"sort": sort, **given}))
     assert page.complete
     return [lane.group.id for lane in page.groups]
 
 
 def held(engine: Engine, group: str = "g") -> tuple[str, str | None, int | None, int | None] | None:
     """Why a group cannot start its head, by which job and attempt, and until when."""
-    info = engine.run_now(engine.operations.get_group_info(group))
+    info = engine.run_now(engine.operations.get_group(group))
     if info.held is None:
         return None
     until = None if info.held.until is None else round(info.held.until.timestamp() * 1000)
@@ -188,9 +182,9 @@ def test_a_group_with_a_rate_limit_says_which_and_until_when_it_waits(make_engin
     engine.add("a", "b")
     engine.complete(engine.take_one())
     assert held(engine) == ("rate", None, None, T0 + 10 * SECOND + 1)
-    assert engine.run_now(engine.operations.get_group_info("g")).rate_limit == RateLimit(1, 10.0)
+    assert engine.run_now(engine.operations.get_group("g")).rate_limit == RateLimit(1, 10.0)
     engine.rate("g", RateLimit(5, 1))
-    assert engine.run_now(engine.operations.get_group_info("g")).rate_limit == RateLimit(5, 1.0)
+    assert engine.run_now(engine.operations.get_group("g")).rate_limit == RateLimit(5, 1.0)
 
 
 def test_a_prefetched_job_does_not_hold_its_group_before_the_one_that_runs(engine: Engine) -> None:
@@ -234,7 +228,7 @@ def test_a_lane_has_what_runs_and_those_behind_it_in_their_order(engine: Engine)
     engine.add("free", group=None)
     job = engine.take_one()
     engine.note(job, progress="50")
-    page = engine.run_now(engine.operations.get_groups("held", None, 10, 2))
+    page = engine.run_now(engine.operations.get_groups(sort="held", limit=10, behind=2))
     (lane,) = page.groups
     assert (page.total, page.scanned, page.matched, page.complete) == (1, 1, 1, True)
     assert ([one.id for one in lane.running], [one.id for one in lane.next]) == (["a"], ["b", "c"])
@@ -247,7 +241,7 @@ def test_a_lane_has_what_runs_and_those_behind_it_in_their_order(engine: Engine)
 def test_prefetched_jobs_of_a_lane_come_next_and_do_not_run_yet(engine: Engine) -> None:
     engine.add("a", "b", "c", "d", "e")
     engine.take_row()
-    (lane,) = engine.run_now(engine.operations.get_groups("held", None, 10, 3)).groups
+    (lane,) = engine.run_now(engine.operations.get_groups(sort="held", limit=10, behind=3)).groups
     assert ([one.id for one in lane.running], [one.id for one in lane.next]) == (["a"], ["b", "c", "d"])
     assert line(engine) == ["a", "b", "c", "d", "e"]
 
@@ -268,7 +262,7 @@ def test_two_hundred_lanes_of_ten_thousand_groups_take_thirty_calls(engine: Engi
     for _ in range(10):
         engine.take(100)
     for sort in ("held", "oldest", "deepest", "busiest", "name"):
-        page, calls = counted(engine, engine.operations.get_groups(sort, None, 200, 0))
+        page, calls = counted(engine, engine.operations.get_groups(sort=sort, limit=200, behind=0))
         assert (len(page.groups), page.total, page.scanned, page.complete) == (200, 10_000, 10_000, True)
         assert calls.total() <= 30, calls
 
@@ -276,11 +270,11 @@ def test_two_hundred_lanes_of_ten_thousand_groups_take_thirty_calls(engine: Engi
 def test_more_groups_than_anybody_looks_through_are_said_to_be_more(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groupmq.client.operations.browsing.MOST_GROUP_PAGES", 1)
+    monkeypatch.setattr("groupmq.client.queue.groups.MOST_GROUP_PAGES", 1)
     fill(engine, 3000, 3000)
     engine.add("behind", group="g2999")
     engine.take(3)
-    page = engine.run_now(engine.operations.get_groups("busiest", None, 3, 0))
+    page = engine.run_now(engine.operations.get_groups(sort="busiest", limit=3, behind=0))
     assert not page.complete
     assert page.total == 3000
     assert page.scanned < 3000
@@ -290,7 +284,7 @@ def test_more_groups_than_anybody_looks_through_are_said_to_be_more(
 def test_lanes_of_jobs_with_much_data_are_read_in_a_bounded_number_of_calls(engine: Engine) -> None:
     for n in range(40):
         engine.add(f"j{n}", group=f"g{n}", data="x" * 900_000)
-    page, calls = counted(engine, engine.operations.get_groups("name", None, 200, 1))
+    page, calls = counted(engine, engine.operations.get_groups(sort="name", limit=200, behind=1))
     assert (len(page.groups), page.complete) == (40, False)
     assert 5 < sum(len(lane.next) for lane in page.groups) < 40
     assert calls["get"] <= 12

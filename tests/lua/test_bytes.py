@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq.client.connection.connections import BlockingConnection, Endpoint
+from groupmq.client.connection.endpoint import Endpoint
 from groupmq.core import record
 from groupmq.protocol import commands
+from groupmq.sync.connection.connections import BlockingConnection
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, Engine
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupmq.core import record
-from groupmq.core.drafts import draft
+from groupmq.core.drafts import draft, drafts_from
 from groupmq.core.limits import Debounce, Throttle
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added
@@ -19,7 +19,7 @@ TEN = 10 * SECOND
 
 def together(engine: Engine, *jobs: dict[str, Any]) -> Added:
     """Jobs of one call."""
-    drafts = [draft(engine.options, **{"data": None, "group_id": "g", **fields}) for fields in jobs]
+    drafts = drafts_from(engine.options, [{"data": None, "group_id": "g", **fields} for fields in jobs])
     return engine.call(commands.add(drafts, engine.now))
 
 
@@ -69,7 +69,7 @@ def test_the_caller_gets_the_job_that_stands_for_its_own_also_when_that_is_gone(
     once = Throttle("k", 10)
 
     def add(data: str) -> Any:
-        [job] = engine.run_now(engine.operations.add([draft(engine.options, data, group_id="g", dedupe=once)]))
+        [job] = engine.run_now(engine.operations.add_drafts([draft(engine.options, data, group_id="g", dedupe=once)]))
         return job
 
     first, second = add("one"), add("two")

@@ -31,7 +31,7 @@ def test_a_full_group_refuses_and_nothing_is_written(small: Engine) -> None:
     small.add("a", "b", "c")
     before = small.digest()
     with pytest.raises(GroupFull, match="group 'g' is full: it has 3 live jobs") as caught:
-        small.run_now(small.operations.add_one(draft(small.options, None, group_id="g")))
+        small.run_now(small.operations.add(None, group_id="g"))
     assert (caught.value.group_id, caught.value.size) == ("g", 3)
     assert small.digest() == before
 
@@ -77,7 +77,7 @@ def test_neighbours_of_a_refused_job_in_a_shared_call_are_added(small: Engine) -
     small.add("a", "b", "c")
     groups = ["g", "h", "g", None]
     jobs = [draft(small.options, i, group_id=group, job_id=f"n{i}") for i, group in enumerate(groups)]
-    found = small.run_now(small.operations.add(jobs))
+    found = small.run_now(small.operations.add_drafts(jobs))
     assert [isinstance(job, GroupFull) for job in found] == [True, False, True, False]
     assert [small.state(f"n{i}") for i in range(4)] == [None, "waiting", None, "waiting"]
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from groupmq.client.operations.walking import WaitingWalk
+from groupmq.client.queue.walks import WaitingWalk
 from groupmq.core.drafts import draft
 from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
+from tests.support.by_hand import asked
 
 
 def brute_force(engine: Engine) -> dict[str, int]:
@@ -91,7 +92,7 @@ def test_a_page_of_a_state_has_its_own_order(
 
 
 def waiting(engine: Engine, limit: int) -> list[str]:
-    return engine.run(engine.operations.list_ids("waiting", limit))
+    return engine.run(engine.operations._list_ids("waiting", limit))
 
 
 def test_waiting_jobs_of_a_small_queue_are_listed_by_arrival(engine: Engine) -> None:
@@ -129,13 +130,13 @@ def test_a_deep_group_is_listed_page_by_page_in_its_order(engine: Engine, page: 
             break
         after = end
     assert found == [*ids, "last"]
-    assert found == engine.run(engine.operations.list_waiting(1000, group_id="g"))
+    assert found == engine.run(engine.operations._list_waiting(1000, group_id="g"))
 
 
 def test_what_waits_all_the_while_is_listed_though_others_come_and_go(engine: Engine) -> None:
     drafts = [draft(engine.options, None, group_id=f"g{i % 7}", job_id=f"j{i}") for i in range(700)]
     engine.call(commands.add(drafts, T0))
-    walk, found = WaitingWalk(), []
+    walk, found = WaitingWalk(asked), []
     for n in range(10_000):
         page = engine.run(walk.next_page(30))
         if not page:
@@ -144,7 +145,7 @@ def test_what_waits_all_the_while_is_listed_though_others_come_and_go(engine: En
         engine.add(f"new{n}", group=f"g{n % 9}")
         engine.complete(engine.take_one())
     assert len(found) == len(set(found))
-    assert set(engine.run(engine.operations.list_waiting(10_000))) & {d.id for d in drafts} <= set(found)
+    assert set(engine.run(engine.operations._list_waiting(10_000))) & {d.id for d in drafts} <= set(found)
 
 
 def test_groups_with_a_live_job_are_listed_once_and_without_the_nameless_one(engine: Engine) -> None:

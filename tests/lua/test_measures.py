@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groupmq.client.operations.measuring import MOST_MINUTES, histogram
-from groupmq.client.operations.spans import span
+from groupmq.client.answers.measures import histogram
+from groupmq.client.answers.spans import span
+from groupmq.client.queue.measures import MOST_MINUTES
 from groupmq.core.views import Histogram
 from groupmq.protocol import commands, functions
 from tests.lua.conftest import MakeEngine

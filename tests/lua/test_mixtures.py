@@ -150,7 +150,7 @@ class Mixture:
     def repeat(self) -> None:
         pick, group = self.pick, self.pick.choice([*GROUPS, None])
         if pick.random() < 0.3:
-            self.engine.run_now(self.engine.repeating.remove(group, pick.choice("kl")))
+            self.engine.run_now(self.engine.operations.remove_repeating_job(group, pick.choice("kl")))
             return
         catch_up: Any = pick.choice(["one", "all", "none"])
         every = Every(
@@ -178,7 +178,7 @@ class Mixture:
             engine.rate(group, None)
         for key in "kl":
             for owner in [*GROUPS, None]:
-                engine.run_now(engine.repeating.remove(owner, key))
+                engine.run_now(engine.operations.remove_repeating_job(owner, key))
         for _ in range(500):
             counts = engine.counts()
             if not counts["active"] + counts["waiting"] + counts["delayed"]:

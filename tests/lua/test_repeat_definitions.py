@@ -73,8 +73,9 @@ def test_an_update_can_lower_the_limit_but_not_below_what_ran(engine: Engine) ->
 
 
 def test_two_processes_that_define_at_once_make_one_repeat(engine: Engine) -> None:
-    both = [engine.repeating.add(name, Every(5, immediately=True), group_id="g") for name in ("one", "two")]
-    calls = [next(steps) for steps in both]
+    add, every = engine.operations._add_repeating, Every(5, immediately=True)
+    both = [add(name, every, None, group_id="g") for name in ("one", "two")]
+    calls = [steps.send(None) for steps in both]
     reads = [engine.call(engine.at_now(call)) for call in calls]
     defined = [steps.send(read) for steps, read in zip(both, reads, strict=True)]
     answers = [engine.call(engine.at_now(call)) for call in defined]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-from groupmq.client.repeats import Ran
+from groupmq.client.answers.repeats import Ran
+from groupmq.client.queue.upkeep import run_due_repeats
 from groupmq.core import record
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.ordering import Ordering
@@ -16,6 +16,7 @@ from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 from tests.lua.ticking import remove, repeating, ticks_run, watch
+from tests.support.by_hand import Steps, asked
 
 # Ticks
 
@@ -101,8 +102,8 @@ def test_more_repeats_than_a_call_reads_are_run_by_one_look(engine: Engine) -> N
 
 def interleaved(engine: Engine, n: int) -> list[Ran]:
     """Looks of `n` schedulers, step by step side by side, so that each reads before any writes."""
-    looks: list[Generator[Any, Any, Ran]] = [engine.repeating.run_due(T0) for _ in range(n)]
-    calls = {i: next(look) for i, look in enumerate(looks)}
+    looks: list[Steps[Ran]] = [run_due_repeats(asked, T0) for _ in range(n)]
+    calls = {i: look.send(None) for i, look in enumerate(looks)}
     done: dict[int, Ran] = {}
     while calls:
         answers = {i: engine.call(engine.at_now(call)) for i, call in calls.items()}

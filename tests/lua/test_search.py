@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Job, JobFilter
-from groupmq.client.operations.cursors import packed
+from groupmq.client.answers.cursors import packed
 from groupmq.core.pages import JobPage
 from tests.lua.engine import SECOND, Engine
 from tests.lua.test_browsing import fail_all, line
@@ -15,7 +15,7 @@ from tests.lua.test_browsing import fail_all, line
 
 def search(engine: Engine, wanted: JobFilter | None = None, state: str = "failed", **how: Any) -> JobPage[Job]:
     given = {"limit": 50, "cursor": None, "scan": 2000, **how}
-    return engine.run_now(engine.operations.search(wanted, state, **given))
+    return engine.run_now(engine.operations.search(wanted, state=state, **given))
 
 
 def found(engine: Engine, wanted: JobFilter | None = None, state: str = "failed", **how: Any) -> list[str]:
@@ -167,9 +167,11 @@ def test_a_forged_cursor_is_refused_before_the_server_sees_it(engine: Engine, pa
     cursor = packed(*parts)
     engine.add("a")
     engine.add("later", delay=60)
-    steps: Any = engine.operations.get_group_jobs("g", 5, cursor)
-    if parts[0] != "line":
-        steps = engine.operations.search(None, parts[0], 50, cursor, 2000)
+    steps: Any
+    if parts[0] == "line":
+        steps = engine.operations.get_group_jobs("g", 5, cursor)
+    else:
+        steps = engine.operations.search(None, state=parts[0], cursor=cursor)
     with pytest.raises(ConfigurationError, match="cursor"):
         engine.run_now(steps)
 

@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 
-from groupmq.client.operations.measuring import longest_waits
+from groupmq.client.queue.measures import longest_waits
 from groupmq.core.limits import RateLimit
 from groupmq.core.ordering import Ordering
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Held, Startable, Waits
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
+from tests.support.by_hand import asked
 
 MINUTE = 60 * SECOND
 
 
 def waits(engine: Engine) -> Waits:
-    return engine.run_now(longest_waits())
+    return engine.run_now(longest_waits(asked))
 
 
 def startable(engine: Engine) -> Startable | None:

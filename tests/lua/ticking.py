@@ -9,11 +9,11 @@ from tests.lua.engine import SECOND, T0, Engine
 
 
 def repeating(engine: Engine) -> list[RepeatingJob]:
-    return engine.run_now(engine.repeating.get_all())
+    return engine.run_now(engine.operations.get_repeating_jobs())
 
 
 def remove(engine: Engine, group: str | None, what: Any) -> bool:
-    return engine.run_now(engine.repeating.remove(group, what))
+    return engine.run_now(engine.operations.remove_repeating_job(group, what))
 
 
 def ticks_run(engine: Engine) -> list[int]:

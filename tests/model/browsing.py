@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from groupmq.client.operations.browsing import attempts_of
+from groupmq.client.answers.attempts import attempts_of
 from groupmq.protocol import commands
 from groupmq.protocol.commands import FIRST_WAITING, Call, Place
 from tests.model import waiting

@@ -188,7 +188,7 @@ class QueueMachine(Telling):
         said = [turn.worker, turn.epoch, turn.deadline - self.now, turn.taken] if turn else []
         same(self.call(commands.look_turn(self.now)), said)
         same(self.call(commands.runnable(self.now)), self.may_start())
-        listed = sorted(self.carry(self.operations.list_ids("waiting", 100)))
+        listed = sorted(self.carry(self.operations.get_waiting_jobs(100)))
         same(listed, sorted(job.id for job in model.in_state("waiting")))
 
     def through_the_queue(self) -> None:

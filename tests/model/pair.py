@@ -10,16 +10,17 @@ import msgspec
 import redis
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from groupmq.client.connection.connections import BlockingConnection, Endpoint
-from groupmq.client.operations import Operations
+from groupmq.client.connection.endpoint import Endpoint
 from groupmq.core.options import QueueOptions
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call, Policy
+from groupmq.sync.connection.connections import BlockingConnection
 from tests.model import strategies as draws
 from tests.model.model import Model
 from tests.model.parts import Entry, Job
 from tests.model.stored import Stored, differences
 from tests.support import keyspace
+from tests.support.by_hand import Operations, carry
 from tests.support.dump import Dump
 from tests.support.resending import Unanswered
 
@@ -58,10 +59,10 @@ class Pair(RuleBasedStateMachine):
         self.groups, self.kind = setup.groups, setup.kind
         options = QueueOptions(QUEUE, group_concurrency=setup.concurrency, **setup.kind.options)
         self.connection = BlockingConnection(Endpoint(self.client), options)
-        self.operations: Operations[Any] = Operations(options, lambda *_: None)
+        self.operations = Operations(options, lambda *_: None)
         keep = {"completed": setup.keep_completed, "failed": setup.keep_failed}
         self.model = Model(options, Policy(setup.max_attempts, setup.max_stalled, keep), self.joins)
-        self.connection.drive(self.connection.dialogue.open())
+        self.connection.open()
         self.look()
 
     @invariant()
@@ -137,12 +138,7 @@ class Pair(RuleBasedStateMachine):
 
     def carry(self, steps: Any, change: Callable[[Call[Any]], Call[Any]] = lambda call: call) -> Any:
         """Carry out an operation of many calls."""
-        try:
-            call = next(steps)
-            while True:
-                call = steps.send(self.call(change(call)))
-        except StopIteration as stop:
-            return stop.value
+        return carry(steps, lambda call: self.call(change(call)))
 
     def go_to(self, now: int) -> None:
         self.now = now

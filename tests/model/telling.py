@@ -59,7 +59,7 @@ class Telling(Repeating):
         """A worker's heartbeat waits for it."""
         if worker in self.model.mail:
             self.calls += 1
-            self.client.zpopmin(self.connection.dialogue.keys.mail(worker))
+            self.client.zpopmin(self.connection.session.keys.mail(worker))
             self.model.mail.discard(worker)
 
     # Handlers

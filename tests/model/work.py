@@ -84,7 +84,7 @@ class Work(Pair):
         self.advance(lane, [], take, lease_ms, row, fill)
 
     def take_marker(self, worker: str) -> None:
-        keys = self.connection.dialogue.keys
+        keys = self.connection.session.keys
         self.calls += 1
         if not self.client.zpopmin(keys.hail(worker)):
             self.client.zpopmin(keys.wake)

@@ -6,22 +6,23 @@ from typing import Any, Generic, TypeVar
 
 import redis
 
-from groupmq.client.connection.connections import BlockingConnection
 from groupmq.client.connection.faults import is_no_function, is_no_script, understood
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call
+from groupmq.sync.connection.connections import BlockingConnection
+from tests.support.by_hand import ClientByHand
 
 T = TypeVar("T")
 
 
 class Unanswered(Generic[T]):
-    """A call under way, as the client's own dialogue sends it. The queue must be open."""
+    """A call under way, as the client itself sends it. The queue must be open."""
 
     def __init__(self, connection: BlockingConnection, client: redis.Redis, call: Call[T]) -> None:
         self._client: Any = client
         self._call = call
-        self._steps = connection.dialogue.ask(call, patience=60.0)
-        self._first: Any = next(self._steps)
+        self._steps = ClientByHand(connection.session).call(call, patience=60.0)
+        self._first: Any = self._steps.send(None)
 
     @property
     def slot(self) -> str:

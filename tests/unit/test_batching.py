@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groupmq.client.batching import Batcher
+from groupmq.client.queue.batching import Batcher
 from groupmq.core.drafts import Draft, draft
 from groupmq.core.errors import ConnectionLost, GroupFull
 from groupmq.core.options import QueueOptions

@@ -24,7 +24,7 @@ class Line:
     """A connection to a server whose log is empty when it is asked for."""
 
     def __init__(self) -> None:
-        self.dialogue = self
+        self.session = self
         self.keys = Keys("groupmq", "q")
 
     async def call(self, call: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from groupmq import Queue
 from groupmq.core import record
 from groupmq.core.backoff import Backoff
-from groupmq.core.drafts import FIELDS, Draft, draft, drafts_from
+from groupmq.core.drafts import FIELDS_OF_ITEMS, Draft, draft, drafts_from
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
 from groupmq.core.ids import new_id, new_ids
 from groupmq.core.limits import Debounce, Throttle
@@ -183,7 +183,7 @@ def test_an_item_that_is_no_mapping_is_refused(item: object) -> None:
 def test_an_unknown_key_is_refused_and_the_known_ones_are_told() -> None:
     with pytest.raises(ConfigurationError, match=r"^items\[1\]: unknown prio; known: ") as caught:
         item_at(1, {"data": 1, "prio": 2})
-    assert all(name in str(caught.value) for name in FIELDS)
+    assert all(name in str(caught.value) for name in FIELDS_OF_ITEMS)
 
 
 def test_an_item_without_data_is_refused() -> None:

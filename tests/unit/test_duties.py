@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from groupmq.client.operations import Operations, Steps
+from groupmq.client.queue import upkeep
+from groupmq.client.queue.upkeep import run_due
 from groupmq.core.errors import ConnectionLost
 from groupmq.core.options import QueueOptions, Retention, WorkerOptions
-from groupmq.protocol.commands import LANES, Call, Due, Stalled
+from groupmq.protocol.commands import LANES, Call, Due, Policy, Stalled
 from groupmq.worker.duties import AgeRetention, Done, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.outage import OutageLog
@@ -25,87 +26,77 @@ NOTHING = Done(0)
 
 
 class Script:
-    """Carries out operations with answers that were written before."""
+    """Makes calls with answers that were written before."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers: Iterator[Any] = iter(answers)
         self.calls: list[Call[Any]] = []
 
-    async def __call__(self, steps: Steps[Any]) -> Any:
-        try:
-            call = next(steps)
-            while True:
-                self.calls.append(call)
-                call = steps.send(next(self._answers))
-        except StopIteration as end:
-            return end.value
+    async def __call__(self, call: Call[Any], /) -> Any:
+        self.calls.append(call)
+        return next(self._answers)
 
 
-def operations(**options: Any) -> Operations[Any]:
-    return Operations(QueueOptions(name="q", **options), lambda *_: None)
+POLICY = Policy(3, -1, {})
+
+
+def options(**given: Any) -> QueueOptions:
+    return QueueOptions(name="q", **given)
 
 
 # What one run does
 
 
 async def test_promotion_counts_what_it_moved_and_knows_when_to_come_back() -> None:
-    assert await Promotion(operations(), Script(Due(2, 1, [], 500))).run_once() == Done(3, 0.5)
-    assert await Promotion(operations(), Script(Due(0, 0, [], -1))).run_once() == Done(0, None)
+    assert await Promotion(Script(Due(2, 1, [], 500)), POLICY).run_once() == Done(3, 0.5)
+    assert await Promotion(Script(Due(0, 0, [], -1)), POLICY).run_once() == Done(0, None)
 
 
 async def test_promotion_does_not_wait_for_a_lease_that_has_expired() -> None:
     """It is due, but recovery's: promotion would look again without a pause."""
-    assert await Promotion(operations(), Script(Due(0, 0, [], 0))).run_once() == Done(0, None)
+    assert await Promotion(Script(Due(0, 0, [], 0)), POLICY).run_once() == Done(0, None)
 
 
 async def test_recovery_announces_each_job_that_stalled() -> None:
     seen: list[Stalled] = []
-    carry_out = Script(Due(0, 1, [STALLED, STALLED], 250))
-    recovery = Recovery(lambda: operations().run_due(promote=False), carry_out, seen.append)
+    call = Script(Due(0, 1, [STALLED, STALLED], 250))
+    recovery = Recovery(lambda: run_due(call, POLICY, promote=False), seen.append)
     assert await recovery.run_once() == Done(3, 0.25)
     assert seen == [STALLED, STALLED]
 
 
 async def test_retention_removes_page_by_page_until_nothing_is_left() -> None:
-    carry_out = Script(1000, 7, 0)
-    assert await AgeRetention(operations(keep_failed=Retention(age=5)), carry_out).run_once() == Done(1007)
-    assert [call.script for call in carry_out.calls] == ["clean"] * 3
+    call = Script(1000, 7, 0)
+    assert await AgeRetention(call, options(keep_failed=Retention(age=5))).run_once() == Done(1007)
+    assert [call.script for call in call.calls] == ["clean"] * 3
 
 
 async def test_a_run_of_retention_that_has_nothing_to_remove_by_age_calls_nobody_and_says_so() -> None:
     """It must not end an outage."""
-    carry_out = Script()
-    assert await AgeRetention(operations(), carry_out).run_once() == Done(0, called=False)
-    assert carry_out.calls == []
+    call = Script()
+    assert await AgeRetention(call, options()).run_once() == Done(0, called=False)
+    assert call.calls == []
 
 
 async def test_dead_workers_are_deregistered_with_every_lane_that_a_worker_may_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def gone(self: Operations[Any]) -> Steps[list[str]]:
-        yield from ()
-        return ["a", "b"]
-
-    monkeypatch.setattr(Operations, "gone_workers", gone)
+    monkeypatch.setattr(upkeep, "gone_workers", lambda stats: ["a", "b"])
     seen: list[list[str]] = []
-    carry_out = Script(2)
-    cleanup = PresenceCleanup(operations(), carry_out, lambda workers: seen.append(list(workers)))
+    call = Script(None, 2)
+    cleanup = PresenceCleanup(call, lambda workers: seen.append(list(workers)))
     assert await cleanup.run_once() == Done(2)
     assert seen == [["a", "b"]]
-    [leave] = carry_out.calls
+    [_, leave] = call.calls
     assert leave.script == "leave"
     assert all(f"{worker}:{lane}".encode() in leave.args for worker in "ab" for lane in range(LANES))
 
 
 async def test_nobody_is_deregistered_where_all_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_gone(self: Operations[Any]) -> Steps[list[str]]:
-        yield from ()
-        return []
-
-    monkeypatch.setattr(Operations, "gone_workers", none_gone)
-    carry_out = Script()
-    assert await PresenceCleanup(operations(), carry_out).run_once() == Done(0)
-    assert carry_out.calls == []
+    monkeypatch.setattr(upkeep, "gone_workers", lambda stats: [])
+    call = Script(None)
+    assert await PresenceCleanup(call).run_once() == Done(0)
+    assert [made.script for made in call.calls] == ["stats"]
 
 
 class Counting:
@@ -154,34 +145,13 @@ class Worker:
     def __init__(self) -> None:
         queue = QueueOptions(name="q")
         logger = logging.getLogger("groupmq.test")
-        options = WorkerOptions.checked(queue, "w", **WORKER_DEFAULTS | {"logger": logger})
+        options = WorkerOptions.checked(queue, "w", {"logger": logger})
         self.telemetry = Telemetry(queue, options)
         self.reachability = Reachability(OutageLog("w", "q", logger), self.telemetry, None, lambda: None)
 
     @property
     def failures(self) -> int:
         return self.telemetry.metrics.connection_errors
-
-
-WORKER_DEFAULTS: dict[str, Any] = {
-    "concurrency": 1,
-    "name": "w",
-    "heartbeat": None,
-    "max_attempts": None,
-    "backoff": None,
-    "on_error": None,
-    "maintenance": True,
-    "cleanup_interval": 60,
-    "stalled_interval": 30,
-    "max_stalled": None,
-    "blocking_timeout": 5,
-    "atomic_completion": True,
-    "batch_size": None,
-    "prefetch": "auto",
-    "executor": "thread",
-    "middleware": (),
-    "unreachable_timeout": None,
-}
 
 
 async def test_a_prompt_duty_runs_at_once_and_when_something_is_due() -> None:
@@ -252,13 +222,12 @@ async def test_the_scheduler_remembers_when_it_ran_last(monkeypatch: pytest.Monk
 
     seen: list[int | None] = []
 
-    def run_due(self: Any, watched_since: int | None) -> Any:
+    async def run_due_repeats(call: Any, watched_since: int | None) -> Any:
         seen.append(watched_since)
-        yield from ()
         return Ran
 
-    monkeypatch.setattr("groupmq.client.repeats.Repeating.run_due", run_due)
-    scheduler = Scheduler(operations(), Script())
+    monkeypatch.setattr("groupmq.worker.duties.scheduler.run_due_repeats", run_due_repeats)
+    scheduler = Scheduler(Script())
     assert await scheduler.run_once() == Done(2, None, ("zone",))
     await scheduler.run_once()
     assert seen == [None, 1234]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from groupmq.client.answers.jobs import job_from, job_taken
 from groupmq.client.job import Job
-from groupmq.client.operations import Operations
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.options import QueueOptions
@@ -45,9 +45,6 @@ def make(job_id: str, state: str, found: Stored) -> Job:
 def raw(options: dict[str, Any] | None = None) -> bytes:
     head = (65535 - 5).to_bytes(2, "big") + pack_order(-7) + (2**48 - 4).to_bytes(6, "big") + T0.to_bytes(6, "big")
     return head + pack_body(0, True, b"g", options, b'{"x":1}')
-
-
-OPERATIONS: Operations[Job] = Operations(OPTIONS, make)
 
 
 def view(**changes: Any) -> View:
@@ -95,39 +92,39 @@ def test_a_result_of_null_is_none() -> None:
 
 
 def test_a_delayed_job_says_when_it_may_start() -> None:
-    job = OPERATIONS.job_from("id", view(state="delayed", score=float(T0 + 500)))
+    job = job_from(make, "id", view(state="delayed", score=float(T0 + 500)))
     assert job.run_at == datetime.fromtimestamp((T0 + 500) / 1000, UTC)
 
 
 def test_a_job_in_its_back_off_says_when_it_may_start() -> None:
-    job = OPERATIONS.job_from("id", view(hold=T0 + 250, stored=StoredState(1, 0, T0, 0, "w", "boom", "stack")))
+    job = job_from(make, "id", view(hold=T0 + 250, stored=StoredState(1, 0, T0, 0, "w", "boom", "stack")))
     assert job.run_at == datetime.fromtimestamp((T0 + 250) / 1000, UTC)
     assert (job.attempts_made, job.attempt, job.failed_reason, job.stacktrace) == (1, 2, "boom", "stack")
 
 
 def test_a_running_job_says_who_runs_it_since_when() -> None:
-    job = OPERATIONS.job_from("id", view(state="active", token=77, started=T0, worker="w1"))
+    job = job_from(make, "id", view(state="active", token=77, started=T0, worker="w1"))
     assert (job.fence, job.worker, job.started_at) == (77, "w1", datetime.fromtimestamp(T0 / 1000, UTC))
 
 
 def test_a_finished_job_says_when_and_with_what() -> None:
     end = StoredState(2, 1, T0, T0 + 5, "w", "", "")
-    job = OPERATIONS.job_from("id", view(state="completed", stored=end, result=b'"ok"'))
+    job = job_from(make, "id", view(state="completed", stored=end, result=b'"ok"'))
     assert (job.return_value, job.attempts_made, job.stalls, job.worker) == ("ok", 2, 1, "w")
     assert job.finished_at == datetime.fromtimestamp((T0 + 5) / 1000, UTC)
     assert job.failed_reason is None
 
 
 def test_a_taken_job_is_active_under_its_token() -> None:
-    job = OPERATIONS.job_taken(Taken("id", 99, FRESH, raw()), T0, "w")
+    job = job_taken(make, Taken("id", 99, FRESH, raw()), T0, "w")
     assert (job.state, job.fence, job.attempt, job.worker) == ("active", 99, 1, "w")
-    again = OPERATIONS.job_taken(Taken("id", 99, StoredState(2, 1, T0, 0, "v", "boom", ""), raw()), T0, "w")
+    again = job_taken(make, Taken("id", 99, StoredState(2, 1, T0, 0, "v", "boom", ""), raw()), T0, "w")
     assert (again.attempts_made, again.attempt, again.stalls, again.failed_reason) == (2, 3, 1, "boom")
 
 
 def test_a_dictionary_of_a_job_holds_everything_and_is_json() -> None:
     end = StoredState(2, 1, T0, T0 + 5, "w", "why", "stack")
-    found = OPERATIONS.job_from("id", view(state="failed", stored=end)).to_dict()
+    found = job_from(make, "id", view(state="failed", stored=end)).to_dict()
     assert json.loads(json.dumps(found)) == {
         "id": "id",
         "group_id": "g",
@@ -166,5 +163,5 @@ def test_a_refreshed_job_keeps_only_that_it_was_a_duplicate() -> None:
     job = make("id", "waiting", stored())
     job.duplicate = True
     assert job.data == {"x": 1}
-    job.copy_from(OPERATIONS.job_from("id", view(state="active", token=5)))
+    job.copy_from(job_from(make, "id", view(state="active", token=5)))
     assert (job.state, job.fence, job.duplicate, job.data) == ("active", 5, True, {"x": 1})

@@ -145,7 +145,9 @@ def test_a_lane_that_has_brought_enough_asks_with_its_next_reports() -> None:
     assert seen.plan(90, enough, PER_CALL, reports=True) == (0, 1)
     assert seen.plan(90, enough - 4, 110, reports=False) == (0, 1)
     assert seen.plan(90, enough - 4, 110, reports=True) == (4, 16)
-    assert seen.plan(90, 5, 50, reports=False) == (enough, 16), "what is in hand may be long runs: nobody waits for them"
+    assert seen.plan(90, 5, 50, reports=False) == (enough, 16), (
+        "what is in hand may be long runs: nobody waits for them"
+    )
 
 
 @given(durations=st.lists(st.floats(0, 10), max_size=50))

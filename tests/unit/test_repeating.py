@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from groupmq import Queue
+from groupmq.client.answers.repeats import Definition, repeat_id
 from groupmq.client.job import Job
-from groupmq.client.operations import Operations
-from groupmq.client.repeats import Definition, Repeating, repeat_id
+from groupmq.client.queue.upkeep import run_due_repeats
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
 from groupmq.core.limits import Throttle
@@ -19,7 +19,8 @@ from groupmq.core.record import Stored
 from groupmq.core.schedule import Cron, Every
 from groupmq.protocol.commands import Repeats, Ticked
 from groupmq.sync import Queue as SyncQueue
-from tests.unit.test_operations import arguments, play
+from tests.support.by_hand import Operations, asked
+from tests.unit.test_queue_methods import arguments, play
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
 NOWHERE = "redis://127.0.0.1:1"
@@ -30,13 +31,13 @@ def make(job_id: str, state: str, found: Stored) -> Job:
     return Job(None, JSON, job_id, state, found, OPTIONS.max_attempts)
 
 
-REPEATING: Repeating[Job] = Repeating(Operations(OPTIONS, make))
+REPEATING = Operations(OPTIONS, make)
 UNTYPED: Any = REPEATING
 
 
 def stored(repeat: Every | Cron, data: Any = 1, **changed: Any) -> tuple[str, bytes]:
     """A definition as the server would have it: its id and value."""
-    _, calls = play(REPEATING.add(data, repeat, group_id="g"), Repeats(T0, {}, -1, "0"), True)
+    _, calls = play(REPEATING._add_repeating(data, repeat, None, group_id="g"), Repeats(T0, {}, -1, "0"), True)
     named = arguments(calls[1])
     packed = msgspec.msgpack.encode(named["definition"] | changed)
     return named["id"], len(packed).to_bytes(4, "big") + packed + calls[1].blob
@@ -77,7 +78,7 @@ async def test_a_bad_repeat_is_refused_by_name_before_anything_is_asked(given: d
 
 def test_data_that_no_occurrence_could_carry_is_refused_at_the_definition() -> None:
     with pytest.raises(PayloadTooLarge, match=r"^data: "):
-        next(REPEATING.add("x" * 2000, Every(5)))
+        REPEATING._add_repeating("x" * 2000, Every(5), None).send(None)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_data_that_no_occurrence_could_carry_is_refused_at_the_definition() -> N
 )
 def test_removing_what_cannot_be_a_repeat_is_refused_by_name(group: Any, what: Any, named: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{named}: expected "):
-        next(UNTYPED.remove(group, what))
+        UNTYPED.remove_repeating_job(group, what).send(None)
 
 
 # Ids
@@ -113,7 +114,9 @@ def test_the_ids_of_occurrences_are_short_however_long_group_and_key_are() -> No
 
 
 def test_a_definition_is_read_then_written_against_what_was_read() -> None:
-    job, calls = play(REPEATING.add("d", Every(5), group_id="g", ttl=3), Repeats(T0, {}, -1, "0"), True)
+    job, calls = play(
+        REPEATING._add_repeating("d", Every(5), None, group_id="g", ttl=3), Repeats(T0, {}, -1, "0"), True
+    )
     assert [call.script for call in calls] == ["repeats", "define"]
     named = arguments(calls[1])
     assert (named["size"], named["definition"]["next"], named["definition"]["ttl"]) == (0, T0 + 5000, 3000)
@@ -124,7 +127,7 @@ def test_a_definition_is_read_then_written_against_what_was_read() -> None:
 def test_a_definition_that_somebody_changed_meanwhile_is_read_again() -> None:
     rid, raw = stored(Every(5), count=4)
     answers = [Repeats(T0, {}, -1, "0"), False, Repeats(T0 + 7, {rid: raw}, -1, "0"), True]
-    _, calls = play(REPEATING.add("new", Every(5), group_id="g"), *answers)
+    _, calls = play(REPEATING._add_repeating("new", Every(5), None, group_id="g"), *answers)
     assert [call.script for call in calls] == ["repeats", "define", "repeats", "define"]
     named = arguments(calls[3])
     assert named["size"] == len(raw)
@@ -134,10 +137,12 @@ def test_a_definition_that_somebody_changed_meanwhile_is_read_again() -> None:
 
 def test_only_a_new_definition_runs_immediately() -> None:
     at_once = Every(5, immediately=True)
-    _, calls = play(REPEATING.add(1, at_once, group_id="g"), Repeats(T0, {}, -1, "0"), True)
+    _, calls = play(REPEATING._add_repeating(1, at_once, None, group_id="g"), Repeats(T0, {}, -1, "0"), True)
     assert arguments(calls[1])["tick"] == T0
     rid, raw = stored(Every(5))
-    _, calls = play(REPEATING.add(1, at_once, group_id="g"), Repeats(T0 + 1, {rid: raw}, -1, "0"), True)
+    _, calls = play(
+        REPEATING._add_repeating(1, at_once, None, group_id="g"), Repeats(T0 + 1, {rid: raw}, -1, "0"), True
+    )
     assert "tick" not in arguments(calls[1])
 
 
@@ -145,14 +150,14 @@ def test_a_definition_comes_back_as_it_was_stored() -> None:
     rid, raw = stored(Every(5, key="k", limit=7), {"x": [1]}, last=T0, count=2)
     definition = Definition.read(raw)
     assert (definition.fields["key"], definition.fields["group"], definition.plan["every"]) == ("k", "g", 5_000_000)
-    [found], _ = play(REPEATING.get_all(), Repeats(T0, {rid: raw}, -1, "0"))
+    [found], _ = play(REPEATING.get_repeating_jobs(), Repeats(T0, {rid: raw}, -1, "0"))
     assert (found.key, found.group_id, found.data, found.count, found.limit) == ("k", "g", {"x": [1]}, 2, 7)
 
 
 def test_all_pages_are_read_and_one_seen_twice_is_listed_once() -> None:
     one, two = stored(Every(5, key="a")), stored(Every(3, key="b"))
     pages = [Repeats(T0, dict([one]), -1, "17"), Repeats(T0, dict([one, two]), -1, "0")]
-    found, calls = play(REPEATING.get_all(), *pages)
+    found, calls = play(REPEATING.get_repeating_jobs(), *pages)
     assert [job.key for job in found] == ["b", "a"]
     assert [arguments(call)["cursor"] for call in calls] == ["0", "17"]
 
@@ -163,7 +168,7 @@ def test_all_pages_are_read_and_one_seen_twice_is_listed_once() -> None:
 def test_removing_is_done_against_what_was_read_and_tried_again() -> None:
     rid, raw = stored(Every(5, key="k"))
     found = Repeats(T0, {rid: raw}, -1, "0")
-    removed, calls = play(REPEATING.remove("g", "k"), found, False, found, True)
+    removed, calls = play(REPEATING.remove_repeating_job("g", "k"), found, False, found, True)
     assert removed is True
     assert [call.script for call in calls] == ["repeats", "undefine"] * 2
     assert "definition" not in arguments(calls[3])
@@ -171,7 +176,7 @@ def test_removing_is_done_against_what_was_read_and_tried_again() -> None:
 
 
 def test_removing_what_is_not_there_says_so() -> None:
-    assert play(REPEATING.remove("g", Every(5)), Repeats(T0, {}, -1, "0"))[0] is False
+    assert play(REPEATING.remove_repeating_job("g", Every(5)), Repeats(T0, {}, -1, "0"))[0] is False
 
 
 # Running
@@ -181,7 +186,7 @@ def test_a_look_runs_what_is_due_until_nothing_is() -> None:
     rid, raw = stored(Every(5))
     now = T0 + 5001
     ran, calls = play(
-        REPEATING.run_due(T0), Repeats(now, {rid: raw}, -1, "0"), Ticked(1, 4999), Repeats(now, {}, 4999, "0")
+        run_due_repeats(asked, T0), Repeats(now, {rid: raw}, -1, "0"), Ticked(1, 4999), Repeats(now, {}, 4999, "0")
     )
     assert (ran.added, ran.now, ran.wait_ms, ran.errors) == (1, now, 4999, [])
     assert arguments(calls[1])["ticks"] == [[rid, T0 + 5000, T0 + 10_000, T0 + 5000]]
@@ -190,7 +195,7 @@ def test_a_look_runs_what_is_due_until_nothing_is() -> None:
 def test_a_look_that_lost_the_race_for_a_tick_counts_nothing() -> None:
     rid, raw = stored(Every(5))
     now = T0 + 5001
-    ran, _ = play(REPEATING.run_due(T0), Repeats(now, {rid: raw}, -1, "0"), Ticked(0, 1), Repeats(now, {}, 1, "0"))
+    ran, _ = play(run_due_repeats(asked, T0), Repeats(now, {rid: raw}, -1, "0"), Ticked(0, 1), Repeats(now, {}, 1, "0"))
     assert ran.added == 0
 
 
@@ -198,7 +203,9 @@ def test_a_look_that_lost_the_race_for_a_tick_counts_nothing() -> None:
 def test_only_a_scheduler_that_looked_before_takes_a_late_tick_for_late(since: int | None, run: list[int]) -> None:
     rid, raw = stored(Every(5, catch_up="none"))
     now = T0 + 5500
-    _, calls = play(REPEATING.run_due(since), Repeats(now, {rid: raw}, -1, "0"), Ticked(0, 1), Repeats(now, {}, 1, "0"))
+    _, calls = play(
+        run_due_repeats(asked, since), Repeats(now, {rid: raw}, -1, "0"), Ticked(0, 1), Repeats(now, {}, 1, "0")
+    )
     assert arguments(calls[1])["ticks"] == [[rid, T0 + 5000, T0 + 10_000, *run]]
 
 
@@ -207,7 +214,7 @@ def test_a_definition_that_cannot_be_read_is_told_and_the_others_run(damage: byt
     rid, raw = stored(Every(5))
     now = T0 + 5000
     ran, calls = play(
-        REPEATING.run_due(T0),
+        run_due_repeats(asked, T0),
         Repeats(now, {"bad": damage, rid: raw}, -1, "0"),
         Ticked(1, 5000),
         Repeats(now, {"bad": damage}, 5000, "0"),

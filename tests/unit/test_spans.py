@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupmq.client.operations.spans import BOUNDS, minutes_needed, spans
+from groupmq.client.answers.spans import BOUNDS, minutes_needed, spans
 from groupmq.core.views import EMPTY, Histogram
 from groupmq.protocol.commands import DROPPED, PLACES, Minute
 from groupmq.protocol.commands.measures import minute

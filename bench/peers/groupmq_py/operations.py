@@ -16,7 +16,7 @@ import redis
 from bench.grids import OPERATIONS
 from bench.peers.clocks import payload
 from groupmq import Every, Job, JobFilter, Queue, Throttle, Worker
-from groupmq.client.browsing import GroupSort
+from groupmq.client.queue.groups import GroupSort
 from groupmq.protocol import commands, functions
 from groupmq.protocol.commands import Policy
 

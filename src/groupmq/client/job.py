@@ -1,54 +1,32 @@
-"""The job as users see it."""
+"""The job as users see it: what it has beside the actions of `job_actions.py`. Handlers are given one."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Protocol, Self
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any
 
-from groupmq.core.durations import Duration
+from groupmq.client.job_actions import JobActions
 from groupmq.core.emitter import Listener
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.pages import Attempt
-from groupmq.core.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from groupmq.client.events import JobListeners
 
 _PATIENCE = 30.0
-"""Seconds a handler in a thread waits for what it says to be stored."""
+"""Seconds a handler in a thread waits for its progress or log line to be stored."""
 
 
-class JobActions(Protocol):
-    """What a Job needs of the queue it belongs to."""
-
-    def remove(self, job_id: str) -> Awaitable[bool]: ...
-    def retry(self, job_id: str) -> Awaitable[bool]: ...
-    def promote(self, job_id: str) -> Awaitable[bool]: ...
-    def change_delay(self, job_id: str, delay: Any) -> Awaitable[bool]: ...
-    def update_data(self, job_id: str, data: Any) -> Awaitable[None]: ...
-    def fail(self, job_id: str, reason: str = ...) -> Awaitable[bool]: ...
-    def cancel(self, job_id: str) -> Awaitable[bool]: ...
-    def require_job(self, job_id: str) -> Awaitable[Job]: ...
-    def get_attempts(self, job_id: str) -> Awaitable[list[Attempt]]: ...
-    def _result_of(self, job: Job, timeout: Any) -> Awaitable[Any]: ...
-    def _listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners: ...
-    def _say(self, job: Job, *, progress: Any = ..., line: str | None = ...) -> Awaitable[None]: ...
-
-
-class JobListeners(Protocol):
-    """Who listens to one job; lives as long as the job object does."""
-
-    def off(self, event: str, listener: Listener) -> bool: ...
-
-
-class _Said:
-    """What a thread gets that has waited already: awaiting it, out of habit, does nothing."""
+class _Reported:
+    """What a handler in a thread gets, which has waited already: awaiting it, out of habit, does nothing."""
 
     def __await__(self) -> Generator[Any, None, None]:
         return
         yield
 
 
-class Job(Snapshot):
+class Job(JobActions):
     """A job, as given to handlers and returned by `add` and the getters. Its methods act on the stored job.
 
     >>> job = await queue.add({"amount": 999}, group_id="user:42")
@@ -56,23 +34,13 @@ class Job(Snapshot):
     'waiting'
     """
 
-    _queue: JobActions
     _home: asyncio.AbstractEventLoop | None = None
     _listeners: JobListeners | None = None
     _looked = False
     _stop_event: threading.Event | None = None
     _stopped = False
     _waits_for_end = False
-    _tell: Callable[[Job, str, Any], None] | None = None
-
-    # Waiting and listening
-
-    async def result(self, timeout: Duration | None = None) -> Any:
-        """Wait for the job's end, wherever it runs, and return what its handler returned.
-
-        Raises JobFailed (with reason and stack), JobRemoved, or TimeoutError after `timeout` seconds.
-        """
-        return await self._queue._result_of(self, timeout)
+    _send_to_parent: Callable[[Job, str, Any], None] | None = None
 
     def on(self, event: str, listener: Listener) -> Listener:
         """Call `listener(event)` for what happens to this job, as long as this object lives."""
@@ -83,39 +51,39 @@ class Job(Snapshot):
         listeners = self._listeners
         return listeners is not None and listeners.off(event, listener)
 
-    # What a handler says
+    # Progress and log
 
     def report_progress(self, value: Any) -> Awaitable[None]:
-        """Store how far the job is, any JSON, and tell whoever listens. Raises LeaseLost if the run is over.
+        """Store how far the job is, any JSON, and publish it. Raises LeaseLost if the run is over.
 
         In a `def` handler it waits by itself; there is nothing to await.
         """
-        return self._say({"progress": value})
+        return self._report({"progress": value})
 
     def log(self, text: str) -> Awaitable[None]:
         """Add a line to the job's log; the newest 100 are kept."""
         if not isinstance(text, str):
             raise ConfigurationError.expected("text", "a string", text)
-        return self._say({"line": text})
+        return self._report({"line": text})
 
-    def _say(self, what: dict[str, Any]) -> Awaitable[None]:
-        tell = self._tell
-        if tell is not None:
-            # In a child process: the parent says it, in this job's name.
+    def _report(self, what: dict[str, Any]) -> Awaitable[None]:
+        send = self._send_to_parent
+        if send is not None:
+            # In a child process: the parent has the connection, and reports for this job.
             for kind, value in what.items():
-                tell(self, kind, value)
-            return _Said()
+                send(self, kind, value)
+            return _Reported()
         home = self._home
         if home is None or _running() is not None:
-            return self._queue._say(self, **what)
-        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._say(self, **what)), home)
+            return self._queue._report_run(self, **what)
+        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._report_run(self, **what)), home)
         future.result(_PATIENCE)
-        return _Said()
+        return _Reported()
 
     @property
     def cancelled(self) -> bool:
         """Whether the run is to end: cancelled, out of time, closing, its lease lost. For `def` handlers to look at."""
-        # Written by the handler's thread alone, and `_stopped` by the loop alone: neither can undo the other's word.
+        # Written by the handler's thread alone, and `_stopped` by the loop alone: neither undoes what the other wrote.
         self._looked = True
         return self._stopped
 
@@ -142,46 +110,9 @@ class Job(Snapshot):
         """Whether the handler looks at `cancelled`, and so may be expected to end by itself."""
         return self._looked
 
-    # Acting
 
-    async def get_state(self) -> str:
-        """The state right now. Raises JobNotFound if the job is gone."""
-        return (await self._queue.require_job(self.id)).state
-
-    async def refresh(self) -> Self:
-        """Read everything about this job anew."""
-        self.copy_from(await self._queue.require_job(self.id))
-        return self
-
-    async def get_attempts(self) -> list[Attempt]:
-        """The runs of this job, oldest first; see `Queue.get_attempts`."""
-        return await self._queue.get_attempts(self.id)
-
-    async def remove(self) -> bool:
-        return await self._queue.remove(self.id)
-
-    async def retry(self) -> bool:
-        return await self._queue.retry(self.id)
-
-    async def promote(self) -> bool:
-        return await self._queue.promote(self.id)
-
-    async def change_delay(self, delay: Any) -> bool:
-        return await self._queue.change_delay(self.id, delay)
-
-    async def update_data(self, data: Any) -> None:
-        """Replace the data; a handler that runs already keeps what it was given."""
-        await self._queue.update_data(self.id, data)
-        self._data = data
-
-    update = update_data
-
-    async def fail(self, reason: str = "failed by operator") -> bool:
-        return await self._queue.fail(self.id, reason)
-
-    async def cancel(self) -> bool:
-        """Remove the job if it waits; stop its handler, wherever it runs, if it runs."""
-        return await self._queue.cancel(self.id)
+SavedJob = Coroutine[Any, Any, Job]
+"""What `JobDraft.save` returns."""
 
 
 def _running() -> asyncio.AbstractEventLoop | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from groupmq.client.connection.plain import Steps, ask, decoded
+from groupmq.client.connection.function_client import FunctionClient
+from groupmq.client.connection.replies import decoded
 from groupmq.core.errors import ConnectionLost, GroupMQError
 from groupmq.core.findings import OK, WARN
 from groupmq.core.server_views import Finding
@@ -18,9 +19,9 @@ from groupmq.protocol import functions
 _NAME = "library_name"
 
 
-def names(where: str) -> Steps[list[str]]:
+async def names(client: FunctionClient) -> list[str]:
     """The libraries of groupmq, of all releases, by name."""
-    reply = yield from ask(where, "FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*")
+    reply = await client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*")
     return sorted(_name(library) for library in reply)
 
 
@@ -30,16 +31,16 @@ def _name(library: Any) -> str:
     return next(decoded(value) for name, value in items.items() if decoded(name) == _NAME)
 
 
-def prune(where: str, used: Collection[str]) -> Steps[list[str]]:
+async def prune(client: FunctionClient, used: Collection[str]) -> list[str]:
     """Delete the libraries that are neither ours nor among the `used` ones; which they were.
 
     A process that does use one of them loads it again with its next call.
     """
-    found = yield from names(where)
+    found = await names(client)
     gone = [name for name in found if name != functions.library().name and name not in used]
     for name in gone:
         try:
-            yield from ask(where, "FUNCTION", "DELETE", name)
+            await client.command("FUNCTION", "DELETE", name)
         except ConnectionLost:
             raise
         except GroupMQError as error:
@@ -48,10 +49,10 @@ def prune(where: str, used: Collection[str]) -> Steps[list[str]]:
     return gone
 
 
-def finding(where: str) -> Steps[Finding]:
+async def finding(client: FunctionClient) -> Finding:
     """Whether functions can be used, and which libraries are there."""
     try:
-        found = yield from names(where)
+        found = await names(client)
     except ConnectionLost:
         raise
     except GroupMQError:

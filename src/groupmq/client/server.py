@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from groupmq.client import libraries
-from groupmq.client.connection.plain import Steps, ask, decoded
+from groupmq.client.connection.function_client import FunctionClient
+from groupmq.client.connection.replies import decoded
 from groupmq.core import findings
 from groupmq.core.errors import ConnectionLost, GroupMQError
 from groupmq.core.findings import FAIL, OK, Info
@@ -15,9 +16,9 @@ from groupmq.core.server_views import Finding, ServerInfo
 _LIBRARIES = "return cmsgpack ~= nil and cjson ~= nil and struct ~= nil and 1 or 0"
 
 
-def info(where: str) -> Steps[Info]:
+async def info(client: FunctionClient) -> Info:
     """INFO, all sections as one."""
-    return read_info((yield from ask(where, "INFO")))
+    return read_info(await client.command("INFO"))
 
 
 def read_info(reply: Any) -> Info:
@@ -28,10 +29,10 @@ def read_info(reply: Any) -> Info:
     return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
 
 
-def config(where: str, name: str) -> Steps[str | None]:
+async def config(client: FunctionClient, name: str) -> str | None:
     """One setting of the server; None where CONFIG is not to be had (managed servers)."""
     try:
-        reply = yield from ask(where, "CONFIG", "GET", name)
+        reply = await client.command("CONFIG", "GET", name)
     except ConnectionLost:
         raise
     except GroupMQError:
@@ -40,10 +41,10 @@ def config(where: str, name: str) -> Steps[str | None]:
     return next((decoded(value) for _, value in pairs), None)
 
 
-def describe(where: str) -> Steps[ServerInfo]:
+async def describe(client: FunctionClient) -> ServerInfo:
     """The server, without its address."""
-    found = yield from info(where)
-    save = yield from config(where, "save")
+    found = await info(client)
+    save = await config(client, "save")
     return ServerInfo(
         kind=findings.kind(found),
         version=findings.version_number(found),
@@ -57,9 +58,9 @@ def describe(where: str) -> Steps[ServerInfo]:
     )
 
 
-def ensure_writable(where: str, key: str, patience: float) -> Steps[None]:
+async def ensure_writable(client: FunctionClient, key: str, patience: float) -> None:
     """Raise unless the server takes writes. Only a write tells a primary from a replica; nothing is at that key."""
-    yield from ask(where, "UNLINK", key, patience=patience)
+    await client.command("UNLINK", key, patience=patience)
 
 
 def _persistence(found: Info, save: str | None) -> str:
@@ -70,14 +71,14 @@ def _persistence(found: Info, save: str | None) -> str:
     return "snapshots" if save else "none"
 
 
-def examine(where: str) -> Steps[list[Finding]]:
+async def examine(client: FunctionClient) -> list[Finding]:
     """Whether the server is fit for a queue."""
-    found = yield from info(where)
-    save = yield from config(where, "save")
-    scripts = yield from _scripts(where)
-    functions = yield from libraries.finding(where)
+    found = await info(client)
+    save = await config(client, "save")
+    scripts = await _scripts(client)
+    functions = await libraries.finding(client)
     before = time.time()
-    seconds, micros = yield from ask(where, "TIME")
+    seconds, micros = await client.command("TIME")
     after = time.time()
     return [
         findings.version(found),
@@ -91,9 +92,9 @@ def examine(where: str) -> Steps[list[Finding]]:
     ]
 
 
-def _scripts(where: str) -> Steps[Finding]:
+async def _scripts(client: FunctionClient) -> Finding:
     try:
-        fits = (yield from ask(where, "EVAL", _LIBRARIES, 0)) == 1
+        fits = await client.command("EVAL", _LIBRARIES, 0) == 1
     except ConnectionLost:
         raise
     except GroupMQError as error:

@@ -22,7 +22,8 @@ class JobDraft(Generic[R]):
         draft(options, data)
 
     def _set(self, **fields: Any) -> Self:
-        draft(self._options, **{**self.fields, **fields})
+        described = {**self.fields, **fields}
+        draft(self._options, described.pop("data"), **described)
         self.fields.update(fields)
         return self
 

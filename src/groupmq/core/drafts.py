@@ -12,15 +12,12 @@ from groupmq.core.checks import text, whole
 from groupmq.core.durations import epoch_millis, millis
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.ids import new_id, new_ids
+from groupmq.core.job_options import JOB_OPTIONS
 from groupmq.core.limits import Debounce, Dedupe
 from groupmq.core.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry
 from groupmq.core.tuples import of_class
 
-FIELDS = frozenset(
-    "data group_id order_ms priority delay run_at max_attempts timeout backoff on_retry job_id ttl dedupe".split()
-)
-
-FIELDS_OF_ITEMS = FIELDS | {"headers"}
+FIELDS_OF_ITEMS = JOB_OPTIONS | {"data", "headers"}
 """Headers are for what copies jobs; an `add` has those of the middleware."""
 
 
@@ -49,6 +46,9 @@ class Draft(NamedTuple):
 def draft(
     queue: QueueOptions,
     data: Any,
+    headers: Mapping[str, str] | None = None,
+    ids: Iterator[str] | None = None,
+    /,
     *,
     group_id: object = None,
     order_ms: object = None,
@@ -62,8 +62,6 @@ def draft(
     job_id: object = None,
     ttl: object = None,
     dedupe: object = None,
-    headers: dict[str, str] | None = None,
-    ids: Iterator[str] | None = None,
 ) -> Draft:
     """Check and encode one job. Every mistake raises a ConfigurationError that names the argument.
 
@@ -136,13 +134,14 @@ def check(queue: QueueOptions, fields: Mapping[str, Any]) -> None:
 def _draft_of(
     queue: QueueOptions, fields: Mapping[str, Any], headers: dict[str, str] | None, ids: Iterator[str] | None
 ) -> Draft:
-    if "headers" not in fields:
-        return draft(queue, **fields, headers=headers, ids=ids)
-    own = fields["headers"]
-    if own is not None and not isinstance(own, Mapping):
-        raise ConfigurationError.expected("headers", "a mapping of names to text", own)
-    rest = {name: value for name, value in fields.items() if name != "headers"}
-    return draft(queue, **rest, headers={**(headers or {}), **(own or {})}, ids=ids)
+    options = {**fields}
+    data = options.pop("data")
+    if "headers" in options:
+        own = options.pop("headers")
+        if own is not None and not isinstance(own, Mapping):
+            raise ConfigurationError.expected("headers", "a mapping of names to text", own)
+        headers = {**(headers or {}), **(own or {})}
+    return draft(queue, data, headers, ids, **options)
 
 
 def _options(timeout: object, backoff: object, retry: object, *, named: bool) -> dict[str, Any] | None:

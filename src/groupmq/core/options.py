@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from groupmq.core import backoff as backoffs
 from groupmq.core import limits, loggers, ordering
+from groupmq.core import middleware as middlewares
 from groupmq.core.backoff import BackoffPolicy
 from groupmq.core.checks import Logger, flag, one_of, text, whole
 from groupmq.core.codec import JSON, Serializer
@@ -17,6 +18,7 @@ from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import RateLimit
 from groupmq.core.ordering import Ordering
+from groupmq.core.signatures import unknown_option
 
 OnRetry = Literal["hold", "yield"]
 Fairness = Literal["oldest", "round-robin"]
@@ -63,6 +65,55 @@ SHARED_DEFAULTS = {"fairness": "oldest", "exclusive": False, "events": True}
 """What an absent shared setting means; None for the others."""
 
 
+class QueueArguments(TypedDict, total=False):
+    """The options of `Queue`, declared once. QUEUE_DEFAULTS has what each of them is when it is left out."""
+
+    job_timeout: Duration
+    max_attempts: int
+    backoff: BackoffPolicy | Duration
+    on_retry: OnRetry
+    keep_completed: int | Retention
+    keep_failed: int | Retention
+    ordering: Ordering | None
+    fairness: Fairness
+    group_concurrency: int
+    exclusive: bool
+    rate_limit: RateLimit | None
+    group_rate_limit: RateLimit | None
+    max_group_size: int | None
+    priority_ageing: Duration | None
+    events: bool
+    middleware: Sequence[Any]
+    max_payload: int
+    serializer: Serializer
+    prefix: str
+    logger: Logger | Literal[True] | None
+
+
+QUEUE_DEFAULTS: dict[str, Any] = {
+    "job_timeout": 30,
+    "max_attempts": 3,
+    "backoff": backoffs.DEFAULT,
+    "on_retry": "hold",
+    "keep_completed": 100,
+    "keep_failed": 100,
+    "ordering": None,
+    "fairness": "oldest",
+    "group_concurrency": 1,
+    "exclusive": False,
+    "rate_limit": None,
+    "group_rate_limit": None,
+    "max_group_size": None,
+    "priority_ageing": None,
+    "events": True,
+    "middleware": (),
+    "max_payload": 1024 * 1024,
+    "serializer": JSON,
+    "prefix": "groupmq",
+    "logger": None,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
     """Everything a queue was told, checked. Durations are milliseconds from here on."""
@@ -90,8 +141,9 @@ class QueueOptions:
     """None: the loggers of this library."""
 
     @classmethod
-    def checked(cls, name: object, **given: Any) -> QueueOptions:
+    def checked(cls, name: object, arguments: QueueArguments) -> QueueOptions:
         """Make options from what the user passed; each mistake raises a ConfigurationError naming its argument."""
+        given = _complete("Queue", arguments, QUEUE_DEFAULTS)
         serializer = given["serializer"]
         if not isinstance(serializer, Serializer):
             raise ConfigurationError.expected("serializer", "an object with encode and decode", serializer)
@@ -193,6 +245,59 @@ def priority_ageing(value: object) -> int:
     return ms
 
 
+def _complete(function: str, given: Mapping[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """All arguments of a constructor. A name that is none of them raises a TypeError with the nearest one."""
+    unknown = unknown_option(function, given, defaults)
+    if unknown is not None:
+        raise unknown
+    return {**defaults, **given}
+
+
+class WorkerArguments(TypedDict, total=False):
+    """The options of `Worker`, declared once. WORKER_DEFAULTS has what each of them is when it is left out."""
+
+    concurrency: int
+    name: str | None
+    logger: Logger | Literal[True] | None
+    heartbeat: Duration | None
+    max_attempts: int | None
+    backoff: BackoffPolicy | Duration | None
+    on_error: Callable[..., Any] | None
+    maintenance: bool
+    cleanup_interval: Duration
+    stalled_interval: Duration
+    max_stalled: int | None
+    blocking_timeout: Duration
+    atomic_completion: bool
+    batch_size: int | None
+    prefetch: Literal["auto"] | int
+    executor: Literal["thread", "process"]
+    middleware: Sequence[Any]
+    unreachable_timeout: Duration | None
+
+
+WORKER_DEFAULTS: dict[str, Any] = {
+    "concurrency": 1,
+    "name": None,
+    "logger": None,
+    "heartbeat": None,
+    "max_attempts": None,
+    "backoff": None,
+    "on_error": None,
+    "maintenance": True,
+    "cleanup_interval": 60,
+    "stalled_interval": 30,
+    "max_stalled": None,
+    "blocking_timeout": 5,
+    "atomic_completion": True,
+    "batch_size": None,
+    "prefetch": "auto",
+    "executor": "thread",
+    "middleware": (),
+    "unreachable_timeout": None,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """Everything a worker was told, checked."""
@@ -217,8 +322,9 @@ class WorkerOptions:
     unreachable_timeout: float | None
 
     @classmethod
-    def checked(cls, queue: QueueOptions, default_name: str, **given: Any) -> WorkerOptions:
+    def checked(cls, queue: QueueOptions, default_name: str, arguments: WorkerArguments) -> WorkerOptions:
         """Make options from what the user passed; what was left out comes from the queue."""
+        given = _complete("Worker", arguments, WORKER_DEFAULTS)
         on_error, prefetch = given["on_error"], given["prefetch"]
         if on_error is not None and not callable(on_error):
             raise ConfigurationError.expected("on_error", "a callable (exc, job)", on_error)
@@ -249,6 +355,15 @@ class WorkerOptions:
             executor="process" if one_of(given["executor"], "executor", "thread", "process") == "process" else "thread",
             batch_size=concurrency if batch is None else whole(batch, "batch_size", 1, 10_000),
             prefetch=prefetch,
-            middleware=given["middleware"],
+            middleware=middlewares.checked(given["middleware"]),
             unreachable_timeout=None if patience is None else seconds(patience, "unreachable_timeout", minimum=0.1),
         )
+
+
+AS_STORED: dict[str, Any] = {
+    "max_attempts": MAX_ATTEMPTS,
+    "keep_completed": Retention(),
+    "keep_failed": Retention(),
+}
+"""Options of a process that only looks at a queue or acts on its jobs. It does not know how many attempts workers give
+a job, nor how many finished jobs they keep, so it neither fails a job for good early nor removes what others keep."""

@@ -70,7 +70,7 @@ class Snapshot:
     stalls: int = 0
     duplicate: bool = False
     _queue: Any
-    _heard: Callable[[Any, Any], None] | None
+    _on_progress: Callable[[Any, Any], None] | None
     _serializer: Serializer
     _head: bytes = b""
     _created_ms: int = _place("_created_ms")
@@ -92,7 +92,7 @@ class Snapshot:
         self.id = job_id
         self.state = state
         self.attempts_made = self.fence = self._started_ms = self._finished_ms = 0
-        self.worker = self._raw_result = self._heard = None
+        self.worker = self._raw_result = self._on_progress = None
         self._data = _UNREAD
         if isinstance(stored, bytes):
             own_max, self.group_id, options, self._raw_data, self._head = parts(stored)
@@ -171,7 +171,7 @@ class Snapshot:
 
     def copy_from(self, other: Snapshot) -> None:
         for name in Snapshot.__annotations__:
-            if name not in ("duplicate", "_heard"):
+            if name not in ("duplicate", "_on_progress"):
                 setattr(self, name, getattr(other, name))
 
     def __repr__(self) -> str:

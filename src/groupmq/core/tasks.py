@@ -20,7 +20,7 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
         _, left = await asyncio.wait(left, timeout=0.1)
 
 
-async def heedful(call: Awaitable[T]) -> T:
+async def await_honouring_cancel(call: Awaitable[T]) -> T:
     """Await a call of the client library. A cancellation that came meanwhile counts, whatever the call says.
 
     The library sends with `wait_for`, which on Python 3.11 swallows one that comes when the sending is done already.

@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from groupmq.client.connection.connections import BlockingConnection, Connection, Endpoint
+from groupmq.client.answers.jobs import job_from
+from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.session import Session
 from groupmq.client.events import Channel, Following, JobListeners
 from groupmq.client.events.results import Results
-from groupmq.client.operations import Operations
 from groupmq.core.checks import Logger
 from groupmq.core.errors import ConfigurationError, GroupMQError, said
 from groupmq.core.events import KINDS, Event, Position
 from groupmq.core.loops import leave_behind
+from groupmq.core.record import Stored
 from groupmq.core.snapshot import Snapshot
+from groupmq.protocol import commands
 from groupmq.sync.portal import Portal, Stopped, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")
@@ -38,10 +42,9 @@ class Ears(NamedTuple):
 class Listening:
     """What one blocking queue hears. All of them in a process share the connection that reads."""
 
-    def __init__(self, endpoint: Endpoint, beside: BlockingConnection, operations: Operations[Any]) -> None:
+    def __init__(self, endpoint: Endpoint, session: Session) -> None:
         self._endpoint = endpoint
-        self._beside = beside
-        self._operations = operations
+        self._session = session
         self._ears: Ears | None = None
         self._caller: Caller | None = None
 
@@ -55,12 +58,15 @@ class Listening:
             return self._ears
 
     async def _make(self, here: Portal) -> Ears:
-        options = self._operations.options
-        connection = Connection(self._endpoint, options, beside=self._beside)
+        options = self._session.options
+        connection = Connection(self._endpoint, options, session=self._session)
+
+        def make(job_id: str, state: str, stored: Stored) -> Snapshot:
+            return Snapshot(None, options.serializer, job_id, state, stored, options.max_attempts)
 
         async def look(job_id: str) -> Snapshot | None:
-            found: Snapshot | None = await connection.carry(self._operations.get_job(job_id))
-            return found
+            (view,) = await connection.call(commands.get([job_id]))
+            return None if view is None else job_from(make, job_id, view)
 
         return Ears(here, connection, Channel(connection, options.serializer), Results(look, listens=options.events))
 

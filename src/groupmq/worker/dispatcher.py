@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import repeat
 
+from groupmq.client.answers.jobs import MakeJob, job_taken
 from groupmq.client.job import Job
-from groupmq.client.operations import Operations
 from groupmq.protocol.commands import Stalled, Taken
 from groupmq.worker.executor import Executor
 from groupmq.worker.lane import FetchLane
@@ -26,7 +26,7 @@ class Dispatcher:
         self,
         worker: str,
         concurrency: int,
-        operations: Operations[Job],
+        make_job: MakeJob[Job],
         policy: OutcomePolicy,
         executor: Executor,
         prefetch: Prefetch,
@@ -37,7 +37,7 @@ class Dispatcher:
     ) -> None:
         self._worker = worker
         self._concurrency = concurrency
-        self._operations = operations
+        self._make_job = make_job
         self._policy = policy
         self._executor = executor
         self._prefetch = prefetch
@@ -101,12 +101,12 @@ class Dispatcher:
         jobs = []
         for one in taken:
             try:
-                job = self._operations.job_taken(one, now, self._worker)
+                job = job_taken(self._make_job, one, now, self._worker)
             except Exception as error:
                 # Not a record of ours. Its lease expires; the jobs beside it must run all the same.
                 self._telemetry.unreadable(one.id, error)
                 continue
-            job._heard = self._telemetry.progress
+            job._on_progress = self._telemetry.progress
             jobs.append(job)
         return jobs
 

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from groupmq.client.connection.connections import BlockingConnection
 from groupmq.core.errors import GroupMQError
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Beat
+from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
 

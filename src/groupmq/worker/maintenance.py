@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from groupmq.client.job import Job
-from groupmq.client.operations import Operations, one
-from groupmq.core.options import WorkerOptions
+from groupmq.client.queue.caller import Caller
+from groupmq.core.options import QueueOptions, WorkerOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Policy
 from groupmq.worker.duties import AgeRetention, PresenceCleanup, Recovery, Scheduler
-from groupmq.worker.duties.duty import CarryOut
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.telemetry import Telemetry
@@ -20,15 +18,15 @@ class Maintenance:
     def __init__(
         self,
         options: WorkerOptions,
+        shared: QueueOptions,
         policy: Policy,
-        operations: Operations[Job],
-        carry_out: CarryOut,
+        call: Caller,
         reachability: Reachability,
         telemetry: Telemetry,
     ) -> None:
-        self.scheduler = Scheduler(operations, carry_out)
-        recovery = Recovery(lambda: one(commands.due(policy)), carry_out, telemetry.stalled)
-        cleanup = AgeRetention(operations, carry_out), PresenceCleanup(operations, carry_out)
+        self.scheduler = Scheduler(call)
+        recovery = Recovery(lambda: call(commands.due(policy)), telemetry.stalled)
+        cleanup = AgeRetention(call, shared), PresenceCleanup(call)
         self._ticking = DutyRunner(self.scheduler, options.stalled_interval, reachability, prompt=True)
         self._runners = [
             self._ticking,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from groupmq.client.job import Job
-from groupmq.client.operations import clipped
 from groupmq.core import backoff as backoffs
 from groupmq.core import codec
 from groupmq.core.backoff import BackoffPolicy
+from groupmq.core.clipping import clipped
 from groupmq.core.durations import millis
 from groupmq.core.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, class_path, said
 from groupmq.core.options import QueueOptions

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from groupmq.client.connection.connections import BlockingConnection, WakeConnection
+from groupmq.client.connection.connections import WakeConnection
 from groupmq.client.job import Job
-from groupmq.client.operations import Operations
-from groupmq.client.queue import Queue
+from groupmq.client.queue.queue import Queue
 from groupmq.core.options import WorkerOptions
+from groupmq.core.record import Stored
 from groupmq.protocol.commands import Policy
+from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.worker.demand import Demand
 from groupmq.worker.dispatcher import Dispatcher
 from groupmq.worker.executor import Executor
@@ -54,21 +55,22 @@ def make_parts(
     """`changed` is called when a run has ended, when nothing is ready, and when the worker gives up."""
     shared, connection = queue.options, queue._connection
     lease_ms, serializer, max_attempts = shared.job_timeout_ms, shared.serializer, options.max_attempts
-    operations: Operations[Job] = Operations(
-        shared, lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, max_attempts)
-    )
+
+    def make_job(job_id: str, state: str, stored: Stored) -> Job:
+        return Job(queue, serializer, job_id, state, stored, max_attempts)
+
     policy = Policy(max_attempts, options.max_stalled, shared.keep)
     outcomes = OutcomePolicy(shared, options.backoff)
     prefetch = Prefetch(options.prefetch)
     telemetry = Telemetry(shared, options)
     outage = OutageLog(options.name, shared.name, options.logger)
     reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed)
-    maintenance = Maintenance(options, policy, operations, queue._run, reachability, telemetry)
+    maintenance = Maintenance(options, shared, policy, queue._call, reachability, telemetry)
     executor = Executor(invoke, outcomes, telemetry, prefetch, changed)
     dispatcher = Dispatcher(
         options.name,
         options.concurrency,
-        operations,
+        make_job,
         outcomes,
         executor,
         prefetch,
@@ -84,7 +86,7 @@ def make_parts(
         atomic=options.atomic_completion,
         exclusive=shared.exclusive,
     )
-    keys = connection.dialogue.keys
+    keys = connection.session.keys
     markers = [keys.wake, keys.hail(worker_id)] if shared.exclusive else [keys.wake]
     fetcher = Fetcher(
         dispatcher,

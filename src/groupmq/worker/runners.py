@@ -225,7 +225,7 @@ def _forwarder(loop: asyncio.AbstractEventLoop, job: Job) -> Forward:
     """Repeat progress and log lines of a child in the parent. Called in the thread that reads the pipe."""
 
     def forward(kind: str, value: Any) -> None:
-        what = job._queue._say(job, **{kind: value})
+        what = job._queue._report_run(job, **{kind: value})
         future = asyncio.run_coroutine_threadsafe(_awaited(what), loop)
         with contextlib.suppress(Exception):
             # If the lease is lost, the heartbeat learns of it, and the child is killed.
@@ -251,7 +251,7 @@ def _serve(pipe: Pipe, pickled: bytes) -> None:
             job: Job = pipe.recv()
         except (EOFError, OSError, KeyboardInterrupt):
             return
-        job._tell = lambda _, kind, value: pipe.send((kind, value))
+        job._send_to_parent = lambda _, kind, value: pipe.send((kind, value))
         try:
             value = handler(job)
             if inspect.isawaitable(value):

@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
-from groupmq.client.connection.connections import PATIENCE
+from groupmq.client.connection.function_client import PATIENCE
 from groupmq.client.job import Job
-from groupmq.client.queue import Queue
+from groupmq.client.queue.queue import Queue
 from groupmq.core import middleware as middlewares
-from groupmq.core.backoff import BackoffPolicy
-from groupmq.core.checks import Logger
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.emitter import Listener
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.core.ids import new_id
 from groupmq.core.loops import this_process
-from groupmq.core.options import WorkerOptions
+from groupmq.core.options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
+from groupmq.core.signatures import shows_options
 from groupmq.protocol import commands
 from groupmq.worker.closing import Closing
 from groupmq.worker.health import CurrentJob, Health
@@ -44,56 +43,13 @@ class Worker:
     >>> await Worker(queue, handle, concurrency=8).run()
     """
 
-    def __init__(
-        self,
-        queue: Queue,
-        handler: Handler,
-        *,
-        concurrency: int = 1,
-        name: str | None = None,
-        logger: Logger | Literal[True] | None = None,
-        heartbeat: Duration | None = None,
-        max_attempts: int | None = None,
-        backoff: BackoffPolicy | Duration | None = None,
-        on_error: Callable[..., Any] | None = None,
-        maintenance: bool = True,
-        cleanup_interval: Duration = 60,
-        stalled_interval: Duration = 30,
-        max_stalled: int | None = None,
-        blocking_timeout: Duration = 5,
-        atomic_completion: bool = True,
-        batch_size: int | None = None,
-        prefetch: Literal["auto"] | int = "auto",
-        executor: Literal["thread", "process"] = "thread",
-        middleware: Sequence[Any] = (),
-        unreachable_timeout: Duration | None = None,
-    ) -> None:
+    @shows_options(WorkerArguments, WORKER_DEFAULTS)
+    def __init__(self, queue: Queue, handler: Handler, **options: Unpack[WorkerArguments]) -> None:
         if not isinstance(queue, Queue):
             raise not_a_queue(queue)
         checked_handler(handler)
         self.id = f"{queue.name}-{new_id()}"
-        self.options = WorkerOptions.checked(
-            queue.options,
-            self.id,
-            concurrency=concurrency,
-            name=name,
-            logger=logger,
-            heartbeat=heartbeat,
-            max_attempts=max_attempts,
-            backoff=backoff,
-            on_error=on_error,
-            maintenance=maintenance,
-            cleanup_interval=cleanup_interval,
-            stalled_interval=stalled_interval,
-            max_stalled=max_stalled,
-            blocking_timeout=blocking_timeout,
-            atomic_completion=atomic_completion,
-            batch_size=batch_size,
-            prefetch=prefetch,
-            executor=executor,
-            middleware=middlewares.checked(middleware),
-            unreachable_timeout=unreachable_timeout,
-        )
+        self.options = WorkerOptions.checked(queue.options, self.id, options)
         self.queue = queue
         self.name = self.options.name
         self.logger = self.options.logger

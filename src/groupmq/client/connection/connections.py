@@ -1,28 +1,21 @@
-"""Connections to the server: one for calls, one that waits for work, one that reads events, one that blocks."""
+"""The asynchronous connections: one for calls, one that waits for work, one that reads events."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import AsyncGenerator, Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from typing import Any
 
 from groupmq.client.connection.call_pool import CallPool
-from groupmq.client.connection.dialogue import Dialogue, Steps
-from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
+from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import is_denied, understood
+from groupmq.client.connection.function_client import FunctionClient
+from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.loops import PerLoop, this_process
 from groupmq.core.options import QueueOptions
-from groupmq.core.tasks import heedful
-from groupmq.protocol.commands import Call
-
-__all__ = ["PATIENCE", "BlockingConnection", "Connection", "Endpoint", "StreamConnection", "WakeConnection"]
-
-T = TypeVar("T")
-PATIENCE = 3.0
-"""Seconds a producer's call rides over a server that restarts or fails over before it raises."""
+from groupmq.core.tasks import await_honouring_cancel
 
 _BLOCK_MARGIN = 2.0
 _SHORT_BLOCK_MS = 100
@@ -71,7 +64,7 @@ class Line:
             try:
                 if self._calls is not None and parts[0] in _CALLS:
                     return await self._calls.execute(*parts)
-                return await heedful(self._client.execute_command(*parts, NEVER_DECODE=True))
+                return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
             except Exception as error:
                 self._address.heard(error)
                 raise
@@ -88,17 +81,16 @@ class Line:
         await self._client.connection_pool.disconnect()  # which it leaves open if the pool was handed to it
 
 
-class Connection:
+class Connection(FunctionClient):
     """The asynchronous connection of one queue object, in any number of event loops, each with a client of its own."""
 
-    def __init__(self, endpoint: Endpoint, options: QueueOptions, *, beside: BlockingConnection | None = None) -> None:
-        """`beside`: the connection of a blocking queue, for which this one listens."""
-        if beside is None:
+    def __init__(self, endpoint: Endpoint, options: QueueOptions, *, session: Session | None = None) -> None:
+        """`session`: that of a blocking queue, for which this connection reads events."""
+        if session is None:
             endpoint.require(asynchronous=True)
+        super().__init__(Session(options, endpoint.where) if session is None else session)
         self.endpoint = endpoint
-        self.dialogue = Dialogue(options, endpoint.where) if beside is None else beside.dialogue
-        self._own = beside is not None or endpoint.client is None or endpoint.own
-        self.patience = PATIENCE
+        self._own = session is not None or endpoint.client is None or endpoint.own
         self._lines = PerLoop(self._make_line)
         self._users: tuple[asyncio.AbstractEventLoop, object] | None = None
         """Where the user's own client is in use: event loop and process."""
@@ -114,51 +106,16 @@ class Connection:
             self._users = here
         return Line(self.endpoint, own=self._own)
 
-    async def call(self, call: Call[T], patience: float | None = None) -> T:
-        return await self.drive(self.dialogue.ask(call, self.patience if patience is None else patience))
+    def execute(self, *parts: Any) -> Coroutine[Any, Any, Any]:
+        """Send one command. A cancelled one drops its connection: a late reply must not reach the next call."""
+        return self._lines.here().execute(*parts)
 
-    async def carry(self, steps: Generator[Call[Any], Any, T]) -> T:
-        """Carry out an operation: make each call it yields, and send back the answer."""
-        try:
-            call = next(steps)
-            while True:
-                try:
-                    answer = await self.call(call)
-                except Exception as error:
-                    call = steps.throw(error)
-                else:
-                    call = steps.send(answer)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-
-    async def drive(self, steps: Steps[T]) -> T:
-        """Carry out a dialogue. A cancelled call drops its connection: a late reply must not reach the next one."""
-        line = self._lines.here()
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    reply: Any = None
-                    if isinstance(step, float):
-                        await asyncio.sleep(step)
-                    else:
-                        reply = await line.execute(*step)
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(reply)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-
-    async def command(self, *parts: Any) -> Any:
-        """A plain command, as it is."""
-        return await self._lines.here().execute(*parts)
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        return asyncio.sleep(seconds)
 
     async def close(self) -> None:
         """Close what this event loop has open. What others have open ends with them."""
-        self.dialogue.closed = True
+        self.session.closed = True
         line = self._lines.known()
         if line is not None:
             await line.close()
@@ -194,7 +151,7 @@ class WakeConnection:
             await self.drop()
         try:
             async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
-                reply = await heedful(
+                reply = await await_honouring_cancel(
                     self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
                 )
         except Exception as error:
@@ -271,7 +228,7 @@ class StreamConnection:
             return 0
 
     async def _command(self, *parts: Any) -> Any:
-        return await heedful(self._client.execute_command(*parts, NEVER_DECODE=True))
+        return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
 
     def unblock(self, via: Connection) -> None:
         """Let the read under way return, since there is another log to read; `via` reaches the same server."""
@@ -283,7 +240,7 @@ class StreamConnection:
         # Without the permission, or in a bad moment, the read ends by itself after a while.
         with contextlib.suppress(Exception):
             if self._id:
-                await via.command("CLIENT", "UNBLOCK", self._id)
+                await via.execute("CLIENT", "UNBLOCK", self._id)
 
     async def _drop(self) -> None:
         self._id = None
@@ -296,72 +253,3 @@ class StreamConnection:
         await self._drop()
         with contextlib.suppress(Exception):
             await self._client.aclose()
-
-
-class BlockingConnection:
-    """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
-
-    def __init__(
-        self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float | None = None
-    ) -> None:
-        self.dialogue = Dialogue(options, endpoint.where)
-        self._address = endpoint.address
-        self._moves = endpoint.address.moves
-        self._own = own or endpoint.client is None or endpoint.own
-        self.patience = PATIENCE
-        if not self._own:
-            endpoint.require(asynchronous=False)
-        self._client: Any = endpoint.blocking(timeout) if self._own else endpoint.client
-        patience = self._client.connection_pool.connection_kwargs.get("socket_timeout") or CALL_TIMEOUT
-        self._longest_block = patience / 2
-
-    def call(self, call: Call[T], patience: float | None = None) -> T:
-        return self.drive(self.dialogue.ask(call, self.patience if patience is None else patience))
-
-    def wait_for_mail(self, worker: str, timeout: float) -> bool:
-        """Block until there is mail for a worker (True), or for some time, at most `timeout` (False)."""
-        key = self.dialogue.keys.mail(worker)
-        try:
-            block = min(timeout, self._longest_block)
-            return self._execute("BZPOPMIN", key, block) is not None
-        except Exception as error:
-            raise understood(error, self.dialogue.where) from error
-
-    def interrupt(self) -> None:
-        """End a blocking read of another thread."""
-        with contextlib.suppress(Exception):
-            self._client.connection_pool.disconnect(inuse_connections=True)
-
-    def _execute(self, *parts: Any) -> Any:
-        if self._moves != self._address.moves:
-            self._moves = self._address.moves
-            with contextlib.suppress(Exception):
-                self._client.connection_pool.disconnect(inuse_connections=False)
-        try:
-            return self._client.execute_command(*parts, NEVER_DECODE=True)
-        except Exception as error:
-            self._address.heard(error)
-            raise
-
-    def drive(self, steps: Steps[T]) -> T:
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    reply: Any = None
-                    if isinstance(step, float):
-                        time.sleep(step)
-                    else:
-                        reply = self._execute(*step)
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(reply)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-
-    def close(self) -> None:
-        self.dialogue.closed = True
-        if self._own:
-            self._client.close()

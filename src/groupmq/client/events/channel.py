@@ -41,7 +41,7 @@ class Channel:
         self._hub: Hub | None = None
         self.connection = connection
         self._serializer = serializer
-        self.key = connection.dialogue.keys.fixed("events")
+        self.key = connection.session.keys.fixed("events")
         self.position: str | None = None
         self._number: int | None = None
         self.emitter = Emitter(KINDS, _logger)

@@ -213,9 +213,9 @@ def cancel_group(group_id: str, limit: int, now: int | None = None) -> Call[Canc
     return Call("cancel", arguments(group=group_id, limit=limit, now=now), _parse_cancelled)
 
 
-def note(
-    job_id: str, token: int, progress: str | None = None, line: str | None = None, now: int | None = None
+def report_progress(
+    job_id: str, fence: int, progress: str | None = None, line: str | None = None, now: int | None = None
 ) -> Call[bool]:
-    """What a running handler says; False if the lease is another's."""
-    notes = [[job_id, token, progress or False, False if line is None else line]]
+    """Store the progress of a run, a line of its log, or both; False if the lease is another's."""
+    notes = [[job_id, fence, progress or False, False if line is None else line]]
     return Call("note", arguments(notes=notes, now=now), lambda reply: reply == [1])

@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable
-from typing import NamedTuple, Protocol, TypeVar
-
-from groupmq.client.operations import Steps
-
-T = TypeVar("T")
-
-
-class CarryOut(Protocol):
-    """How an operation is carried out: `Queue.run`."""
-
-    def __call__(self, steps: Steps[T], /) -> Awaitable[T]: ...
+from typing import NamedTuple, Protocol
 
 
 class Done(NamedTuple):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from groupmq.client.operations import Operations
-from groupmq.worker.duties.duty import CarryOut, Done
+from groupmq.client.queue.caller import Caller
+from groupmq.client.queue.upkeep import forget_gone_workers
+from groupmq.worker.duties.duty import Done
 from groupmq.worker.outage import FORGET
 
 
@@ -18,18 +18,12 @@ class PresenceCleanup:
 
     task = FORGET
 
-    def __init__(
-        self,
-        operations: Operations[Any],
-        carry_out: CarryOut,
-        on_gone: Callable[[Sequence[str]], None] = lambda workers: None,
-    ) -> None:
-        self._operations = operations
-        self._carry_out = carry_out
+    def __init__(self, call: Caller, on_gone: Callable[[Sequence[str]], None] = lambda workers: None) -> None:
+        self._call = call
         self._on_gone = on_gone
 
     async def run_once(self) -> Done:
-        gone = await self._carry_out(self._operations.forget_gone_workers())
+        gone = await forget_gone_workers(self._call)
         if gone:
             self._on_gone(gone)
         return Done(len(gone))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from groupmq.client.operations import Steps
 from groupmq.protocol.commands import Due, Stalled
-from groupmq.worker.duties.duty import CarryOut, Done, seconds_until
+from groupmq.worker.duties.duty import Done, seconds_until
 from groupmq.worker.outage import RECOVER
 
 
@@ -15,15 +14,12 @@ class Recovery:
 
     task = RECOVER
 
-    def __init__(
-        self, find_due: Callable[[], Steps[Due]], carry_out: CarryOut, on_stalled: Callable[[Stalled], None]
-    ) -> None:
+    def __init__(self, find_due: Callable[[], Awaitable[Due]], on_stalled: Callable[[Stalled], None]) -> None:
         self._find_due = find_due
-        self._carry_out = carry_out
         self._on_stalled = on_stalled
 
     async def run_once(self) -> Done:
-        due = await self._carry_out(self._find_due())
+        due = await self._find_due()
         for stalled in due.stalled:
             self._on_stalled(stalled)
         return Done(len(due.stalled) + due.woken, seconds_until(due.wait_ms) or None)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from groupmq.client.operations import Operations
-from groupmq.worker.duties.duty import CarryOut, Done
+from groupmq.client.queue.caller import Caller
+from groupmq.client.queue.upkeep import remove_by_age
+from groupmq.core.options import QueueOptions
+from groupmq.worker.duties.duty import Done
 from groupmq.worker.outage import CLEAN_UP
 
 
@@ -14,11 +14,11 @@ class AgeRetention:
 
     task = CLEAN_UP
 
-    def __init__(self, operations: Operations[Any], carry_out: CarryOut) -> None:
-        self._operations = operations
-        self._carry_out = carry_out
-        kept = operations.options.keep_completed, operations.options.keep_failed
+    def __init__(self, call: Caller, options: QueueOptions) -> None:
+        self._call = call
+        self._options = options
+        kept = options.keep_completed, options.keep_failed
         self._by_age = any(one.age_ms is not None and one.kept != 0 for one in kept)
 
     async def run_once(self) -> Done:
-        return Done(await self._carry_out(self._operations.clean_up()), called=self._by_age)
+        return Done(await remove_by_age(self._call, self._options), called=self._by_age)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from groupmq.client.operations import Operations
-from groupmq.client.repeats import Repeating
-from groupmq.worker.duties.duty import CarryOut, Done, seconds_until
+from groupmq.client.queue.caller import Caller
+from groupmq.client.queue.upkeep import run_due, run_due_repeats
+from groupmq.protocol.commands import Policy
+from groupmq.worker.duties.duty import Done, seconds_until
 from groupmq.worker.outage import PROMOTE, REPEAT
 
 
@@ -15,14 +14,13 @@ class Scheduler:
 
     task = REPEAT
 
-    def __init__(self, operations: Operations[Any], carry_out: CarryOut) -> None:
-        self._repeating = Repeating(operations)
-        self._carry_out = carry_out
+    def __init__(self, call: Caller) -> None:
+        self._call = call
         self.last_run: int | None = None
         """The server's time of the last run: ticks after it are late at most, never missed."""
 
     async def run_once(self) -> Done:
-        ran = await self._carry_out(self._repeating.run_due(self.last_run))
+        ran = await run_due_repeats(self._call, self.last_run)
         self.last_run = ran.now
         return Done(ran.added, seconds_until(ran.wait_ms), tuple(ran.errors))
 
@@ -32,11 +30,11 @@ class Promotion:
 
     task = PROMOTE
 
-    def __init__(self, operations: Operations[Any], carry_out: CarryOut) -> None:
-        self._operations = operations
-        self._carry_out = carry_out
+    def __init__(self, call: Caller, policy: Policy) -> None:
+        self._call = call
+        self._policy = policy
 
     async def run_once(self) -> Done:
-        due = await self._carry_out(self._operations.run_due(expire=False))
+        due = await run_due(self._call, self._policy, expire=False)
         # 0 after all that is done: an expired lease is due, which is not for this duty.
         return Done(due.promoted + due.woken, seconds_until(due.wait_ms) or None)

@@ -1,0 +1,86 @@
+"""Groups as users see them: what holds one, and which come first by some order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from groupmq.client.answers.measures import LATEST_MS
+from groupmq.core.limits import RateLimit
+from groupmq.core.views import GroupInfo, HeldGroup
+from groupmq.protocol.commands import GroupLook, ListedRun, ScannedGroup
+
+
+def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: int, *, complete: bool) -> GroupInfo:
+    """`runs`: of this group, the one that began first in front; `complete`: there are no others."""
+    held = None
+    if look.why:
+        reason, job_id, attempt = look.why, look.holder, look.attempts
+        if reason == "running" and runs:
+            job_id, attempt = runs[0].id, runs[0].attempt
+        elif reason == "running" and complete:
+            reason = "stopping"  # its slots are taken, and by no job that has a lease
+        held = HeldGroup(
+            group_id,
+            reason,
+            job_id or None,
+            attempt or None,
+            _instant(look.since or now),
+            _instant(look.until) if 0 < look.until < LATEST_MS else None,
+            look.waiting,
+            max(0, now - (look.since or now)) / 1000,
+        )
+    rate = RateLimit(look.rate[0], look.rate[1] / 1000) if look.rate else None
+    return GroupInfo(
+        group_id,
+        look.place,
+        look.waiting,
+        look.running,
+        look.delayed,
+        look.limit,
+        look.paused == 1,
+        None if look.held_ms < 0 else look.held_ms / 1000,
+        held,
+        rate,
+    )
+
+
+def first_groups(groups: Iterable[ScannedGroup], sort: str, limit: int) -> list[str]:
+    """Those that can be among the first `limit`. How long a head has waited is in its record, which is not read yet: it
+    is its arrival or its order, so the first by either are looked at."""
+    found = list(groups)
+    if sort == "name":
+        return [group.id for group in sorted(found, key=lambda group: group.id)[:limit]]
+    if sort == "deepest":
+        return [group.id for group in sorted(found, key=lambda group: (-group.waiting, group.id))[:limit]]
+    if sort == "busiest":
+        found.sort(key=lambda group: (-group.running, -group.waiting, group.id))
+        return [group.id for group in found[:limit]]
+    chosen: dict[str, None] = {}
+    for by in ("arrival", "order"):
+        found.sort(key=lambda group: (_rank(group, sort), getattr(group, by), group.id))
+        chosen.update((group.id, None) for group in found[:limit])
+    return list(chosen)
+
+
+def _rank(group: ScannedGroup, sort: str) -> int:
+    """Held groups before others, and those with a waiting job before those without."""
+    if not group.has_head:
+        return 2
+    return 0 if sort == "oldest" or group.place in ("busy", "parked", "paused") else 1
+
+
+def order_of(info: GroupInfo, look: GroupLook, sort: str) -> tuple[Any, ...]:
+    if sort == "name":
+        return (info.id,)
+    if sort == "deepest":
+        return -info.waiting, info.id
+    if sort == "busiest":
+        return -info.active, -info.waiting, info.id
+    held = sort == "oldest" or info.held is not None
+    return (2 if not look.since else 0 if held else 1), look.since, info.id
+
+
+def _instant(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

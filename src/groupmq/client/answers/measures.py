@@ -1,0 +1,85 @@
+"""Counters, histograms, waits and workers as users see them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from groupmq.client.answers.spans import BOUNDS
+from groupmq.core.views import Failure, HeldGroup, Histogram, WorkerInfo
+from groupmq.protocol import commands
+
+LATEST_MS = 253_402_300_799_000
+"""The end of the year 9999. An order far in the future holds a group until then in an event-time window."""
+W = TypeVar("W", commands.Startable, commands.Held)
+
+
+def longer(one: W | None, other: W | None) -> W | None:
+    if one is None or other is None:
+        return one or other
+    return one if one.waited_ms >= other.waited_ms else other
+
+
+def held_group(held: commands.Held | None) -> HeldGroup | None:
+    if held is None:
+        return None
+    return HeldGroup(
+        held.group_id,
+        held.reason,
+        held.job_id or None,
+        held.attempt or None,
+        datetime.fromtimestamp(held.since / 1000, UTC),
+        datetime.fromtimestamp(held.until / 1000, UTC) if 0 < held.until < LATEST_MS else None,
+        held.waiting,
+        held.waited_ms / 1000,
+    )
+
+
+def histogram(numbers: list[int]) -> Histogram:
+    """As `lua/lib/minutes.lua` stores it: powers of two of milliseconds."""
+    total, *buckets = numbers
+    return Histogram(BOUNDS, tuple(buckets), total / 1000)
+
+
+def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:
+    seen, _, text_of_info = raw.decode().partition(" ")
+    info = json.loads(text_of_info)
+    return WorkerInfo(
+        id=worker_id,
+        last_seen=datetime.fromtimestamp(int(seen) / 1000, UTC),
+        # By name: a worker of a newer release may say more.
+        **{name: info[name] for name in ("name", "host", "pid", "concurrency", "current_jobs", "heartbeat", "version")},
+        jobs=info.get("jobs", []),
+        library=info.get("library", ""),
+        blocked=info.get("blocked", 0.0),
+    )
+
+
+def failures_of(stats: commands.Stats) -> list[Failure]:
+    return [
+        Failure(
+            job_id,
+            attempt,
+            error,
+            stack,
+            datetime.fromtimestamp(at / 1000, UTC),
+            final,
+            worker,
+            kind or None,
+            group or None,
+        )
+        for job_id, attempt, error, stack, at, final, worker, kind, group in stats.failures
+    ]
+
+
+def living_workers(stats: commands.Stats) -> list[WorkerInfo]:
+    """Workers that have sent a heartbeat lately."""
+    workers = [worker_info(worker_id, raw) for worker_id, raw in sorted(stats.workers.items())]
+    return [worker for worker in workers if stats.now / 1000 - worker.last_seen.timestamp() <= 2 * worker.heartbeat]
+
+
+def gone_workers(stats: commands.Stats) -> list[str]:
+    """Ids of workers that missed three heartbeats and then some."""
+    seen = [worker_info(worker_id, raw) for worker_id, raw in stats.workers.items()]
+    return [worker.id for worker in seen if stats.now / 1000 - worker.last_seen.timestamp() > 3 * worker.heartbeat + 5]

@@ -1,0 +1,123 @@
+"""Definitions of repeating jobs: how they are stored, and what is decided about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groupmq.core import record
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import Serializer
+from groupmq.core.drafts import Draft
+from groupmq.core.durations import moment
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.schedule import Repeat, due_ticks, tick_after
+from groupmq.core.views import RepeatingJob
+
+
+class Definition(NamedTuple):
+    """A stored definition, `lua/lib/repeats.lua`."""
+
+    fields: dict[str, Any]
+    body: bytes
+    raw: bytes
+
+    @classmethod
+    def read(cls, raw: bytes) -> Definition:
+        size = int.from_bytes(raw[:4], "big")
+        return cls(msgspec.msgpack.decode(raw[4 : 4 + size]), raw[4 + size :], raw)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        plan: dict[str, Any] = msgspec.json.decode(self.fields["plan"])
+        return plan
+
+
+class Ran(NamedTuple):
+    """What a look at the schedule did."""
+
+    added: int
+    now: int
+    wait_ms: int
+    """Until the next tick; -1 = there is none."""
+    errors: list[str]
+
+
+def repeat_id(group_id: str | None, name: str) -> str:
+    """The same for the same group and name, in whatever process."""
+    group = (group_id or "").encode()
+    digest = blake2b(len(group).to_bytes(2, "big") + group + name.encode(), digest_size=9)
+    return f"repeat-{digest.hexdigest()}"
+
+
+def check(given: Mapping[str, Any]) -> None:
+    """What makes no sense together with `repeat`."""
+    for name, instead in (
+        ("job_id", "its jobs get ids of their own; name the repeat with key="),
+        ("order_ms", "each of its jobs is ordered by its own tick"),
+        ("delay", "say when it begins with start="),
+        ("run_at", "say when it begins with start="),
+        ("dedupe", "adding the same repeat again already updates it"),
+    ):
+        if given.get(name) is not None:
+            raise ConfigurationError(f"{name}: cannot be combined with repeat; {instead}")
+
+
+def decide(schedule: Repeat, d: Draft, stored: bytes | None, now: int) -> tuple[dict[str, Any], int | None]:
+    """The definition to store, and the tick to run at once, if any."""
+    before = Definition.read(stored) if stored else None
+    plan = schedule.plan(now, before.plan if before else None)
+    first = now if before is None and schedule.immediately else None
+    count = before.fields["count"] if before else 0
+    # On the same grid a tick that is due and not yet run stays due.
+    kept = before is not None and schedule.keeps_grid(before.plan)
+    following = tick_after(plan, before.fields["next"] - 1 if before and kept else now) or 0
+    if plan["limit"] is not None and count + (first is not None) >= plan["limit"]:
+        following = 0
+    if not following and first is None:
+        raise ConfigurationError.expected("repeat", "a repeat that still ticks (see its end and limit)", schedule)
+    fields = {
+        "group": d.group_id or "",
+        "key": schedule.name,
+        "priority": d.priority,
+        "ttl": d.ttl_ms or False,
+        "next": following,
+        "last": before.fields["last"] if before else 0,
+        "count": count,
+        "plan": msgspec.json.encode(plan).decode(),
+    }
+    return fields, first
+
+
+def repeating_job(definition: Definition, serializer: Serializer) -> RepeatingJob:
+    fields, plan = definition.fields, definition.plan
+    max_attempts, options = record.settings_of(definition.body)
+    next_run = moment(fields["next"])
+    assert next_run is not None  # noqa: S101 - a definition without a next tick is not stored
+    return RepeatingJob(
+        key=fields["key"],
+        group_id=fields["group"] or None,
+        schedule=plan["says"],
+        next_run=next_run,
+        last_run=moment(fields["last"]),
+        count=fields["count"],
+        limit=plan["limit"],
+        end=moment(plan["end"] or 0),
+        data=serializer.decode(record.data_of(definition.body)),
+        priority=fields["priority"],
+        max_attempts=max_attempts or None,
+        timeout=options["t"] / 1000 if "t" in options else None,
+        backoff=Backoff.unpacked(options["b"]) if "b" in options else None,
+        on_retry=("yield" if options["y"] else "hold") if "y" in options else None,
+        ttl=fields["ttl"] / 1000 if fields.get("ttl") else None,
+    )
+
+
+def tick_of(rid: str, definition: Definition, now: int, *, watched: bool) -> list[Any]:
+    """The ticks of a definition that are due, as `commands.tick` takes them."""
+    fields = definition.fields
+    ticks = due_ticks(definition.plan, fields["next"], fields["count"], now, watched=watched)
+    return [rid, fields["next"], ticks.next, *ticks.run]

@@ -1,0 +1,69 @@
+"""A survey of a queue, put together from five answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from groupmq.client.answers.measures import held_group, worker_info
+from groupmq.core.survey_views import GroupActivity, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
+from groupmq.core.views import JobCounts, WorkerInfo
+from groupmq.protocol.commands import Minute, Stats, Survey, SurveyedFailure, SurveyedGroup, SurveyedRun, Waits
+
+
+def survey_of(
+    counts: JobCounts, stats: Stats, minutes: Sequence[Minute], found: Survey, waits: Waits, *, paused: bool
+) -> QueueSurvey:
+    workers = sorted((worker_info(*pair) for pair in stats.workers.items()), key=lambda one: (one.name, one.id))
+    names = {worker.id: worker.name for worker in workers}
+    so_far = stats.counters
+    return QueueSurvey(
+        at=datetime.fromtimestamp(stats.now / 1000, UTC),
+        paused=paused,
+        counts=counts,
+        totals=JobTotals(
+            counts.total + so_far.processed + so_far.failed, so_far.processed, so_far.failed, so_far.retried
+        ),
+        last_hour=_sum(minutes),
+        oldest_wait=None if waits.startable is None else waits.startable.waited_ms / 1000,
+        longest_held=held_group(waits.held),
+        busiest=tuple(map(_group, found.busiest)),
+        most_delayed=tuple(map(_group, found.most_delayed)),
+        runs=tuple(_run(run, found.now, names) for run in found.runs),
+        failures=tuple(_failure(failure, found.now, names) for failure in found.failures),
+        workers=tuple(_living(workers, stats.now, waits.running)),
+        cursor=found.cursor,
+    )
+
+
+def _sum(minutes: Sequence[Minute]) -> JobTotals:
+    names = ("processed", "failed", "retried")
+    return JobTotals(0, *(sum(getattr(minute, name) for minute in minutes) for name in names))
+
+
+def _group(found: SurveyedGroup) -> GroupActivity:
+    waited, held = (None if ms < 0 else ms / 1000 for ms in (found.waited_ms, found.held_ms))
+    return GroupActivity(found.id or None, found.place, found.waiting, found.active, found.delayed, waited, held)
+
+
+def _run(run: SurveyedRun, now: int, names: Mapping[str, str]) -> RunningJob:
+    worker = names.get(run.worker, run.worker)
+    return RunningJob(run.id, run.group_id or None, run.attempt, _since(now, run.started_ms), worker)
+
+
+def _failure(found: SurveyedFailure, now: int, names: Mapping[str, str]) -> RecentFailure:
+    ago, worker = _since(now, found.at_ms), names.get(found.worker, found.worker)
+    return RecentFailure(found.id, found.attempt, found.error, ago, found.final, worker, found.state or None)
+
+
+def _living(workers: Iterable[WorkerInfo], now: int, running: Mapping[str, int]) -> Iterator[LiveWorker]:
+    """Workers with a heartbeat as recent as `get_workers` asks for. The jobs of each are counted from their leases: the
+    number in its heartbeat is as old as the heartbeat."""
+    for info in workers:
+        seen = now / 1000 - info.last_seen.timestamp()
+        if seen <= 2 * info.heartbeat:
+            yield LiveWorker(info.name, info.host, info.pid, running.get(info.id, 0), info.concurrency, max(0.0, seen))
+
+
+def _since(now: int, ms: int) -> float:
+    return max(0, now - ms) / 1000

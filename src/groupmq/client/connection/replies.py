@@ -1,0 +1,10 @@
+"""Replies to plain commands, which a client of the user's may have decoded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def decoded(value: Any) -> str:
+    """Text, whatever the client was told about decoding."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

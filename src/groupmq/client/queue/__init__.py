@@ -1,0 +1,4 @@
+"""The queue, cut by concept: adding, inspection, search, groups, changes, bulk, repeats, duties, oversight, directory.
+
+Each part is a class on `QueueBase`; `QueueMethods` joins them, and `queue.py` adds what is asynchronous by nature.
+"""

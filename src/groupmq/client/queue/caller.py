@@ -1,0 +1,15 @@
+"""How the parts of a queue call the server."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from groupmq.protocol.call import Call
+
+T = TypeVar("T")
+
+
+class Caller(Protocol):
+    """Makes one call and returns its parsed answer."""
+
+    async def __call__(self, call: Call[T], /) -> T: ...

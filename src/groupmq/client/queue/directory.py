@@ -1,0 +1,132 @@
+"""The queues of a server: how they are found, opened as they are stored, and checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from groupmq.client import libraries, registry, server
+from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.function_client import PATIENCE
+from groupmq.client.queue.oversight import Oversight
+from groupmq.core.checks import Logger
+from groupmq.core.codec import JSON, Serializer
+from groupmq.core.durations import Duration, seconds
+from groupmq.core.errors import QueueNotFound
+from groupmq.core.options import AS_STORED, QueueOptions, queue_name
+from groupmq.core.server_views import Finding, QueueInfo
+
+# In the class below `list` is a method.
+QueueInfos = list[QueueInfo]
+Findings = list[Finding]
+Names = list[str]
+
+
+class Directory(Oversight):
+    """Queues by name."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, name: str, redis: Any = None, **options: Any) -> None: ...
+        async def close(self) -> None: ...
+
+    @classmethod
+    def attach(
+        cls,
+        name: str,
+        redis: Any = None,
+        *,
+        make: bool = False,
+        patience: Duration = PATIENCE,
+        call_timeout: Duration | None = None,
+        **options: Any,
+    ) -> Self:
+        """A queue object for tools, which accepts the stored settings whatever they are. Nothing is sent yet.
+
+        While the queue does not exist its methods raise QueueNotFound, or make it if `make` is set. `patience`: how
+        long a call tries again while the server cannot be reached. `call_timeout`: how long one read may take.
+        `redis` may also be another queue object, of either client: the server is the same, the connections are not.
+        `options` are those of `Queue`; without them jobs are treated as by `open`.
+        """
+        other = getattr(redis, "_endpoint", None)
+        endpoint = Endpoint.of(redis) if other is None else other.beside()
+        if call_timeout is not None:
+            endpoint = endpoint.beside(seconds(call_timeout, "call_timeout"))
+        queue = cls(name, endpoint, **(AS_STORED | options))
+        queue._connection.patience = seconds(patience, "patience")
+        queue._connection.session.accept_stored_settings(make=make)
+        return queue
+
+    @classmethod
+    async def open(
+        cls,
+        name: str,
+        redis: Any = None,
+        *,
+        prefix: str = "groupmq",
+        serializer: Serializer = JSON,
+        logger: Logger | Literal[True] | None = None,
+    ) -> Self:
+        """A queue as it is stored, with its stored settings. It is never made: QueueNotFound if it does not exist.
+
+        For tools that look at a queue and act on its jobs. The `max_attempts` of a job that sets none reads 65535,
+        since only workers know theirs, and finished jobs that they keep stay.
+
+        >>> queue = await Queue.open("orders")
+        """
+        given: dict[str, Any] = {"prefix": prefix, "serializer": serializer, "logger": logger}
+        probe = cls.attach(name, redis, **given)
+        try:
+            settings = await probe.get_settings()
+        finally:
+            await probe.close()
+        return cls.attach(name, redis, **given, **settings.options())
+
+    @classmethod
+    async def list(cls, redis: Any = None, *, prefix: str = "groupmq") -> QueueInfos:
+        """The queues of a server, by name. Those of other prefixes are not among them.
+
+        >>> [queue.name for queue in await Queue.list()]
+        """
+        options = QueueOptions("-", queue_name(prefix, "prefix"))
+        connection = Connection(Endpoint(redis), options)
+        try:
+            found = await registry.names(connection, options.prefix)
+        finally:
+            await connection.close()
+        return [QueueInfo(name, options.prefix) for name in found]
+
+    @staticmethod
+    def address_of(redis: Any = None) -> str:
+        """The address that a URL or client leads to, without secrets. ConfigurationError if the URL is wrong.
+
+        Nothing is sent, but an embedded server is started, and belongs to this process.
+        """
+        return Endpoint.of(redis).where
+
+    @classmethod
+    async def check_server(cls, redis: Any = None) -> Findings:
+        """Whether a server is fit for queues: what `check` says about the server, without a queue."""
+        connection = Connection(Endpoint.of(redis), QueueOptions("-"))
+        try:
+            return await server.examine(connection)
+        finally:
+            await connection.close()
+
+    @classmethod
+    async def prune_libraries(cls, redis: Any = None, *, prefix: str = "groupmq") -> Names:
+        """Delete the function libraries of other releases that no worker of any queue uses; their names."""
+        used = set()
+        for info in await cls.list(redis, prefix=prefix):
+            queue = cls.attach(info.name, redis, prefix=info.prefix)
+            try:
+                used |= {worker.library for worker in await queue.get_workers()}
+            except QueueNotFound:
+                continue  # it was removed meanwhile
+            finally:
+                await queue.close()
+        connection = Connection(Endpoint.of(redis), QueueOptions("-"))
+        try:
+            return await libraries.prune(connection, used)
+        finally:
+            await connection.close()

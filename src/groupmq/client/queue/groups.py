@@ -1,0 +1,306 @@
+"""Groups: as lanes, the line of one, and what is changed about one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from groupmq.client.answers.cursors import packed, refused, unpacked
+from groupmq.client.answers.groups import first_groups, group_info, order_of
+from groupmq.client.answers.jobs import job_from
+from groupmq.client.job import Job
+from groupmq.client.queue.base import QueueBase
+from groupmq.client.queue.changes import LIVE
+from groupmq.client.queue.settling import cancel_all, recall
+from groupmq.client.queue.walks import StateWalk
+from groupmq.core import limits
+from groupmq.core.checks import one_of, text, whole
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.limits import RateLimit
+from groupmq.core.pages import GroupPage, JobPage, Lane
+from groupmq.core.views import GroupInfo
+from groupmq.protocol import commands
+from groupmq.protocol.commands import CHUNK, GroupLook, ListedRun, ScannedGroup
+
+GroupSort = Literal["held", "oldest", "deepest", "busiest", "name"]
+SORTS = ("held", "oldest", "deepest", "busiest", "name")
+MOST_GROUP_PAGES = 20
+"""Calls that look through the groups: about 10,000 groups."""
+MOST_RUN_PAGES = 6
+"""Calls that look for running jobs: about 3,000 leases."""
+LOOKS_PER_CALL = 100
+FIRST = 200
+"""Of each kind that are looked at where there are more groups than anybody goes through."""
+MOST_DELAYED = 2_000
+"""Delayed jobs that are looked at for one page of a group."""
+_SEEN = re.compile(r"[0-9]{0,9}")
+"""Running jobs that earlier pages of a group have shown."""
+SPARE_READS = 10
+"""Calls that jobs with much data may take beyond what others take."""
+
+
+class Groups(QueueBase):
+    """The methods of a queue that look at groups, and change one."""
+
+    async def get_unique_groups(self, limit: int | None = None) -> list[str]:
+        """Groups that have a live job: waiting, active or delayed."""
+        if limit is not None:
+            whole(limit, "limit", 0, 2**31)
+        groups: dict[str, None] = {}
+        cursor = "0"
+        while limit is None or len(groups) < limit:
+            cursor, page = await self._call(commands.list_groups(cursor))
+            groups.update(dict.fromkeys(page))
+            if cursor == "0":
+                break
+        return list(groups)[:limit]
+
+    async def get_unique_groups_count(self) -> int:
+        _, _, _, _, _, groups, *_ = await self._call(commands.counts())
+        return int(groups)
+
+    async def get_group_job_count(self, group_id: str) -> int:
+        """Waiting and active jobs of a group."""
+        _, waiting, active, *_ = await self._call(commands.look_group(text(group_id, "group_id")))
+        return int(waiting + active)
+
+    async def get_group(self, group_id: str) -> GroupInfo:
+        """One group: its counts and limits, what holds it and until when."""
+        now, (look,) = await self._call(commands.look_groups([text(group_id, "group_id")]))
+        runs, complete = await self._runs([group_id], look.running) if look.why == "running" else ([], True)
+        return group_info(group_id, look, runs, now, complete=complete)
+
+    async def _runs(self, groups: Sequence[str], expected: int) -> tuple[list[ListedRun], bool]:
+        """The runs of these groups, the one that began first in front; and whether all were looked at."""
+        found: dict[str, ListedRun] = {}
+        cursor, complete = "0", expected == 0
+        for _ in range(0 if complete else MOST_RUN_PAGES):
+            page = await self._call(commands.list_runs(cursor, groups))
+            found.update((run.id, run) for run in page.found)
+            cursor = page.cursor
+            complete = cursor == "0" or len(found) >= expected
+            if complete:
+                break
+        return sorted(found.values(), key=lambda run: (run.ahead, run.started, run.token)), complete
+
+    async def get_groups(
+        self, *, sort: GroupSort = "held", match: str | None = None, limit: int = 200, behind: int = 0
+    ) -> GroupPage[Job]:
+        """Groups as lanes: what runs, what holds each, the first `behind` jobs that wait.
+
+        `sort`: held (longest held first), oldest (longest waiting head first), deepest (most waiting jobs), busiest
+        (most running jobs), name. `match`: part of the group id, in upper or lower case. However many groups there
+        are, at most some 10,000 are looked through; `complete` says whether these are all.
+        """
+        one_of(sort, "sort", *SORTS)
+        whole(limit, "limit", 0, 1_000)
+        whole(behind, "behind", 0, 100)
+        if match is not None and not isinstance(match, str):
+            raise ConfigurationError.expected("match", "a part of group ids, or None", match)
+        groups, total, complete = await self._scan_groups(sizes=sort in ("deepest", "busiest"))
+        wanted = (match or "").casefold()
+        matching = [group for group in groups.values() if wanted in group.id.casefold()]
+        chosen = first_groups(matching, sort, limit)
+        now, looks = await self._look(chosen, behind)
+        infos: dict[str, GroupInfo] = {}
+        running = [(group_id, look.running) for group_id, look in looks.items() if look.running]
+        runs, all_runs = await self._runs([group_id for group_id, _ in running], sum(n for _, n in running))
+        by_group: dict[str, list[ListedRun]] = {}
+        for run in runs:
+            by_group.setdefault(run.group_id, []).append(run)
+        for group_id, look in looks.items():
+            infos[group_id] = group_info(group_id, look, by_group.get(group_id, []), now, complete=all_runs)
+        shown = sorted(infos.values(), key=lambda info: order_of(info, looks[info.id], sort))[:limit]
+        running_ids = {info.id: [run.id for run in by_group.get(info.id, []) if not run.ahead] for info in shown}
+        next_ids: dict[str, list[str]] = {}
+        for info in shown:
+            # What a worker has prefetched starts before all that waits.
+            ahead = [run.id for run in by_group.get(info.id, []) if run.ahead]
+            next_ids[info.id] = (ahead + looks[info.id].next)[:behind]
+        wanted_ids = [job_id for found in (running_ids, next_ids) for ids in found.values() for job_id in ids]
+        jobs, all_jobs = await self._read(wanted_ids)
+        lanes = [
+            Lane(
+                info,
+                info.held,
+                [jobs[job_id] for job_id in running_ids[info.id] if job_id in jobs],
+                [jobs[job_id] for job_id in next_ids[info.id] if job_id in jobs],
+            )
+            for info in shown
+        ]
+        return GroupPage(lanes, total, len(groups), len(matching), complete and all_runs and all_jobs)
+
+    async def _scan_groups(self, *, sizes: bool) -> tuple[dict[str, ScannedGroup], int, bool]:
+        """The groups, as many as one looks through; how many there are, and whether these are all."""
+        groups: dict[str, ScannedGroup] = {}
+        cursor = "0"
+        for _ in range(MOST_GROUP_PAGES):
+            page = await self._call(commands.scan_groups(cursor, sizes=sizes))
+            groups.update((group.id, group) for group in page.found)
+            cursor = page.cursor
+            if cursor == "0":
+                return groups, page.total, True
+        front = await self._call(commands.scan_groups(first=FIRST, sizes=sizes))
+        groups.update((group.id, group) for group in front.found)
+        return groups, front.total, False
+
+    async def _look(self, groups: Sequence[str], behind: int) -> tuple[int, dict[str, GroupLook]]:
+        found: dict[str, GroupLook] = {}
+        now = 0
+        for at in range(0, len(groups), LOOKS_PER_CALL):
+            page = groups[at : at + LOOKS_PER_CALL]
+            now, looks = await self._call(commands.look_groups(page, behind))
+            found.update(zip(page, looks, strict=True))
+        return now, found
+
+    async def _read(self, ids: Sequence[str]) -> tuple[dict[str, Job], bool]:
+        """The jobs, as far as a bounded number of calls reads them; and whether these are all."""
+        found: dict[str, Job] = {}
+        at = 0
+        for _ in range(-(-len(ids) // CHUNK) + SPARE_READS):
+            if at >= len(ids):
+                break
+            views = await self._call(commands.get(ids[at : at + CHUNK]))
+            for job_id, view in zip(ids[at:], views, strict=False):
+                if view is not None:
+                    found[job_id] = job_from(self._make_job, job_id, view)
+            at += len(views)
+        return found, at >= len(ids)
+
+    async def get_group_jobs(self, group_id: str, limit: int = 50, cursor: str | None = None) -> JobPage[Job]:
+        """The line of a group: running jobs, then waiting ones in the order in which they will start, then delayed.
+
+        Delayed jobs are not stored by group: where there are thousands of them, a page may come out short and have a
+        cursor to go on.
+        """
+        whole(limit, "limit", 1, 10_000)
+        _, (look,) = await self._call(commands.look_groups([text(group_id, "group_id")]))
+        kind, inner = unpacked(cursor, "line", str, str) if cursor is not None else ("active", "")
+        if kind not in ("active", "waiting", "delayed") or (kind == "active" and not _SEEN.fullmatch(inner)):
+            raise refused(cursor)
+        found: list[Job] = []
+        scanned, following = 0, None
+        for state in ("active", "waiting", "delayed"):
+            if state == kind and len(found) < limit:
+                room = limit - len(found)
+                reader = getattr(self, f"_{state}_of_group")
+                jobs, following, looked_at = await reader(group_id, look, room, inner or None)
+                found, scanned, inner = found + jobs, scanned + looked_at, ""
+                if following is not None:
+                    following = packed("line", state, following)
+                    break
+                kind = {"active": "waiting", "waiting": "delayed"}.get(state, "")
+        if following is None and kind and len(found) == limit:
+            following = packed("line", kind, "")
+        return JobPage(found, following, scanned, look.running + look.waiting + look.delayed)
+
+    async def _active_of_group(
+        self, group_id: str, look: GroupLook, room: int, cursor: str | None
+    ) -> tuple[list[Job], str | None, int]:
+        if not look.running:
+            return [], None, 0
+        runs, _ = await self._runs([group_id], look.running)
+        seen = int(cursor or 0)
+        page = runs[seen : seen + room]
+        jobs = await self.get_jobs_by_id([run.id for run in page])
+        found = [job for job in jobs if job is not None and job.state == "active"]
+        return found, str(seen + room) if len(runs) > seen + room else None, len(page)
+
+    async def _waiting_of_group(
+        self, group_id: str, look: GroupLook, room: int, cursor: str | None
+    ) -> tuple[list[Job], str | None, int]:
+        walk = StateWalk(self._call, "waiting", group_id=group_id, cursor=cursor)
+        found: list[Job] = []
+        scanned = 0
+        while len(found) < room and not walk.ended:
+            entries = list(await walk.next_page(room - len(found)))
+            jobs = await self.get_jobs_by_id([job_id for job_id, _ in entries])
+            scanned += len(entries)
+            found += [job for job in jobs if job is not None and job.state == "waiting"]
+        return found, walk.cursor(), scanned
+
+    async def _delayed_of_group(
+        self, group_id: str, look: GroupLook, room: int, cursor: str | None
+    ) -> tuple[list[Job], str | None, int]:
+        """Delayed jobs are not indexed by group: look at all of them, some for each page."""
+        if not look.delayed:
+            return [], None, 0
+        walk = StateWalk(self._call, "delayed", cursor=cursor)
+        found: list[Job] = []
+        scanned = 0
+        while scanned < MOST_DELAYED and not walk.ended:
+            entries = list(await walk.next_page(CHUNK))
+            jobs = await self.get_jobs_by_id([job_id for job_id, _ in entries])
+            for at, (job, (_, place)) in enumerate(zip(jobs, entries, strict=True), start=1):
+                scanned += 1
+                if job is not None and job.group_id == group_id and job.state == "delayed":
+                    found.append(job)
+                if len(found) == room:
+                    walk.stop_at(place, last=at == len(entries))
+                    return found, walk.cursor(), scanned
+            if cursor is None and len(found) == look.delayed:
+                return found, None, scanned
+        return found, walk.cursor(), scanned
+
+    # Changing
+
+    async def pause_group(self, group_id: str) -> bool:
+        """Stop one group; True if it was not paused already."""
+        changed = await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=True))
+        await self._recall_group(group_id)
+        return changed
+
+    async def resume_group(self, group_id: str) -> bool:
+        return await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False))
+
+    async def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
+        """Let `n` jobs of one group run at once; None = the queue's own setting again."""
+        limit = 0 if n is None else whole(n, "n", 1, 65_535)
+        return await self._call(commands.switch(group_id=text(group_id, "group_id"), limit=limit))
+
+    async def set_group_rate_limit(self, group_id: str, rate_limit: RateLimit | None) -> bool:
+        """Let one group start jobs at a rate of its own; None = the queue's own setting again."""
+        limit = limits.rate_limit(rate_limit, "rate_limit")
+        packed_limit = limit.packed() if limit else []
+        changed = await self._call(commands.switch(group_id=text(group_id, "group_id"), rate=packed_limit))
+        await self._recall_group(group_id)
+        return changed
+
+    async def cancel_group(self, group_id: str) -> int:
+        """Cancel every job of a group: waiting, delayed and running; how many."""
+        text(group_id, "group_id")
+        found = await cancel_all(self._call, await self._delayed_ids(group_id))
+        while True:
+            # What workers have prefetched comes back to the group and is cancelled there, with all that waits.
+            any_back, running = await self._recall_group(group_id)
+            waiting = await self._cancel_waiting(group_id)
+            found += waiting
+            if not any_back and not waiting:
+                break
+        found += await cancel_all(self._call, running)
+        return len({job_id for job_id, state in found if state in LIVE})
+
+    async def _cancel_waiting(self, group_id: str) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        while True:
+            answer = await self._call(commands.cancel_group(group_id, CHUNK))
+            found += answer.found
+            if answer.left == 0:
+                return found
+
+    async def _delayed_ids(self, group_id: str) -> list[str]:
+        """Delayed jobs are not indexed by group: look at all of them, a page at a time."""
+        found: list[str] = []
+        offset = 0
+        while True:
+            ids = await self._list_ids("delayed", CHUNK, offset)
+            jobs = await self.get_jobs_by_id(ids)
+            found += [job.id for job in jobs if job is not None and job.group_id == group_id]
+            offset += len(ids)
+            if len(ids) < CHUNK:
+                return found
+
+    async def _recall_group(self, group_id: str) -> tuple[bool, list[str]]:
+        _, _, active, *_ = await self._call(commands.look_group(text(group_id, "group_id")))
+        return await recall(self._call, group_id) if active else (False, [])

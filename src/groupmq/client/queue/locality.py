@@ -1,0 +1,69 @@
+"""What a queue has in each event loop that uses it, and in which of them its listeners are called."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from groupmq.client.connection.connections import Connection
+from groupmq.client.events import Channel
+from groupmq.client.events.results import Results
+from groupmq.client.job import Job
+from groupmq.client.queue.batching import Batcher
+from groupmq.core.drafts import Draft
+from groupmq.core.emitter import Emitter, Listener
+from groupmq.core.errors import GroupFull
+from groupmq.core.events import KINDS
+from groupmq.core.loops import PerLoop, this_process
+
+_logger = logging.getLogger("groupmq.events")
+SendAdds = Callable[[Sequence[Draft]], Awaitable[Sequence[Job | GroupFull]]]
+SendGets = Callable[[Sequence[str]], Awaitable[Sequence[Job | Exception | None]]]
+
+
+class InLoop:
+    """The batches of one tick, and what is heard: all of it made of futures and tasks of one event loop."""
+
+    def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
+        options = connection.session.options
+        self.adds: Batcher[Draft, Job] = Batcher(send_adds, lambda d: len(d.body))
+        self.gets: Batcher[str, Job | None] = Batcher(send_gets, lambda _: 0)
+        self.channel = Channel(connection, options.serializer)
+        self.results = Results(self.gets.add, listens=options.events)
+
+
+class Locality:
+    """One `InLoop` for each event loop. Listeners of the queue are called in one loop at a time."""
+
+    def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
+        self._parts = connection, send_adds, send_gets
+        self._loops = PerLoop(self._make)
+        self.listeners = Emitter(KINDS, _logger)
+        self._heard_in: tuple[asyncio.AbstractEventLoop, object] | None = None
+        self.waiting = False
+        """Whether a listener was registered that does not receive events yet."""
+
+    def here(self) -> InLoop:
+        return self._loops.here()
+
+    def _make(self) -> InLoop:
+        # Listeners that were called in a loop that is over are called in this one.
+        self.waiting = self.waiting or self.listeners.any
+        return InLoop(*self._parts)
+
+    def listen(self, event: str, listener: Listener) -> None:
+        self.listeners.on(event, listener)
+        self.waiting = True
+
+    async def subscribe(self) -> None:
+        """Make sure that listeners registered so far receive the events of the next call."""
+        if not self.waiting:
+            return
+        channel, here = self.here().channel, (asyncio.get_running_loop(), this_process())
+        if self._heard_in is None or self._heard_in[0].is_closed() or self._heard_in[1] is not here[1]:
+            self._heard_in = here
+        if self._heard_in == here:
+            channel.emitter = self.listeners
+            await channel.ready()
+        self.waiting = False

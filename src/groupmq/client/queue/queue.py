@@ -1,0 +1,235 @@
+"""The asynchronous queue: what it has beside the parts that both clients share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+
+from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.events import JobListeners
+from groupmq.client.job import Job
+from groupmq.client.queue.base import Chunk
+from groupmq.client.queue.changes import NO_PROGRESS
+from groupmq.client.queue.locality import Locality
+from groupmq.client.queue.methods import QueueMethods
+from groupmq.client.queue.processing import Processing, Workers
+from groupmq.core import middleware as middlewares
+from groupmq.core.drafts import Draft
+from groupmq.core.durations import Duration, seconds
+from groupmq.core.emitter import Listener
+from groupmq.core.errors import ConfigurationError, GroupFull, GroupMQError
+from groupmq.core.events import Event, Position
+from groupmq.core.job_log import JobLog
+from groupmq.core.options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
+from groupmq.core.signatures import shows_options
+from groupmq.core.snapshot import Snapshot
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Added, Call
+
+if TYPE_CHECKING:
+    from groupmq.worker.worker import Worker
+
+T = TypeVar("T")
+
+
+class Queue(QueueMethods):
+    """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
+
+    >>> async with Queue("orders") as queue:
+    ...     await queue.add({"amount": 999}, group_id="user:42", max_attempts=5)
+    """
+
+    @shows_options(QueueArguments, QUEUE_DEFAULTS)
+    def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
+        self.options = QueueOptions.checked(name, options)
+        self.name = self.options.name
+        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+        self._job_log = JobLog(self.logger, self.name)
+        self._endpoint = Endpoint.of(redis)
+        self._connection = Connection(self._endpoint, self.options)
+        self._middleware = middlewares.checked(options.get("middleware", ()))
+        self._local = Locality(self._connection, self._send_adds, self._send_gets)
+        self._workers = Workers(self, self.name, self.logger)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    async def _call(self, call: Call[T], /) -> T:
+        if self._local.waiting:
+            await self._local.subscribe()
+        return await self._connection.call(call)
+
+    # Adding
+
+    def _submit(self, draft: Draft) -> Coroutine[Any, Any, Job]:
+        return self._local.here().adds.add(draft)
+
+    async def _send_adds(self, drafts: Sequence[Draft]) -> list[Job | GroupFull]:
+        jobs = await self._added_apart(drafts, await self._call(commands.add(drafts)))
+        if self._job_log.debugging():
+            self._job_log.added(jobs)
+        return jobs
+
+    async def _send_gets(self, ids: Sequence[str]) -> list[Job | Exception | None]:
+        return list(await self.get_jobs_by_id(ids))
+
+    async def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
+        if self._local.waiting:
+            await self._local.subscribe()
+        jobs: list[Job] = []
+        chunks = iter(chunks)
+        chunk = next(chunks, None)
+        before: tuple[Sequence[Draft], Added] | None = None
+        while chunk is not None:
+            drafts, call = chunk
+            flight = asyncio.ensure_future(self._connection.call(call))
+            try:
+                # The call leaves first; while the server works on it, we do our own work for its neighbours.
+                await asyncio.sleep(0)
+                if before is not None:
+                    jobs += await self._jobs_of(*before)
+                chunk = next(chunks, None)
+                before = drafts, await flight
+            finally:
+                flight.cancel()
+        if before is not None:
+            jobs += await self._jobs_of(*before)
+        return jobs
+
+    async def _jobs_of(self, drafts: Sequence[Draft], answer: Added) -> list[Job]:
+        jobs = await self._added_together(drafts, answer)
+        if self._job_log.debugging():
+            self._job_log.added(jobs)
+        return jobs
+
+    # Listening
+
+    async def events(self, since: str | None = None) -> AsyncGenerator[Event, None]:
+        """What happens to the jobs of this queue, in all processes, from now on or after the event with id `since`.
+
+        >>> async for event in queue.events():
+        ...     print(event.kind, event.job_id)
+        """
+        self._require_events()
+        async for event in self._local.here().channel.iterate(None if since is None else Position.parse(since)):
+            yield event
+
+    def on(self, event: str, listener: Listener) -> Listener:
+        """Call `listener(event)` for events of all workers in all processes. It may be async; what it raises is logged.
+
+        It is called for everything that is done through this queue object from now on.
+        """
+        self._require_events()
+        self._local.listen(event, listener)
+        with contextlib.suppress(RuntimeError):
+            self._spawn(self._start_listening())
+        return listener
+
+    async def _start_listening(self) -> None:
+        try:
+            await self._local.subscribe()
+        except GroupMQError:
+            self.logger.warning("queue %s: cannot subscribe to events yet; the next call tries again", self.name)
+
+    def off(self, event: str, listener: Listener) -> bool:
+        return self._local.listeners.off(event, listener)
+
+    def remove_all_listeners(self, event: str | None = None) -> None:
+        self._local.listeners.remove_all(event)
+
+    def _require_events(self) -> None:
+        if not self.options.events:
+            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+
+    # What jobs ask of their queue
+
+    async def _result_of(self, job: Snapshot, timeout: Duration | None) -> Any:
+        """Wait for the end of a job; see `Job.result`."""
+        limit = None if timeout is None else seconds(timeout, "timeout")
+        here = self._local.here()
+        return await here.results.of(here.channel, job, limit)
+
+    def _listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners:
+        """Listen to one job; see `Job.on`."""
+        self._require_events()
+        listeners = self._local.here().channel.listeners_of(job.id, job._created_ms)
+        listeners.on(event, listener)
+        return listeners
+
+    async def _report_run(self, job: Job, *, progress: Any = NO_PROGRESS, line: str | None = None) -> None:
+        """Store what a handler reports; see `Job.report_progress` and `Job.log`."""
+        await self._report(job.id, job.fence, progress, line)
+        if progress is not NO_PROGRESS:
+            job.progress = progress
+            if job._on_progress is not None:
+                job._on_progress(job, progress)
+
+    # Working
+
+    def process(self, handler: Callable[[Job], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
+        """Build a worker for this queue and start it; it is closed with the queue. Also a decorator.
+
+        >>> worker = await queue.process(handle, concurrency=10)
+        >>> @queue.process(concurrency=10)
+        ... async def handle(job): ...
+
+        Awaited, it returns the worker when it has started, or raises if it cannot. Not awaited, the worker starts in
+        the background in a running event loop, else with `async with queue` or `work()`.
+        """
+        return Processing(
+            self._workers, lambda given: self._make_worker(given, concurrency=concurrency, **options), handler
+        )
+
+    def _make_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
+        """A worker that is closed with the queue."""
+        from groupmq.worker.worker import Worker
+
+        worker = Worker(self, handler, **options)
+        self._workers.add(worker)
+        return worker
+
+    async def work(self) -> None:
+        """Run the workers made by `process` until the queue is closed, or this is cancelled."""
+        try:
+            await self._workers.run()
+        finally:
+            await self.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            task = asyncio.get_running_loop().create_task(work)
+        except RuntimeError:
+            work.close()
+            raise
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Finish what was added, close workers made by `process`, and close our connections (never the user's)."""
+        if self._closed:
+            return
+        self._closed = True
+        here = self._local.here()
+        await here.adds.drain()
+        await self._workers.close()
+        for task in tuple(self._tasks):
+            if task.get_loop() is asyncio.get_running_loop():
+                task.cancel()
+        await here.channel.close()
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        await self._workers.start_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r} at {self.address}>"

@@ -1,0 +1,10 @@
+"""Text that is safe to store."""
+
+from __future__ import annotations
+
+
+def clipped(value: str, longest: int = 16_000) -> str:
+    """Text that is bounded, and has no lone surrogates."""
+    if len(value) > longest:
+        value = value[: longest // 2] + "\n...\n" + value[-longest // 2 :]
+    return value.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,43 @@
+"""The options of a job, declared once: `add` takes them, and `add_many` as the keys of its items."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from groupmq.core.backoff import BackoffPolicy
+from groupmq.core.durations import Duration, Instant
+from groupmq.core.limits import Dedupe
+from groupmq.core.options import OnRetry
+
+
+class JobOptions(TypedDict, total=False):
+    """What can be said about a job when it is added. An option that is left out, or None, has its default."""
+
+    group_id: str | None
+    """Jobs of one group run in order, one at a time."""
+    order_ms: int | None
+    """The place in the group: smaller runs first. Default: the time of the add."""
+    priority: int
+    """From 0 to 1023; higher runs first."""
+    delay: Duration | None
+    """Start no sooner than this long from now."""
+    run_at: Instant | None
+    """Start no sooner than this."""
+    max_attempts: int | None
+    """Runs in all. Default: that of the worker, else of the queue."""
+    timeout: Duration | None
+    """Cancel the handler after this long."""
+    backoff: BackoffPolicy | Duration | None
+    """How long to wait before the next attempt."""
+    on_retry: OnRetry | None
+    """`hold`: the group waits for the next attempt. `yield`: it goes on."""
+    job_id: str | None
+    """An id of the caller's. If a job has it already, nothing is added."""
+    ttl: Duration | None
+    """Fail the job if it has not started within this long."""
+    dedupe: Dedupe | None
+    """A Throttle or a Debounce: which adds stand for one job."""
+
+
+JOB_OPTIONS = frozenset(JobOptions.__annotations__)
+JOB_DEFAULTS: dict[str, Any] = dict.fromkeys(JobOptions.__annotations__) | {"priority": 0}

@@ -1,0 +1,40 @@
+"""Options that are declared once, in a TypedDict, and shown by `help()` and `inspect.signature` of what takes them."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def shows_options(declared: type, defaults: Mapping[str, Any]) -> Callable[[F], F]:
+    """Show a function that takes `**options: Unpack[declared]` with one keyword argument for each of them."""
+
+    def show(function: F) -> F:
+        signature = inspect.signature(function)
+        found = signature.parameters.values()
+        first = [one for one in found if one.kind < inspect.Parameter.KEYWORD_ONLY]
+        last = [one for one in found if one.kind is inspect.Parameter.KEYWORD_ONLY]
+        # A TypedDict holds each annotation as the text that was written; the other parameters' are texts as well.
+        written = {name: getattr(note, "__forward_arg__", note) for name, note in declared.__annotations__.items()}
+        options = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=note)
+            for name, note in written.items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*first, *options, *last])  # type: ignore[attr-defined]
+        return function
+
+    return show
+
+
+def unknown_option(function: str, given: Collection[str], known: Collection[str]) -> TypeError | None:
+    """The error for the first name that is no option, with the nearest one; None if all are known."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1) or [one for one in known if one.startswith(name)][:1]
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+    return None

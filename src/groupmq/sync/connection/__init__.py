@@ -1,0 +1,1 @@
+"""How the blocking queue reaches its server."""

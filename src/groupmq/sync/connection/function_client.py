@@ -1,0 +1,183 @@
+# Generated from src/groupmq/client/connection/function_client.py by `make sync`; do not edit.
+"""Calling functions of the Lua side: opening the queue, loading the library, and sending a call again.
+
+A library is loaded once and costs a call nothing; a script is set up anew by each call, which takes the server about
+100 us. Some servers and users have no FUNCTION, so both ways are there, and the first call finds out which one works.
+Every function is safe to resend: it does the same again without harm, or the server has kept its answer, which it finds
+by the slot and the number that are sent with the call (`protocol/slots.py`, `lua/lib/answered.lua`).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any, TypeVar
+
+from groupmq.client.connection.faults import (
+    is_no_function,
+    is_no_script,
+    is_out_of_memory,
+    is_passing,
+    is_unavailable,
+    understood,
+)
+from groupmq.client.connection.session import Session
+from groupmq.core.errors import ConnectionLost, GroupMQError, ScriptError
+from groupmq.protocol import functions
+from groupmq.protocol.call import Call
+from groupmq.protocol.functions import Script
+
+T = TypeVar("T")
+Command = tuple[Any, ...]
+
+PATIENCE = 3.0
+"""Seconds a producer's call rides over a server that restarts or fails over before it raises."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_TRIES = 3
+"""Another client may flush the functions again while we load ours; after so many tries this call goes as a script."""
+
+
+class FunctionClient:
+    """Calls the functions of one queue. A connection says how one command is sent and how to sleep."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.patience = PATIENCE
+
+    def execute(self, *parts: Any) -> Any:
+        """Send one command and return its reply as it came. Errors are those of the client library."""
+        raise NotImplementedError
+
+    def sleep(self, seconds: float) -> None:
+        raise NotImplementedError
+
+    def call(self, call: Call[T], patience: float | None = None) -> T:
+        """Make a call. While the server cannot be reached, try again for up to `patience` seconds."""
+        session = self.session
+        session.require_open()
+        if call.after:
+            self.sleep(call.after)
+        give_up = time.monotonic() + (self.patience if patience is None else patience)
+        pause = _FIRST_PAUSE
+        slot = session.slots.take() if functions.load(call.script).remembers else None
+        proof: Command = (slot.name, slot.number) if slot else ()
+        again: Command = ()
+        while True:
+            try:
+                if not session.opened:
+                    self.open()
+                if session.entry.due <= time.monotonic():
+                    self.enter()
+                answer = self._evaluate(call, proof + again)
+                if slot and not again:
+                    session.slots.give_back(slot)
+                return answer
+            except GroupMQError as error:
+                if slot and isinstance(error, ConnectionLost):
+                    again = (b"again",)  # it may have arrived
+                left = give_up - time.monotonic()
+                if left <= 0 or not is_passing(error):
+                    raise
+            self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def open(self, *, replace: bool = False) -> None:
+        """Create the queue, or check that this process agrees with how it was created."""
+        session = self.session
+        session.check_opened(*self._evaluate(session.opening_call(replace=replace)))
+        if session.creates:
+            self.enter()
+
+    def enter(self) -> None:
+        """Enter the queue in the list of queues. If that fails, it is missing there and nothing else suffers."""
+        entry = self.session.entry
+        entry.due = 0.0
+        try:
+            self.execute(*entry.command)
+        except Exception as error:
+            entry.not_written(error)
+        else:
+            entry.written()
+
+    def command(self, *parts: Any, patience: float = PATIENCE) -> Any:
+        """Send a command that is about the server or about all of its queues. It must be safe to send again.
+
+        Errors are ours; while the server cannot be reached, try again for up to `patience` seconds.
+        """
+        self.session.require_open()
+        give_up, pause = time.monotonic() + patience, _FIRST_PAUSE
+        while True:
+            try:
+                return self.execute(*parts)
+            except Exception as error:
+                known = understood(error, self.session.where)
+                left = give_up - time.monotonic()
+                if left <= 0 or not is_passing(known):
+                    raise known from error
+            self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _evaluate(self, call: Call[T], proof: Command = ()) -> T:
+        """Run a function once. `proof`: by what the server recognises the call when it is sent again."""
+        session = self.session
+        script = functions.load(call.script)
+        tail: Command = (1, session.keys.meta, call.args)
+        if call.blob or proof:
+            tail = (*tail, call.blob, *proof)
+        for _ in range(3):
+            try:
+                if session.calls_by == "function":
+                    reply = self._by_function(script, tail)
+                else:
+                    reply = self._by_script(script, tail)
+            except Exception as error:
+                known = understood(error, session.where)
+                if not isinstance(known, ScriptError):
+                    raise known from error
+                if "GROUPMQ_SCHEMA" not in str(known):
+                    raise ScriptError(f"{script.name}: {script.explain(str(known))}") from error
+            else:
+                return call.parse(reply)
+            # The queue is gone (flushed, obliterated) or of another format: open says which.
+            self.open()
+        raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
+
+    def _by_function(self, script: Script, tail: Command) -> Any:
+        """`tail`: number of keys, key, arguments."""
+        command = ("FCALL_RO" if script.reads else "FCALL", script.function, *tail)
+        for _ in range(_TRIES):
+            try:
+                return self.execute(*command)
+            except Exception as error:
+                if is_unavailable(error, "fcall"):
+                    self.session.calls_by = "script"
+                    break
+                if not is_no_function(error):
+                    raise
+            if not self._load(script):
+                break
+        return self._by_script(script, tail)
+
+    def _load(self, script: Script) -> bool:
+        """Load the library; False if that cannot be done now, or ever."""
+        try:
+            self.execute("FUNCTION", "LOAD", script.library.text)
+        except Exception as error:
+            if "already exists" in str(error):
+                return True  # another client was faster; its text is ours, since the name has a hash of it
+            if is_unavailable(error, "function"):
+                self.session.calls_by = "script"
+                return False
+            if is_out_of_memory(error):
+                return False  # loading takes memory; reports must go on, and a script takes none
+            raise
+        return True
+
+    def _by_script(self, script: Script, tail: Command) -> Any:
+        ending = "_RO" if script.reads else ""
+        try:
+            return self.execute(f"EVALSHA{ending}", script.sha, *tail)
+        except Exception as error:
+            if not is_no_script(error):
+                raise
+        return self.execute(f"EVAL{ending}", script.text, *tail)

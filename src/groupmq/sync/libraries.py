@@ -1,0 +1,71 @@
+# Generated from src/groupmq/client/libraries.py by `make sync`; do not edit.
+"""The function libraries of groupmq on a server: which are there, and which nobody uses any more.
+
+A release brings a library of its own and never removes one: another process may be using it. What stays behind after
+an upgrade is found and removed by `groupmq check --prune`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from groupmq.client.connection.replies import decoded
+from groupmq.core.errors import ConnectionLost, GroupMQError
+from groupmq.core.findings import OK, WARN
+from groupmq.core.server_views import Finding
+from groupmq.protocol import functions
+from groupmq.sync.connection.function_client import FunctionClient
+
+_NAME = "library_name"
+
+
+def names(client: FunctionClient) -> list[str]:
+    """The libraries of groupmq, of all releases, by name."""
+    reply = client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*")
+    return sorted(_name(library) for library in reply)
+
+
+def _name(library: Any) -> str:
+    """A library is a mapping, or its items one after the other, as the protocol and the client have it."""
+    items = library if isinstance(library, dict) else dict(zip(library[::2], library[1::2], strict=False))
+    return next(decoded(value) for name, value in items.items() if decoded(name) == _NAME)
+
+
+def prune(client: FunctionClient, used: Collection[str]) -> list[str]:
+    """Delete the libraries that are neither ours nor among the `used` ones; which they were.
+
+    A process that does use one of them loads it again with its next call.
+    """
+    found = names(client)
+    gone = [name for name in found if name != functions.library().name and name not in used]
+    for name in gone:
+        try:
+            client.command("FUNCTION", "DELETE", name)
+        except ConnectionLost:
+            raise
+        except GroupMQError as error:
+            if "Library not found" not in str(error):  # somebody else was faster
+                raise
+    return gone
+
+
+def finding(client: FunctionClient) -> Finding:
+    """Whether functions can be used, and which libraries are there."""
+    try:
+        found = names(client)
+    except ConnectionLost:
+        raise
+    except GroupMQError:
+        return Finding(
+            "functions",
+            WARN,
+            "refused by the server; every call runs as a script, which takes it about 0.1 ms longer",
+            "allow FUNCTION, FCALL and FCALL_RO, if the server has them",
+        )
+    others = len([name for name in found if name != functions.library().name])
+    detail = "this release's library is loaded" if len(found) > others else "this release's library is not loaded yet"
+    if not others:
+        return Finding("functions", OK, detail)
+    more = "one of another release" if others == 1 else f"{others} of other releases"
+    return Finding("functions", OK, f"{detail}, and {more}", "groupmq check --prune removes those that no worker uses")

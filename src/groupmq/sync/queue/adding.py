@@ -1,0 +1,113 @@
+# Generated from src/groupmq/client/queue/adding.py by `make sync`; do not edit.
+"""Adding jobs, one or many, and what was there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Unpack
+
+from groupmq.client.answers.jobs import added_job, gone_job, job_from
+from groupmq.core import middleware as middlewares
+from groupmq.core import record
+from groupmq.core.draft_chain import JobDraft
+from groupmq.core.drafts import Draft, check, draft, drafts_from
+from groupmq.core.errors import ConfigurationError, GroupFull
+from groupmq.core.job_options import JOB_DEFAULTS, JOB_OPTIONS, JobOptions
+from groupmq.core.schedule import Repeat
+from groupmq.core.signatures import shows_options, unknown_option
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Added
+from groupmq.sync.job import Job, SavedJob
+from groupmq.sync.queue.base import Chunk
+from groupmq.sync.queue.repeats import Repeats
+
+
+class Adding(Repeats):
+    """The methods of a queue that add jobs."""
+
+    @shows_options(JobOptions, JOB_DEFAULTS)
+    def add(self, data: Any, *, repeat: Repeat | None = None, **options: Unpack[JobOptions]) -> Job:
+        """Add a job. Once this returns, the job runs to completion or is recorded as failed, whatever dies.
+
+        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set. With `repeat` a job
+        is defined that is added anew at each tick; what is returned is its next occurrence, which exists from its
+        tick on.
+        """
+        headers = middlewares.headers(self._middleware)
+        try:
+            if repeat is None:
+                return self._submit(draft(self.options, data, headers, **options))
+            job = self._add_repeating(data, repeat, headers, **options)
+        except TypeError:
+            unknown = unknown_option("Queue.add", options, JOB_OPTIONS)
+            if unknown is None:
+                raise
+            raise unknown from None
+        if self._job_log.debugging():
+            self._job_log.repeats(job)
+        return job
+
+    def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
+        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written."""
+        return self._submit_all(self._chunks(items))
+
+    def _chunks(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> Iterator[Chunk]:
+        """Calls of bounded size. All items are checked before the first of them is given out."""
+        if not isinstance(items, Iterable):
+            raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
+        drafts = drafts_from(self.options, items, middlewares.headers(self._middleware))
+        for chunk in commands.chunked(drafts, lambda d: len(d.body)):
+            yield chunk, commands.add(chunk, whole=True)
+
+    def create_job(self, data: Any) -> JobDraft[SavedJob]:
+        """A job to be described step by step, then saved: `queue.create_job(d).group("g").delay(5).save()`."""
+        return JobDraft(self.options, self.add, data)
+
+    def check_job(self, fields: Mapping[str, Any]) -> None:
+        """Raise what `add_many` would raise for this item; nothing is sent."""
+        check(self.options, fields)
+
+    def save_all(self, drafts: Iterable[JobDraft[Any]]) -> list[Job]:
+        """Save many drafts at once, in order."""
+        return self.add_many(drafts)
+
+    def _added_together(self, drafts: Sequence[Draft], added: Added) -> list[Job]:
+        """The jobs of an add of one caller: all or none."""
+        if added.full:
+            raise self._full(drafts[added.full[0]])
+        return self._added(drafts, added)
+
+    def _added_apart(self, drafts: Sequence[Draft], added: Added) -> list[Job | GroupFull]:
+        """The jobs of an add of callers that know nothing of each other: one that is refused harms no other."""
+        jobs: list[Job | GroupFull] = [*self._added(drafts, added)]
+        for i in added.full:
+            jobs[i] = self._full(drafts[i])
+        return jobs
+
+    def _full(self, d: Draft) -> GroupFull:
+        return GroupFull(d.group_id or "", self.options.max_group_size or 0)
+
+    def _added(self, drafts: Sequence[Draft], added: Added) -> list[Job]:
+        """The jobs of an add; those whose id existed, or that another stands for, come back as they are stored."""
+        make = self._make_job
+        jobs = [added_job(make, d, added) for d in drafts]
+        if added.stood_for:
+            views = self._views(list(added.stood_for.values()))
+            for (i, job_id), view in zip(added.stood_for.items(), views, strict=True):
+                if view is None:
+                    jobs[i] = gone_job(make, drafts[i]._replace(id=job_id), added, added.made.get(i, 0))
+                else:
+                    jobs[i] = job_from(make, job_id, view)
+                jobs[i].duplicate = True
+        if added.duplicates:
+            views = self._views([drafts[i].id for i in added.duplicates])
+            for i, view in zip(added.duplicates, views, strict=True):
+                nonce = drafts[i].nonce
+                # Our own add that was sent twice is no duplicate: we made the id, or the stored nonce is ours.
+                if view is None:
+                    jobs[i] = gone_job(make, drafts[i], added)
+                    jobs[i].duplicate = nonce is not None
+                    continue
+                jobs[i] = job_from(make, drafts[i].id, view)
+                jobs[i].duplicate = nonce is not None and record.unpack(view.record).options.get("n") != nonce
+        return jobs

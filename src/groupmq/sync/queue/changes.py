@@ -1,0 +1,107 @@
+# Generated from src/groupmq/client/queue/changes.py by `make sync`; do not edit.
+"""Changing one job, and pausing the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupmq.core import codec
+from groupmq.core.checks import one_of, text
+from groupmq.core.clipping import clipped
+from groupmq.core.durations import Duration, millis
+from groupmq.core.errors import ConfigurationError, JobNotFound, LeaseLost, WrongState
+from groupmq.core.filters import STATES
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Change
+from groupmq.sync.queue.base import QueueBase
+from groupmq.sync.queue.settling import cancel_all, change, recall, remove_all
+
+LIVE = ("waiting", "delayed", "active")
+NO_PROGRESS: Any = object()
+"""Progress may be any JSON, None too."""
+
+
+class Changes(QueueBase):
+    """The methods of a queue that change one job, or whether anything starts."""
+
+    def remove(self, job_id: str, *, states: Sequence[str] | None = None) -> bool:
+        """Remove a job in whatever state, or only in one of `states`; False if there is no such job.
+
+        The handler of a running one is stopped, and its group goes on when it has ended.
+        """
+        for state in states or ():
+            one_of(state, "states", *STATES)
+        return remove_all(self._call, [text(job_id, "job_id")], states) == 1
+
+    def retry(self, job_id: str) -> bool:
+        """Run a failed job again, from its original place, attempts counted anew."""
+        answer = self._call(commands.retry(text(job_id, "job_id")))
+        return _changed(job_id, answer, "failed")
+
+    def promote(self, job_id: str) -> bool:
+        """Let a delayed job, or one in its back-off, start now."""
+        answer = change(self._call, commands.reschedule(text(job_id, "job_id"), 0, only_delayed=True))
+        return _changed(job_id, answer, "delayed")
+
+    def change_delay(self, job_id: str, delay: Duration) -> bool:
+        """Let a delayed or waiting job start `delay` from now instead."""
+        delay_ms = millis(delay, "delay")
+        answer = change(self._call, commands.reschedule(text(job_id, "job_id"), delay_ms, only_delayed=False))
+        return _changed(job_id, answer, "delayed", "waiting")
+
+    def update_data(self, job_id: str, data: Any) -> None:
+        """Replace a job's data; a handler that runs already keeps what it was given."""
+        raw = codec.encode(self.options.serializer, data, self.options.max_payload, "data")
+        answer = change(self._call, commands.update(text(job_id, "job_id"), raw))
+        if not answer.state:
+            raise JobNotFound(job_id)
+
+    def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
+        """Fail a job for good, whatever attempts remain.
+
+        The handler of a running one is stopped, and its group goes on when it has ended.
+        """
+        if not isinstance(reason, str):
+            raise ConfigurationError.expected("reason", "a string", reason)
+        made = commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
+        return _changed(job_id, change(self._call, made), *LIVE)
+
+    def cancel(self, job_id: str) -> bool:
+        """Remove a job that waits; stop the handler of one that runs, in whichever process, within a second.
+
+        A stopped job is recorded as failed with the reason "cancelled".
+        """
+        ((_, state),) = cancel_all(self._call, [text(job_id, "job_id")])
+        status = commands.DONE if state in LIVE else commands.LEFT
+        return _changed(job_id, Change(state, status), *LIVE)
+
+    def pause(self) -> None:
+        """Once this returns nothing starts any more, prefetched jobs neither; what runs goes on."""
+        self._call(commands.switch(paused=True))
+        active, *_ = self._call(commands.counts())
+        if active:
+            recall(self._call)
+
+    def resume(self) -> None:
+        self._call(commands.switch(paused=False))
+
+    def is_paused(self) -> bool:
+        return self._call(commands.counts())[6] == 1
+
+    def _report(self, job_id: str, fence: int, progress: Any, line: str | None) -> None:
+        """Store the progress of a run, or a line of its log. Raises LeaseLost if the run is over."""
+        encoded = None
+        if progress is not NO_PROGRESS:
+            encoded = codec.encode(codec.JSON, progress, self.options.max_payload, "progress").decode()
+        made = commands.report_progress(job_id, fence, encoded, None if line is None else clipped(line, 2000))
+        if not self._call(made):
+            raise LeaseLost(job_id)
+
+
+def _changed(job_id: str, answer: Change, *expected: str) -> bool:
+    if not answer.state:
+        raise JobNotFound(job_id)
+    if answer.status != commands.DONE:
+        raise WrongState(job_id, expected, answer.state)
+    return True

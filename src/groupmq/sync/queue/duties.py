@@ -1,0 +1,85 @@
+# Generated from src/groupmq/client/queue/duties.py by `make sync`; do not edit.
+"""The duties of a queue beside its jobs, each run once: one bounded, idempotent operation that says what it did.
+
+Workers run them on their way; `groupmq scheduler` and `groupmq recovery` run them alone. Any number of copies is safe.
+"""
+
+from __future__ import annotations
+
+from groupmq.core.checks import one_of
+from groupmq.core.duty import DutyName
+from groupmq.core.views import DutyReport, StalledJob
+from groupmq.protocol.commands import Due, Policy
+from groupmq.sync.queue.base import QueueBase
+from groupmq.sync.queue.upkeep import forget_gone_workers, remove_by_age, run_due, run_due_repeats
+
+
+class Duties(QueueBase):
+    """The methods of a queue that do what is due."""
+
+    _looked_at_repeats: int | None = None
+    """When this object last looked at repeating jobs: a tick since then is late at most, never missed."""
+
+    def run_duty_once(self, duty: DutyName) -> DutyReport:
+        """Run one duty of the workers now: what it did, and when there is more to do.
+
+        `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
+        ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
+        """
+        one_of(duty, "duty", "scheduler", "recovery", "cleanup")
+        if duty == "scheduler":
+            return self._schedule()
+        return self._recover() if duty == "recovery" else self._clean_up()
+
+    def run_scheduler_once(self) -> int:
+        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
+        ran = run_due_repeats(self._call, self._looked_at_repeats)
+        self._looked_at_repeats = ran.now
+        due = self._run_due()
+        return ran.added + due.promoted + due.woken + len(due.stalled)
+
+    def promote_delayed_jobs(self) -> int:
+        """Move delayed jobs that are due into their groups; how many."""
+        return self._run_due(unpark=False, expire=False).promoted
+
+    def recover_delayed_groups(self) -> int:
+        """Wake groups whose back-off is over; how many."""
+        return self._run_due(promote=False, expire=False).woken
+
+    def check_stalled_jobs(self) -> list[str]:
+        """Take back jobs whose lease expired; their ids."""
+        due = self._run_due(promote=False, unpark=False)
+        return [stalled.id for stalled in due.stalled]
+
+    def _run_due(self, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Due:
+        policy = Policy(self.options.max_attempts, -1, self.options.keep)
+        return run_due(self._call, policy, promote=promote, unpark=unpark, expire=expire)
+
+    def _schedule(self) -> DutyReport:
+        ran = run_due_repeats(self._call, self._looked_at_repeats)
+        self._looked_at_repeats = ran.now
+        due = self._run_due(expire=False)
+        # A wait of 0 with nothing done: what is due is a lease, which is recovery's.
+        waits = [wait / 1000 for wait in (ran.wait_ms, due.wait_ms) if wait > 0]
+        return DutyReport(
+            done=ran.added + due.promoted + due.woken,
+            next_in=min(waits, default=None),
+            added=ran.added,
+            promoted=due.promoted,
+            woken=due.woken,
+            errors=tuple(ran.errors),
+        )
+
+    def _recover(self) -> DutyReport:
+        due = self._run_due(promote=False)
+        return DutyReport(
+            done=len(due.stalled) + due.woken,
+            next_in=due.wait_ms / 1000 if due.wait_ms > 0 else None,
+            woken=due.woken,
+            stalled=tuple(StalledJob(*stalled) for stalled in due.stalled),
+        )
+
+    def _clean_up(self) -> DutyReport:
+        removed = remove_by_age(self._call, self.options)
+        gone = forget_gone_workers(self._call)
+        return DutyReport(done=removed + len(gone), removed=removed, gone_workers=tuple(gone))

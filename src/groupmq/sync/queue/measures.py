@@ -1,0 +1,89 @@
+# Generated from src/groupmq/client/queue/measures.py by `make sync`; do not edit.
+"""How much happened and how long it took: counters, histograms, minutes, workers."""
+
+from __future__ import annotations
+
+from groupmq.client.answers.measures import failures_of, held_group, histogram, living_workers, longer
+from groupmq.client.answers.spans import minutes_needed, spans
+from groupmq.core.checks import whole
+from groupmq.core.views import Failure, Metrics, WorkerInfo
+from groupmq.protocol import commands
+from groupmq.sync.queue.base import QueueBase
+from groupmq.sync.queue.caller import Caller
+
+MOST_MINUTES = 20_160
+"""Two weeks; nothing older is kept."""
+MOST_PAGES = 500
+"""Calls that a search for the longest waits takes at most: 50,000 running jobs and as many parked groups."""
+MINUTES_PER_CALL = 1_000
+
+
+class Measures(QueueBase):
+    """The methods of a queue that say how much happened, how long it took, and who works."""
+
+    def get_metrics(self, minutes: int = 60, *, step: int = 1, look: int = MOST_PAGES) -> Metrics:
+        """Counters, how long jobs waited and ran, and the last `minutes` (two weeks are kept).
+
+        `step` minutes are summed up to one entry of `series`: two weeks by the hour are 336 of them. `look`: how many
+        calls may look for the longest waits, each at a hundred running jobs and held groups; with few they may miss
+        the longest of a large queue.
+        """
+        whole(minutes, "minutes", 0, MOST_MINUTES)
+        whole(step, "step", 1, MOST_MINUTES)
+        stats = self._call(commands.stats())
+        minute, found = self._series(minutes, step)
+        paused = self._paused_groups() if stats.overrides else 0
+        waits = longest_waits(self._call, whole(look, "look", 1, MOST_PAGES))
+        startable = None if waits.startable is None else waits.startable.waited_ms / 1000
+        return Metrics(
+            *stats.counters,
+            groups_ready=stats.ready,
+            groups_due=stats.due,
+            groups_paused=paused,
+            oldest_wait=startable,
+            oldest_startable_wait=startable,
+            longest_held=held_group(waits.held),
+            wait=histogram(stats.wait),
+            run=histogram(stats.run),
+            series=spans(minute, found, step),
+        )
+
+    def _series(self, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:
+        """The last minutes, a page at a time: as many as whole spans of `step` have."""
+        minute, found = self._call(commands.series(min(minutes, MINUTES_PER_CALL)))
+        needed = minutes_needed(minute, minutes, step)
+        while len(found) < needed:
+            _, earlier = self._call(commands.series(min(needed - len(found), MINUTES_PER_CALL), minute - len(found)))
+            found = [*earlier, *found]
+        return minute, found[len(found) - needed :]
+
+    def _paused_groups(self) -> int:
+        cursor, paused = "0", 0
+        while True:
+            cursor, more = self._call(commands.count_paused(cursor))
+            paused += more
+            if cursor == "0":
+                return paused
+
+    def get_failures(self, limit: int = 100) -> list[Failure]:
+        """One record per failed attempt, newest first; the newest 1,000 are kept."""
+        return failures_of(self._call(commands.stats(whole(limit, "limit", 0, 2**31))))
+
+    def get_workers(self) -> list[WorkerInfo]:
+        """Workers that have sent a heartbeat lately."""
+        return living_workers(self._call(commands.stats()))
+
+
+def longest_waits(call: Caller, calls: int = MOST_PAGES) -> commands.Waits:
+    """The longest waits of the whole queue, and what each worker runs: page by page, one call for most queues."""
+    first = call(commands.waits())
+    startable, held, running, places = first.startable, first.held, dict(first.running), first.following
+    for _ in range(calls - 1):
+        if not any(places):
+            break
+        page = call(commands.waits(places))
+        startable, held = longer(startable, page.startable), longer(held, page.held)
+        for worker, n in page.running.items():
+            running[worker] = running.get(worker, 0) + n
+        places = page.following
+    return commands.Waits(first.now, startable, held, running, places)

@@ -1,0 +1,126 @@
+# Generated from src/groupmq/client/queue/oversight.py by `make sync`; do not edit.
+"""A queue as a whole: its stored settings, marks in its history, its server, and whether it moves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+from groupmq.client.answers.survey import survey_of
+from groupmq.core import findings
+from groupmq.core.checks import text, whole
+from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
+from groupmq.core.errors import ConfigurationError, QueueNotFound
+from groupmq.core.server_views import Finding, Mark, ServerInfo
+from groupmq.core.settings import QueueSettings
+from groupmq.core.survey_views import QueueSurvey
+from groupmq.core.views import JobCounts
+from groupmq.protocol import commands
+from groupmq.sync import server
+from groupmq.sync.connection.function_client import PATIENCE
+from groupmq.sync.queue.measures import Measures, longest_waits
+
+LONGEST_LABEL = 200
+MOST_SURVEYED = 100
+_AN_HOUR = 60
+
+
+class Oversight(Measures):
+    """The methods of a queue that concern all of it, or its server."""
+
+    @property
+    def calls_by(self) -> Literal["function", "script"]:
+        """How this process calls the server: functions of a library, or each as a script where they are refused.
+
+        Known after the first call.
+        """
+        return self._connection.session.calls_by
+
+    @property
+    def address(self) -> str:
+        """The address of the server, without secrets."""
+        return self._connection.session.where
+
+    def get_settings(self) -> QueueSettings:
+        """The settings that are stored with the queue, whatever this process was given."""
+        schema, config = self._call(commands.look_at_queue())
+        if schema is None:
+            self._call(commands.counts())  # it went after it was opened: opens it anew, or raises QueueNotFound
+            _, config = self._call(commands.look_at_queue())
+        return QueueSettings.from_stored(json.loads(config))
+
+    def ensure_writable(self, timeout: Duration = PATIENCE) -> None:
+        """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full."""
+        key = self._connection.session.keys.hail("nobody")
+        server.ensure_writable(self._connection, key, seconds(timeout, "timeout"))
+
+    def survey(
+        self,
+        *,
+        cursor: str = "0",
+        also: Sequence[str] = (),
+        groups: int = 20,
+        runs: int = 50,
+        failures: int = 50,
+    ) -> QueueSurvey:
+        """Everything a monitor shows, in five calls however deep the queue is; nothing is written.
+
+        At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
+        `cursor` of the survey before, and in `also` the groups of it that are to stay in view.
+        """
+        for name, limit in (("groups", groups), ("runs", runs), ("failures", failures)):
+            whole(limit, name, 0, MOST_SURVEYED)
+        text(cursor, "cursor")
+        counts, paused = self._counts()
+        stats = self._call(commands.stats())
+        _, minutes = self._call(commands.series(_AN_HOUR))
+        found = self._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
+        # One call more for each 100 jobs that run or groups that are parked.
+        waits = longest_waits(self._call)
+        return survey_of(counts, stats, minutes, found, waits, paused=paused)
+
+    def _counts(self) -> tuple[JobCounts, bool]:
+        """The counts, and whether the queue is paused."""
+        active, waiting, delayed, completed, failed, groups, paused, *_ = self._call(commands.counts())
+        return JobCounts(active, waiting, delayed, completed, failed, active + waiting + delayed, groups), paused == 1
+
+    def mark(self, label: str, *, at: Instant | None = None) -> Mark:
+        """Mark a moment in the history of the queue, such as a deployment; charts show it. The newest 100 are kept."""
+        if len(text(label, "label")) > LONGEST_LABEL:
+            raise ConfigurationError.expected("label", f"at most {LONGEST_LABEL} characters", label)
+        ms = self._call(commands.put_mark(label, None if at is None else epoch_millis(at, "at")))
+        return Mark(datetime.fromtimestamp(ms / 1000, UTC), label)
+
+    def get_marks(self, since: Instant | None = None) -> list[Mark]:
+        """The marks from `since` on, oldest first."""
+        found = self._call(commands.marks(None if since is None else epoch_millis(since, "since")))
+        return [Mark(datetime.fromtimestamp(ms / 1000, UTC), label) for ms, label in found]
+
+    def check(self, *, oldest: Duration = 300, look: int = 500) -> list[Finding]:
+        """What `groupmq check` reports: is the server fit for a queue, and does the queue move?
+
+        A job, or the first of a held group, may wait for `oldest`; `look` as in `get_metrics`.
+        """
+        return server.examine(self._connection) + self._check_queue(seconds(oldest, "oldest"), look)
+
+    def _check_queue(self, oldest: float, look: int) -> list[Finding]:
+        try:
+            counts, paused = self._counts()
+        except QueueNotFound:
+            return [findings.no_queue(self.name)]
+        workers = self.get_workers()
+        metrics = self.get_metrics(_AN_HOUR, look=look)
+        return [
+            findings.queue(self.name, counts),
+            findings.paused_queue(paused=paused),
+            findings.workers(len(workers), counts, paused=paused),
+            findings.oldest(metrics.oldest_startable_wait, oldest),
+            findings.held(metrics.longest_held, oldest),
+            findings.retention(sum(minute.retention_dropped for minute in metrics.series)),
+        ]
+
+    def get_server_info(self) -> ServerInfo:
+        """What the server says about itself: kind, version, memory, persistence. No address, no secret."""
+        return server.describe(self._connection)

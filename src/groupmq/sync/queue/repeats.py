@@ -1,0 +1,79 @@
+# Generated from src/groupmq/client/queue/repeats.py by `make sync`; do not edit.
+"""Repeating jobs: definitions are read, decided upon here, and written back if nobody else did."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from groupmq.client.answers import repeats
+from groupmq.client.answers.repeats import Definition, repeat_id, repeating_job
+from groupmq.core import schedule as schedules
+from groupmq.core.checks import text
+from groupmq.core.drafts import draft
+from groupmq.core.record import Record
+from groupmq.core.schedule import Repeat
+from groupmq.core.views import RepeatingJob
+from groupmq.protocol import commands
+from groupmq.sync.job import Job
+from groupmq.sync.queue.base import QueueBase
+
+
+class Repeats(QueueBase):
+    """The methods of a queue that are about repeating jobs."""
+
+    def _add_repeating(self, data: Any, repeat: object, headers: dict[str, str] | None, **options: Any) -> Job:
+        """Define a repeating job, or update the one of this group and name. Returns its next occurrence."""
+        schedule = schedules.checked(repeat)
+        repeats.check(options)
+        # An order of its own is what each occurrence has: its tick.
+        d = draft(self.options, data, headers, **{**options, "order_ms": 0})
+        rid = repeat_id(d.group_id, schedule.name)
+        while True:
+            looked = self._call(commands.repeats_of([rid]))
+            stored = looked.found.get(rid)
+            fields, first = repeats.decide(schedule, d, stored, looked.now)
+            if self._call(commands.define(rid, stored or b"", fields, d.body, first)):
+                break
+        tick = first if first is not None else fields["next"]
+        job = self._make_job(
+            f"{rid}:{tick}",
+            "waiting" if first is not None else "delayed",
+            Record(d.priority, tick, 0, looked.now, d.max_attempts, True, d.group_id, d.options or {}, d.data),
+        )
+        if first is None:
+            job._run_at_ms = tick
+        return job
+
+    def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
+        """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
+        group = None if group_id is None else text(group_id, "group_id")
+        if isinstance(repeat_or_key, str):
+            name = text(repeat_or_key, "repeat_or_key")
+        else:
+            name = schedules.checked(repeat_or_key, "repeat_or_key").name
+        rid = repeat_id(group, name)
+        while True:
+            looked = self._call(commands.repeats_of([rid]))
+            stored = looked.found.get(rid)
+            if stored is None:
+                return False
+            if self._call(commands.undefine(rid, stored)):
+                return True
+
+    def get_repeating_jobs(self) -> list[RepeatingJob]:
+        """What repeats: when next, when last, how often so far; the next one to run in front."""
+        found: dict[str, bytes] = {}
+        cursor = "0"
+        while True:
+            page = self._call(commands.repeats_page(cursor))
+            found |= page.found
+            cursor = page.cursor
+            if cursor == "0":
+                break
+        jobs = []
+        for raw in found.values():
+            # One that was damaged by hand is for repair() to mend; the others can still be listed.
+            with contextlib.suppress(Exception):
+                jobs.append(repeating_job(Definition.read(raw), self.options.serializer))
+        return sorted(jobs, key=lambda job: (job.next_run, job.group_id or "", job.key))

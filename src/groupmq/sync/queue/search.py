@@ -1,0 +1,154 @@
+# Generated from src/groupmq/client/queue/search.py by `make sync`; do not edit.
+"""Finding jobs by what is true of them, and acting on all that are found, in bounded steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from groupmq.client.answers.failures import failure_groups
+from groupmq.core.checks import one_of, whole
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.filters import STATES, JobFilter, Matcher, checked_filter
+from groupmq.core.pages import FailureGroups, JobPage, RemoveReport, RetryReport
+from groupmq.protocol import commands
+from groupmq.protocol.commands import CHUNK, UNSETTLED
+from groupmq.sync.job import Job
+from groupmq.sync.queue.base import QueueBase
+from groupmq.sync.queue.matching import MatchingJobs, StepRate
+from groupmq.sync.queue.settling import remove_all
+from groupmq.sync.queue.walks import StateWalk
+
+REASONS_PER_CALL = 250
+
+
+class Search(QueueBase):
+    """The methods of a queue that find jobs by what is true of them, and act on all that match."""
+
+    def search(
+        self,
+        filter: JobFilter | None = None,
+        *,
+        state: str = "failed",
+        limit: int = 50,
+        cursor: str | None = None,
+        scan: int = 2000,
+    ) -> JobPage[Job]:
+        """Jobs of one state that the filter is true of; finished ones newest first.
+
+        Looks at no more than `scan` jobs: a page may hold fewer than `limit`, or none, and have a cursor to go on.
+        """
+        wanted = checked_filter(filter)
+        state = one_of(wanted.state or state, "state", *STATES)
+        whole(limit, "limit", 1, 10_000)
+        whole(scan, "scan", 1, 1_000_000)
+        matcher = Matcher(wanted)
+        walk = StateWalk(self._call, state, group_id=wanted.group_id, age_ms=matcher.older_ms, cursor=cursor)
+        if wanted.job_id is not None:
+            return self._search_one(wanted.job_id, matcher, walk)
+        # Where every job matches, none is read that is not returned.
+        size = limit if wanted == JobFilter(state=wanted.state) else CHUNK
+        found: list[Job] = []
+        scanned = 0
+        while len(found) < limit and scanned < scan and not walk.ended:
+            entries = list(walk.next_page(min(scan - scanned, size)))
+            jobs = self.get_jobs_by_id([job_id for job_id, _ in entries])
+            for at, (job, (_, place)) in enumerate(zip(jobs, entries, strict=True), start=1):
+                scanned += 1
+                if job is None or job.state != state:
+                    continue
+                if matcher.is_past(job, walk.now):
+                    return JobPage(found, None, scanned, walk.total)
+                if matcher.matches(job, walk.now):
+                    found.append(job)
+                if len(found) == limit:
+                    walk.stop_at(place, last=at == len(entries))
+                    break
+        return JobPage(found, walk.cursor(), scanned, walk.total)
+
+    def _search_one(self, job_id: str, matcher: Matcher, walk: StateWalk) -> JobPage[Job]:
+        walk.next_page(1)  # for the time, and how many there are
+        (job,) = self.get_jobs_by_id([job_id])
+        hit = job is not None and job.state == walk.state and matcher.matches(job, walk.now)
+        return JobPage([job] if job is not None and hit else [], None, 1, walk.total)
+
+    def retry_many(
+        self,
+        filter: JobFilter | None = None,
+        *,
+        rate: float | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+        progress: Callable[[RetryReport], object] | None = None,
+    ) -> RetryReport:
+        """Retry the failed jobs that the filter is true of, the oldest failure first, each to its original place.
+
+        Those that have failed by the time it begins, each once; in small steps, at most `rate` jobs per second.
+        `dry_run` only counts. `progress` is called with the report after each step. A cancellation, or an error that
+        `progress` raises, ends it between two steps.
+        """
+        matching = MatchingJobs(self, checked_filter(filter), "failed", limit, dry_run=dry_run)
+        step_rate, report = StepRate(rate), _checked(progress)
+        while found := matching.next_step(step_rate.step):
+            if not dry_run:
+                self._retry([(job.id, stamp) for job, stamp in found], matching, step_rate)
+            report(matching.report(RetryReport))
+        return matching.report(RetryReport)
+
+    def _retry(self, left: Sequence[tuple[str, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+        while left:
+            ids, stamps = [job_id for job_id, _ in left], [stamp for _, stamp in left]
+            call = commands.retry_all(ids, stamps if all(stamps) else None)
+            statuses = self._call(call._replace(after=step_rate.wait()))
+            done = statuses.count(commands.DONE)
+            step_rate.did(done)
+            matching.done += done
+            matching.skipped += statuses.count(commands.LEFT)
+            left = [entry for entry, status in zip(left, statuses, strict=True) if status == UNSETTLED]
+
+    def remove_many(
+        self,
+        filter: JobFilter | None = None,
+        *,
+        state: str = "failed",
+        rate: float | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+        progress: Callable[[RemoveReport], object] | None = None,
+    ) -> RemoveReport:
+        """Remove the jobs of one state that the filter is true of, in small steps. Like `retry_many` otherwise."""
+        wanted = checked_filter(filter)
+        state = one_of(wanted.state or state, "state", *STATES)
+        matching = MatchingJobs(self, wanted, state, limit, dry_run=dry_run)
+        step_rate, report = StepRate(rate), _checked(progress)
+        while found := matching.next_step(step_rate.step):
+            if not dry_run:
+                ids = [job.id for job, _ in found]
+                removed = remove_all(self._call, ids, [state], wait=step_rate.wait())
+                step_rate.did(removed)
+                matching.done += removed
+                matching.skipped += len(found) - removed
+            report(matching.report(RemoveReport))
+        return matching.report(RemoveReport)
+
+    def get_failure_groups(self, limit: int = 50, *, scan: int = 5000) -> FailureGroups:
+        """Kept failed jobs by class of error and shape of message, the most frequent kind first.
+
+        Looks at the newest `scan` of them.
+        """
+        whole(limit, "limit", 0, 10_000)
+        whole(scan, "scan", 1, 1_000_000)
+        found: list[commands.Reason] = []
+        while True:
+            after = (found[-1].score, found[-1].id) if found else None
+            page: commands.Reasons = self._call(commands.reasons(min(REASONS_PER_CALL, scan - len(found)), after))
+            found += page.found
+            if not page.found or len(found) >= min(scan, page.total):
+                return failure_groups(found, page.now, page.total, limit)
+
+
+def _checked(progress: Callable[..., object] | None) -> Callable[..., object]:
+    if progress is None:
+        return lambda report: None
+    if not callable(progress):
+        raise ConfigurationError.expected("progress", "a callable that takes a report, or None", progress)
+    return progress

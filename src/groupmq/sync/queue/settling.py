@@ -1,0 +1,104 @@
+# Generated from src/groupmq/client/queue/settling.py by `make sync`; do not edit.
+"""Prefetched jobs: a worker holds them, and only that worker knows whether they have begun.
+
+Nothing is done to such a job before that is settled. The scripts ask its worker, which gives the job back or says that
+it has begun, within milliseconds while it is alive; the end of the lease settles it otherwise. Until then the answer
+is "unsettled", and the call is made again after a pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from groupmq.protocol import commands
+from groupmq.protocol.commands import CHUNK, UNSETTLED, Call, Change
+from groupmq.sync.queue.caller import Caller
+
+T = TypeVar("T")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+"""Seconds before an unsettled call is made again. A worker that is alive answers within two round trips."""
+
+
+def pauses() -> Iterator[float]:
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def until(call: Caller, made: Call[T], is_settled: Callable[[T], bool]) -> T:
+    """Make a call, and again until its answer is settled."""
+    answer = call(made)
+    for pause in pauses():
+        if is_settled(answer):
+            break
+        answer = call(made._replace(after=pause))
+    return answer
+
+
+def change(call: Caller, made: Call[Change]) -> Change:
+    """Change one job."""
+    return until(call, made, lambda answer: answer.status != UNSETTLED)
+
+
+def remove_all(
+    call: Caller,
+    ids: Sequence[str],
+    states: Sequence[str] | None = None,
+    after_step: Callable[[int], None] | None = None,
+    *,
+    wait: float = 0.0,
+) -> int:
+    """Remove jobs in any of these states; how many. `after_step` is called with how many each step removed.
+
+    `wait`: seconds to wait before each hundred of them.
+    """
+    removed = 0
+    for at in range(0, len(ids), CHUNK):
+        left, pause = list(ids[at : at + CHUNK]), wait
+        waits = pauses()
+        while left:
+            statuses = call(commands.remove(left, states)._replace(after=pause))
+            gone = statuses.count(commands.DONE)
+            removed += gone
+            if after_step is not None:
+                after_step(gone)
+            left = [i for i, status in zip(left, statuses, strict=True) if status == UNSETTLED]
+            pause = 0.0 if commands.DONE in statuses else next(waits)
+    return removed
+
+
+def cancel_all(call: Caller, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Cancel jobs; each with the state it was found in."""
+    found: list[tuple[str, str]] = []
+    for at in range(0, len(ids), CHUNK):
+        left, pause = list(ids[at : at + CHUNK]), 0.0
+        waits = pauses()
+        while left:
+            answer = call(commands.cancel(left)._replace(after=pause))
+            settled = [one for one in answer.found if one[1] != commands.PREFETCHED]
+            unread = left[len(answer.found) :]
+            left = [job_id for job_id, state in answer.found if state == commands.PREFETCHED] + unread
+            found += settled
+            pause = 0.0 if settled else next(waits)
+    return found
+
+
+def recall(call: Caller, group_id: str | None = None) -> tuple[bool, list[str]]:
+    """Have all prefetched jobs, or those of one group, given back or known to have begun.
+
+    Whether there were any, and the jobs that turned out to be running.
+    """
+    cursor, any_found = "0", False
+    running: list[str] = []
+    while True:
+        page = call(commands.recall_page(cursor, group_id))
+        cursor, running = page.cursor, running + page.running
+        if page.unsettled:
+            any_found = True
+            again = commands.recall(page.unsettled)._replace(after=_FIRST_PAUSE)
+            settled = until(call, again, lambda answer: not answer.unsettled)
+            running += settled.running
+        if cursor == "0":
+            return any_found, running

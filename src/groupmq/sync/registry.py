@@ -1,0 +1,113 @@
+# Generated from src/groupmq/client/registry.py by `make sync`; do not edit.
+"""The list of the queues of a server: one set per prefix, `<prefix>:queues`, with the names of its queues.
+
+Opening a queue enters it (`FunctionClient.enter`). It is struck out when it is obliterated, or when the queues are
+listed and it is gone. The key is not in the hash tag of a queue, so in a cluster it may live on another node: it is
+read and written by commands of its own, never by a function, and no queue depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupmq.client.connection.replies import decoded
+from groupmq.core.errors import ConfigurationError, GroupMQError, ServerRefused
+from groupmq.core.options import queue_name
+from groupmq.protocol.keys import Keys, registry_key
+from groupmq.sync.connection.function_client import PATIENCE, FunctionClient
+
+AT_ONCE = 100
+"""Queues whose existence is asked for in one command."""
+PAGE = 500
+"""Names read in one command."""
+
+
+def strike_own(client: FunctionClient) -> None:
+    """Take the queue of a client out of the list, unless it was made again. If that fails, `Queue.list` does it."""
+    entry = client.session.entry
+    entry.written()
+    try:
+        strike(client, entry.prefix, entry.name)
+    except GroupMQError as error:
+        entry.not_removed(error)
+
+
+def strike(client: FunctionClient, prefix: str, name: str, patience: float = PATIENCE) -> bool:
+    """Take a queue that is gone out of the list; False if it is there again.
+
+    A queue is stored first and entered then. So if it was entered before we struck it out, it is stored by now.
+    """
+    client.command("SREM", registry_key(prefix), name, patience=patience)
+    if not client.command("EXISTS", Keys(prefix, name).meta, patience=patience):
+        return True
+    client.command("SADD", registry_key(prefix), name, patience=patience)
+    return False
+
+
+def names(client: FunctionClient, prefix: str) -> list[str]:
+    """The queues that exist, sorted; those that are gone are struck out."""
+    listed = _listed(client, prefix)
+    found: list[str] = []
+    for at in range(0, len(listed), AT_ONCE):
+        found += _existing(client, prefix, listed[at : at + AT_ONCE])
+    return found
+
+
+def _listed(client: FunctionClient, prefix: str) -> list[str]:
+    cursor, found = "0", set[str]()
+    while True:
+        try:
+            reply = client.command("SSCAN", registry_key(prefix), cursor, "COUNT", PAGE)
+        except GroupMQError as error:
+            if "WRONGTYPE" not in str(error):
+                raise
+            raise ConfigurationError(
+                f"prefix: the key {registry_key(prefix)!r} at {client.session.where} is no list of queues: another "
+                "program wrote it; delete it and open the queues again, or use another prefix"
+            ) from error
+        found.update(name for name in map(_name, reply[1]) if name is not None)
+        cursor = decoded(reply[0])
+        if cursor == "0":
+            return sorted(found)
+
+
+def _name(raw: bytes | str) -> str | None:
+    """The name of a queue; None for something else that was put into our set."""
+    try:
+        return queue_name(raw.decode() if isinstance(raw, bytes) else raw)
+    except ValueError:
+        return None
+
+
+def _existing(client: FunctionClient, prefix: str, listed: Sequence[str]) -> list[str]:
+    try:
+        count = client.command("EXISTS", *(Keys(prefix, name).meta for name in listed))
+        if count == len(listed):
+            return list(listed)
+    except GroupMQError as error:
+        if not _is_denied(error):
+            raise
+    found = []
+    for name in listed:
+        if _exists(client, prefix, name):
+            found.append(name)
+    return found
+
+
+def _exists(client: FunctionClient, prefix: str, name: str) -> bool:
+    """Whether a queue is there, and this user may look at it."""
+    try:
+        if client.command("EXISTS", Keys(prefix, name).meta):
+            return True
+    except GroupMQError as error:
+        if not _is_denied(error):
+            raise
+        return False
+    try:
+        return not strike(client, prefix, name, patience=0.0)
+    except GroupMQError:
+        return False  # a replica, or a user who may only read: somebody else strikes it out
+
+
+def _is_denied(error: GroupMQError) -> bool:
+    return isinstance(error, ServerRefused) and error.kind == "NOPERM"

@@ -1,0 +1,105 @@
+# Generated from src/groupmq/client/server.py by `make sync`; do not edit.
+"""What a server says about itself, and whether it is fit for a queue."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from groupmq.client.connection.replies import decoded
+from groupmq.core import findings
+from groupmq.core.errors import ConnectionLost, GroupMQError
+from groupmq.core.findings import FAIL, OK, Info
+from groupmq.core.server_views import Finding, ServerInfo
+from groupmq.sync import libraries
+from groupmq.sync.connection.function_client import FunctionClient
+
+_LIBRARIES = "return cmsgpack ~= nil and cjson ~= nil and struct ~= nil and 1 or 0"
+
+
+def info(client: FunctionClient) -> Info:
+    """INFO, all sections as one."""
+    return read_info(client.command("INFO"))
+
+
+def read_info(reply: Any) -> Info:
+    """A reply to INFO: as text, or as the mapping that a client of the user's makes of it."""
+    if isinstance(reply, dict):
+        return {decoded(name): decoded(value) for name, value in reply.items()}
+    lines = decoded(reply).splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+
+
+def config(client: FunctionClient, name: str) -> str | None:
+    """One setting of the server; None where CONFIG is not to be had (managed servers)."""
+    try:
+        reply = client.command("CONFIG", "GET", name)
+    except ConnectionLost:
+        raise
+    except GroupMQError:
+        return None
+    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=False)
+    return next((decoded(value) for _, value in pairs), None)
+
+
+def describe(client: FunctionClient) -> ServerInfo:
+    """The server, without its address."""
+    found = info(client)
+    save = config(client, "save")
+    return ServerInfo(
+        kind=findings.kind(found),
+        version=findings.version_number(found),
+        role="replica" if found.get("role") == "slave" else "primary",
+        used_memory=int(found.get("used_memory", 0)),
+        maxmemory=int(found.get("maxmemory", 0)),
+        eviction_policy=found.get("maxmemory_policy", "unknown"),
+        persistence=_persistence(found, save),
+        uptime=float(found.get("uptime_in_seconds", 0)),
+        connected_clients=int(found.get("connected_clients", 0)),
+    )
+
+
+def ensure_writable(client: FunctionClient, key: str, patience: float) -> None:
+    """Raise unless the server takes writes. Only a write tells a primary from a replica; nothing is at that key."""
+    client.command("UNLINK", key, patience=patience)
+
+
+def _persistence(found: Info, save: str | None) -> str:
+    if found.get("aof_enabled") == "1":
+        return "append-only file"
+    if save is None:
+        return "unknown"
+    return "snapshots" if save else "none"
+
+
+def examine(client: FunctionClient) -> list[Finding]:
+    """Whether the server is fit for a queue."""
+    found = info(client)
+    save = config(client, "save")
+    scripts = _scripts(client)
+    functions = libraries.finding(client)
+    before = time.time()
+    seconds, micros = client.command("TIME")
+    after = time.time()
+    return [
+        findings.version(found),
+        findings.role(found),
+        findings.persistence(found, save),
+        findings.eviction(found),
+        findings.memory(found),
+        scripts,
+        functions,
+        findings.clock(int(seconds) + int(micros) / 1e6 - (before + after) / 2),
+    ]
+
+
+def _scripts(client: FunctionClient) -> Finding:
+    try:
+        fits = client.command("EVAL", _LIBRARIES, 0) == 1
+    except ConnectionLost:
+        raise
+    except GroupMQError as error:
+        return Finding("scripts", FAIL, str(error), "groupmq works by Lua scripts; allow EVAL and EVALSHA")
+    if not fits:
+        return Finding("scripts", FAIL, "no cmsgpack or cjson", "groupmq needs the libraries of Redis and Valkey")
+    return Finding("scripts", OK, "Lua runs")

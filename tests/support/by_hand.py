@@ -1,0 +1,106 @@
+"""The methods of a queue without a server: what they call is given out, and answered, one call at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from typing import Any, TypeVar, cast
+
+from groupmq.client.answers.jobs import MakeJob
+from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.function_client import FunctionClient
+from groupmq.client.connection.session import Session
+from groupmq.client.job import Job
+from groupmq.client.queue.base import Chunk
+from groupmq.client.queue.methods import QueueMethods
+from groupmq.client.queue.upkeep import run_due
+from groupmq.core.drafts import Draft
+from groupmq.core.errors import GroupFull
+from groupmq.core.options import QueueOptions
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Call, Due, Policy
+
+T = TypeVar("T")
+Steps = Coroutine[Any, Any, T]
+"""A method under way. `send(None)` starts it; it gives out a call, and `send(answer)` goes on."""
+
+
+class Asked:
+    """Something that a method waits for: it is given out of the coroutine, and the answer is sent in."""
+
+    def __init__(self, what: Any) -> None:
+        self._what = what
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return (yield self._what)
+
+
+async def asked(call: Call[T]) -> T:
+    """A Caller whose calls are given out."""
+    answer: T = await Asked(call)
+    return answer
+
+
+class Unlisted(FunctionClient):
+    """A client of a server without a list of queues."""
+
+    async def execute(self, *parts: Any) -> Any:
+        return 0
+
+
+class Operations(QueueMethods):
+    """The methods of a queue, on calls that are answered by hand."""
+
+    def __init__(self, options: QueueOptions, make: MakeJob[Any]) -> None:
+        self.options = options
+        self.name = options.name
+        self._make = make
+        self._middleware = ()
+        self._connection = cast(Connection, Unlisted(Session(options, "nowhere")))
+
+    def _make_job(self, *stored: Any) -> Job:
+        job: Job = self._make(*stored)
+        return job
+
+    async def _call(self, call: Call[T], /) -> T:
+        return await asked(call)
+
+    async def _submit(self, draft: Draft) -> Job:
+        [job] = await self._added_together([draft], await self._call(commands.add([draft], whole=True)))
+        return job
+
+    async def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
+        jobs: list[Job] = []
+        for drafts, call in chunks:
+            jobs += await self._added_together(drafts, await self._call(call))
+        return jobs
+
+    async def add_drafts(self, drafts: list[Draft]) -> list[Job | GroupFull]:
+        """As callers that know nothing of each other add them."""
+        return await self._added_apart(drafts, await self._call(commands.add(drafts)))
+
+    async def run_due(self, **which: bool) -> Due:
+        return await run_due(self._call, Policy(self.options.max_attempts, -1, self.options.keep), **which)
+
+
+def carry(steps: Steps[T], answer: Callable[[Call[Any]], Any]) -> T:
+    """Carry out a method: answer each call that it gives out."""
+    try:
+        call = steps.send(None)
+        while True:
+            call = steps.send(answer(call))
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+
+
+class ClientByHand(FunctionClient):
+    """A client whose commands are given out as tuples, and whose pauses as seconds."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+
+    async def execute(self, *parts: Any) -> Any:
+        return await Asked(parts)
+
+    async def sleep(self, seconds: float) -> None:
+        await Asked(seconds)

@@ -1,0 +1,34 @@
+"""The blocking client is what `make sync` makes of the asynchronous one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools import unasync
+
+
+def test_the_blocking_client_is_not_stale() -> None:
+    assert unasync.stale() == [], "run `make sync`"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("async def f() -> int:\n    return await g()\n", "def f() -> int:\n    return g()\n"),
+        ("x = (await a.b(c, d)).e\n", "x = a.b(c, d).e\n"),
+        ("x = f((await a.b(c))[0])\n", "x = f(a.b(c)[0])\n"),
+        ("x = f(await a.b(c))\n", "x = f(a.b(c))\n"),
+        ("x = (await a or b).c\n", "x = (a or b).c\n"),
+        ("x = not (await a.b())\n", "x = not a.b()\n"),
+        ("async with a:\n    async for b in c:\n        pass\n", "with a:\n    for b in c:\n        pass\n"),
+        ('"""Read.\n\n>>> await queue.add(1)\n"""\nx = await y\n', '"""Read.\n\n>>> queue.add(1)\n"""\nx = y\n'),
+        ("from groupmq.client.queue.base import X\n", "from groupmq.sync.queue.base import X\n"),
+        ("from groupmq.client.answers.jobs import X\n", "from groupmq.client.answers.jobs import X\n"),
+        ("from groupmq.client import registry\n", "from groupmq.sync import registry\n"),
+        ("x: Connection\n", "x: BlockingConnection\n"),
+    ],
+)
+def test_await_and_async_go_and_imports_lead_to_the_twins(source: str, expected: str) -> None:
+    header, _, rest = unasync.translated(source, "queue/base.py").partition("\n")
+    assert header == "# Generated from src/groupmq/client/queue/base.py by `make sync`; do not edit."
+    assert rest == expected
