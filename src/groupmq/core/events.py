@@ -183,7 +183,7 @@ def gap(entry: Entry) -> Event:
     return Event(str(Position(entry.stream_id, entry.number, -1)), "gap", None, None, at)
 
 
-class Reader:
+class LogReader:
     """A place in the log, moved on entry by entry; tells when one was missed."""
 
     def __init__(self, at: str, number: int | None) -> None:

@@ -41,7 +41,7 @@ class Address:
     def __init__(self) -> None:
         self.moves = 0
 
-    def heard(self, error: BaseException) -> None:
+    def observe(self, error: BaseException) -> None:
         if is_moved(error):
             self.moves += 1
 

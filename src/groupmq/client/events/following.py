@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from groupmq.core.events import Entry, Event, Position, Reader
+from groupmq.core.events import Entry, Event, LogReader, Position
 
 if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel
@@ -45,7 +45,7 @@ class Following:
         self._channel = channel
         self._since = since
         self._feed = Feed()
-        self._reader = Reader("0-0", None)
+        self._reader = LogReader("0-0", None)
         self._first: list[Event] = []
 
     async def start(self) -> None:
@@ -54,7 +54,7 @@ class Following:
         await self._channel.ready()
         self._reader = self._channel.reader()
         if self._since is not None:
-            self._reader = Reader(self._since.stream_id, self._since.entry)
+            self._reader = LogReader(self._since.stream_id, self._since.entry)
             self._first = await self._rest_of(self._since)
             self._feed.behind = True
 
