@@ -1,4 +1,4 @@
-"""What happened to the jobs of a queue, as told by the server's log (`lua/lib/events.lua`). No I/O."""
+"""What happened to the jobs of a queue, as the server's log has it (`lua/lib/events.lua`). No I/O."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ GAUGES = {
     "groupmq_longest_held_seconds": "Longest wait of the first job of a group that is held; 0 if no group is held",
     "groupmq_longest_held_reason": "1 for what holds that group, 0 for all other reasons",
     "groupmq_paused": "1 while the queue is paused",
-    "groupmq_workers": "Workers heard of within two heartbeats",
+    "groupmq_workers": "Workers that sent a heartbeat within the last two intervals",
     "groupmq_worker_slots": "Jobs all those workers can run at once",
 }
 LABELS = {"groupmq_jobs": ["state"], "groupmq_longest_held_reason": ["reason"]}

@@ -23,7 +23,7 @@ from groupmq.protocol import commands
 _logger = logging.getLogger("groupmq.events")
 _SMALL = 4096
 _RECENT = 2000
-"""Ends of jobs that are remembered for whoever asks for a result a moment later."""
+"""Recent last events of jobs, kept for result() calls that come just after the event."""
 
 
 class Wait(NamedTuple):

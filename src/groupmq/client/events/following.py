@@ -1,4 +1,4 @@
-"""Following the log: all events of a queue from a position on, whoever is slower than the log included."""
+"""Following the log: all events of a queue from a position on, also for a reader that is slower than the log."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Following:
             self._feed.behind = True
 
     async def next(self) -> list[Event] | None:
-        """What happened since, once there is something; None if nothing will be heard any more."""
+        """The next events, once there are any; None if no more will come."""
         found, self._first = self._first, []
         while not found:
             if self._feed.closed:
@@ -68,7 +68,7 @@ class Following:
         return found
 
     def close(self) -> None:
-        """Whoever waits for what is next learns that there is nothing."""
+        """Wake a pending next(); it returns None."""
         self._feed.closed = True
         self._feed.ready.set()
         self._channel.feeds.discard(self._feed)

@@ -79,7 +79,7 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
 
 
 def _unless_all_alike(values: list[Any], usual: Any) -> list[Any] | None:
-    """A column of which most calls have nothing to say is not sent then."""
+    """Omit a column whose values are all the default."""
     return None if values.count(usual) == len(values) else values
 
 
