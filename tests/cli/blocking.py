@@ -20,7 +20,7 @@ def blocked(queue: Queue, group_id: str, minutes: float, *, backs_off: bool = Fa
         commands.advance(worker="w", lane="l", request=1, outcomes=[], take=1, lease_ms=hour, policy=policy, now=then)
     ).jobs[0]
     if backs_off:
-        outcome = commands.retried(taken.id, taken.token, hour, False, "no", "")
+        outcome = commands.retried(taken.id, taken.fence, hour, False, "no", "")
         call(
             commands.advance(
                 worker="w", lane="l", request=2, outcomes=[outcome], take=0, lease_ms=hour, policy=policy, now=then

@@ -33,7 +33,7 @@ def test_the_collector_in_ones_own_program(queue: Queue, url: str) -> None:
         assert value("groupmq_jobs", state="waiting") == 2
         assert value("groupmq_jobs", state="delayed") == 1
         assert value("groupmq_groups") == value("groupmq_groups_ready") == 1
-        assert value("groupmq_groups_due") == value("groupmq_groups_paused") == 0
+        assert value("groupmq_groups_parked") == value("groupmq_groups_due") == value("groupmq_groups_paused") == 0
         assert value("groupmq_jobs", state="waiting", queue="other") == 0
         oldest = value("groupmq_oldest_wait_seconds")
         assert oldest is not None

@@ -18,12 +18,12 @@ from groupmq.dashboard.documents.choice import Choice, choices
 from groupmq.dashboard.documents.event_row import EventRow
 from groupmq.dashboard.documents.events import EventsPage
 from groupmq.dashboard.documents.failures import FailureRow, FailuresPage
-from groupmq.dashboard.documents.group import GroupPage, GroupSettings
+from groupmq.dashboard.documents.group import GroupDocument, GroupSettings
 from groupmq.dashboard.documents.held import WORDS, Held
-from groupmq.dashboard.documents.job import ActionLink, AttemptRow, JobPage, JobSetting, LogRow, Place
+from groupmq.dashboard.documents.job import ActionLink, AttemptRow, JobDocument, JobSetting, LogRow, Place
 from groupmq.dashboard.documents.job_row import JobRow
 from groupmq.dashboard.documents.jobs import STATES, JobsPage, Search, Term, search_record
-from groupmq.dashboard.documents.lane import Lane
+from groupmq.dashboard.documents.lane import LaneDocument
 from groupmq.dashboard.documents.lanes import SORTS, LanesPage
 from groupmq.dashboard.documents.outcome import OutcomePage
 from groupmq.dashboard.documents.payload import payload
@@ -132,10 +132,10 @@ class Samples:
             error=None,
         )
 
-    def lane(self, number: int) -> Lane:
+    def lane(self, number: int) -> LaneDocument:
         kinds = ("backoff", "running", None, "paused", "window", "rate", "rate-limited", "stopping")
         reason = kinds[number % len(kinds)]
-        return Lane(
+        return LaneDocument(
             group_id=self.say(f"user:{number}"),
             state=("parked", "busy", "ready", "paused")[number % 4],
             paused=reason == "paused",
@@ -252,10 +252,10 @@ class Samples:
             rest=295,
         )
 
-    def group(self) -> GroupPage:
+    def group(self) -> GroupDocument:
         lane = self.lane(0)
         line = [self.job(1, "active"), *(self.job(i) for i in range(2, 12)), self.job(20, "delayed")]
-        return GroupPage(
+        return GroupDocument(
             queue=self.row(),
             lane=lane,
             settings=GroupSettings(paused=False, concurrency=1, rate_limit="100 in 1 s"),
@@ -270,13 +270,13 @@ class Samples:
             exists=True,
         )
 
-    def job_page(self) -> JobPage:
+    def job_page(self) -> JobDocument:
         data = {
             "order": 90071992547409931234567890,
             "card": self.say("4111"),
             "items": [{"sku": self.say("A-1"), "n": 2, "gift": True, "note": None}, 1.5],
         }
-        return JobPage(
+        return JobDocument(
             queue=self.row(),
             job=self.job(1, "failed"),
             data=payload(data, Redactor(["card"]), "data"),

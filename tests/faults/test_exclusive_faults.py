@@ -36,8 +36,8 @@ async def working(fleet: Fleet) -> subprocess.Popen[bytes]:
     found: list[subprocess.Popen[bytes]] = []
 
     def somebody() -> bool:
-        ended = {line["token"] for line in fleet.lines("end")}
-        busy = {line["pid"] for line in fleet.lines("start") if line["token"] not in ended}
+        ended = {line["fence"] for line in fleet.lines("end")}
+        busy = {line["pid"] for line in fleet.lines("start") if line["fence"] not in ended}
         found[:] = [process for process in fleet.processes if process.pid in busy and process.poll() is None]
         return bool(found)
 

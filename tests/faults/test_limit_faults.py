@@ -22,7 +22,7 @@ LIMIT = RateLimit(10, per=0.25)
 
 def starts(history: History) -> list[int]:
     """When jobs were granted, in milliseconds. Tokens tell, whatever became of the answer that brought them."""
-    return [run.token // 1000 for run in history.runs]
+    return [run.fence // 1000 for run in history.runs]
 
 
 async def completed(fleet: Fleet, count: int) -> None:

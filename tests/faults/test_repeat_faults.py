@@ -24,7 +24,7 @@ LEASE = 1.0
 
 def ticks_of(starts: Iterable[Line]) -> list[int]:
     """The ticks that ran, in the order of their first grants; a run again after a death counts once."""
-    by_grant = sorted(starts, key=lambda line: int(line["token"]))
+    by_grant = sorted(starts, key=lambda line: int(line["fence"]))
     return list({line["job"]: int(line["order"]) for line in by_grant}.values())
 
 
@@ -119,7 +119,7 @@ async def ticks_through(server: Server, fault: Fault, repeat: Every) -> tuple[li
             await fault(server)
             await more_ticks(fleet, 10)
     check_runs(fleet)
-    assert all(before.token < after.token for before, after in pairwise(fleet.history().runs))
+    assert all(before.fence < after.fence for before, after in pairwise(fleet.history().runs))
     return ticks_of(fleet.history().of_kind("start")), first.order_ms
 
 

@@ -56,9 +56,9 @@ async def in_the_middle(fleet: Fleet, process: subprocess.Popen[bytes], more: in
 
 
 def open_runs(fleet: Fleet, process: subprocess.Popen[bytes]) -> bool:
-    ended = {line["token"] for line in fleet.lines("end")}
-    mine = [line["token"] for line in fleet.lines("start") if line["pid"] == process.pid]
-    return any(token not in ended for token in mine)
+    ended = {line["fence"] for line in fleet.lines("end")}
+    mine = [line["fence"] for line in fleet.lines("start") if line["pid"] == process.pid]
+    return any(fence not in ended for fence in mine)
 
 
 def check_restarts(history: History) -> None:
@@ -66,7 +66,7 @@ def check_restarts(history: History) -> None:
     cut_short = [run for run in history.runs if run.killed and not run.how]
     assert cut_short
     for run in cut_short:
-        after = [other for other in history.by_job()[run.job] if other.token > run.token]
+        after = [other for other in history.by_job()[run.job] if other.fence > run.fence]
         assert after, f"{run} was never repeated"
         waited = after[0].start - history.kills[run.pid]
         assert waited < LEASE + LATE + BUSY_MACHINE, f"{run} was repeated only after {waited:.2f} s"
@@ -94,7 +94,7 @@ async def test_a_frozen_worker_is_replaced_and_its_outcome_refused_when_it_wakes
     for run in lost:
         assert not run.accepted
         (winner,) = [other for other in history.by_job()[run.job] if other.accepted == "completed"]
-        assert winner.token > run.token
+        assert winner.fence > run.fence
         assert winner.attempt == 2
 
 

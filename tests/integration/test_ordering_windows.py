@@ -196,7 +196,7 @@ async def test_windows_hold_across_processes(make_queue: MakeQueue, client: redi
         jobs = [await queue.add({"n": n}, group_id=f"g{n % 3}", order_ms=now + 10 * n) for n in numbers]
         assert await queue.wait_for_empty(15)
     created = {job.id: millis(job.created_at) for job in jobs}
-    starts = sorted(fleet.history().of_kind("start"), key=lambda line: int(line["token"]))
+    starts = sorted(fleet.history().of_kind("start"), key=lambda line: int(line["fence"]))
     assert len(starts) == 30
     assert all(line["at"] >= line["order"] + 500 for line in starts)
     for early, late in combinations(starts, 2):

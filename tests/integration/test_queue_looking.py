@@ -158,7 +158,7 @@ async def test_metrics_and_failures_tell_what_happened(queue: Queue) -> None:
     await fill(queue)
     async with Busy(queue):
         await settled(queue)
-    assert counters(await queue.get_metrics()) == {"processed": 2, "failed": 1, "retried": 1}
+    assert counters(await queue.get_metrics()) == {"completed": 2, "failed": 1, "retried": 1}
     failures = {failure.job_id: failure for failure in await queue.get_failures()}
     assert set(failures) == {"broken", "held"}
     broken, held = failures["broken"], failures["held"]

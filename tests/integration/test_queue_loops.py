@@ -16,7 +16,7 @@ import redis.asyncio
 
 from groupmq import ConfigurationError, Event, GroupMQError, Job, Queue, Worker
 from groupmq.core.ids import new_id
-from groupmq.protocol.slots import Slots
+from groupmq.protocol.slots import CallSlots
 from tests.support.waiting import eventually, wait_until
 
 
@@ -160,7 +160,7 @@ async def test_a_child_that_is_forked_while_the_loop_runs_leaves_its_parent_alon
 
 
 def test_a_forked_child_has_slots_of_its_own() -> None:
-    slots = Slots()
+    slots = CallSlots()
     slots.give_back(slots.take())
     read, write = os.pipe()
     assert in_child(lambda: os.write(write, slots.take().name.encode())) == 0

@@ -90,7 +90,7 @@ def test_looking(queue: Queue, url: str) -> None:
     assert sorted(queue.get_unique_groups()) == ["b", "c"]
     assert queue.get_unique_groups_count() == 2
     assert (queue.get_group("b").state, queue.get_group_job_count("b")) == ("ready", 1)
-    assert queue.get_metrics().processed == 1
+    assert queue.get_metrics().completed == 1
     assert queue.get_workers() == []
     assert queue.get_failures() == []
     assert queue.get_failed_jobs() == []

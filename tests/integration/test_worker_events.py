@@ -237,7 +237,7 @@ async def test_metrics_count_what_became_of_the_runs(queue: Queue) -> None:
         await queue.add(data)
     await worker.run(burst=True)
     metrics = worker.get_worker_metrics()
-    assert (metrics.completed, metrics.failed, metrics.retried, metrics.processed) == (2, 1, 2, 5)
+    assert (metrics.completed, metrics.failed, metrics.retried, metrics.runs_ended) == (2, 1, 2, 5)
     assert (metrics.running, metrics.lease_lost, metrics.connection_errors) == (0, 0, 0)
     assert metrics.name == worker.name
     assert metrics.uptime > 0

@@ -22,7 +22,7 @@ from groupmq.core.limits import RateLimit
 from groupmq.core.options import QueueOptions, Retention
 from groupmq.core.record import Stored
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, Taken, View
+from groupmq.protocol.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, StoredJob, Taken
 from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync.connection.connections import BlockingConnection
 from tests.support import keyspace, meta
@@ -131,31 +131,31 @@ class Engine:
 
     def begin(self, *taken: Taken) -> list[int]:
         """Jobs that were taken ahead run by now."""
-        return self.advance(*(commands.begun(t.id, t.token) for t in taken)).accepted
+        return self.advance(*(commands.begun(t.id, t.fence) for t in taken)).accepted
 
     def complete(self, *taken: Taken, result: bytes | None = None) -> list[int]:
-        return self.advance(*(commands.completed(t.id, t.token, result) for t in taken)).accepted
+        return self.advance(*(commands.completed(t.id, t.fence, result) for t in taken)).accepted
 
     def retry_run(self, taken: Taken, delay_ms: int, *, yields: bool = False, reason: str = "boom") -> list[int]:
-        return self.advance(commands.retried(taken.id, taken.token, delay_ms, yields, reason, "stack")).accepted
+        return self.advance(commands.retried(taken.id, taken.fence, delay_ms, yields, reason, "stack")).accepted
 
     def fail_run(self, taken: Taken, reason: str = "boom") -> list[int]:
-        return self.advance(commands.failed(taken.id, taken.token, reason, "stack")).accepted
+        return self.advance(commands.failed(taken.id, taken.fence, reason, "stack")).accepted
 
     def release(self, *taken: Taken) -> list[int]:
-        return self.advance(*(commands.released(t.id, t.token) for t in taken)).accepted
+        return self.advance(*(commands.released(t.id, t.fence) for t in taken)).accepted
 
     def end_run(self, *taken: Taken) -> None:
         """The handlers of these runs, whose jobs an operator has ended, are done."""
-        assert self.advance(*(commands.ended(t.id, t.token) for t in taken)).accepted == [1] * len(taken)
+        assert self.advance(*(commands.ended(t.id, t.fence) for t in taken)).accepted == [1] * len(taken)
 
     def limit_run(self, taken: Taken, delay_ms: int) -> list[int]:
         """The handler raised RateLimited."""
-        return self.advance(commands.limited(taken.id, taken.token, delay_ms)).accepted
+        return self.advance(commands.rate_limited(taken.id, taken.fence, delay_ms)).accepted
 
     def beat(self, *held: Taken, worker: str = "w", lease_ms: int = LEASE) -> list[str]:
         """Ids of the leases that are lost."""
-        return self.call(commands.beat(worker, None, lease_ms, [(t.id, t.token) for t in held], self.now)).lost
+        return self.call(commands.beat(worker, None, lease_ms, [(t.id, t.fence) for t in held], self.now)).lost
 
     def repeat(self, schedule: object, group: str | None = "g", data: Any = None, **fields: Any) -> Job:
         return self.run_now(self.operations._add_repeating(data, schedule, None, group_id=group, **fields))
@@ -181,7 +181,7 @@ class Engine:
             if not jobs and not outcomes:
                 break
             started += [job.id for job in jobs]
-            outcomes = [commands.completed(job.id, job.token, None) for job in jobs]
+            outcomes = [commands.completed(job.id, job.fence, None) for job in jobs]
         return started
 
     def run_rows(self, row: int = 3) -> list[list[str]]:
@@ -226,10 +226,10 @@ class Engine:
         return dict(self.call(commands.cancel(job_ids, self.now)).found)
 
     def heartbeat(self, *held: Taken, worker: str = "w", info: str | None = "{}") -> commands.Beat:
-        return self.call(commands.beat(worker, info, LEASE, [(one.id, one.token) for one in held], self.now))
+        return self.call(commands.beat(worker, info, LEASE, [(one.id, one.fence) for one in held], self.now))
 
     def note(self, taken: Taken, progress: str | None = None, line: str | None = None) -> bool:
-        return self.call(commands.report_progress(taken.id, taken.token, progress, line, self.now))
+        return self.call(commands.report_progress(taken.id, taken.fence, progress, line, self.now))
 
     def rate(self, group: str, rate: RateLimit | None) -> bool:
         return self.run_now(self.operations.set_group_rate_limit(group, rate))
@@ -248,7 +248,7 @@ class Engine:
         """What the last call that did anything says it did."""
         return self.entries()[-1].events
 
-    def view(self, job_id: str) -> View:
+    def view(self, job_id: str) -> StoredJob:
         view = self.call(commands.get([job_id], self.now))[0]
         assert view is not None, f"job {job_id!r} is gone"
         return view

@@ -36,7 +36,7 @@ def failed(engine: Engine) -> None:
 def running(engine: Engine) -> Call[Any]:
     engine.add("a")
     taken = engine.take_one()
-    return commands.report_progress(taken.id, taken.token, "1", "a line", engine.now)
+    return commands.report_progress(taken.id, taken.fence, "1", "a line", engine.now)
 
 
 def done(engine: Engine) -> None:

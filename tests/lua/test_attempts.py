@@ -69,12 +69,12 @@ def test_a_prefetched_job_that_is_given_back_has_not_run(engine: Engine) -> None
 
 
 def limit_run(engine: Engine, job: Taken) -> None:
-    engine.advance(commands.limited(job.id, job.token, 5, "slow down", "shop.TooMany"))
+    engine.advance(commands.rate_limited(job.id, job.fence, 5, "slow down", "shop.TooMany"))
 
 
 def cancel_run(engine: Engine, job: Taken) -> None:
     engine.cancel(job.id)
-    engine.advance(commands.failed(job.id, job.token, "cancelled", ""))
+    engine.advance(commands.failed(job.id, job.fence, "cancelled", ""))
 
 
 def fail_by_hand(engine: Engine, job: Taken) -> None:
@@ -135,7 +135,7 @@ def test_a_retry_by_an_operator_keeps_what_was_and_counts_anew(engine: Engine) -
     engine.retry_run(engine.take_one(), 0)
     failed = engine.take_one(worker="w2")
     engine.pass_time(3 * SECOND)
-    engine.advance(commands.failed("a", failed.token, "no such card", "stack", "shop.CardDeclined"))
+    engine.advance(commands.failed("a", failed.fence, "no such card", "stack", "shop.CardDeclined"))
     before = attempts(engine)
     engine.pass_time(60 * SECOND)
     engine.retry("a")
@@ -157,7 +157,7 @@ def test_runs_are_bounded_in_bytes_and_the_last_has_its_whole_stack(engine: Engi
     engine.add("a", max_attempts=100)
     for n in range(30):
         job = engine.take_one()
-        engine.advance(commands.retried("a", job.token, 0, False, LONG, f"{LONG}{n}", "E"))
+        engine.advance(commands.retried("a", job.fence, 0, False, LONG, f"{LONG}{n}", "E"))
     raw = engine.client.hget(engine.key("state"), b"\xffa")
     assert 20_000 < len(raw) < 90_000
     *_, before, last = attempts(engine)
@@ -245,7 +245,7 @@ def test_a_retried_attempt_costs_one_read_more_however_many_end_in_a_call(engine
     jobs = engine.take(101)
 
     def retry(*some: Taken) -> None:
-        engine.advance(*(commands.retried(job.id, job.token, 0, False, "r", "s") for job in some))
+        engine.advance(*(commands.retried(job.id, job.fence, 0, False, "r", "s") for job in some))
 
     retry(jobs[0])
     few = cost(engine, lambda: retry(jobs[1]))

@@ -140,7 +140,7 @@ def test_the_series_of_two_weeks_is_read_in_pages(engine: Engine) -> None:
     assert calls["series"] > 5
     metrics = engine.run_now(engine.operations.get_metrics(20_160))
     assert len(metrics.series) == 20_160
-    assert [minute.processed for minute in metrics.series[-2:]] == [0, 1]
+    assert [minute.completed for minute in metrics.series[-2:]] == [0, 1]
     assert (metrics.series[-1].at - metrics.series[0].at).total_seconds() == 20_159 * 60
 
 

@@ -47,7 +47,7 @@ def fail_all(engine: Engine, *reasons: str, error: str = "") -> None:
     for reason in reasons:
         engine.pass_time(SECOND)
         job = engine.take_one()
-        engine.advance(commands.failed(job.id, job.token, reason, "stack", error))
+        engine.advance(commands.failed(job.id, job.fence, reason, "stack", error))
 
 
 def test_the_line_of_a_group_is_the_order_in_which_its_jobs_start(engine: Engine) -> None:

@@ -79,7 +79,7 @@ def test_payloads_and_results_come_back_byte_for_byte(any_client: Engine) -> Non
         engine.add(f"j{i}", group=None, data=payload)
     taken = engine.take(len(PAYLOADS))
     assert [record.unpack(job.record).data for job in taken] == PAYLOADS
-    engine.advance(*(commands.completed(t.id, t.token, p) for t, p in zip(taken, PAYLOADS, strict=True)))
+    engine.advance(*(commands.completed(t.id, t.fence, p) for t, p in zip(taken, PAYLOADS, strict=True)))
     for i, payload in enumerate(PAYLOADS):
         view = engine.view(f"j{i}")
         assert (record.unpack(view.record).data, view.result) == (payload, payload)

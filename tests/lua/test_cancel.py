@@ -42,9 +42,9 @@ def test_a_running_job_stays_active_is_marked_and_its_worker_is_told_at_once(eng
     assert engine.heartbeat(taken).cancelled == []
     assert not mailed(engine)
     assert engine.cancel("a") == {"a": "active"}
-    assert engine.look().cancels == {"a": taken.token}
+    assert engine.look().cancels == {"a": taken.fence}
     assert mailed(engine)
-    assert engine.heartbeat(taken).cancelled == [taken.token]
+    assert engine.heartbeat(taken).cancelled == [taken.fence]
     assert (engine.state("a"), engine.group()) == ("active", "busy")
     assert engine.take(1) == []
 
@@ -53,14 +53,14 @@ def test_a_worker_is_told_with_every_beat_until_it_obeys(engine: Engine) -> None
     engine.add("a")
     taken = engine.take_one()
     engine.cancel("a")
-    assert [engine.heartbeat(taken).cancelled for _ in range(2)] == [[taken.token]] * 2
+    assert [engine.heartbeat(taken).cancelled for _ in range(2)] == [[taken.fence]] * 2
 
 
 def test_a_worker_is_told_even_of_a_job_that_has_not_reached_it_yet(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     engine.cancel("a")
-    assert engine.heartbeat().cancelled == [taken.token]
+    assert engine.heartbeat().cancelled == [taken.fence]
     assert engine.heartbeat(worker="another").cancelled == []
 
 
@@ -112,7 +112,7 @@ def test_a_cancelled_job_never_runs_again_whatever_its_worker_asks_for(engine: E
         case "retry":
             assert engine.retry_run(taken, 0) == [1]
         case "limited":
-            assert engine.advance(commands.limited(taken.id, taken.token, 100)).accepted == [1]
+            assert engine.advance(commands.rate_limited(taken.id, taken.fence, 100)).accepted == [1]
     assert (engine.state("a"), engine.view("a").stored.reason) == ("failed", "cancelled")
     assert engine.group() == "idle"
 
@@ -180,7 +180,7 @@ def test_many_are_cancelled_in_one_call_each_once(engine: Engine) -> None:
     assert len(found) == 100
     assert engine.counts() == {"active": 1, "waiting": 0, "delayed": 0, "completed": 0, "failed": 0, "groups": 1}
     assert len(engine.last_events()) == 49
-    assert engine.look().cancels == {taken.id: taken.token}
+    assert engine.look().cancels == {taken.id: taken.fence}
 
 
 def test_a_group_is_cancelled_in_bounded_steps_and_others_are_left_alone(engine: Engine) -> None:
@@ -197,7 +197,7 @@ def test_a_group_is_cancelled_in_bounded_steps_and_others_are_left_alone(engine:
     assert engine.counts()["waiting"] == 1
     assert engine.run_now(engine.operations.cancel_group("g")) == 1
     assert (engine.state(running.id), engine.state("other")) == ("active", "waiting")
-    assert engine.look().cancels == {running.id: running.token}
+    assert engine.look().cancels == {running.id: running.fence}
 
 
 def test_cancelling_a_group_counts_running_waiting_and_delayed_jobs(engine: Engine) -> None:

@@ -132,12 +132,12 @@ def test_the_group_of_a_running_job_that_is_ended_by_hand_goes_on_when_its_handl
     engine: Engine, operation: str
 ) -> None:
     prepare(engine, "active")
-    [(token, _)] = engine.look().leases.values()
+    [(fence, _)] = engine.look().leases.values()
     OPERATIONS[operation](engine)
     assert (engine.group(), engine.take(1)) == ("busy", [])
-    assert engine.heartbeat().ended == [token]
+    assert engine.heartbeat().ended == [fence]
     engine.woken()
-    assert engine.advance(commands.ended("x", token)).accepted == [1]
+    assert engine.advance(commands.ended("x", fence)).accepted == [1]
     assert engine.woken()
     assert engine.heartbeat().ended == []
     assert engine.take_one().id == "next"
@@ -183,7 +183,7 @@ def test_a_job_that_is_failed_by_hand_and_retried_waits_for_the_handler_of_its_f
     assert engine.take(1) == []
     engine.end_run(first)
     second = engine.take_one()
-    assert (second.id, second.token > first.token) == ("x", True)
+    assert (second.id, second.fence > first.fence) == ("x", True)
 
 
 def test_an_id_may_be_used_again_while_the_handler_of_a_removed_job_still_ends(engine: Engine) -> None:
@@ -203,7 +203,7 @@ def test_a_run_that_ends_twice_frees_one_slot(make_engine: MakeEngine, late: int
     x, _ = engine.take(2)
     engine.remove("x")
     for _ in range(late):
-        engine.advance(*[commands.ended("x", x.token)] * 2)
+        engine.advance(*[commands.ended("x", x.fence)] * 2)
     assert [job.id for job in engine.take(5)] == ["next"]
 
 
@@ -211,7 +211,7 @@ def test_a_run_whose_handler_will_not_end_leaves_its_group_waiting_and_its_job_f
     engine.add("x", "next")
     taken = engine.take_one()
     engine.cancel("x")
-    assert engine.advance(commands.abandoned("x", taken.token, "cancelled", "")).accepted == [1]
+    assert engine.advance(commands.abandoned("x", taken.fence, "cancelled", "")).accepted == [1]
     assert (engine.state("x"), engine.group()) == ("failed", "busy")
     engine.end_run(taken)
     assert engine.take_one().id == "next"
@@ -223,9 +223,9 @@ def test_a_removed_job_leaves_nothing(make_engine: MakeEngine) -> None:
             continue
         engine = make_engine()
         prepare(engine, how)
-        running = [token for token, _ in engine.look().leases.values()]
+        running = [fence for fence, _ in engine.look().leases.values()]
         engine.remove("x", "next", "before")
-        engine.advance(*(commands.ended("x", token) for token in running))
+        engine.advance(*(commands.ended("x", fence) for fence in running))
         found = engine.look()
         left = (found.jobs, found.state, found.results, found.waiting, found.groups, found.leases, found.active)
         assert not any(left), how

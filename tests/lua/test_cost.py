@@ -47,10 +47,10 @@ def _costs(engine: Engine) -> dict[str, int]:
 
     def completed() -> commands.Outcome:
         job = jobs.pop()
-        return commands.completed(job.id, job.token, b"1")
+        return commands.completed(job.id, job.fence, b"1")
 
     def beat() -> None:
-        engine.call(commands.beat("w", "info", LEASE, [(jobs[0].id, jobs[0].token)], engine.now))
+        engine.call(commands.beat("w", "info", LEASE, [(jobs[0].id, jobs[0].fence)], engine.now))
 
     found["add"] = cost(engine, lambda: engine.add("x", group="g0"))
     found["add delayed"] = cost(engine, lambda: engine.add("z", group="g0", delay=60))
@@ -220,9 +220,9 @@ def test_cancelling_a_deep_group_costs_a_few_commands_a_call(engine: Engine) -> 
 def test_jobs_that_come_back_and_start_again_in_one_call_cost_a_few_commands(engine: Engine) -> None:
     engine.add(*(f"j{i}" for i in range(600)), group=None)
     taken = engine.take(500)
-    again = engine.advance(*(commands.released(t.id, t.token) for t in taken[:1]), take=1)
+    again = engine.advance(*(commands.released(t.id, t.fence) for t in taken[:1]), take=1)
     one = cost(engine, lambda: engine.release(*again.jobs))
-    released = [commands.released(t.id, t.token) for t in taken[1:]]
+    released = [commands.released(t.id, t.fence) for t in taken[1:]]
     found: list[list[str]] = []
     many = cost(engine, lambda: found.append([t.id for t in engine.advance(*released, take=400).jobs]))
     assert found == [[f"j{i}" for i in range(400)]]

@@ -137,16 +137,16 @@ ACTIONS: dict[str, Action] = {
         commands.add([new_job(e, group) for group in (*GROUPS, "brand new")], e.now)
     ),
     "complete and take": lambda e: e.advance(
-        *(commands.completed(shared(e)[g].id, shared(e)[g].token, b"1") for g in GROUPS), take=5
+        *(commands.completed(shared(e)[g].id, shared(e)[g].fence, b"1") for g in GROUPS), take=5
     ),
     "retry": lambda e: e.advance(
-        *(commands.retried(shared(e)[g].id, shared(e)[g].token, 5000, False, "x", "") for g in GROUPS)
+        *(commands.retried(shared(e)[g].id, shared(e)[g].fence, 5000, False, "x", "") for g in GROUPS)
     ),
     "give back and take": lambda e: e.advance(
-        *(commands.released(shared(e)[g].id, shared(e)[g].token) for g in GROUPS), take=5
+        *(commands.released(shared(e)[g].id, shared(e)[g].fence) for g in GROUPS), take=5
     ),
     "fail and take": lambda e: e.advance(
-        *(commands.failed(shared(e)[g].id, shared(e)[g].token, "x", "") for g in GROUPS), take=5
+        *(commands.failed(shared(e)[g].id, shared(e)[g].fence, "x", "") for g in GROUPS), take=5
     ),
     "promote what is due": lambda e: e.stall(SECOND),
     "take expired leases back": lambda e: e.stall(),

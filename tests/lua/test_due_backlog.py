@@ -48,7 +48,7 @@ def test_groups_start_in_their_order_though_one_call_cannot_let_all_join(engine:
     for _ in range(5 * JOBS):
         answer = engine.advance(*outcomes, take=take)
         started += [job.id for job in answer.jobs]
-        outcomes = [commands.completed(job.id, job.token, None) for job in answer.jobs]
+        outcomes = [commands.completed(job.id, job.fence, None) for job in answer.jobs]
         if not outcomes and answer.wait_ms != 0:
             break
     assert len(started) == JOBS
@@ -63,7 +63,7 @@ def test_rows_are_taken_only_when_all_that_is_due_has_joined(engine: Engine, pla
     while len(started) < JOBS:
         answer = engine.advance(*outcomes, take=20, row=5)
         started += [job.id for job in answer.jobs]
-        outcomes = [commands.completed(job.id, job.token, None) for job in answer.jobs]
+        outcomes = [commands.completed(job.id, job.fence, None) for job in answer.jobs]
         assert answer.jobs or answer.wait_ms == 0
     assert wrong_groups(started, place) == []
 

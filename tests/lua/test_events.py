@@ -66,9 +66,9 @@ def test_completing_tells_the_attempt_and_the_results(engine: Engine) -> None:
     engine.add("a", "b", "c", group=None)
     a, b, c = engine.take(3)
     engine.advance(
-        commands.completed(a.id, a.token, b'{"x":1}'),
-        commands.completed(b.id, b.token, None),
-        commands.completed(c.id, c.token, b"[2]"),
+        commands.completed(a.id, a.fence, b'{"x":1}'),
+        commands.completed(b.id, b.fence, None),
+        commands.completed(c.id, c.fence, b"[2]"),
     )
     assert told(engine, "kind", "job_id", "attempt", "result", "stored")[:3] == [
         ("completed", "a", 1, {"x": 1}, False),
@@ -92,7 +92,7 @@ def test_a_large_result_is_in_the_event_only_if_it_is_nowhere_else(
 def test_an_entry_carries_results_as_long_as_there_is_room(engine: Engine) -> None:
     engine.add("a", "b", "c", group=None)
     outcomes = [
-        commands.completed(job.id, job.token, b'"' + b"x" * (n - 2) + b'"')
+        commands.completed(job.id, job.fence, b'"' + b"x" * (n - 2) + b'"')
         for job, n in zip(engine.take(3), (500_000, 100_000, 24_288), strict=True)
     ]
     engine.advance(*outcomes)
@@ -102,7 +102,7 @@ def test_an_entry_carries_results_as_long_as_there_is_room(engine: Engine) -> No
 def test_what_is_not_kept_beyond_the_call_has_room(make_engine: MakeEngine) -> None:
     engine = make_engine(kept=1)
     engine.add("a", "b", "c", group=None)
-    engine.advance(*(commands.completed(job.id, job.token, b'"' + b"x" * 300_000 + b'"') for job in engine.take(3)))
+    engine.advance(*(commands.completed(job.id, job.fence, b'"' + b"x" * 300_000 + b'"') for job in engine.take(3)))
     assert [event.stored for event in engine.last_events() if event.kind == "completed"] == [False, False, False]
 
 
@@ -224,7 +224,7 @@ def test_a_call_however_many_jobs_it_concerns_writes_once(engine: Engine) -> Non
     assert xadds(engine, lambda: engine.call(commands.add(drafts, T0))) == 1
     taken: list[commands.Taken] = []
     assert xadds(engine, lambda: taken.extend(engine.take(500))) == 1
-    outcomes = [commands.completed(t.id, t.token, b"1") for t in taken]
+    outcomes = [commands.completed(t.id, t.fence, b"1") for t in taken]
     assert xadds(engine, lambda: engine.advance(*outcomes, take=500)) == 1
     assert len(engine.entries()) == 3
 

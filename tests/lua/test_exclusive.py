@@ -38,7 +38,7 @@ class Person:
     def finish(self, n: int = 10) -> list[str]:
         """Complete all that is held, and ask for more in the same trip."""
         done, self.held = self.held, []
-        return self.ask(n, *(commands.completed(job.id, job.token, None) for job in done))
+        return self.ask(n, *(commands.completed(job.id, job.fence, None) for job in done))
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_jobs_of_one_turn_may_run_side_by_side_and_the_turn_lasts_to_the_last(
     lone.add(*"abc", group=None)
     ann.ask()
     first = ann.held.pop(0)
-    ann.ask(0, commands.completed(first.id, first.token, None))
+    ann.ask(0, commands.completed(first.id, first.fence, None))
     assert bob.ask() == []
     ann.finish()
     assert bob.ask() == ["c"]
@@ -160,9 +160,9 @@ def test_every_end_of_the_last_run_ends_the_turn(lone: Engine, ann: Person, bob:
     ann.ask(1)
     [job] = ann.held
     outcome = {
-        "retry": commands.retried(job.id, job.token, SECOND, False, "boom", ""),
-        "release": commands.released(job.id, job.token),
-        "fail": commands.failed(job.id, job.token, "boom", ""),
+        "retry": commands.retried(job.id, job.fence, SECOND, False, "boom", ""),
+        "release": commands.released(job.id, job.fence),
+        "fail": commands.failed(job.id, job.fence, "boom", ""),
     }[how]
     ann.ask(0, outcome)
     assert turn(lone) == []
@@ -175,7 +175,7 @@ def test_a_turn_whose_last_job_an_operator_takes_away_ends_with_its_handler(
 ) -> None:
     lone.add("a", "b", group=None)
     ann.ask(1)
-    [(token, _)] = lone.look().leases.values()
+    [(fence, _)] = lone.look().leases.values()
     if how == "remove":
         lone.remove("a")
     else:
@@ -183,7 +183,7 @@ def test_a_turn_whose_last_job_an_operator_takes_away_ends_with_its_handler(
     assert turn(lone)[0] == "ann"
     assert bob.ask() == []
     lone.woken()
-    ann.ask(0, commands.ended("a", token))
+    ann.ask(0, commands.ended("a", fence))
     assert turn(lone) == []
     assert lone.woken()
     assert not lone.hailed("ann")
@@ -282,7 +282,7 @@ def test_a_request_sent_again_is_answered_the_same_with_its_epoch(lone: Engine, 
         return lone.advance(take=1, worker="ann", lane="ann:0", request=7, batch=2, epoch=0)
 
     first, again = ask(), ask()
-    assert [job.token for job in again.jobs] == [job.token for job in first.jobs]
+    assert [job.fence for job in again.jobs] == [job.fence for job in first.jobs]
     assert (first.epoch, again.epoch) == (1, 1)
     assert turn(lone) == ["ann", 1, LEASE, 1]
 

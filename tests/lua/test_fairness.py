@@ -103,7 +103,7 @@ def test_a_group_served_again_with_the_same_head_has_had_its_turn(make_engine: M
     engine = make_engine(fairness="round-robin", group_concurrency=2)
     fill(engine, 2, 3)
     taken = engine.take_one()
-    jobs = engine.advance(commands.released(taken.id, taken.token), take=2).jobs
+    jobs = engine.advance(commands.released(taken.id, taken.fence), take=2).jobs
     assert [job.id for job in jobs] == ["g1.0", "g0.0"]
     assert [job.id for job in engine.take(2)] == ["g1.1", "g0.1"]
 

@@ -50,7 +50,7 @@ def test_whoever_leaves_wakes_somebody_since_a_hint_may_have_been_under_way_to_i
 def test_a_job_put_back_and_taken_in_one_call_has_used_its_attempt(engine: Engine) -> None:
     engine.add("a")
     first = engine.take_one()
-    retry = commands.retried("a", first.token, 0, False, "boom", "stack")
+    retry = commands.retried("a", first.fence, 0, False, "boom", "stack")
     [second] = engine.advance(retry, take=1).jobs
     assert (second.stored.attempts, second.stored.reason) == (1, "boom")
     engine.pass_time(LEASE)
@@ -144,7 +144,7 @@ def test_the_end_of_a_turn_wakes_the_next_and_leaves_no_marker_of_the_last(make_
     taken = engine.take_one(batch=1, epoch=0)
     engine.add("c", group="c")
     engine.woken()
-    engine.advance(commands.completed(taken.id, taken.token, None), take=take, batch=1, epoch=1)
+    engine.advance(commands.completed(taken.id, taken.fence, None), take=take, batch=1, epoch=1)
     assert engine.woken()
     assert not engine.hailed("w")
 

@@ -191,7 +191,7 @@ def test_a_minute_that_comes_again_goes_on_where_it_was(engine: Engine) -> None:
         engine.complete(engine.take_one())
     assert [sum(spread(engine, n)[1].values()) for n in range(3)] == [3, 2, 1]
     assert [sum(spread(engine, n)[0].values()) for n in range(3)] == [3, 2, 1]
-    assert [one.processed for one in minutes(engine, 3)] == [3, 2, 1]
+    assert [one.completed for one in minutes(engine, 3)] == [3, 2, 1]
     assert (sum(waits(engine).values()), sum(runs(engine).values())) == (6, 6)
 
 
@@ -296,7 +296,7 @@ def test_groups_are_counted_by_what_they_may_do(engine: Engine) -> None:
     engine.pause("paused and empty")
     engine.limit("ready", 3)
     stats = engine.call(commands.stats(now=engine.now))
-    assert (stats.ready, stats.due, stats.overrides) == (2, 1, 3)
+    assert (stats.ready, stats.parked, stats.overrides) == (2, 1, 3)
     metrics = engine.run(engine.operations.get_metrics(0))
     assert (metrics.groups_ready, metrics.groups_due, metrics.groups_paused) == (2, 1, 2)
 

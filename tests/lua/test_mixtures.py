@@ -93,12 +93,12 @@ class Mixture:
         wait = self.pick.choice([0, 700])
         return self.pick.choice(
             [
-                commands.completed(job.id, job.token, b"1"),
-                commands.completed(job.id, job.token, None),
-                commands.retried(job.id, job.token, wait, self.pick.random() < 0.4, "x", ""),
-                commands.failed(job.id, job.token, "x", ""),
-                commands.released(job.id, job.token),
-                commands.limited(job.id, job.token, wait),
+                commands.completed(job.id, job.fence, b"1"),
+                commands.completed(job.id, job.fence, None),
+                commands.retried(job.id, job.fence, wait, self.pick.random() < 0.4, "x", ""),
+                commands.failed(job.id, job.fence, "x", ""),
+                commands.released(job.id, job.fence),
+                commands.rate_limited(job.id, job.fence, wait),
             ]
         )
 
@@ -185,7 +185,7 @@ class Mixture:
                 return
             engine.pass_time(600)
             for worker, jobs in self.held.items():
-                self.advance(worker, jobs, [commands.completed(job.id, job.token, None) for job in jobs], 10, 50)
+                self.advance(worker, jobs, [commands.completed(job.id, job.fence, None) for job in jobs], 10, 50)
         raise AssertionError(f"jobs that never ran: {engine.counts()}, {engine.look().groups}")
 
 

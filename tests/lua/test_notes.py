@@ -84,7 +84,7 @@ def test_an_old_token_says_nothing(engine: Engine, end: str) -> None:
         case "failed by hand":
             engine.fail("a")
         case "never taken":
-            old = old._replace(token=old.token + 1)
+            old = old._replace(fence=old.fence + 1)
     before = engine.heard()
     assert not engine.note(old, progress="1", line="late")
     assert (engine.look().progress, engine.look().logs, engine.heard()) == ({}, {}, before)
@@ -132,7 +132,7 @@ def test_an_id_used_again_starts_without_a_word(engine: Engine) -> None:
 def test_several_notes_in_one_call_are_one_entry(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     one, two = engine.take(2)
-    notes = [[one.id, one.token, "1", "x"], [two.id, two.token + 1, "2", "y"], [one.id, one.token, "3", "z"]]
+    notes = [[one.id, one.fence, "1", "x"], [two.id, two.fence + 1, "2", "y"], [one.id, one.fence, "3", "z"]]
     call = commands.Call("note", msgspec.msgpack.encode({"notes": notes, "now": engine.now}), list)
     assert engine.call(call) == [1, 0, 1]
     assert [event.progress for event in engine.last_events()] == [1, 3]

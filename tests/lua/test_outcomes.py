@@ -12,10 +12,10 @@ from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 OUTCOMES: dict[str, Callable[[str, int], Outcome]] = {
-    "complete": lambda job_id, token: commands.completed(job_id, token, b"1"),
-    "retry": lambda job_id, token: commands.retried(job_id, token, 500, False, "why", ""),
-    "yield": lambda job_id, token: commands.retried(job_id, token, 500, True, "why", ""),
-    "fail": lambda job_id, token: commands.failed(job_id, token, "why", ""),
+    "complete": lambda job_id, fence: commands.completed(job_id, fence, b"1"),
+    "retry": lambda job_id, fence: commands.retried(job_id, fence, 500, False, "why", ""),
+    "yield": lambda job_id, fence: commands.retried(job_id, fence, 500, True, "why", ""),
+    "fail": lambda job_id, fence: commands.failed(job_id, fence, "why", ""),
     "release": commands.released,
 }
 
@@ -35,7 +35,7 @@ def test_a_completed_job_keeps_its_result_and_its_times(engine: Engine) -> None:
 def test_a_result_may_be_empty_or_absent(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     a, b = engine.take(2)
-    engine.advance(commands.completed("a", a.token, b""), commands.completed("b", b.token, None))
+    engine.advance(commands.completed("a", a.fence, b""), commands.completed("b", b.fence, None))
     assert (engine.view("a").result, engine.view("b").result) == (b"", None)
 
 
@@ -44,9 +44,9 @@ def test_results_of_a_batch_are_not_mixed_up(engine: Engine) -> None:
     engine.add(*ids, group=None)
     taken = engine.take(20)
     outcomes = [
-        commands.failed(t.id, t.token, "x", "")
+        commands.failed(t.id, t.fence, "x", "")
         if i % 3 == 0
-        else commands.completed(t.id, t.token - (i % 3 == 1), t.id.encode() * i)
+        else commands.completed(t.id, t.fence - (i % 3 == 1), t.id.encode() * i)
         for i, t in enumerate(taken)
     ]
     assert engine.advance(*outcomes).accepted == [1 if i % 3 != 1 else 0 for i in range(20)]
@@ -70,14 +70,14 @@ def test_a_failed_attempt_holds_its_group_through_its_back_off(engine: Engine) -
 def test_the_answer_to_a_retry_says_when_its_back_off_ends(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
-    answer = engine.advance(commands.retried("a", taken.token, 500, False, "x", ""), take=1)
+    answer = engine.advance(commands.retried("a", taken.fence, 500, False, "x", ""), take=1)
     assert (answer.jobs, answer.wait_ms) == ([], 500)
 
 
 def test_a_retry_without_delay_is_next_again(engine: Engine) -> None:
     engine.add("a", "b")
     taken = engine.take_one()
-    answer = engine.advance(commands.retried("a", taken.token, 0, False, "x", ""), take=1)
+    answer = engine.advance(commands.retried("a", taken.fence, 0, False, "x", ""), take=1)
     assert [job.id for job in answer.jobs] == ["a"]
 
 
@@ -175,9 +175,9 @@ def test_a_job_given_back_keeps_the_attempts_it_had(engine: Engine) -> None:
 def test_given_back_and_taken_in_one_call_it_has_a_new_token(engine: Engine) -> None:
     engine.add("a", "b")
     first = engine.take_one()
-    answer = engine.advance(commands.released("a", first.token), take=5)
+    answer = engine.advance(commands.released("a", first.fence), take=5)
     assert [job.id for job in answer.jobs] == ["a"]
-    assert answer.jobs[0].token > first.token
+    assert answer.jobs[0].fence > first.fence
     assert engine.violations() == []
 
 
@@ -213,21 +213,21 @@ def superseded(engine: Engine, how: str) -> Taken:
 def test_a_stale_token_changes_nothing_and_its_owner_is_told(engine: Engine, how: str, outcome: str) -> None:
     old = superseded(engine, how)
     before, told = engine.digest(), engine.meta()
-    answer = engine.advance(OUTCOMES[outcome]("a", old.token), lane="old:0")
+    answer = engine.advance(OUTCOMES[outcome]("a", old.fence), lane="old:0")
     assert answer.accepted == [0]
     after = engine.digest()
     changed = {key.decode() for key in after.keys() | before.keys() if after.get(key) != before.get(key)}
     assert changed <= {engine.key("lanes"), engine.key("meta"), engine.key("series")}
     assert engine.meta() == told | {"lease_lost": "1"}
-    assert engine.call(commands.beat("w", None, LEASE, [("a", old.token)], engine.now)).lost == ["a"]
+    assert engine.call(commands.beat("w", None, LEASE, [("a", old.fence)], engine.now)).lost == ["a"]
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("token", [0, 1, 2**51])
-def test_a_token_that_was_never_given_changes_nothing(engine: Engine, outcome: str, token: int) -> None:
+@pytest.mark.parametrize("fence", [0, 1, 2**51])
+def test_a_token_that_was_never_given_changes_nothing(engine: Engine, outcome: str, fence: int) -> None:
     engine.add("a")
     engine.take_one()
-    assert engine.advance(OUTCOMES[outcome]("a", token), OUTCOMES[outcome]("ghost", token)).accepted == [0, 0]
+    assert engine.advance(OUTCOMES[outcome]("a", fence), OUTCOMES[outcome]("ghost", fence)).accepted == [0, 0]
     assert engine.state("a") == "active"
 
 
@@ -236,16 +236,16 @@ def test_a_refused_outcome_does_not_harm_its_neighbours(engine: Engine) -> None:
     engine.add("b", group="b")
     engine.add("c", group="c")
     a, b, c = engine.take(3)
-    outcomes = (commands.completed("a", a.token, b"1"), commands.failed("b", b.token - 1, "x", ""))
-    answer = engine.advance(*outcomes, commands.retried("c", c.token, 0, False, "x", ""))
+    outcomes = (commands.completed("a", a.fence, b"1"), commands.failed("b", b.fence - 1, "x", ""))
+    answer = engine.advance(*outcomes, commands.retried("c", c.fence, 0, False, "x", ""))
     assert answer.accepted == [1, 0, 1]
     assert [engine.state(job_id) for job_id in "abc"] == ["completed", "active", "waiting"]
 
 
 def test_of_two_outcomes_for_one_run_the_first_counts(engine: Engine) -> None:
     engine.add("a")
-    token = engine.take_one().token
-    assert engine.advance(commands.completed("a", token, b"1"), commands.failed("a", token, "x", "")).accepted == [1, 0]
+    fence = engine.take_one().fence
+    assert engine.advance(commands.completed("a", fence, b"1"), commands.failed("a", fence, "x", "")).accepted == [1, 0]
     assert engine.state("a") == "completed"
 
 
@@ -259,7 +259,7 @@ def test_a_report_in_the_moment_of_expiry_counts_and_is_no_stall(
     engine.add("a", "b")
     taken = engine.take_one()
     engine.pass_time(LEASE + 5)
-    answer = engine.advance(OUTCOMES[outcome]("a", taken.token))
+    answer = engine.advance(OUTCOMES[outcome]("a", taken.fence))
     assert (answer.accepted, answer.stalled) == ([1], [])
     view = engine.view("a")
     assert (view.state, view.stored.attempts, view.stored.stalls) == (state, attempts, 0)
@@ -270,7 +270,7 @@ def test_given_back_in_the_moment_of_expiry_it_has_not_stalled(engine: Engine) -
     engine.add("a")
     taken = engine.take_one()
     engine.pass_time(LEASE)
-    answer = engine.advance(commands.released("a", taken.token), take=1)
+    answer = engine.advance(commands.released("a", taken.fence), take=1)
     assert (answer.accepted, answer.stalled) == ([1], [])
     assert [(job.id, job.stored.attempts) for job in answer.jobs] == [("a", 0)]
 
@@ -280,15 +280,15 @@ def test_reported_too_late_by_one_and_in_time_by_another_in_one_call(engine: Eng
     engine.add("b", group="b")
     a, b = engine.take(2)
     engine.pass_time(LEASE)
-    answer = engine.advance(commands.completed("a", a.token, None), take=5)
+    answer = engine.advance(commands.completed("a", a.fence, None), take=5)
     assert (answer.accepted, [one.id for one in answer.stalled]) == ([1], ["b"])
-    assert [(job.id, job.token > b.token) for job in answer.jobs] == [("b", True)]
+    assert [(job.id, job.fence > b.fence) for job in answer.jobs] == [("b", True)]
 
 
 def test_a_request_sent_again_is_answered_the_same_and_does_nothing_twice(engine: Engine) -> None:
     engine.add("a", "b", "c")
     taken = engine.take_one()
-    outcome = commands.completed("a", taken.token, b"1")
+    outcome = commands.completed("a", taken.fence, b"1")
     first = engine.advance(outcome, take=1, request=77)
     before = engine.digest()
     for _ in range(2):

@@ -257,7 +257,7 @@ def test_in_no_window_does_a_group_start_more_than_allowed(make_engine: MakeEngi
         assert engine.now is not None
         jobs = engine.advance(*outcomes, take=5).jobs
         starts += [engine.now] * len(jobs)
-        outcomes = [commands.completed(job.id, job.token, None) for job in jobs]
+        outcomes = [commands.completed(job.id, job.fence, None) for job in jobs]
     assert busiest_window(starts, 500) <= 4
     if concurrency == 3:
         assert busiest_window(starts, 500) == 4

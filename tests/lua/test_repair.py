@@ -45,7 +45,7 @@ def stale_group_value(engine: Engine) -> None:
     """What `groups` said of h while h1 ran, written back after it ended."""
     raw = engine.client.hget(engine.key("groups"), "h")
     engine.remove("h1")
-    engine.advance(*(commands.ended("h1", token) for token in engine.look().stopping))
+    engine.advance(*(commands.ended("h1", fence) for fence in engine.look().stopping))
     engine.client.hset(engine.key("groups"), "h", raw)
 
 
@@ -161,7 +161,7 @@ def test_after_a_repair_every_job_that_still_exists_runs(engine: Engine, kind: s
     found = engine.look()
     alive = set(found.jobs) - set(found.completed) - set(found.failed)
     engine.remove("h1")
-    engine.advance(*(commands.ended("h1", token) for token in engine.look().stopping))
+    engine.advance(*(commands.ended("h1", fence) for fence in engine.look().stopping))
     for job_id in {*found.delayed, *(alive & {"p1"})}:
         engine.promote(job_id)
     started = engine.run_all()

@@ -41,7 +41,7 @@ def test_heads_of_further_groups_come_in_their_order_and_are_not_active_yet(engi
     assert engine.look().ahead == {"c", "d"}
     assert [event.job_id for event in engine.last_events()] == ["a", "b"]
     assert set(engine.look().active.values()) == {T0 + LEASE}
-    assert len({job.token for job in answer.jobs}) == 4
+    assert len({job.fence for job in answer.jobs}) == 4
     assert [engine.group(name) for name in "abcde"] == ["idle"] * 4 + ["ready"]
 
 
@@ -206,7 +206,7 @@ def test_a_worker_that_finds_nothing_asks_the_one_that_has_a_reserve(engine: Eng
     assert not asked_for(engine, "w"), "it has no free slot"
     assert engine.take(1, worker="v", lane="v:0") == []
     assert (asked_for(engine, "w"), asked_for(engine, "v"), asked_for(engine, "other")) == (True, False, False)
-    assert engine.heartbeat().wanted == taken[-1].token == engine.advance().wanted
+    assert engine.heartbeat().wanted == taken[-1].fence == engine.advance().wanted
     engine.take(1, worker="v", lane="v:0")
     assert not asked_for(engine, "w"), "it has been asked"
 

@@ -19,7 +19,7 @@ def finished(engine: Engine, kind: str) -> list[str]:
 def finish(engine: Engine, kind: str, *job_ids: str) -> None:
     engine.add(*job_ids, group=None)
     outcomes = [
-        commands.completed(t.id, t.token, b"1") if kind == "completed" else commands.failed(t.id, t.token, "x", "")
+        commands.completed(t.id, t.fence, b"1") if kind == "completed" else commands.failed(t.id, t.fence, "x", "")
         for t in engine.take(len(job_ids))
     ]
     engine.advance(*outcomes)

@@ -23,11 +23,11 @@ def test_a_row_is_the_next_jobs_of_a_group_in_their_order_under_growing_tokens(e
         engine.add(name, order_ms=order, data=name)
     answer = engine.advance(take=1, row=3)
     assert (ids(answer.jobs), answer.rows) == (["a", "b", "c"], [3])
-    tokens = [job.token for job in answer.jobs]
-    assert tokens == sorted(set(tokens))
+    fences = [job.fence for job in answer.jobs]
+    assert fences == sorted(set(fences))
     for job in answer.jobs:
         view = engine.view(job.id)
-        assert (job.record, job.stored, job.token) == (view.record, commands.FRESH, view.token)
+        assert (job.record, job.stored, job.fence) == (view.record, commands.FRESH, view.fence)
         assert (view.state, view.worker, view.started) == ("active", "w", T0)
     assert engine.look().ahead == {"b", "c"}
     assert set(engine.look().active.values()) == {T0 + LEASE}
@@ -81,7 +81,7 @@ def test_what_a_row_holds_is_counted_as_running(make_engine: MakeEngine) -> None
 
 def test_one_call_ends_a_row_and_takes_the_next(engine: Engine) -> None:
     engine.add(*"abcde")
-    ends = [commands.completed(job.id, job.token, job.id.encode()) for job in engine.take_row()]
+    ends = [commands.completed(job.id, job.fence, job.id.encode()) for job in engine.take_row()]
     answer = engine.advance(*ends, take=1, row=3)
     assert (answer.accepted, ids(answer.jobs), answer.rows) == ([1, 1, 1], ["d", "e"], [2])
     for name in "abc":
@@ -92,7 +92,7 @@ def test_one_call_ends_a_row_and_takes_the_next(engine: Engine) -> None:
 
 def test_one_by_one_they_leave_the_next_head_to_the_end_of_the_last(engine: Engine) -> None:
     engine.add(*"abcd")
-    ends = [commands.completed(job.id, job.token, None) for job in engine.take_row()]
+    ends = [commands.completed(job.id, job.fence, None) for job in engine.take_row()]
     assert [ids(engine.advance(end, take=1, row=3).jobs) for end in ends] == [[], [], ["d"]]
 
 

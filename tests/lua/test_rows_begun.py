@@ -28,7 +28,7 @@ def test_one_that_has_begun_is_like_any_that_runs(engine: Engine) -> None:
     engine.pass_time(SECOND)
     assert engine.begin(b) == [1]
     view = engine.view("b")
-    assert (view.state, view.token, view.started, view.worker) == ("active", b.token, T0, "w7")
+    assert (view.state, view.fence, view.started, view.worker) == ("active", b.fence, T0, "w7")
     assert (engine.look().ahead, engine.look().active["b"], view.stored) == ({"c"}, T0 + LEASE, FRESH)
     engine.pass_time(SECOND)
     assert engine.complete(b) == [1]
@@ -71,7 +71,7 @@ def test_what_begins_too_late_is_refused_and_no_loss(engine: Engine, how: str) -
         engine.begin(b)
         engine.remove("b")
     elif how == "next token":
-        b = b._replace(token=b.token + 1)
+        b = b._replace(fence=b.fence + 1)
     else:
         b = b._replace(id="ghost")
     before, told = engine.digest(), engine.heard()
@@ -83,11 +83,11 @@ def test_what_begins_too_late_is_refused_and_no_loss(engine: Engine, how: str) -
 
 
 ENDS: dict[str, tuple[Callable[[Taken], Outcome], str, int]] = {
-    "fail": (lambda job: commands.failed(job.id, job.token, "x", ""), "failed", 1),
-    "retry": (lambda job: commands.retried(job.id, job.token, 0, False, "x", ""), "waiting", 1),
-    "yield": (lambda job: commands.retried(job.id, job.token, 500, True, "x", ""), "delayed", 1),
-    "release": (lambda job: commands.released(job.id, job.token), "waiting", 0),
-    "limited": (lambda job: commands.limited(job.id, job.token, 500), "waiting", 0),
+    "fail": (lambda job: commands.failed(job.id, job.fence, "x", ""), "failed", 1),
+    "retry": (lambda job: commands.retried(job.id, job.fence, 0, False, "x", ""), "waiting", 1),
+    "yield": (lambda job: commands.retried(job.id, job.fence, 500, True, "x", ""), "delayed", 1),
+    "release": (lambda job: commands.released(job.id, job.fence), "waiting", 0),
+    "limited": (lambda job: commands.rate_limited(job.id, job.fence, 500), "waiting", 0),
 }
 
 
@@ -97,7 +97,7 @@ def test_one_may_begin_and_end_in_one_call(engine: Engine, end: str) -> None:
     a, b, c = engine.take_row()
     engine.pass_time(SECOND)
     outcome, state, attempts = ENDS[end]
-    answer = engine.advance(commands.completed("a", a.token, None), commands.begun("b", b.token), outcome(b))
+    answer = engine.advance(commands.completed("a", a.fence, None), commands.begun("b", b.fence), outcome(b))
     assert answer.accepted == [1, 1, 1]
     view = engine.view("b")
     assert (view.state, view.stored.attempts) == (state, attempts)
@@ -111,7 +111,7 @@ def test_one_that_completes_need_not_have_begun(engine: Engine) -> None:
     """Completions count first: that it has begun comes too late, and nothing is lost."""
     engine.add(*"abc")
     _, b, _ = engine.take_row()
-    assert engine.advance(commands.begun("b", b.token), commands.completed("b", b.token, b"1")).accepted == [0, 1]
+    assert engine.advance(commands.begun("b", b.fence), commands.completed("b", b.fence, b"1")).accepted == [0, 1]
     assert (engine.view("b").result, engine.counter("lease_lost")) == (b"1", 0)
     assert engine.heard().count(("active", "b")) == 1
 
@@ -120,7 +120,7 @@ def test_what_begins_when_its_lease_is_over_has_stalled(engine: Engine) -> None:
     engine.add(*"abc")
     a, b, _ = engine.take_row()
     engine.pass_time(LEASE)
-    answer = engine.advance(commands.completed("a", a.token, None), commands.begun("b", b.token))
+    answer = engine.advance(commands.completed("a", a.fence, None), commands.begun("b", b.fence))
     assert (answer.accepted, [one.id for one in answer.stalled]) == ([1, 1], ["b"])
     assert [engine.view(name).stored.attempts for name in "abc"] == [1, 1, 0]
     assert engine.run_rows() == [["b"], ["c"]]
@@ -152,7 +152,7 @@ def test_a_row_sent_again_is_answered_the_same(engine: Engine) -> None:
 
 def test_a_row_sent_again_in_a_call_that_ended_another_is_taken_once(engine: Engine) -> None:
     engine.add(*"abcdef")
-    ends = [commands.completed(job.id, job.token, None) for job in engine.take_row()]
+    ends = [commands.completed(job.id, job.fence, None) for job in engine.take_row()]
     first = engine.advance(*ends, take=1, row=3, request=77)
     again = engine.advance(*ends, take=1, row=3, request=77)
     assert (again.accepted, again.jobs, again.rows) == (first.accepted, first.jobs, [3])
@@ -171,8 +171,8 @@ def sent_again(engine: Engine, change: Callable[[], object]) -> tuple[list[str],
 
 
 def give_back(engine: Engine, job_id: str) -> None:
-    token, _ = engine.look().leases[job_id]
-    assert engine.advance(commands.released(job_id, token), lane="other:0").accepted == [1]
+    fence, _ = engine.look().leases[job_id]
+    assert engine.advance(commands.released(job_id, fence), lane="other:0").accepted == [1]
 
 
 def test_a_row_sent_again_without_its_first_begins_with_the_next(engine: Engine) -> None:

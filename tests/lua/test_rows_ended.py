@@ -28,9 +28,9 @@ def attempts(engine: Engine, *job_ids: str) -> list[int]:
 def test_a_back_off_in_a_row_whose_rest_is_given_back_keeps_the_order(engine: Engine, at: int) -> None:
     engine.add(*"abcde")
     row = engine.take_row(4)
-    ends = [commands.completed(job.id, job.token, None) for job in row[:at]]
-    ends.append(commands.retried(row[at].id, row[at].token, 500, False, "boom", ""))
-    rest = [commands.released(job.id, job.token) for job in row[at + 1 :]]
+    ends = [commands.completed(job.id, job.fence, None) for job in row[:at]]
+    ends.append(commands.retried(row[at].id, row[at].fence, 500, False, "boom", ""))
+    rest = [commands.released(job.id, job.fence) for job in row[at + 1 :]]
     answer = engine.advance(*ends, *rest, take=1, row=4)
     assert (answer.accepted, answer.jobs, engine.group()) == ([1, 1, 1, 1], [], "parked")
     engine.pass_time(500)
@@ -54,7 +54,9 @@ def test_what_comes_too_often_lets_its_group_rest_and_keeps_its_place(engine: En
     engine.add(*"abcd")
     a, b, c = engine.take_row()
     engine.advance(
-        commands.completed("a", a.token, None), commands.limited("b", b.token, 500), commands.released("c", c.token)
+        commands.completed("a", a.fence, None),
+        commands.rate_limited("b", b.fence, 500),
+        commands.released("c", c.fence),
     )
     assert (engine.group(), engine.view("b").stored) == ("parked", FRESH)
     engine.pass_time(500)
@@ -65,7 +67,7 @@ def test_a_failure_in_a_row_whose_rest_is_given_back_ends_only_itself(engine: En
     engine.add(*"abcd")
     a, b, c = engine.take_row()
     engine.advance(
-        commands.completed("a", a.token, None), commands.failed("b", b.token, "x", ""), commands.released("c", c.token)
+        commands.completed("a", a.fence, None), commands.failed("b", b.fence, "x", ""), commands.released("c", c.fence)
     )
     assert (engine.state("b"), engine.view("b").stored.attempts) == ("failed", 1)
     assert engine.run_rows() == [["c", "d"]]
@@ -88,9 +90,9 @@ def test_what_is_given_back_leaves_no_trace(engine: Engine) -> None:
 def test_a_whole_row_given_back_and_taken_in_one_call_keeps_its_order(engine: Engine) -> None:
     engine.add(*"abcd")
     row = engine.take_row()
-    answer = engine.advance(*(commands.released(job.id, job.token) for job in row), take=1, row=3)
+    answer = engine.advance(*(commands.released(job.id, job.fence) for job in row), take=1, row=3)
     assert ids(answer.jobs)[0] == "a"
-    assert answer.jobs[0].token > row[-1].token
+    assert answer.jobs[0].fence > row[-1].fence
     engine.complete(*answer.jobs)
     assert [name for found in engine.run_rows() for name in found] == list("abcd"[len(answer.jobs) :])
 
@@ -184,7 +186,7 @@ def test_a_row_reported_in_the_moment_of_expiry_counts(engine: Engine) -> None:
     engine.add(*"abcd")
     a, b, _ = engine.take_row()
     engine.pass_time(LEASE)
-    answer = engine.advance(*(commands.completed(job.id, job.token, None) for job in (a, b)), take=1, row=2)
+    answer = engine.advance(*(commands.completed(job.id, job.fence, None) for job in (a, b)), take=1, row=2)
     assert (answer.accepted, answer.stalled) == ([1, 1], [])
     assert ids(answer.jobs)[0] == "c"
     assert attempts(engine, *"abc") == [1, 1, 0]

@@ -56,7 +56,7 @@ def test_nothing_is_done_to_a_prefetched_job_before_its_worker_has_answered(
     assert OPERATIONS[operation](engine, "b") == 2
     assert (engine.view("b"), engine.group()) == (before, "busy")
     assert mailed(engine)
-    assert engine.heartbeat(row[0]).recalled == [row[1].token]
+    assert engine.heartbeat(row[0]).recalled == [row[1].fence]
     assert engine.heartbeat(worker="other").recalled == []
     assert OPERATIONS[operation](engine, "b") == 2
 
@@ -84,9 +84,9 @@ def test_a_prefetched_job_that_has_begun_is_acted_on_like_any_that_runs(
     assert (engine.look().recalls, engine.heartbeat().recalled) == ({}, [])
     assert OPERATIONS[operation](engine, "b") == DONE_RUNNING[operation]
     if operation in ("remove", "fail"):
-        assert engine.heartbeat().ended == [row[1].token]
+        assert engine.heartbeat().ended == [row[1].fence]
     elif operation == "cancel":
-        assert engine.heartbeat().cancelled == [row[1].token]
+        assert engine.heartbeat().cancelled == [row[1].fence]
     assert engine.complete(row[1]) == [operation not in ("remove", "fail")]
     engine.complete(row[2])
     assert engine.run_rows() == [["d"]]

@@ -40,7 +40,7 @@ def test_of_a_row_that_is_taken_only_the_first_is_active(engine: Engine, row: li
 
 def test_the_end_of_a_row_tells_of_each_when_it_ran_and_what_it_returned(engine: Engine, row: list[Taken]) -> None:
     results = [b'"A"', None, b"[3]"]
-    ends = [commands.completed(job.id, job.token, result) for job, result in zip(row, results, strict=True)]
+    ends = [commands.completed(job.id, job.fence, result) for job, result in zip(row, results, strict=True)]
     engine.advance(*ends, take=1, worker="w7")
     assert told(engine, "kind", "job_id", "group_id", "attempt", "worker", "result") == [
         ("completed", "a", "g", 1, None, "A"),
@@ -67,7 +67,7 @@ def test_rows_and_single_jobs_of_many_groups_are_told_apart(engine: Engine) -> N
     engine.add("u", group=None)
     jobs = {job.id: job for job in engine.take(4, row=2, worker="w7")}
     order = ["b1", "a1", "a2", "u", "c1", "c2"]
-    engine.advance(*(commands.completed(i, jobs[i].token, f'"{i}"'.encode()) for i in order), worker="w7")
+    engine.advance(*(commands.completed(i, jobs[i].fence, f'"{i}"'.encode()) for i in order), worker="w7")
     assert told(engine, "kind", "job_id", "worker", "result") == [
         ("completed", "b1", None, "b1"),
         ("completed", "a1", None, "a1"),
@@ -85,14 +85,14 @@ def test_rows_and_single_jobs_of_many_groups_are_told_apart(engine: Engine) -> N
 def test_results_of_a_row_are_told_whether_they_are_kept_or_not(make_engine: MakeEngine, kept: int) -> None:
     engine = make_engine(kept=kept)
     engine.add(*"abc")
-    engine.advance(*(commands.completed(job.id, job.token, b'"x"') for job in engine.take_row()))
+    engine.advance(*(commands.completed(job.id, job.fence, b'"x"') for job in engine.take_row()))
     found = [event.result for event in engine.last_events() if event.kind == "completed"]
     assert found == ["x", "x", "x"]
 
 
 def test_one_that_has_begun_is_active_at_once_and_not_again(engine: Engine, row: list[Taken]) -> None:
     a, b, c = row
-    engine.advance(commands.completed("a", a.token, None), commands.begun("b", b.token))
+    engine.advance(commands.completed("a", a.fence, None), commands.begun("b", b.fence))
     assert told(engine, "kind", "job_id", "attempt", "worker") == [
         ("completed", "a", 1, None),
         ("active", "b", 1, "w7"),
@@ -102,16 +102,16 @@ def test_one_that_has_begun_is_active_at_once_and_not_again(engine: Engine, row:
 
 ENDS: dict[str, tuple[Callable[[Taken], Outcome], Heard]] = {
     "retried": (
-        lambda job: commands.retried(job.id, job.token, 500, False, "x", ""),
+        lambda job: commands.retried(job.id, job.fence, 500, False, "x", ""),
         [("active", "b"), ("retrying", "b")],
     ),
     "yields": (
-        lambda job: commands.retried(job.id, job.token, 500, True, "x", ""),
+        lambda job: commands.retried(job.id, job.fence, 500, True, "x", ""),
         [("active", "b"), ("retrying", "b")],
     ),
-    "failed": (lambda job: commands.failed(job.id, job.token, "x", ""), [("active", "b"), ("failed", "b")]),
-    "limited": (lambda job: commands.limited(job.id, job.token, 500), [("active", "b")]),
-    "released": (lambda job: commands.released(job.id, job.token), []),
+    "failed": (lambda job: commands.failed(job.id, job.fence, "x", ""), [("active", "b"), ("failed", "b")]),
+    "limited": (lambda job: commands.rate_limited(job.id, job.fence, 500), [("active", "b")]),
+    "released": (lambda job: commands.released(job.id, job.fence), []),
 }
 
 
@@ -123,7 +123,7 @@ def test_one_that_does_not_complete_was_active_before(engine: Engine, row: list[
     if begun:
         engine.begin(b)
         expected = [one for one in expected if one[0] != "active"]
-    ends = commands.completed("a", a.token, None), outcome(b), commands.released("c", c.token)
+    ends = commands.completed("a", a.fence, None), outcome(b), commands.released("c", c.fence)
     assert news(engine, lambda: engine.advance(*ends)) == [("completed", "a"), *expected]
 
 
@@ -146,7 +146,7 @@ def test_of_an_expired_row_only_the_first_is_told(engine: Engine, row: list[Take
 def test_a_run_that_begins_and_stalls_in_one_call_is_told_in_this_order(engine: Engine, row: list[Taken]) -> None:
     a, b, _ = row
     engine.pass_time(LEASE)
-    ends = commands.completed("a", a.token, None), commands.begun("b", b.token)
+    ends = commands.completed("a", a.fence, None), commands.begun("b", b.fence)
     assert news(engine, lambda: engine.advance(*ends)) == [("completed", "a"), ("active", "b"), ("stalled", "b")]
 
 
@@ -180,7 +180,7 @@ def test_a_row_sent_again_is_told_once(engine: Engine) -> None:
 def test_every_call_writes_one_entry_or_none(engine: Engine, row: list[Taken]) -> None:
     a, b, c = row
     before = len(engine.entries())
-    engine.advance(commands.completed("a", a.token, None), commands.begun("b", b.token), commands.begun("c", c.token))
+    engine.advance(commands.completed("a", a.fence, None), commands.begun("b", b.fence), commands.begun("c", c.fence))
     assert len(engine.entries()) == before + 1
     engine.begin(b, c)
     engine.release(c)

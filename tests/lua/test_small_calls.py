@@ -74,7 +74,7 @@ def small_calls(engine: Engine, job: str = "job") -> dict[str, Callable[[], Any]
 
     def completed() -> commands.Outcome:
         one = taken.pop()
-        return commands.completed(one.id, one.token, None)
+        return commands.completed(one.id, one.fence, None)
 
     return {
         "add": lambda: engine.add(job, group="g"),

@@ -37,7 +37,7 @@ def test_a_reservation_takes_expired_leases_back_on_its_way(engine: Engine) -> N
     answer = engine.advance(take=1)
     assert answer.stalled == [Stalled("a", "g", final=False)]
     assert [job.id for job in answer.jobs] == ["a"]
-    assert answer.jobs[0].token > old.token
+    assert answer.jobs[0].fence > old.fence
 
 
 def test_a_stall_during_the_last_attempt_fails_the_job_and_the_group_goes_on(engine: Engine) -> None:
@@ -156,6 +156,6 @@ def test_a_worker_that_was_only_slow_may_go_on_until_its_lease_is_taken(engine: 
     engine.add("a")
     taken = engine.take_one()
     engine.pass_time(LEASE + 1)
-    assert engine.call(commands.beat("w", None, LEASE, [("a", taken.token)], engine.now)).lost == []
+    assert engine.call(commands.beat("w", None, LEASE, [("a", taken.fence)], engine.now)).lost == []
     assert engine.due().stalled == []
     assert engine.complete(taken) == [1]

@@ -95,7 +95,7 @@ def test_the_longest_run_comes_first_whatever_its_lease(engine: Engine) -> None:
     for _ in range(8):
         taken += engine.take(1, worker="shop")
         engine.pass_time(SECOND)
-    engine.call(commands.beat("shop", None, LEASE, [(taken[0].id, taken[0].token)], engine.now))
+    engine.call(commands.beat("shop", None, LEASE, [(taken[0].id, taken[0].fence)], engine.now))
     runs = survey(engine).runs
     assert [run.id for run in runs] == [one.id for one in taken[:5]]
     assert runs[0] == (taken[0].id, "g0", 1, T0, "shop")

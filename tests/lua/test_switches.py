@@ -25,7 +25,7 @@ def test_a_completion_in_a_paused_queue_starts_nothing_behind_it(engine: Engine)
     engine.add("a", "b")
     taken = engine.take_one()
     engine.pause()
-    answer = engine.advance(commands.completed("a", taken.token, None), take=5)
+    answer = engine.advance(commands.completed("a", taken.fence, None), take=5)
     assert (answer.accepted, answer.jobs) == ([1], [])
     engine.resume()
     assert engine.run_all() == ["b"]
@@ -72,7 +72,7 @@ def test_a_group_paused_while_it_runs_ends_its_run_and_stops(engine: Engine) -> 
     taken = engine.take_one()
     engine.pause("g")
     assert engine.group() == "paused"
-    answer = engine.advance(commands.completed("a", taken.token, None), take=5)
+    answer = engine.advance(commands.completed("a", taken.fence, None), take=5)
     assert (answer.accepted, answer.jobs) == ([1], [])
     engine.resume("g")
     assert engine.run_all() == ["b"]

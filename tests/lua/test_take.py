@@ -86,19 +86,19 @@ def test_a_taken_job_says_all_that_its_worker_needs(engine: Engine) -> None:
     engine.add("a", data={"x": 1})
     taken = engine.take_one(worker="w1")
     view = engine.view("a")
-    assert (view.state, view.token, view.started, view.worker) == ("active", taken.token, T0, "w1")
+    assert (view.state, view.fence, view.started, view.worker) == ("active", taken.fence, T0, "w1")
     assert taken.record == view.record
     assert taken.stored == commands.FRESH
 
 
 def test_tokens_only_grow_even_if_the_clock_steps_back(engine: Engine) -> None:
-    tokens: list[int] = []
+    fences: list[int] = []
     for step in (0, 0, 5, -10 * SECOND, -(10**9), 1):
         engine.now = T0 + step
-        engine.add(f"j{len(tokens)}", group=None)
-        tokens.append(engine.take_one().token)
-    assert tokens == sorted(set(tokens))
-    assert tokens[0] >= T0 * 1000
+        engine.add(f"j{len(fences)}", group=None)
+        fences.append(engine.take_one().fence)
+    assert fences == sorted(set(fences))
+    assert fences[0] >= T0 * 1000
 
 
 def test_an_answer_says_when_something_is_due_next(engine: Engine) -> None:
@@ -114,7 +114,7 @@ def test_an_answer_says_when_something_is_due_next(engine: Engine) -> None:
 def test_a_report_and_the_next_reservation_are_one_call(engine: Engine) -> None:
     engine.add("a", "b", "c")
     first = engine.take_one()
-    answer = engine.advance(commands.completed("a", first.token, b"1"), take=1)
+    answer = engine.advance(commands.completed("a", first.fence, b"1"), take=1)
     assert (answer.accepted, [job.id for job in answer.jobs]) == ([1], ["b"])
     assert (engine.state("a"), engine.state("b"), engine.state("c")) == ("completed", "active", "waiting")
 
@@ -123,7 +123,7 @@ def test_a_completion_gives_its_group_no_precedence_over_a_more_urgent_one(engin
     engine.add("a", "b", priority=5)
     first = engine.take_one()
     engine.add("x", group="other", priority=0)
-    answer = engine.advance(commands.completed("a", first.token, None), take=2)
+    answer = engine.advance(commands.completed("a", first.fence, None), take=2)
     assert [job.id for job in answer.jobs] == ["x", "b"]
 
 
@@ -150,7 +150,7 @@ def test_a_heartbeat_renews_what_is_held_and_names_what_is_lost(engine: Engine) 
     engine.add("b", group="b")
     a, b = engine.take(2)
     engine.pass_time(LEASE - 1)
-    held = [("a", a.token), ("b", b.token - 1), ("ghost", 5)]
+    held = [("a", a.fence), ("b", b.fence - 1), ("ghost", 5)]
     assert engine.call(commands.beat("w", None, LEASE, held, engine.now)).lost == ["b", "ghost"]
     assert [one.id for one in engine.stall(1)] == ["b"]
     assert engine.state("a") == "active"

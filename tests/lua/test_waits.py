@@ -10,7 +10,7 @@ from groupmq.client.queue.measures import longest_waits
 from groupmq.core.limits import RateLimit
 from groupmq.core.ordering import Ordering
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Held, Startable, Waits
+from groupmq.protocol.commands import HeldHead, Startable, Waits
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 from tests.support.by_hand import asked
@@ -26,7 +26,7 @@ def startable(engine: Engine) -> Startable | None:
     return waits(engine).startable
 
 
-def held(engine: Engine) -> Held:
+def held(engine: Engine) -> HeldHead:
     found = waits(engine).held
     assert found is not None
     return found
@@ -118,7 +118,7 @@ def test_a_paused_group_with_a_running_job_is_paused(engine: Engine) -> None:
 def test_a_group_that_was_told_to_come_less_often(engine: Engine) -> None:
     engine.add("a", "b")
     taken = engine.take_one()
-    engine.advance(commands.limited(taken.id, taken.token, MINUTE))
+    engine.advance(commands.rate_limited(taken.id, taken.fence, MINUTE))
     assert held(engine) == (0, "g", "rate-limited", "", 0, T0, T0 + MINUTE, 2)
 
 

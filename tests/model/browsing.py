@@ -34,7 +34,7 @@ def compare(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
 def _compare_place(call: Carry, model: Model, job: Job, now: int) -> None:
     line = [other.id for other in model.waiting(job.group)]
     place = line.index(job.id) + 1 if job.state == "waiting" else 0
-    expected = commands.Position(job.state, job.group, place, len(line))
+    expected = commands.LinePosition(job.state, job.group, place, len(line))
     assert call(commands.position(job.id, now)) == expected, f"the place of {job.id!r}, expected {expected}"
 
 
@@ -43,8 +43,8 @@ def _compare_attempts(call: Carry, job: Job, now: int) -> None:
     told = [(one.number, one.outcome) for one in attempts_of(call(commands.attempts(job.id, now)))]
     expected = [(run[0], run[1]) for run in job.history]
     stored = job.stored
-    tokens = [run[-1] for run in job.history]
-    if stored is not None and stored.finished and stored.fence and stored.fence not in tokens:
+    fences = [run[-1] for run in job.history]
+    if stored is not None and stored.finished and stored.fence and stored.fence not in fences:
         expected.append((stored.attempts, job.state if stored.reason == "" or stored.error else _ended(stored.reason)))
     if job.lease is not None and not job.lease.ahead:
         expected.append(((stored.attempts if stored else 0) + 1, "running"))
@@ -55,7 +55,7 @@ def _ended(reason: str) -> str:
     return "cancelled" if reason == "cancelled" else "stalled" if reason.startswith("stalled:") else "failed"
 
 
-def _walk(page_after: Callable[[Any], commands.Page], start: Place | None) -> list[str]:
+def _walk(page_after: Callable[[Any], commands.StatePage], start: Place | None) -> list[str]:
     ids: list[str] = []
     after = start
     while True:
@@ -93,6 +93,6 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
     for group, found in scanned.items():
         sizes = len(model.waiting(group)), model.running(group), len(model.in_state("delayed", group))
         assert (found.waiting, found.running, found.delayed) == sizes
-    runs = {run.id: (run.group_id, run.token, run.ahead) for run in call(commands.list_runs("0", now=now)).found}
+    runs = {run.id: (run.group_id, run.fence, run.ahead) for run in call(commands.list_runs("0", now=now)).found}
     leases = [(job.id, job.group, job.lease) for job in model.in_state("active")]
-    assert runs == {i: (group, lease.token, int(lease.ahead)) for i, group, lease in leases if lease}
+    assert runs == {i: (group, lease.fence, int(lease.ahead)) for i, group, lease in leases if lease}

@@ -26,19 +26,19 @@ class Ending(Arriving):
         accepted = {i: self._report(reports[i], completions, worker, now) for i in first}
         return [int(accepted[i]) for i in range(len(reports))]
 
-    def holder(self, job_id: str, token: int) -> Job | None:
+    def holder(self, job_id: str, fence: int) -> Job | None:
         job = self.jobs.get(job_id)
-        return job if job and job.lease and job.lease.token == token else None
+        return job if job and job.lease and job.lease.fence == fence else None
 
     def _report(self, report: Report, completions: int, worker: str, now: int) -> bool:
-        job = self.holder(report.id, report.token)
+        job = self.holder(report.id, report.fence)
         if report.kind == "ended":
-            self.stopping.pop(report.token, None)
+            self.stopping.pop(report.fence, None)
             return True
         if job is None or job.lease is None:
             if report.kind != "begin":
                 self.counters["lease_lost"] += 1
-                self.stopping.pop(report.token, None)
+                self.stopping.pop(report.fence, None)
             return False
         ahead = job.lease.ahead
         if ahead and report.kind not in ("complete", "release"):
@@ -109,7 +109,7 @@ class Ending(Arriving):
         """What is known of a job whose run has just ended: one attempt more."""
         assert job.lease is not None
         before, lease, job.lease = job.stored or FRESH, job.lease, None
-        return StoredState(before.attempts + 1, before.stalls, lease.started, 0, lease.worker, "", "", lease.token)
+        return StoredState(before.attempts + 1, before.stalls, lease.started, 0, lease.worker, "", "", lease.fence)
 
     def stop_run(self, job: Job, now: int) -> StoredState:
         """The same for a job that ends before its handler does: the run keeps its slot, until its lease is over."""
@@ -117,7 +117,7 @@ class Ending(Arriving):
         assert lease is not None
         self.send_mail([lease.worker])
         if lease.deadline > now:
-            self.stopping[lease.token] = Stop(job.id, job.group, lease.worker, lease.deadline)
+            self.stopping[lease.fence] = Stop(job.id, job.group, lease.worker, lease.deadline)
         return self._end_run(job)
 
     @staticmethod
@@ -163,7 +163,7 @@ class Ending(Arriving):
                 self.keep_run(job, job.stored, "stalled", now)
                 self._log(job, now, final=False)
             stalled.append(Stalled(job.id, job.record.group_id, last is not None))
-        self.stopping = {token: stop for token, stop in self.stopping.items() if stop.deadline > now}
+        self.stopping = {fence: stop for fence, stop in self.stopping.items() if stop.deadline > now}
         return stalled
 
     def _last_chance(self, job: Job, stored: StoredState, reason: str) -> str | None:

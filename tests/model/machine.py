@@ -172,7 +172,7 @@ class QueueMachine(Telling):
             assert view is not None, f"{job_id!r} is stored and not found"
             same((view.state, view.stored, view.result), (job.state, job.stored or FRESH, job.result))
             same(record.unpack(view.record), job.record)
-            same((view.token, view.hold), (job.lease.token if job.lease else 0, job.hold))
+            same((view.fence, view.hold), (job.lease.fence if job.lease else 0, job.hold))
             same(view.score, job.due or job.stamp)
             same(view.progress, job.progress.encode() if job.progress is not None else None)
             same(

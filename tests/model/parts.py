@@ -20,7 +20,7 @@ STORED = "stored"
 
 @dataclass(frozen=True)
 class Lease:
-    token: int
+    fence: int
     deadline: int
     started: int
     worker: str
@@ -76,7 +76,7 @@ class Report:
 
     kind: Literal["complete", "retry", "fail", "release", "limited", "begin", "abandon", "ended"]
     id: str
-    token: int
+    fence: int
     result: bytes | None = None
     delay: int = 0
     yields: bool = False
@@ -90,7 +90,7 @@ class Note:
     """What a handler says of its run."""
 
     id: str
-    token: int
+    fence: int
     progress: str | None
     line: str | None
 

@@ -233,4 +233,4 @@ class RowMachine(QueueMachine):
 
 
 def token_of(job: Job) -> int:
-    return job.lease.token if job.lease else 0
+    return job.lease.fence if job.lease else 0

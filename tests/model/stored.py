@@ -103,9 +103,9 @@ def _stand_in(raw: bytes) -> StandIn:
 
 def _lease(raw: bytes) -> tuple[int, int, int, int, int, str, str]:
     """Token, started, attempts, stalls, how it is ahead, group and worker."""
-    token, started = int.from_bytes(raw[:7], "big"), int.from_bytes(raw[7:13], "big")
+    fence, started = int.from_bytes(raw[:7], "big"), int.from_bytes(raw[7:13], "big")
     attempts, stalls, ahead, size = struct.unpack_from(">HHBH", raw, 13)
-    return token, started, attempts, stalls, ahead, raw[20 : 20 + size].decode(), raw[20 + size :].decode()
+    return fence, started, attempts, stalls, ahead, raw[20 : 20 + size].decode(), raw[20 + size :].decode()
 
 
 def _lane(raw: bytes) -> tuple[int, list[str]]:
@@ -153,9 +153,9 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "mail": model.mail,
         "waits": _histogram(model.waits),
         "runs": _histogram(model.runs),
-        "cancels": {j.id: j.lease.token for j in jobs if j.lease and j.lease.cancelled},
-        "recalls": {j.id: j.lease.token for j in jobs if j.lease and j.lease.recalled},
-        "stopping": {token: (s.deadline, s.group, s.worker) for token, s in model.stopping.items()},
+        "cancels": {j.id: j.lease.fence for j in jobs if j.lease and j.lease.cancelled},
+        "recalls": {j.id: j.lease.fence for j in jobs if j.lease and j.lease.recalled},
+        "stopping": {fence: (s.deadline, s.group, s.worker) for fence, s in model.stopping.items()},
         "progress": {j.id: j.progress for j in jobs if j.progress is not None},
         "logs": {j.id: j.log for j in jobs if j.log},
     }
@@ -187,7 +187,7 @@ def _meta(model: Model) -> dict[str, str]:
 
 def _active(job: Any) -> tuple[Any, ...]:
     lease, before = job.lease, job.stored or StoredState()
-    known = lease.token, lease.started, before.attempts, before.stalls, lease.ahead + lease.reserved
+    known = lease.fence, lease.started, before.attempts, before.stalls, lease.ahead + lease.reserved
     return lease.deadline, *known, job.group, lease.worker
 
 

@@ -136,7 +136,7 @@ class Wish:
     kind: str
     result: bytes | None
     delay: int
-    token: str
+    fence: str
     """`own`, or one that must be refused: `old`, `next`, `unknown`."""
 
 
@@ -145,7 +145,7 @@ class Word:
     """What a handler says of one of the running jobs, by its token as in a wish."""
 
     which: int
-    token: str
+    fence: str
     progress: str | None
     line: str | None
 
@@ -199,14 +199,14 @@ def alike() -> SearchStrategy[Item]:
 RARE = ("begin", "abandon", "ended")
 
 
-def wishes(*tokens: str) -> SearchStrategy[Wish]:
+def wishes(*fences: str) -> SearchStrategy[Wish]:
     return st.builds(
         Wish,
         st.integers(0, 7),
         st.sampled_from(("complete", "retry", "retry", "yield", "fail", "release", "limited", *RARE)),
         st.sampled_from(RESULTS),
         st.sampled_from((500, 0, 1, 500)),
-        st.sampled_from(tokens),
+        st.sampled_from(fences),
     )
 
 

@@ -34,7 +34,7 @@ class Telling(Repeating):
         worker = None
         if self.model.options.exclusive:
             worker, lease_ms = lane[0], draws.LEASES[0]  # the turn is renewed with the leases of its worker
-        leases = [self.lease(which, token, worker) for which, token in held]
+        leases = [self.lease(which, fence, worker) for which, fence in held]
         self.take_mail(lane[0])
         answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
         lost, wanted, *asked = self.model.beat(lane[0], info, lease_ms, leases, self.now)
@@ -67,7 +67,7 @@ class Telling(Repeating):
     @precondition(lambda self: self.kind.extras and self.model.in_state("active"))
     @rule(notes=st.lists(draws.words(), min_size=1, max_size=3), many=st.sampled_from((0, 0, 101)))
     def handlers_say_something(self, notes: list[draws.Word], many: int) -> None:
-        said = [Note(*self.lease(word.which, word.token), word.progress, word.line) for word in notes]
+        said = [Note(*self.lease(word.which, word.fence), word.progress, word.line) for word in notes]
         self.note(said + [replace(said[0], progress=None, line=str(n)) for n in range(many)])
 
     def note(self, notes: list[Note]) -> None:
@@ -126,13 +126,13 @@ class Telling(Repeating):
     )
     def a_stopping_run_ends(self, lane: tuple[str, str], which: int, how: str, take: int, times: int) -> None:
         """Its worker says so, perhaps twice, with an outcome that comes too late, or its lease is over."""
-        token, stop = sorted(self.model.stopping.items())[which % len(self.model.stopping)]
+        fence, stop = sorted(self.model.stopping.items())[which % len(self.model.stopping)]
         if how == "lease":
             self.go_to(max(self.now, stop.deadline))
             self.advance(lane, [], take, draws.LEASES[0])
         else:
             kind: Any = how
-            self.ask(lane, (Report(kind, stop.job_id, token),) * times, take, draws.LEASES[0])
+            self.ask(lane, (Report(kind, stop.job_id, fence),) * times, take, draws.LEASES[0])
 
     def pick(self, which: int, *states: State) -> str:
         """One of the jobs, in one of these states if there are some; 0 = one that does not exist."""
@@ -143,6 +143,6 @@ class Telling(Repeating):
 def spoken(notes: list[Note], now: int) -> Call[list[int]]:
     """All in one call, though our client sends them one by one."""
     packed: list[list[Any]] = [
-        [note.id, note.token, note.progress or False, False if note.line is None else note.line] for note in notes
+        [note.id, note.fence, note.progress or False, False if note.line is None else note.line] for note in notes
     ]
     return Call("note", msgspec.msgpack.encode({"notes": packed, "now": now}), list)

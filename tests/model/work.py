@@ -32,7 +32,7 @@ class Work(Pair):
         super().__init__(client)
         self.requests = 0
         self.last: dict[str, Request] = {}
-        self.tokens: list[tuple[str, int]] = []
+        self.fences: list[tuple[str, int]] = []
         self.epochs: dict[str, int] = {}
         self.promises = Promises()
 
@@ -177,7 +177,7 @@ class Work(Pair):
     def carry_out(self, request: Request) -> None:
         known = self.known_due()
         answer = self.call(self.sent(request))
-        jobs = [(job.id, job.token, job.stored, record.unpack(job.record)) for job in answer.jobs]
+        jobs = [(job.id, job.fence, job.stored, record.unpack(job.record)) for job in answer.jobs]
         request = replace(request, rows=tuple(answer.rows), got=len(jobs))
         fallen_back = self.fallen_back()
         if fallen_back or self.model.options.fairness == "round-robin":
@@ -200,11 +200,11 @@ class Work(Pair):
         if expected.sooner and not unknown and self.now + expected.wait_ms < known:
             assert self.any_marker(), "a wait became the next thing due and no marker tells sleeping workers"
         self.epochs[request.worker] = answer.epoch
-        news = [lease for lease in ((job.id, job.token) for job in answer.jobs) if lease not in self.tokens]
-        self.tokens += news
+        news = [lease for lease in ((job.id, job.fence) for job in answer.jobs) if lease not in self.fences]
+        self.fences += news
         if any(job.lease and job.lease.reserved for job in (self.model.jobs[job_id] for job_id, _ in news)):
             assert self.any_marker(), "jobs are reserved and no marker wakes a worker that is idle"
-        same(self.tokens, sorted(self.tokens, key=lambda lease: lease[1]))
+        same(self.fences, sorted(self.fences, key=lambda lease: lease[1]))
         self.promises.started(self.model, [job_id for job_id, _ in news], self.now)
 
     def sent(self, request: Request) -> Call[commands.Advanced]:
@@ -225,26 +225,26 @@ class Work(Pair):
         )
 
     def report(self, wish: draws.Wish) -> Report:
-        job_id, token = self.lease(wish.which, wish.token)
+        job_id, fence = self.lease(wish.which, wish.fence)
         kind: Any = "retry" if wish.kind == "yield" else wish.kind
         reason, stack = ("why \u00fc", "at\nline 1") if kind in ("retry", "fail", "abandon") else ("", "")
         result = wish.result if kind == "complete" else None
         delay = wish.delay if kind == "retry" or (kind == "limited" and self.kind.steady) else 0
         error = "shop.errors.Declined" if reason and wish.which % 2 else ""
-        return Report(kind, job_id, token, result, delay, wish.kind == "yield", reason, stack, error)
+        return Report(kind, job_id, fence, result, delay, wish.kind == "yield", reason, stack, error)
 
-    def lease(self, which: int, token: str, worker: str | None = None) -> tuple[str, int]:
+    def lease(self, which: int, fence: str, worker: str | None = None) -> tuple[str, int]:
         """The id and token of a job that runs, with this worker, or a wrong one of the asked kind."""
         leases = [(job.id, job.lease) for job in self.model.jobs.values() if job.lease]
-        held = [(job_id, lease.token) for job_id, lease in leases if worker in (None, lease.worker)]
-        others = [(job_id, lease.token) for job_id, lease in leases if worker not in (None, lease.worker)]
-        known = [lease for lease in self.tokens if lease not in others]
-        if token == "old" and known:
+        held = [(job_id, lease.fence) for job_id, lease in leases if worker in (None, lease.worker)]
+        others = [(job_id, lease.fence) for job_id, lease in leases if worker not in (None, lease.worker)]
+        known = [lease for lease in self.fences if lease not in others]
+        if fence == "old" and known:
             return known[which % len(known)]
-        if not held or token == "unknown":
+        if not held or fence == "unknown":
             return NOBODY
         job_id, own = held[which % len(held)]
-        return job_id, own + 1 if token == "next" else own
+        return job_id, own + 1 if fence == "next" else own
 
     # Time
 
@@ -293,18 +293,18 @@ def at_most(wait_ms: int, known: int, now: int) -> int:
 
 def outcome_of(report: Report) -> commands.Outcome:
     if report.kind == "complete":
-        return commands.completed(report.id, report.token, report.result)
+        return commands.completed(report.id, report.fence, report.result)
     if report.kind == "retry":
         how = report.delay, report.yields, report.reason, report.stack, report.error
-        return commands.retried(report.id, report.token, *how)
+        return commands.retried(report.id, report.fence, *how)
     if report.kind == "fail":
-        return commands.failed(report.id, report.token, report.reason, report.stack, report.error)
+        return commands.failed(report.id, report.fence, report.reason, report.stack, report.error)
     if report.kind == "begin":
-        return commands.begun(report.id, report.token)
+        return commands.begun(report.id, report.fence)
     if report.kind == "abandon":
-        return commands.abandoned(report.id, report.token, report.reason, report.stack, report.error)
+        return commands.abandoned(report.id, report.fence, report.reason, report.stack, report.error)
     if report.kind == "ended":
-        return commands.ended(report.id, report.token)
+        return commands.ended(report.id, report.fence)
     if report.kind == "limited":
-        return commands.limited(report.id, report.token, report.delay)
-    return commands.released(report.id, report.token)
+        return commands.rate_limited(report.id, report.fence, report.delay)
+    return commands.released(report.id, report.fence)

@@ -68,8 +68,8 @@ class Working(Ending):
         """The jobs that are not this worker's any more, and tokens: up to which it gives back its reserve; of its runs
         that are to be stopped; of those whose job an operator has ended; of prefetched jobs that it is asked for."""
         lost = []
-        for job_id, token in held:
-            job = self.holder(job_id, token)
+        for job_id, fence in held:
+            job = self.holder(job_id, fence)
             if job is None or job.lease is None:
                 lost.append(job_id)
             else:
@@ -82,9 +82,9 @@ class Working(Ending):
         return (
             lost,
             self.stamp if self._is_asked_for(now) else 0,
-            sorted(lease.token for lease in leases if lease.cancelled),
-            sorted(token for token, stop in self.stopping.items() if stop.worker == worker),
-            sorted(lease.token for lease in leases if lease.recalled),
+            sorted(lease.fence for lease in leases if lease.cancelled),
+            sorted(fence for fence, stop in self.stopping.items() if stop.worker == worker),
+            sorted(lease.fence for lease in leases if lease.recalled),
         )
 
     def note(self, notes: Sequence[Note], now: int) -> list[int]:
@@ -92,7 +92,7 @@ class Working(Ending):
         self.had_notes = True
         statuses = []
         for note in notes:
-            job = self.holder(note.id, note.token)
+            job = self.holder(note.id, note.fence)
             statuses.append(int(job is not None))
             if job is not None and note.progress is not None:
                 job.progress = note.progress
@@ -110,8 +110,8 @@ class Working(Ending):
         self.lanes.pop(lane, None)
 
     def _still_held(self, leases: list[tuple[str, int]]) -> list[Taken]:
-        held = [(self.holder(job_id, token), token) for job_id, token in leases]
-        return [(job.id, token, job.stored or FRESH, job.record) for job, token in held if job]
+        held = [(self.holder(job_id, fence), fence) for job_id, fence in leases]
+        return [(job.id, fence, job.stored or FRESH, job.record) for job, fence in held if job]
 
     # Taking
 
@@ -275,11 +275,11 @@ class Working(Ending):
             since = job.record.created_ms if job.record.order_given else job.record.order_ms
             self.waits.append(max(0, now - since))
         job.state, job.hold, job.expires = "active", 0, 0
-        token, deadline = self.next_stamp(now), now + request.lease_ms
-        job.lease = Lease(token, deadline, now, request.worker, ahead=ahead, reserved=reserved)
+        fence, deadline = self.next_stamp(now), now + request.lease_ms
+        job.lease = Lease(fence, deadline, now, request.worker, ahead=ahead, reserved=reserved)
         if not ahead:
             self.tell("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
-        return job.id, job.lease.token, job.stored or FRESH, job.record
+        return job.id, job.lease.fence, job.stored or FRESH, job.record
 
     # Turns
 

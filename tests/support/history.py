@@ -28,7 +28,7 @@ class Run:
     job: str
     group: str | None
     attempt: int
-    token: int
+    fence: int
     pid: int
     start: float
     end: float = math.inf
@@ -42,7 +42,7 @@ class Run:
 
     def __str__(self) -> str:
         told = self.accepted or ("lease lost" if self.lost else "killed" if self.killed else "nothing recorded")
-        return f"{self.job} attempt {self.attempt} token {self.token} pid {self.pid} ({self.how or 'no end'}, {told})"
+        return f"{self.job} attempt {self.attempt} fence {self.fence} pid {self.pid} ({self.how or 'no end'}, {told})"
 
 
 @dataclass
@@ -63,10 +63,10 @@ class History:
         kept, kills = [], {}
         for line in sorted(lines, key=lambda line: float(line["t"])):
             kept.append(line)
-            kind, run = line["kind"], runs.get(line.get("token", 0))
+            kind, run = line["kind"], runs.get(line.get("fence", 0))
             if kind == "start":
-                known = {name: line[name] for name in ("job", "group", "attempt", "token", "pid")}
-                runs[line["token"]] = Run(**known, start=line["t"])
+                known = {name: line[name] for name in ("job", "group", "attempt", "fence", "pid")}
+                runs[line["fence"]] = Run(**known, start=line["t"])
             elif kind == "kill":
                 kills[line["pid"]] = line["t"]
             elif run is None:
@@ -81,7 +81,7 @@ class History:
             if run.pid in kills:
                 run.killed = not run.accepted
                 run.end = min(run.end, kills[run.pid])
-        return cls([runs[token] for token in sorted(runs)], kept, kills)
+        return cls([runs[fence] for fence in sorted(runs)], kept, kills)
 
     def of_kind(self, kind: str) -> list[Line]:
         return [line for line in self.lines if line["kind"] == kind]

@@ -195,10 +195,10 @@ def _interrupts(found: dict[str, bytes], kind: int) -> dict[str, int]:
 
 def _stopping(ends: dict[str, float], runs: dict[str, bytes]) -> dict[int, tuple[float, str, str]]:
     found = {}
-    for token in {*ends, *runs}:
-        raw = runs.get(token, b"\0\0")
+    for fence in {*ends, *runs}:
+        raw = runs.get(fence, b"\0\0")
         size = 2 + int.from_bytes(raw[:2], "big")
-        found[int(token)] = ends.get(token, -1.0), raw[2:size].decode(), raw[size:].decode()
+        found[int(fence)] = ends.get(fence, -1.0), raw[2:size].decode(), raw[size:].decode()
     return found
 
 
@@ -270,9 +270,9 @@ def _group(raw: bytes) -> StoredGroup:
 
 def _lease(raw: bytes) -> tuple[int, str]:
     """Token and group of a lease."""
-    token = int.from_bytes(raw[:7], "big")
+    fence = int.from_bytes(raw[:7], "big")
     (size,) = struct.unpack_from(">H", raw, 18)
-    return token, raw[20 : 20 + size].decode()
+    return fence, raw[20 : 20 + size].decode()
 
 
 def violations(k: Keyspace) -> list[str]:
@@ -400,8 +400,8 @@ def _indexes(k: Keyspace) -> list[str]:
         found.append(f"overrides is {k.meta.get('overrides')!r} with {len(k.conf)} groups configured")
     if k.holders and k.meta.get("held") != "1":
         found.append(f"{sorted(k.holders)} have taken a reserve, and nothing says that any worker has")
-    tokens = [token for token, _ in k.leases.values()]
-    if len(set(tokens)) != len(tokens) or any(t > int(k.meta.get("stamp", "0")) for t in tokens):
+    fences = [fence for fence, _ in k.leases.values()]
+    if len(set(fences)) != len(fences) or any(t > int(k.meta.get("stamp", "0")) for t in fences):
         found.append("tokens are not unique, or beyond the last one given")
     return found
 
@@ -461,9 +461,9 @@ def _notes(k: Keyspace) -> list[str]:
     if (k.progress or k.logs) and k.meta.get("notes") != "1":
         found.append("handlers have said something, and nothing says that any has")
     found += [f"job {i!r} has {len(lines)} lines of log" for i, lines in k.logs.items() if not 1 <= len(lines) <= 100]
-    for job_id, token in (k.cancels | k.recalls).items():
-        if k.leases.get(job_id, (0, ""))[0] != token:
-            found.append(f"job {job_id!r} is to be stopped under token {token}, its lease is {k.leases.get(job_id)}")
+    for job_id, fence in (k.cancels | k.recalls).items():
+        if k.leases.get(job_id, (0, ""))[0] != fence:
+            found.append(f"job {job_id!r} is to be stopped under token {fence}, its lease is {k.leases.get(job_id)}")
         if (job_id in k.ahead) != (job_id in k.recalls):
             found.append(f"job {job_id!r} is recalled or cancelled, and prefetched: {job_id in k.ahead}")
     if any(end < 0 or not worker for end, _, worker in k.stopping.values()):

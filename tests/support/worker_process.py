@@ -31,7 +31,7 @@ class Diary:
     def note(self, kind: str, job: Job | None = None, **more: Any) -> None:
         line: dict[str, Any] = {"kind": kind, "t": time.monotonic(), "pid": os.getpid(), **more}
         if job is not None:
-            line |= {"job": job.id, "group": job.group_id, "token": job.fence, "order": job.order_ms}
+            line |= {"job": job.id, "group": job.group_id, "fence": job.fence, "order": job.order_ms}
             n = job.data.get("n") if isinstance(job.data, dict) else None
             line |= {"n": n, "at": job.started_at and round(job.started_at.timestamp() * 1000)}
             line.setdefault("attempt", job.attempt)

@@ -14,7 +14,7 @@ from groupmq.client.queue.upkeep import run_due
 from groupmq.core.errors import ConnectionLost
 from groupmq.core.options import QueueOptions, Retention, WorkerOptions
 from groupmq.protocol.commands import LANES, Call, Due, Policy, Stalled
-from groupmq.worker.duties import AgeRetention, Done, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
+from groupmq.worker.duties import AgeRetention, DutyDone, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.outage import OutageLog
 from groupmq.worker.reachability import Reachability
@@ -22,7 +22,7 @@ from groupmq.worker.telemetry import Telemetry
 from tests.support.waiting import eventually
 
 STALLED = Stalled("j", "g", final=False)
-NOTHING = Done(0)
+NOTHING = DutyDone(0)
 
 
 class Script:
@@ -48,33 +48,33 @@ def options(**given: Any) -> QueueOptions:
 
 
 async def test_promotion_counts_what_it_moved_and_knows_when_to_come_back() -> None:
-    assert await Promotion(Script(Due(2, 1, [], 500)), POLICY).run_once() == Done(3, 0.5)
-    assert await Promotion(Script(Due(0, 0, [], -1)), POLICY).run_once() == Done(0, None)
+    assert await Promotion(Script(Due(2, 1, [], 500)), POLICY).run_once() == DutyDone(3, 0.5)
+    assert await Promotion(Script(Due(0, 0, [], -1)), POLICY).run_once() == DutyDone(0, None)
 
 
 async def test_promotion_does_not_wait_for_a_lease_that_has_expired() -> None:
     """It is due, but recovery's: promotion would look again without a pause."""
-    assert await Promotion(Script(Due(0, 0, [], 0)), POLICY).run_once() == Done(0, None)
+    assert await Promotion(Script(Due(0, 0, [], 0)), POLICY).run_once() == DutyDone(0, None)
 
 
 async def test_recovery_announces_each_job_that_stalled() -> None:
     seen: list[Stalled] = []
     call = Script(Due(0, 1, [STALLED, STALLED], 250))
     recovery = Recovery(lambda: run_due(call, POLICY, promote=False), seen.append)
-    assert await recovery.run_once() == Done(3, 0.25)
+    assert await recovery.run_once() == DutyDone(3, 0.25)
     assert seen == [STALLED, STALLED]
 
 
 async def test_retention_removes_page_by_page_until_nothing_is_left() -> None:
     call = Script(1000, 7, 0)
-    assert await AgeRetention(call, options(keep_failed=Retention(age=5))).run_once() == Done(1007)
+    assert await AgeRetention(call, options(keep_failed=Retention(age=5))).run_once() == DutyDone(1007)
     assert [call.script for call in call.calls] == ["clean"] * 3
 
 
 async def test_a_run_of_retention_that_has_nothing_to_remove_by_age_calls_nobody_and_says_so() -> None:
     """It must not end an outage."""
     call = Script()
-    assert await AgeRetention(call, options()).run_once() == Done(0, called=False)
+    assert await AgeRetention(call, options()).run_once() == DutyDone(0, called=False)
     assert call.calls == []
 
 
@@ -85,7 +85,7 @@ async def test_dead_workers_are_deregistered_with_every_lane_that_a_worker_may_h
     seen: list[list[str]] = []
     call = Script(None, 2)
     cleanup = PresenceCleanup(call, lambda workers: seen.append(list(workers)))
-    assert await cleanup.run_once() == Done(2)
+    assert await cleanup.run_once() == DutyDone(2)
     assert seen == [["a", "b"]]
     [_, leave] = call.calls
     assert leave.script == "leave"
@@ -95,7 +95,7 @@ async def test_dead_workers_are_deregistered_with_every_lane_that_a_worker_may_h
 async def test_nobody_is_deregistered_where_all_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "gone_workers", lambda stats: [])
     call = Script(None)
-    assert await PresenceCleanup(call).run_once() == Done(0)
+    assert await PresenceCleanup(call).run_once() == DutyDone(0)
     assert [made.script for made in call.calls] == ["stats"]
 
 
@@ -104,12 +104,12 @@ class Counting:
 
     task = "test"
 
-    def __init__(self, *results: Done | Exception, then: Done | Exception = NOTHING) -> None:
+    def __init__(self, *results: DutyDone | Exception, then: DutyDone | Exception = NOTHING) -> None:
         self._results = list(results)
         self._then = then
         self.runs = 0
 
-    async def run_once(self) -> Done:
+    async def run_once(self) -> DutyDone:
         self.runs += 1
         result = self._results.pop(0) if self._results else self._then
         if isinstance(result, Exception):
@@ -118,9 +118,9 @@ class Counting:
 
 
 async def test_a_duty_for_each_interval_runs_at_once_and_then_not_before() -> None:
-    duty = Counting(then=Done(5))
+    duty = Counting(then=DutyDone(5))
     rare = EachInterval(duty, 60)
-    assert await rare.run_once() == Done(5, 60)
+    assert await rare.run_once() == DutyDone(5, 60)
     again = await rare.run_once()
     assert (again.handled, duty.runs) == (0, 1)
     assert again.next_in is not None
@@ -155,7 +155,7 @@ class Worker:
 
 
 async def test_a_prompt_duty_runs_at_once_and_when_something_is_due() -> None:
-    duty = Counting(Done(0, 0.01), Done(0, 0.01))
+    duty = Counting(DutyDone(0, 0.01), DutyDone(0, 0.01))
     runner = DutyRunner(duty, 60, Worker().reachability, prompt=True)
     runner.start()
     await eventually(lambda: duty.runs == 3, "twice more, because something was due")
@@ -175,7 +175,7 @@ async def test_a_prompt_duty_runs_earlier_when_it_hears_of_something_that_is_due
 
 
 async def test_other_duties_wait_for_their_interval() -> None:
-    duty = Counting(then=Done(0, 0.0))
+    duty = Counting(then=DutyDone(0, 0.0))
     runner = DutyRunner(duty, 0.02, Worker().reachability)
     began = asyncio.get_running_loop().time()
     runner.start()
@@ -184,9 +184,9 @@ async def test_other_duties_wait_for_their_interval() -> None:
     await runner.close()
 
 
-@pytest.mark.parametrize("failure", [ConnectionLost("gone"), Done(0, 0.0, ("a repeat cannot be read",))])
+@pytest.mark.parametrize("failure", [ConnectionLost("gone"), DutyDone(0, 0.0, ("a repeat cannot be read",))])
 async def test_a_prompt_duty_that_fails_pauses_whatever_is_due_and_goes_on_when_the_server_is_back(
-    failure: Exception | Done,
+    failure: Exception | DutyDone,
 ) -> None:
     duty, worker = Counting(failure, failure), Worker()
     runner = DutyRunner(duty, 60, worker.reachability, prompt=True)
@@ -228,6 +228,6 @@ async def test_the_scheduler_remembers_when_it_ran_last(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("groupmq.worker.duties.scheduler.run_due_repeats", run_due_repeats)
     scheduler = Scheduler(Script())
-    assert await scheduler.run_once() == Done(2, None, ("zone",))
+    assert await scheduler.run_once() == DutyDone(2, None, ("zone",))
     await scheduler.run_once()
     assert seen == [None, 1234]

@@ -10,7 +10,7 @@ import pytest
 
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.events import ENDS, KINDS, EndOf, Entry, Event, Position, Reader, gap, newer, read
+from groupmq.core.events import ENDS, KINDS, EndOf, Entry, Event, LogReader, Position, gap, newer, read
 
 AT = 1_700_000_000_123
 WHEN = datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC)
@@ -169,23 +169,23 @@ def test_what_is_no_id_of_an_event_is_refused(bad: object) -> None:
 
 
 def test_a_reader_tells_of_no_gap_while_entries_follow_each_other() -> None:
-    reader = Reader("10-0", 4)
+    reader = LogReader("10-0", 4)
     assert [e.kind for n, at in ((5, "10-1"), (6, "11-0")) for e in reader.take(entry(n, at))] == ["added"] * 2
     assert reader.at == "11-0"
 
 
 def test_a_reader_tells_of_a_gap_before_the_first_entry_after_it() -> None:
-    found = Reader("10-0", 4).take(entry(9, "12-0"))
+    found = LogReader("10-0", 4).take(entry(9, "12-0"))
     assert [(e.kind, e.job_id) for e in found] == [("gap", None), ("added", "j")]
     assert Position.parse(found[0].id) == Position("12-0", 9, -1)
 
 
 def test_a_log_that_began_anew_is_a_gap() -> None:
-    assert [e.kind for e in Reader("10-0", 4).take(entry(1, "12-0"))] == ["gap", "added"]
+    assert [e.kind for e in LogReader("10-0", 4).take(entry(1, "12-0"))] == ["gap", "added"]
 
 
 def test_what_a_reader_has_seen_it_does_not_tell_again() -> None:
-    reader = Reader("12-0", 9)
+    reader = LogReader("12-0", 9)
     assert reader.take(entry(9, "12-0")) == []
     assert reader.take(entry(8, "9-5")) == []
     assert [e.kind for e in reader.take(entry(10, "12-1"))] == ["added"]

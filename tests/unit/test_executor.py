@@ -56,10 +56,10 @@ class Harness:
     def row_ended(self) -> None:
         pass
 
-    def start(self, job_id: str, token: int, timeout: float | None = None) -> Job:
+    def start(self, job_id: str, fence: int, timeout: float | None = None) -> Job:
         options: dict[str, Any] = {} if timeout is None else {"t": int(timeout * 1000)}
         job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", options, b"1"), 3)
-        job.fence = token
+        job.fence = fence
         self.executor.start([job], self)
         return job
 
@@ -106,8 +106,8 @@ async def test_a_word_to_stop_that_is_ahead_of_its_job_waits_for_it() -> None:
 
 async def test_a_word_to_stop_concerns_its_own_run_alone() -> None:
     harness = Harness()
-    for token, job_id in enumerate("abc"):
-        harness.start(job_id, token)
+    for fence, job_id in enumerate("abc"):
+        harness.start(job_id, fence)
     await asyncio.sleep(0)
     harness.executor.cancel([1, 77])
     assert await harness.next_end(GRACE / 2) == ("b", "failed job 'b' was cancelled")

@@ -13,16 +13,16 @@ from groupmq.worker import executor
 from tests.unit.test_executor_rows import Harness, Lane
 
 
-def job(token: int, name: str, max_attempts: int = 3) -> Job:
+def job(fence: int, name: str, max_attempts: int = 3) -> Job:
     made = Job(None, JSON, name, "active", Record(0, 0, 0, 0, max_attempts, False, name, {}, b"1"), max_attempts)
-    made.fence = token
+    made.fence = fence
     return made
 
 
 def reserve(harness: Harness, names: str, *, first: int = 2, lane: Lane | None = None) -> None:
     """Each of another group."""
-    for token, name in enumerate(names, first):
-        harness.executor.reserve([job(token, name)], lane or harness.lane)
+    for fence, name in enumerate(names, first):
+        harness.executor.reserve([job(fence, name)], lane or harness.lane)
 
 
 async def test_they_start_in_their_order_in_the_slot_that_becomes_free() -> None:

@@ -96,9 +96,9 @@ class Harness:
     def start(self, ids: str, *, together: bool = False, **gates: asyncio.Event) -> None:
         self.gates = gates
         jobs = []
-        for token, job_id in enumerate(ids, 1):
+        for fence, job_id in enumerate(ids, 1):
             job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"), 3)
-            job.fence = token
+            job.fence = fence
             jobs.append(job)
         self.executor.start(jobs, self.lane, together=together)
 
@@ -240,14 +240,14 @@ async def test_a_run_that_swallows_its_cancellation_is_not_followed_either() -> 
     assert harness.nothing_left
 
 
-@pytest.mark.parametrize(("tokens", "back"), [([2], "bcd"), ([4], "d"), ([3, 4], "cd"), ([1], ""), ([77], "")])
-async def test_those_that_are_withdrawn_and_all_behind_them_do_not_start(tokens: list[int], back: str) -> None:
+@pytest.mark.parametrize(("fences", "back"), [([2], "bcd"), ([4], "d"), ([3, 4], "cd"), ([1], ""), ([77], "")])
+async def test_those_that_are_withdrawn_and_all_behind_them_do_not_start(fences: list[int], back: str) -> None:
     harness = Harness()
     gate = asyncio.Event()
     harness.start("abcd", a=gate)
     await asyncio.sleep(0)
-    assert [(job.id, lane) for job, lane in harness.executor.withdraw(tokens)] == [(one, harness.lane) for one in back]
-    assert harness.executor.withdraw(tokens) == []
+    assert [(job.id, lane) for job, lane in harness.executor.withdraw(fences)] == [(one, harness.lane) for one in back]
+    assert harness.executor.withdraw(fences) == []
     gate.set()
     left = [one for one in "abcd" if one not in back]
     await harness.hears(f"{left[-1]} completed")

@@ -9,7 +9,7 @@ from tests.support.history import History, Line
 
 def run(
     job: str,
-    token: int,
+    fence: int,
     start: float,
     end: float | None = None,
     *,
@@ -19,7 +19,7 @@ def run(
     told: str = "completed",
 ) -> list[Line]:
     """The lines of one run; without an end it was cut short."""
-    about = {"job": job, "group": group, "token": token, "pid": pid, "attempt": attempt}
+    about = {"job": job, "group": group, "fence": fence, "pid": pid, "attempt": attempt}
     lines: list[Line] = [{"kind": "start", "t": start, **about}]
     if end is not None:
         how = "returned" if told in ("completed", "lease-lost") else "raised"

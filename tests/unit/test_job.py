@@ -14,7 +14,7 @@ from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Record, Stored, pack_body, pack_order
-from groupmq.protocol.commands import FRESH, StoredState, Taken, View
+from groupmq.protocol.commands import FRESH, StoredJob, StoredState, Taken
 
 OPTIONS = QueueOptions(name="q", max_attempts=3)
 T0 = 1_700_000_000_000
@@ -47,8 +47,8 @@ def raw(options: dict[str, Any] | None = None) -> bytes:
     return head + pack_body(0, True, b"g", options, b'{"x":1}')
 
 
-def view(**changes: Any) -> View:
-    return View("waiting", raw(), FRESH, None, 0.0, 0, 0, "", 0)._replace(**changes)
+def view(**changes: Any) -> StoredJob:
+    return StoredJob("waiting", raw(), FRESH, None, 0.0, 0, 0, "", 0)._replace(**changes)
 
 
 def test_a_new_job_has_run_never() -> None:
@@ -103,7 +103,7 @@ def test_a_job_in_its_back_off_says_when_it_may_start() -> None:
 
 
 def test_a_running_job_says_who_runs_it_since_when() -> None:
-    job = job_from(make, "id", view(state="active", token=77, started=T0, worker="w1"))
+    job = job_from(make, "id", view(state="active", fence=77, started=T0, worker="w1"))
     assert (job.fence, job.worker, job.started_at) == (77, "w1", datetime.fromtimestamp(T0 / 1000, UTC))
 
 
@@ -163,5 +163,5 @@ def test_a_refreshed_job_keeps_only_that_it_was_a_duplicate() -> None:
     job = make("id", "waiting", stored())
     job.duplicate = True
     assert job.data == {"x": 1}
-    job.copy_from(job_from(make, "id", view(state="active", token=5)))
+    job.copy_from(job_from(make, "id", view(state="active", fence=5)))
     assert (job.state, job.fence, job.duplicate, job.data) == ("active", 5, True, {"x": 1})

@@ -33,8 +33,8 @@ def running(attempts_made: int = 0, max_attempts: int = 3, **options: Any) -> Jo
 def retried(report: Any) -> tuple[int, bool, str]:
     """Delay, whether the group goes on, and reason of a retry."""
     assert report.event == "retrying"
-    kind, job_id, token, delay_ms, yields, reason, _stack, _error = report.outcome
-    assert (kind, job_id, token) == (commands.RETRY, "id", 77)
+    kind, job_id, fence, delay_ms, yields, reason, _stack, _error = report.outcome
+    assert (kind, job_id, fence) == (commands.RETRY, "id", 77)
     return delay_ms, yields, reason
 
 
@@ -134,23 +134,23 @@ def test_a_callable_policy_is_given_the_attempt_from_one_and_the_error() -> None
 def test_rate_limited_rests_the_group_for_as_long_as_it_says(after: Any, ms: int) -> None:
     error = RateLimited("429", retry_after=after)
     report = POLICY.raised(running(), error)
-    assert report.outcome == (commands.LIMITED, "id", 77, ms, "429", "groupmq.errors.RateLimited")
-    assert (report.event, report.error, report.yields) == ("limited", error, False)
+    assert report.outcome == (commands.RATE_LIMITED, "id", 77, ms, "429", "groupmq.errors.RateLimited")
+    assert (report.event, report.error, report.yields) == ("rate_limited", error, False)
 
 
 def test_rate_limited_rests_for_a_second_by_default() -> None:
-    assert POLICY.raised(running(), RateLimited()).outcome[:4] == (commands.LIMITED, "id", 77, 1000)
+    assert POLICY.raised(running(), RateLimited()).outcome[:4] == (commands.RATE_LIMITED, "id", 77, 1000)
 
 
 @pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
 def test_a_bad_retry_after_costs_neither_the_job_nor_the_service_it_calls(after: Any) -> None:
     report = POLICY.raised(running(), RateLimited(retry_after=after))
-    assert report.outcome[:4] == (commands.LIMITED, "id", 77, 1000)
+    assert report.outcome[:4] == (commands.RATE_LIMITED, "id", 77, 1000)
 
 
 @pytest.mark.parametrize(("attempts_made", "max_attempts"), [(0, 1), (2, 3), (50, 3)])
 def test_rate_limited_is_no_failure_even_in_the_last_attempt(attempts_made: int, max_attempts: int) -> None:
-    assert POLICY.raised(running(attempts_made, max_attempts), RateLimited()).event == "limited"
+    assert POLICY.raised(running(attempts_made, max_attempts), RateLimited()).event == "rate_limited"
 
 
 def test_a_rate_limited_job_without_a_group_waits_outside() -> None:

@@ -33,7 +33,7 @@ from groupmq.protocol.commands import (
     Mended,
     Recalled,
     Stalled,
-    View,
+    StoredJob,
 )
 from tests.support.by_hand import Operations, Steps, asked
 
@@ -66,9 +66,9 @@ def arguments(call: Call[Any]) -> dict[str, Any]:
     return named
 
 
-def view_of(d: Draft, state: str = "waiting") -> View:
+def view_of(d: Draft, state: str = "waiting") -> StoredJob:
     raw = bytes(2) + pack_order(0) + bytes(12) + d.body
-    return View(state, raw, FRESH, None, 0.0, 0, 0, "", 0)
+    return StoredJob(state, raw, FRESH, None, 0.0, 0, 0, "", 0)
 
 
 def test_an_added_job_needs_no_second_look() -> None:

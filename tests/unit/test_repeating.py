@@ -17,7 +17,7 @@ from groupmq.core.limits import Throttle
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.core.schedule import Cron, Every
-from groupmq.protocol.commands import Repeats, Ticked
+from groupmq.protocol.commands import DefinitionsPage, Ticked
 from groupmq.sync import Queue as SyncQueue
 from tests.support.by_hand import Operations, asked
 from tests.unit.test_queue_methods import arguments, play
@@ -37,7 +37,7 @@ UNTYPED: Any = REPEATING
 
 def stored(repeat: Every | Cron, data: Any = 1, **changed: Any) -> tuple[str, bytes]:
     """A definition as the server would have it: its id and value."""
-    _, calls = play(REPEATING._add_repeating(data, repeat, None, group_id="g"), Repeats(T0, {}, -1, "0"), True)
+    _, calls = play(REPEATING._add_repeating(data, repeat, None, group_id="g"), DefinitionsPage(T0, {}, -1, "0"), True)
     named = arguments(calls[1])
     packed = msgspec.msgpack.encode(named["definition"] | changed)
     return named["id"], len(packed).to_bytes(4, "big") + packed + calls[1].blob
@@ -115,7 +115,7 @@ def test_the_ids_of_occurrences_are_short_however_long_group_and_key_are() -> No
 
 def test_a_definition_is_read_then_written_against_what_was_read() -> None:
     job, calls = play(
-        REPEATING._add_repeating("d", Every(5), None, group_id="g", ttl=3), Repeats(T0, {}, -1, "0"), True
+        REPEATING._add_repeating("d", Every(5), None, group_id="g", ttl=3), DefinitionsPage(T0, {}, -1, "0"), True
     )
     assert [call.script for call in calls] == ["repeats", "define"]
     named = arguments(calls[1])
@@ -126,7 +126,7 @@ def test_a_definition_is_read_then_written_against_what_was_read() -> None:
 
 def test_a_definition_that_somebody_changed_meanwhile_is_read_again() -> None:
     rid, raw = stored(Every(5), count=4)
-    answers = [Repeats(T0, {}, -1, "0"), False, Repeats(T0 + 7, {rid: raw}, -1, "0"), True]
+    answers = [DefinitionsPage(T0, {}, -1, "0"), False, DefinitionsPage(T0 + 7, {rid: raw}, -1, "0"), True]
     _, calls = play(REPEATING._add_repeating("new", Every(5), None, group_id="g"), *answers)
     assert [call.script for call in calls] == ["repeats", "define", "repeats", "define"]
     named = arguments(calls[3])
@@ -137,11 +137,11 @@ def test_a_definition_that_somebody_changed_meanwhile_is_read_again() -> None:
 
 def test_only_a_new_definition_runs_immediately() -> None:
     at_once = Every(5, immediately=True)
-    _, calls = play(REPEATING._add_repeating(1, at_once, None, group_id="g"), Repeats(T0, {}, -1, "0"), True)
+    _, calls = play(REPEATING._add_repeating(1, at_once, None, group_id="g"), DefinitionsPage(T0, {}, -1, "0"), True)
     assert arguments(calls[1])["tick"] == T0
     rid, raw = stored(Every(5))
     _, calls = play(
-        REPEATING._add_repeating(1, at_once, None, group_id="g"), Repeats(T0 + 1, {rid: raw}, -1, "0"), True
+        REPEATING._add_repeating(1, at_once, None, group_id="g"), DefinitionsPage(T0 + 1, {rid: raw}, -1, "0"), True
     )
     assert "tick" not in arguments(calls[1])
 
@@ -150,13 +150,13 @@ def test_a_definition_comes_back_as_it_was_stored() -> None:
     rid, raw = stored(Every(5, key="k", limit=7), {"x": [1]}, last=T0, count=2)
     definition = Definition.read(raw)
     assert (definition.fields["key"], definition.fields["group"], definition.plan["every"]) == ("k", "g", 5_000_000)
-    [found], _ = play(REPEATING.get_repeating_jobs(), Repeats(T0, {rid: raw}, -1, "0"))
+    [found], _ = play(REPEATING.get_repeating_jobs(), DefinitionsPage(T0, {rid: raw}, -1, "0"))
     assert (found.key, found.group_id, found.data, found.count, found.limit) == ("k", "g", {"x": [1]}, 2, 7)
 
 
 def test_all_pages_are_read_and_one_seen_twice_is_listed_once() -> None:
     one, two = stored(Every(5, key="a")), stored(Every(3, key="b"))
-    pages = [Repeats(T0, dict([one]), -1, "17"), Repeats(T0, dict([one, two]), -1, "0")]
+    pages = [DefinitionsPage(T0, dict([one]), -1, "17"), DefinitionsPage(T0, dict([one, two]), -1, "0")]
     found, calls = play(REPEATING.get_repeating_jobs(), *pages)
     assert [job.key for job in found] == ["b", "a"]
     assert [arguments(call)["cursor"] for call in calls] == ["0", "17"]
@@ -167,7 +167,7 @@ def test_all_pages_are_read_and_one_seen_twice_is_listed_once() -> None:
 
 def test_removing_is_done_against_what_was_read_and_tried_again() -> None:
     rid, raw = stored(Every(5, key="k"))
-    found = Repeats(T0, {rid: raw}, -1, "0")
+    found = DefinitionsPage(T0, {rid: raw}, -1, "0")
     removed, calls = play(REPEATING.remove_repeating_job("g", "k"), found, False, found, True)
     assert removed is True
     assert [call.script for call in calls] == ["repeats", "undefine"] * 2
@@ -176,7 +176,7 @@ def test_removing_is_done_against_what_was_read_and_tried_again() -> None:
 
 
 def test_removing_what_is_not_there_says_so() -> None:
-    assert play(REPEATING.remove_repeating_job("g", Every(5)), Repeats(T0, {}, -1, "0"))[0] is False
+    assert play(REPEATING.remove_repeating_job("g", Every(5)), DefinitionsPage(T0, {}, -1, "0"))[0] is False
 
 
 # Running
@@ -186,7 +186,10 @@ def test_a_look_runs_what_is_due_until_nothing_is() -> None:
     rid, raw = stored(Every(5))
     now = T0 + 5001
     ran, calls = play(
-        run_due_repeats(asked, T0), Repeats(now, {rid: raw}, -1, "0"), Ticked(1, 4999), Repeats(now, {}, 4999, "0")
+        run_due_repeats(asked, T0),
+        DefinitionsPage(now, {rid: raw}, -1, "0"),
+        Ticked(1, 4999),
+        DefinitionsPage(now, {}, 4999, "0"),
     )
     assert (ran.added, ran.now, ran.wait_ms, ran.errors) == (1, now, 4999, [])
     assert arguments(calls[1])["ticks"] == [[rid, T0 + 5000, T0 + 10_000, T0 + 5000]]
@@ -195,7 +198,12 @@ def test_a_look_runs_what_is_due_until_nothing_is() -> None:
 def test_a_look_that_lost_the_race_for_a_tick_counts_nothing() -> None:
     rid, raw = stored(Every(5))
     now = T0 + 5001
-    ran, _ = play(run_due_repeats(asked, T0), Repeats(now, {rid: raw}, -1, "0"), Ticked(0, 1), Repeats(now, {}, 1, "0"))
+    ran, _ = play(
+        run_due_repeats(asked, T0),
+        DefinitionsPage(now, {rid: raw}, -1, "0"),
+        Ticked(0, 1),
+        DefinitionsPage(now, {}, 1, "0"),
+    )
     assert ran.added == 0
 
 
@@ -204,7 +212,10 @@ def test_only_a_scheduler_that_looked_before_takes_a_late_tick_for_late(since: i
     rid, raw = stored(Every(5, catch_up="none"))
     now = T0 + 5500
     _, calls = play(
-        run_due_repeats(asked, since), Repeats(now, {rid: raw}, -1, "0"), Ticked(0, 1), Repeats(now, {}, 1, "0")
+        run_due_repeats(asked, since),
+        DefinitionsPage(now, {rid: raw}, -1, "0"),
+        Ticked(0, 1),
+        DefinitionsPage(now, {}, 1, "0"),
     )
     assert arguments(calls[1])["ticks"] == [[rid, T0 + 5000, T0 + 10_000, *run]]
 
@@ -215,9 +226,9 @@ def test_a_definition_that_cannot_be_read_is_told_and_the_others_run(damage: byt
     now = T0 + 5000
     ran, calls = play(
         run_due_repeats(asked, T0),
-        Repeats(now, {"bad": damage, rid: raw}, -1, "0"),
+        DefinitionsPage(now, {"bad": damage, rid: raw}, -1, "0"),
         Ticked(1, 5000),
-        Repeats(now, {"bad": damage}, 5000, "0"),
+        DefinitionsPage(now, {"bad": damage}, 5000, "0"),
     )
     assert (ran.added, len(ran.errors)) == (1, 1)
     assert ran.errors[0].startswith("repeat bad: ")

@@ -19,7 +19,7 @@ from groupmq import Job, Worker
 class Start(NamedTuple):
     """A job that began: the token orders starts, times are those of the server."""
 
-    token: int
+    fence: int
     worker: str | None
     job_id: str
     at_ms: int

@@ -23,7 +23,7 @@ class BullMQ(OneByOne):
         await self._queue.addBulk([{"name": "job", "data": payload(index)} for index in indices])
 
     async def work(self, concurrency: int, note: Note) -> None:
-        async def handle(job: Any, token: str) -> None:
+        async def handle(job: Any, fence: str) -> None:
             note(job.data["id"], now_us())
 
         self._worker = Worker(

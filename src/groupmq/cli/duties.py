@@ -28,7 +28,7 @@ _logger = logging.getLogger("groupmq.cli")
 _LONGEST_PAUSE = 20.0
 
 
-class DutyRunner:
+class DutyLoop:
     """Runs one duty, sleeps until there is more to do or for `interval`, runs it again."""
 
     def __init__(
@@ -207,7 +207,7 @@ def _run(
     async def main() -> int:
         # Attached, so that the queue is never made here with settings that its producer may not share.
         queue = Queue.attach(name, target.url, prefix=target.prefix, **settings)
-        duties = DutyRunner(queue, duty, interval, unreachable_timeout, cleanup_interval)
+        duties = DutyLoop(queue, duty, interval, unreachable_timeout, cleanup_interval)
         pages = serve(bind, {"health": health_port}, {"health": probes(lambda: [duties.report])})
         try:
             return await duties.run(once=once)

@@ -48,7 +48,7 @@ def server(folder: Path | None, port: int | None, as_json: bool) -> None:
     try:
         if port is not None:
             _listen(url, port)
-        _tell(embedded.describe(url), f"redis://127.0.0.1:{port}" if port else url, folder, as_json)
+        _announce(embedded.describe(url), f"redis://127.0.0.1:{port}" if port else url, folder, as_json)
         _watch(url, ended)
     finally:
         embedded.stop()
@@ -63,7 +63,7 @@ def _listen(url: str, port: int) -> None:
         fail(f"cannot listen on port {port}: {error}", NOT_FOUND)
 
 
-def _tell(running: embedded.EmbeddedServer, url: str, folder: Path | None, as_json: bool) -> None:
+def _announce(running: embedded.EmbeddedServer, url: str, folder: Path | None, as_json: bool) -> None:
     version, pid = running.version, running.pid
     if as_json:
         click.echo(as_line({"url": url, "version": version, "pid": pid, "dir": folder and str(folder.resolve())}))

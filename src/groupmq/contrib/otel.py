@@ -1,4 +1,4 @@
-"""OpenTelemetry (`pip install groupmq[otel]`): the trace of whoever adds a job goes on where the job runs.
+"""OpenTelemetry (`pip install groupmq[otel]`): the trace in which a job is added goes on where the job runs.
 
 tracing = Tracing()
 queue = Queue("orders", middleware=[tracing])                # a producer span for each add

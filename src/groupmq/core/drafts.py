@@ -128,6 +128,8 @@ def _draft_from(
 
 def check(queue: QueueOptions, fields: Mapping[str, Any]) -> None:
     """Raise what `add_many` would raise for such an item; nothing is written."""
+    if "data" not in fields:
+        raise ConfigurationError("data is missing")
     _draft_of(queue, fields, None, None)
 
 

@@ -58,7 +58,7 @@ class WrongState(GroupMQError):
 
 
 class QueueNotFound(GroupMQError):
-    """There is no such queue, and whoever asked only meant to look at one."""
+    """The queue does not exist, and the caller asked not to create it."""
 
     def __init__(self, name: str, where: str) -> None:
         super().__init__(f"queue {name!r} does not exist at {where}; adding a job makes it")
@@ -150,7 +150,7 @@ class RateLimited(Exception):
 
 
 def said(error: BaseException) -> str:
-    """The text of an error; one whose own text raises must not stop whoever reports it."""
+    """The text of an error; one whose own text raises must not stop its report."""
     try:
         return str(error)
     except Exception:

@@ -1,4 +1,4 @@
-"""What happened to the jobs of a queue, as told by the server's log (`lua/lib/events.lua`). No I/O."""
+"""What happened to the jobs of a queue, as the server's log has it (`lua/lib/events.lua`). No I/O."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def gap(entry: Entry) -> Event:
     return Event(str(Position(entry.stream_id, entry.number, -1)), "gap", None, None, at)
 
 
-class Reader:
+class LogReader:
     """A place in the log, moved on entry by entry; tells when one was missed."""
 
     def __init__(self, at: str, number: int | None) -> None:

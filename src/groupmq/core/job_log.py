@@ -118,7 +118,7 @@ class JobLog:
     def released(self, job: Snapshot) -> None:
         self._line("debug", job, job.attempts_made, "was given back: it waits at its place, and no attempt was used")
 
-    def limited(self, job: Snapshot, delay_ms: int, reason: str) -> None:
+    def rate_limited(self, job: Snapshot, delay_ms: int, reason: str) -> None:
         self._line(
             "info",
             job,

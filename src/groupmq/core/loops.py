@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 _process = object()
 _left_behind: list[object] = []
-"""Of the parent process: not ours to close, and not to be closed by being forgotten."""
+"""Objects inherited over fork. They are kept, since their finalizers would close the parent's sockets."""
 
 
 def this_process() -> object:

@@ -116,7 +116,7 @@ QUEUE_DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """Everything a queue was told, checked. Durations are milliseconds from here on."""
+    """The options of a queue, checked. Durations are milliseconds from here on."""
 
     name: str
     prefix: str = "groupmq"
@@ -195,8 +195,8 @@ class QueueOptions:
             "max_group_size": self.max_group_size,
             "priority_ageing": None if ageing is None else ageing / 1000,
         }
-        told = {name: value for name, value in settings.items() if value != SHARED_DEFAULTS.get(name)}
-        return json.dumps(told, sort_keys=True)
+        changed = {name: value for name, value in settings.items() if value != SHARED_DEFAULTS.get(name)}
+        return json.dumps(changed, sort_keys=True)
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -300,7 +300,7 @@ WORKER_DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """Everything a worker was told, checked."""
+    """The options of a worker, checked."""
 
     concurrency: int
     name: str

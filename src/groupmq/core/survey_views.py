@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from groupmq.core.deprecation import renamed
 from groupmq.core.views import HeldGroup, JobCounts
 
 
@@ -13,9 +14,15 @@ class JobTotals:
     """Jobs so far. `added` counts those that live or have ended, so it falls when jobs are removed."""
 
     added: int = 0
-    processed: int = 0
+    completed: int = 0
     failed: int = 0
     retried: int = 0
+
+    @property
+    def processed(self) -> int:
+        """Deprecated: use `completed`."""
+        renamed("JobTotals", "processed", "completed")
+        return self.completed
 
 
 @dataclass(frozen=True, slots=True)

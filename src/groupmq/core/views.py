@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from groupmq.core.backoff import Backoff
+from groupmq.core.deprecation import renamed
 from groupmq.core.limits import RateLimit
 from groupmq.core.options import OnRetry
 from groupmq.core.wording import when
@@ -82,7 +83,7 @@ class MinuteStats:
     """What happened in one minute, or in a span of several."""
 
     at: datetime
-    processed: int
+    completed: int
     failed: int
     retried: int
     stalled: int
@@ -103,9 +104,10 @@ class MinuteStats:
     """How long the span is; of the last one, how much of it has begun."""
 
     @property
-    def completed(self) -> int:
-        """Jobs that were completed; the same as `processed`."""
-        return self.processed
+    def processed(self) -> int:
+        """Deprecated: use `completed`."""
+        renamed("MinuteStats", "processed", "completed")
+        return self.completed
 
 
 HELD_REASONS = ("running", "stopping", "backoff", "paused", "window", "rate", "rate-limited")
@@ -153,7 +155,7 @@ class HeldGroup:
 class Metrics:
     """Counters since the queue was created, how long jobs waited and ran, and the last minutes."""
 
-    processed: int
+    completed: int
     failed: int
     retried: int
     stalled: int
@@ -165,7 +167,7 @@ class Metrics:
     """Outcomes that were refused, since the lease was another's by then."""
     groups_ready: int
     """Groups that may start a job now."""
-    groups_due: int
+    groups_parked: int
     """Groups whose head has to wait: for a back-off, a window, a rate."""
     groups_paused: int
     oldest_wait: float | None
@@ -184,6 +186,17 @@ class Metrics:
     """Of the groups that cannot start their first job, the one whose first job has waited longest; None if none is.
 
     Grows when one customer is blocked, however many workers there are."""
+
+    @property
+    def processed(self) -> int:
+        """The same as `completed`."""
+        return self.completed
+
+    @property
+    def groups_due(self) -> int:
+        """Deprecated: use `groups_parked`."""
+        renamed("Metrics", "groups_due", "groups_parked")
+        return self.groups_parked
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from groupmq.dashboard.documents.payload import Unreadable
 
 
-class Readable:
+class ReadableSerializer:
     """Writes and reads JSON. Integers keep all their digits, whatever their size."""
 
     def encode(self, value: Any, /) -> bytes:
@@ -21,4 +21,4 @@ class Readable:
             return Unreadable(raw)
 
 
-READABLE = Readable()
+READABLE = ReadableSerializer()

@@ -87,10 +87,10 @@ async def watch(queue: Queue, crew: Crew, producing: asyncio.Future[list[None]],
     while time.monotonic() < end:
         counts, metrics = await queue.get_job_counts(), await queue.get_metrics()
         over = producing.done() and counts.total == 0
-        display.show(metrics.processed, counts.active, counts.waiting, counts.delayed, final=over)
+        display.show(metrics.completed, counts.active, counts.waiting, counts.delayed, final=over)
         if over:
             return
-        if metrics.processed > JOBS // 3 and not killed:
+        if metrics.completed > JOBS // 3 and not killed:
             killed = True
             display.say(f"kill -9 of worker process {crew.kill_one()}, in the middle of its work; a new one takes over")
             crew.hire()

@@ -18,23 +18,25 @@ _logger = logging.getLogger("groupmq.metrics")
 _AT_ONCE = 8
 
 GAUGES = {
-    "groupmq_up": "1 if the queue's server answered, else 0 and nothing else is told",
+    "groupmq_up": "1 if the queue's server answered; otherwise 0, and no other series is exported",
     "groupmq_jobs": "Jobs by state; completed and failed are those still kept",
     "groupmq_groups": "Groups that have a live job",
     "groupmq_groups_ready": "Groups that may start a job now",
-    "groupmq_groups_due": "Groups whose next job has to wait: for a back-off, a window, a rate",
+    "groupmq_groups_parked": "Groups whose next job has to wait: for a back-off, a window, a rate",
+    "groupmq_groups_due": "The same as groupmq_groups_parked, which replaces it",
     "groupmq_groups_paused": "Groups that an operator has paused",
     "groupmq_oldest_wait_seconds": "Longest wait of a job that could start now; 0 if nothing can start",
     "groupmq_longest_held_seconds": "Longest wait of the first job of a group that is held; 0 if no group is held",
     "groupmq_longest_held_reason": "1 for what holds that group, 0 for all other reasons",
     "groupmq_paused": "1 while the queue is paused",
-    "groupmq_workers": "Workers heard of within two heartbeats",
+    "groupmq_workers": "Workers that sent a heartbeat within the last two intervals",
     "groupmq_worker_slots": "Jobs all those workers can run at once",
 }
 LABELS = {"groupmq_jobs": ["state"], "groupmq_longest_held_reason": ["reason"]}
 """What a gauge has beside the queue. The held group itself is no label: each one would be a series of its own."""
 COUNTERS = {
-    "groupmq_jobs_processed": "Jobs that were completed",
+    "groupmq_jobs_completed": "Jobs that were completed",
+    "groupmq_jobs_processed": "The same as groupmq_jobs_completed, which replaces it",
     "groupmq_jobs_failed": "Jobs that failed for good",
     "groupmq_jobs_retried": "Attempts that failed and were followed by another",
     "groupmq_jobs_stalled": "Leases that ran out",
@@ -126,7 +128,8 @@ def _add(families: Families, queue: str, look: QueueReading) -> None:
     plain: dict[str, float] = {
         "groupmq_groups": counts.unique_groups,
         "groupmq_groups_ready": metrics.groups_ready,
-        "groupmq_groups_due": metrics.groups_due,
+        "groupmq_groups_parked": metrics.groups_parked,
+        "groupmq_groups_due": metrics.groups_parked,
         "groupmq_groups_paused": metrics.groups_paused,
         "groupmq_oldest_wait_seconds": metrics.oldest_startable_wait or 0.0,
         "groupmq_longest_held_seconds": held.wait if held is not None else 0.0,

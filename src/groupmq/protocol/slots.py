@@ -19,7 +19,7 @@ class Slot(NamedTuple):
     """Of the call, in this slot."""
 
 
-class Slots:
+class CallSlots:
     """The slots of one queue object. Safe in threads and after a fork."""
 
     def __init__(self) -> None:

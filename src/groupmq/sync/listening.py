@@ -1,4 +1,4 @@
-"""Listening, blocking: threads wait for what an event loop in another thread of this process hears."""
+"""Events for blocking callers: an event loop in a background thread receives them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _PAUSE = 0.5
 Listener = Callable[[Event], Any]
 
 
-class Ears(NamedTuple):
-    """What hears for one queue. Lives in the loop of a portal and is used nowhere else."""
+class QueueSubscription(NamedTuple):
+    """What receives the events of one queue. It lives in the loop of a portal and is used nowhere else."""
 
     portal: Portal
     connection: Connection
@@ -40,24 +40,24 @@ class Ears(NamedTuple):
 
 
 class Listening:
-    """What one blocking queue hears. All of them in a process share the connection that reads."""
+    """The events of one blocking queue. All queues of a process share the connection that reads them."""
 
     def __init__(self, endpoint: Endpoint, session: Session) -> None:
         self._endpoint = endpoint
         self._session = session
-        self._ears: Ears | None = None
-        self._caller: Caller | None = None
+        self._subscription: QueueSubscription | None = None
+        self._caller: ListenerThread | None = None
 
-    def _open(self) -> Ears:
+    def _open(self) -> QueueSubscription:
         here = portal()
         with here.lock:
-            if self._ears is None or self._ears.portal is not here:
-                if self._ears is not None:
-                    leave_behind(self._ears)
-                self._ears = here.run(self._make(here))
-            return self._ears
+            if self._subscription is None or self._subscription.portal is not here:
+                if self._subscription is not None:
+                    leave_behind(self._subscription)
+                self._subscription = here.run(self._make(here))
+            return self._subscription
 
-    async def _make(self, here: Portal) -> Ears:
+    async def _make(self, here: Portal) -> QueueSubscription:
         options = self._session.options
         connection = Connection(self._endpoint, options, session=self._session)
 
@@ -68,29 +68,31 @@ class Listening:
             (view,) = await connection.call(commands.get([job_id]))
             return None if view is None else job_from(make, job_id, view)
 
-        return Ears(here, connection, Channel(connection, options.serializer), Results(look, listens=options.events))
+        return QueueSubscription(
+            here, connection, Channel(connection, options.serializer), Results(look, listens=options.events)
+        )
 
     def result_of(self, job: Snapshot, timeout: float | None) -> Any:
-        ears = self._open()
-        return ears.portal.run(ears.results.of(ears.channel, job, timeout))
+        subscription = self._open()
+        return subscription.portal.run(subscription.results.of(subscription.channel, job, timeout))
 
     def listen_to(self, job: Snapshot, event: str, listener: Listener) -> JobListeners:
-        """Call `listener`, in a thread of its own, for what happened to a job since it was made and for what will."""
-        ears = self._open()
+        """Call `listener`, in a thread of its own, for everything that happens to a job, from its creation on."""
+        subscription = self._open()
         if self._caller is None or not self._caller.is_alive():
-            self._caller = Caller()
+            self._caller = ListenerThread()
         caller = self._caller
 
         async def place() -> JobListeners:
-            found = ears.channel.listeners_of(job.id, job._created_ms)
+            found = subscription.channel.listeners_of(job.id, job._created_ms)
             found.on(event, partial(caller.call, listener))
-            await ears.channel.ready()
+            await subscription.channel.ready()
             return found
 
-        return ears.portal.run(place())
+        return subscription.portal.run(place())
 
     def stop_listening_to(self, listeners: JobListeners, event: str, listener: Listener) -> bool:
-        ears = self._open()
+        subscription = self._open()
 
         async def leave() -> bool:
             for one in listeners.listening(event):
@@ -98,7 +100,7 @@ class Listening:
                     return listeners.off(event, one)
             return False
 
-        return ears.portal.run(leave())
+        return subscription.portal.run(leave())
 
     def follow(self, since: str | None) -> Iterator[Event]:
         """All events, for ever; waits in between."""
@@ -109,21 +111,21 @@ class Listening:
         finally:
             tail.close()
 
-    def start(self, since: Position | None) -> Tail:
+    def start(self, since: Position | None) -> BlockingFollower:
         """From the return of this on nothing is missed."""
-        ears = self._open()
-        following = Following(ears.channel, since)
-        ears.portal.run(following.start())
-        return Tail(ears.portal, following)
+        subscription = self._open()
+        following = Following(subscription.channel, since)
+        subscription.portal.run(following.start())
+        return BlockingFollower(subscription.portal, following)
 
     def close(self) -> None:
-        ears = self._ears
-        if ears is not None and ears.portal is portal():
-            ears.portal.run(ears.channel.close())
-            ears.portal.run(ears.connection.close())
+        subscription = self._subscription
+        if subscription is not None and subscription.portal is portal():
+            subscription.portal.run(subscription.channel.close())
+            subscription.portal.run(subscription.connection.close())
 
 
-class Caller(threading.Thread):
+class ListenerThread(threading.Thread):
     """Calls the listeners of jobs one after the other, so that a slow one does not stop the loop that listens."""
 
     def __init__(self) -> None:
@@ -143,7 +145,7 @@ class Caller(threading.Thread):
                 _logger.error("a listener of %r raised %s: %s", event.kind, type(error).__name__, said(error))
 
 
-class Tail:
+class BlockingFollower:
     """The end of a log, for a thread."""
 
     def __init__(self, here: Portal, following: Following) -> None:
@@ -151,7 +153,7 @@ class Tail:
         self._following = following
 
     def next(self) -> list[Event] | None:
-        """What happened since, once there is something; None if nothing will be heard any more."""
+        """The next events, once there are any; None if no more will come."""
         return self._portal.run(self._following.next())
 
     def close(self) -> None:
@@ -166,7 +168,7 @@ class Listeners:
         self._name = name
         self._listeners: dict[str, list[Listener]] = {kind: [] for kind in KINDS}
         self._lock = threading.Lock()
-        self._tail: Tail | None = None
+        self._tail: BlockingFollower | None = None
         self._thread: threading.Thread | None = None
 
     def on(self, event: str, listener: Listener) -> None:
@@ -211,7 +213,7 @@ class Listeners:
         except KeyError:
             raise ConfigurationError.expected("event", f"one of {', '.join(sorted(KINDS))}", event) from None
 
-    def _run(self, tail: Tail) -> None:
+    def _run(self, tail: BlockingFollower) -> None:
         while True:
             try:
                 batch = tail.next()
@@ -224,9 +226,9 @@ class Listeners:
             if batch is None:
                 return
             for event in batch:
-                self._tell(event)
+                self._call_listeners(event)
 
-    def _tell(self, event: Event) -> None:
+    def _call_listeners(self, event: Event) -> None:
         for listener in tuple(self._listeners[event.kind]):
             try:
                 listener(event)

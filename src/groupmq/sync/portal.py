@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, for all that blocking callers of this process listen to."""
+"""One event loop in a thread of its own, which receives events for the blocking callers of this process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Portal:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Wait for it. Whoever stops waiting (Ctrl-C) cancels it."""
+        """Wait for it. A caller that stops waiting (Ctrl-C) cancels it."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()

@@ -29,7 +29,7 @@ Phase = Literal["taking", "draining", "closed"]
 """`draining`: outcomes are still reported, no job is taken. `closed`: no call is made."""
 
 
-class Slots(Protocol):
+class FreeSlots(Protocol):
     """What the executor has room for. Read only when a lane may ask."""
 
     def free(self) -> int: ...
@@ -126,7 +126,7 @@ class Demand:
         """Rows that calls under way may bring: their slots are spoken for."""
         return sum(lane.asked for lane in self.lanes)
 
-    def uses_hint(self, slots: Slots) -> bool:
+    def uses_hint(self, slots: FreeSlots) -> bool:
         """Whether this worker can act on a hint; if not, another worker should have it."""
         return self.phase == "taking" and slots.free() > self.asked
 
@@ -184,7 +184,7 @@ class Demand:
     # What now?
 
     def next_call(
-        self, lane: LaneDemand, slots: Slots, reports: int, now: float, *, urgent: bool
+        self, lane: LaneDemand, slots: FreeSlots, reports: int, now: float, *, urgent: bool
     ) -> NextCall | Literal["too soon"] | None:
         """The call that a lane makes now; None if it has none to make.
 
@@ -210,7 +210,7 @@ class Demand:
             self.large_sent = math.inf
         return NextCall(take, row, fill, large)
 
-    def _wanted(self, mine: LaneDemand, slots: Slots, reports: int, *, urgent: bool) -> tuple[int, int, int]:
+    def _wanted(self, mine: LaneDemand, slots: FreeSlots, reports: int, *, urgent: bool) -> tuple[int, int, int]:
         """How many rows to ask for, how many jobs for each, and how many jobs in all."""
         if self.phase != "taking" or not (self.wants or reports):
             return 0, 1, 0

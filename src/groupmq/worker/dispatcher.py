@@ -131,7 +131,7 @@ class Dispatcher:
         if event == "released":
             job.state = "waiting"
             telemetry.released(job)
-        elif event == "limited":
+        elif event == "rate_limited":
             job.state = "delayed" if report.yields else "waiting"
             telemetry.rate_limited(job, report)
         elif event in ("retrying", "failed"):

@@ -30,7 +30,7 @@ from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reserve import Reserve
 from groupmq.worker.rows import Rows
-from groupmq.worker.runs import JobRow, JobRun, RunListener, Verdict
+from groupmq.worker.runs import JobRun, RunListener, RunRow, Verdict
 
 GRACE = 1.0
 """Seconds a cancelled handler has to end before its slot is taken back without it."""
@@ -67,7 +67,7 @@ class Executor:
         self._on_end = on_end
         self._context = copy_context()
         """Each handler runs in a copy of this."""
-        # By token: after a lost lease the same job may be back here while its old handler still ends.
+        # By fence: after a lost lease the same job may be back here while its old handler still ends.
         self.runs: dict[int, JobRun] = {}
         self._rows = Rows()
         self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
@@ -88,7 +88,7 @@ class Executor:
 
         `together`: they were taken as a row, even if only one is left of it.
         """
-        row = JobRow(jobs, lane)
+        row = RunRow(jobs, lane)
         if len(jobs) > 1 or together:
             self._list(row)
         run = self._claim(row)
@@ -97,7 +97,7 @@ class Executor:
         else:
             self._start_task(row, run)
 
-    def _list(self, row: JobRow) -> None:
+    def _list(self, row: RunRow) -> None:
         """From now on its jobs can be withdrawn."""
         for job in self._rows.add(row):
             self._release(job, row.lane)
@@ -106,7 +106,7 @@ class Executor:
 
     def reserve(self, jobs: Sequence[Job], lane: ReportLane) -> None:
         """Run these, one after the other, when there is a slot for them."""
-        row = JobRow(jobs, lane)
+        row = RunRow(jobs, lane)
         self._reserve.add(row)
         self._list(row)
         if self._reserve.is_wanted(row):
@@ -120,7 +120,7 @@ class Executor:
                 self._start_task(run.row, run)
             slots -= 1
 
-    def _start_task(self, row: JobRow, run: JobRun) -> None:
+    def _start_task(self, row: RunRow, run: JobRun) -> None:
         """Make a new task for this run and the rest of its row."""
         self._begin_run(run)
         run.started = time.monotonic()
@@ -128,7 +128,7 @@ class Executor:
         if run.job.fence in self._to_stop:
             self.stop(run, "cancelled")
 
-    def _claim(self, row: JobRow) -> JobRun | None:
+    def _claim(self, row: RunRow) -> JobRun | None:
         """Take the next job of a row to run it: it can no longer be withdrawn. None if there is no next one."""
         try:
             job = row.rest.popleft()
@@ -145,7 +145,7 @@ class Executor:
             run.hard_end = time.monotonic() + job.timeout
             run.timer = asyncio.get_running_loop().call_later(job.timeout, self.stop, run, "timeout")
 
-    async def _work(self, row: JobRow, run: JobRun) -> None:
+    async def _work(self, row: RunRow, run: JobRun) -> None:
         """Run a row. Everything a handler can raise is caught: a SystemExit that got out would end the whole worker."""
         task, slice_began, now = asyncio.current_task(), time.monotonic(), time.monotonic
         context = None  # the first job runs in that of the task
@@ -239,7 +239,7 @@ class Executor:
             self._listener.lease_lost(job)
             lane.slot_freed()
         else:
-            if report.error is not None and report.event != "limited":
+            if report.error is not None and report.event != "rate_limited":
                 self._listener.handler_raised(report.error, job)
             lane.report(report)
         self._on_end()
@@ -249,12 +249,12 @@ class Executor:
         lane.report(self._policy.released(job))
         self._on_end()
 
-    def _row_ended(self, row: JobRow) -> None:
+    def _row_ended(self, row: RunRow) -> None:
         self.give_back(row)
         self._rows.discard(row)
         row.lane.row_ended()
 
-    def give_back(self, row: JobRow) -> None:
+    def give_back(self, row: RunRow) -> None:
         """Give back the jobs of a row that have not started."""
         while row.rest:
             with contextlib.suppress(IndexError):  # the heartbeat thread may have taken the last one
@@ -284,9 +284,9 @@ class Executor:
         if self._rows:
             self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
 
-    def give_back_reserved(self, token: int) -> None:
-        """Another worker is idle: give back what was reserved under tokens up to this one."""
-        for job, lane in self.withdraw_reserved(token):
+    def give_back_reserved(self, fence: int) -> None:
+        """Another worker is idle: give back what was reserved under fences up to this one."""
+        for job, lane in self.withdraw_reserved(fence):
             self._release(job, lane)
 
     def _report(self, run: JobRun, value: Any, error: BaseException | None) -> RunReport | None:
@@ -336,48 +336,48 @@ class Executor:
                 run.task.cancel()
         self._left_behind.clear()
 
-    def lease_lost(self, token: int) -> None:
-        if token in self.runs:
-            self.stop(self.runs[token], "lease-lost")
+    def lease_lost(self, fence: int) -> None:
+        if fence in self.runs:
+            self.stop(self.runs[fence], "lease-lost")
 
     def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop these runs. The lists are complete: tokens of earlier calls that are not in them no longer count.
+        """Stop these runs. The lists are complete: fences of earlier calls that are not in them no longer count.
 
         `ended`: runs whose job an operator has removed or failed, so that there is no lease to report under.
         """
-        self._to_stop = {token for token in (*cancelled, *ended) if token not in self.runs}
-        for token in cancelled:
-            if token in self.runs:
-                self.stop(self.runs[token], "cancelled")
-        for token in ended:
-            self.lease_lost(token)
+        self._to_stop = {fence for fence in (*cancelled, *ended) if fence not in self.runs}
+        for fence in cancelled:
+            if fence in self.runs:
+                self.stop(self.runs[fence], "cancelled")
+        for fence in ended:
+            self.lease_lost(fence)
 
     # From the heartbeat thread
 
-    def request_stop(self, tokens: Sequence[int]) -> None:
+    def request_stop(self, fences: Sequence[int]) -> None:
         """The server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
         now = time.monotonic()
-        self._stopping_since = {token: self._stopping_since.get(token, now) for token in tokens}
+        self._stopping_since = {fence: self._stopping_since.get(fence, now) for fence in fences}
 
-    def withdraw(self, tokens: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
         """Take back these jobs and those behind them (Rows.withdraw), each with its lane."""
-        return self._rows.withdraw(tokens)
+        return self._rows.withdraw(fences)
 
     def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
         """Take back every job that has not started."""
         return self._rows.withdraw_all()
 
-    def withdraw_reserved(self, token: int) -> list[tuple[Job, ReportLane]]:
-        """Take back what was reserved under tokens up to this one. Jobs that come later are given back then."""
-        return self._reserve.withdraw(token)
+    def withdraw_reserved(self, fence: int) -> list[tuple[Job, ReportLane]]:
+        """Take back what was reserved under fences up to this one. Jobs that come later are given back then."""
+        return self._reserve.withdraw(fence)
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases (id, token) of running jobs. Those of jobs that have not started are not renewed."""
-        return [(run.job.id, token) for token, run in tuple(self.runs.items())]
+        """Leases (id, fence) of running jobs. Those of jobs that have not started are not renewed."""
+        return [(run.job.id, fence) for fence, run in tuple(self.runs.items())]
 
-    def running(self, tokens: set[int]) -> list[Job]:
+    def running(self, fences: set[int]) -> list[Job]:
         """Those of these jobs that run."""
-        return [run.job for token, run in tuple(self.runs.items()) if token in tokens]
+        return [run.job for fence, run in tuple(self.runs.items()) if fence in fences]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
         return [(run.job, run.task) for run in tuple(self.runs.values())]
@@ -395,6 +395,6 @@ class Executor:
         """
         now = time.monotonic()
         late = {
-            token for token, run in tuple(self.runs.items()) if run.hard_end is not None and now >= run.hard_end + GRACE
+            fence for fence, run in tuple(self.runs.items()) if run.hard_end is not None and now >= run.hard_end + GRACE
         }
-        return late | {token for token, since in self._stopping_since.items() if now >= since + GRACE}
+        return late | {fence for fence, since in self._stopping_since.items() if now >= since + GRACE}

@@ -20,7 +20,7 @@ from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Advanced, Policy, Stalled, Taken
-from groupmq.worker.demand import LATER, TOO_SOON, Demand, NextCall, Slots
+from groupmq.worker.demand import LATER, TOO_SOON, Demand, FreeSlots, NextCall
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
@@ -28,7 +28,7 @@ from groupmq.worker.portions import portion_of
 from groupmq.worker.reachability import Reachability
 
 
-class FetchListener(Slots, Protocol):
+class FetchListener(FreeSlots, Protocol):
     """What the fetcher hands its jobs and news to: the dispatcher."""
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
@@ -101,7 +101,7 @@ class Fetcher:
         self.poke()
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases (id, token) of ended runs whose outcome has not arrived: the loop may be blocked, or the server."""
+        """Leases (id, fence) of ended runs whose outcome has not arrived: the loop may be blocked, or the server."""
         return [(report.job.id, report.job.fence) for report in self.unreported()]
 
     def unreported(self) -> list[RunReport]:

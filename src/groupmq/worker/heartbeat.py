@@ -29,7 +29,7 @@ class HeartbeatListener(Protocol):
     """What the heartbeat asks, and whom it informs. Every method is called from its thread."""
 
     def leases(self) -> list[tuple[str, int]]:
-        """Every lease to renew, (id, token)."""
+        """Every lease to renew, (id, fence)."""
 
     def outcomes(self) -> list[RunReport]:
         """What the next beat reports, as much as one call may hold."""

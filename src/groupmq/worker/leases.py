@@ -67,7 +67,7 @@ class LeaseKeeper:
         )
 
     def leases(self) -> list[tuple[str, int]]:
-        """Every lease to renew, (id, token).
+        """Every lease to renew, (id, fence).
 
         Runs that have ended are renewed until their outcome has arrived, unless the loop has been blocked for as long
         as a lease lasts: what it was about to send may never leave, and must not hold a group for ever.
@@ -98,9 +98,9 @@ class LeaseKeeper:
 
     def received(self, beat: Beat, leases: Sequence[tuple[str, int]]) -> bool:
         lost = set(beat.lost)
-        for job_id, token in leases if lost else ():
+        for job_id, fence in leases if lost else ():
             if job_id in lost:
-                self.in_loop(self._executor.lease_lost, token)
+                self.in_loop(self._executor.lease_lost, fence)
         if beat.cancelled or beat.ended or self._stops:
             self._stops = bool(beat.cancelled or beat.ended)
             self._executor.request_stop(beat.cancelled)
@@ -113,7 +113,7 @@ class LeaseKeeper:
         """Give these prefetched jobs back, or report that they have begun; True if there is any of either.
 
         Jobs that are still on their way here go back when they arrive, or are asked for again with the next beat.
-        `reserved`: another worker is idle and wants what was reserved under tokens up to this one.
+        `reserved`: another worker is idle and wants what was reserved under fences up to this one.
         """
         back = self._executor.withdraw(recalled)
         if reserved:

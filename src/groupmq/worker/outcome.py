@@ -19,7 +19,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
 from groupmq.worker.runners import HandlerError
 
-ReportEvent = Literal["completed", "retrying", "failed", "released", "limited", "begun", "ended"]
+ReportEvent = Literal["completed", "retrying", "failed", "released", "rate_limited", "begun", "ended"]
 _REST_MS = 1000
 """Used if `retry_after` is not a duration: the mistake must cost neither the job an attempt nor the service a call."""
 
@@ -57,7 +57,7 @@ class OutcomePolicy:
     def raised(self, job: Job, error: BaseException) -> RunReport:
         """The handler raised: retry the job if it has attempts left, else fail it."""
         if isinstance(error, RateLimited):
-            return self.limited(job, error)
+            return self.rate_limited(job, error)
         if isinstance(error, FailJob) or job.attempt >= job.max_attempts:
             return self.final(job, error)
         yields = (job.on_retry or self.queue.on_retry) == "yield"
@@ -70,15 +70,15 @@ class OutcomePolicy:
     def final(self, job: Job, error: BaseException) -> RunReport:
         return RunReport(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
 
-    def limited(self, job: Job, error: RateLimited) -> RunReport:
+    def rate_limited(self, job: Job, error: RateLimited) -> RunReport:
         """The handler raised RateLimited: the job goes back to its place, its group waits, and no attempt is used."""
         try:
             delay_ms = millis(error.retry_after, "RateLimited.retry_after")
         except ConfigurationError:
             delay_ms = _REST_MS
         outside = delay_ms > 0 and job.group_id is None
-        outcome = commands.limited(job.id, job.fence, delay_ms, clipped(said(error), 500), class_path(error))
-        return RunReport(job, outcome, "limited", error, yields=outside)
+        outcome = commands.rate_limited(job.id, job.fence, delay_ms, clipped(said(error), 500), class_path(error))
+        return RunReport(job, outcome, "rate_limited", error, yields=outside)
 
     def cancelled(self, job: Job, *, abandoned: bool = False) -> RunReport:
         """Cancelled by an operator: no further attempts. `abandoned`: its handler has not ended yet."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from groupmq.client.job import Job
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.rows import take_last
-from groupmq.worker.runs import JobRow, JobRun
+from groupmq.worker.runs import JobRun, RunRow
 
 
 class Reserve:
@@ -22,23 +22,23 @@ class Reserve:
 
     __slots__ = ("_claim", "_ended", "_lasts", "_rows", "_wanted")
 
-    def __init__(self, claim: Callable[[JobRow], JobRun | None], ended: Callable[[JobRow], None], lasts: float) -> None:
+    def __init__(self, claim: Callable[[RunRow], JobRun | None], ended: Callable[[RunRow], None], lasts: float) -> None:
         """`lasts`: seconds after which nothing of a row is started any more."""
         self._claim = claim
         self._ended = ended
         self._lasts = lasts
-        self._rows: deque[JobRow] = deque()
+        self._rows: deque[RunRow] = deque()
         self._wanted = 0
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def add(self, row: JobRow) -> None:
+    def add(self, row: RunRow) -> None:
         self._rows.append(row)
 
-    def is_wanted(self, row: JobRow) -> bool:
+    def is_wanted(self, row: RunRow) -> bool:
         """Whether another worker asked for this row before it came here: it must not start here."""
-        return row.token <= self._wanted
+        return row.fence <= self._wanted
 
     def next(self) -> JobRun | None:
         """The next run to start; None if there is none, or none that may start any more."""
@@ -59,8 +59,8 @@ class Reserve:
 
     # From the heartbeat thread
 
-    def withdraw(self, token: int) -> list[tuple[Job, ReportLane]]:
-        """Take back what was taken under tokens up to this one, each job with its lane. For later rows: `is_wanted`."""
-        self._wanted = max(self._wanted, token)
-        rows = [row for row in tuple(self._rows) if row.token <= token]
+    def withdraw(self, fence: int) -> list[tuple[Job, ReportLane]]:
+        """Take back what was taken under fences up to this one, each job with its lane. For later rows: `is_wanted`."""
+        self._wanted = max(self._wanted, fence)
+        rows = [row for row in tuple(self._rows) if row.fence <= fence]
         return [(job, row.lane) for row in rows for job in take_last(row, len(row.rest))]

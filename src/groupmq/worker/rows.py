@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from groupmq.client.job import Job
 from groupmq.worker.lane import ReportLane
-from groupmq.worker.runs import JobRow
+from groupmq.worker.runs import RunRow
 
 
-def take_last(row: JobRow, n: int) -> list[Job]:
+def take_last(row: RunRow, n: int) -> list[Job]:
     """The last `n` of a row that have not started, in their order; fewer if some start meanwhile."""
     taken: list[Job] = []
     with contextlib.suppress(IndexError):
@@ -29,14 +29,14 @@ class Rows:
     __slots__ = ("_recalled", "_rows")
 
     def __init__(self) -> None:
-        self._rows: set[JobRow] = set()
+        self._rows: set[RunRow] = set()
         self._recalled: set[int] = set()
         """Tokens of jobs to give back that are not here yet: the reply that brings them may be on its way."""
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def __iter__(self) -> Iterator[JobRow]:
+    def __iter__(self) -> Iterator[RunRow]:
         """A copy, so that rows may end meanwhile."""
         return iter(tuple(self._rows))
 
@@ -45,23 +45,23 @@ class Rows:
         """How many jobs have not started."""
         return sum(len(row.rest) for row in self._rows)
 
-    def add(self, row: JobRow) -> list[Job]:
+    def add(self, row: RunRow) -> list[Job]:
         """From now on the jobs of this row can be withdrawn; returns those that were asked for before they came."""
         # Added first, then compared. `withdraw` does both the other way round, so one of the two finds the job.
         self._rows.add(row)
         return self._cut(row, self._recalled) if self._recalled else []
 
-    def discard(self, row: JobRow) -> None:
+    def discard(self, row: RunRow) -> None:
         self._rows.discard(row)
 
     # From the heartbeat thread
 
-    def withdraw(self, tokens: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
         """Take back these jobs, and those behind them in their rows, unless they have started.
 
         Those behind must not start before them. Jobs that are not here yet are given back when they come.
         """
-        wanted = self._recalled = set(tokens)
+        wanted = self._recalled = set(fences)
         if not wanted:
             return []
         return [(job, row.lane) for row in self for job in self._cut(row, wanted)]
@@ -71,8 +71,8 @@ class Rows:
         return [(job, row.lane) for row in self for job in take_last(row, len(row.rest))]
 
     @staticmethod
-    def _cut(row: JobRow, tokens: set[int]) -> list[Job]:
+    def _cut(row: RunRow, fences: set[int]) -> list[Job]:
         """Take the jobs of a row from the first of these on."""
         waiting = tuple(row.rest)
-        at = next((at for at, job in enumerate(waiting) if job.fence in tokens), len(waiting))
+        at = next((at for at, job in enumerate(waiting) if job.fence in fences), len(waiting))
         return take_last(row, len(waiting) - at)

@@ -271,7 +271,7 @@ def _error_of(kind: str, text: str, delay: Any) -> Exception:
     """The error that a child has described."""
     if kind == "retry":
         return RetryJob(text, delay=delay)
-    if kind == "limited":
+    if kind == "rate_limited":
         return RateLimited(text, retry_after=delay)
     return FailJob(text) if kind == "fail" else HandlerError(text)
 
@@ -282,7 +282,7 @@ def _raised(error: BaseException) -> tuple[str, Any]:
     if isinstance(error, RetryJob):
         return "retry", (said(error), trace, error.delay, kind)
     if isinstance(error, RateLimited):
-        return "limited", (said(error), trace, error.retry_after, kind)
+        return "rate_limited", (said(error), trace, error.retry_after, kind)
     if isinstance(error, FailJob):
         return "fail", (said(error), trace, 0.0, kind)
     return "raised", (f"{type(error).__name__}: {said(error)}".removesuffix(": "), trace, 0.0, kind)

@@ -15,20 +15,20 @@ Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
 """Why a run is stopped."""
 
 
-class JobRow:
+class RunRow:
     """Jobs of one group that were taken together and run one after the other in one slot.
 
-    `rest`: those that have not started. `token`: of its first job. `started`: when the row came.
+    `rest`: those that have not started. `fence`: of its first job. `started`: when the row came.
     """
 
-    __slots__ = ("lane", "rest", "run", "started", "token")
+    __slots__ = ("fence", "lane", "rest", "run", "started")
 
     def __init__(self, jobs: Sequence[Job], lane: ReportLane) -> None:
         self.lane = lane
         self.rest = deque(jobs)
         self.run: JobRun | None = None
         self.started = time.monotonic()
-        self.token = jobs[0].fence
+        self.fence = jobs[0].fence
 
 
 class JobRun:
@@ -45,7 +45,7 @@ class JobRun:
     started = 0.0
     """When its handler was called, or its task was made."""
 
-    def __init__(self, job: Job, row: JobRow) -> None:
+    def __init__(self, job: Job, row: RunRow) -> None:
         self.job = job
         self.row = row
 

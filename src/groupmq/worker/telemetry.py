@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupmq.client.job import Job
+from groupmq.core.deprecation import renamed
 from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError, JobCancelled, said
 from groupmq.core.job_log import JobLog
@@ -40,7 +41,7 @@ class WorkerMetrics:
     retried: int = 0
     failed: int = 0
     released: int = 0
-    limited: int = 0
+    rate_limited: int = 0
     lease_lost: int = 0
     stalled_seen: int = 0
     connection_errors: int = 0
@@ -53,9 +54,21 @@ class WorkerMetrics:
     uptime: float = 0.0
 
     @property
-    def processed(self) -> int:
+    def runs_ended(self) -> int:
         """Runs that ended with an outcome: completed, to be retried, or failed."""
         return self.completed + self.retried + self.failed
+
+    @property
+    def processed(self) -> int:
+        """Deprecated: use `runs_ended`."""
+        renamed("WorkerMetrics", "processed", "runs_ended")
+        return self.runs_ended
+
+    @property
+    def limited(self) -> int:
+        """Deprecated: use `rate_limited`."""
+        renamed("WorkerMetrics", "limited", "rate_limited")
+        return self.rate_limited
 
 
 class Telemetry:
@@ -126,8 +139,8 @@ class Telemetry:
             self._log.released(job)
 
     def rate_limited(self, job: Job, report: RunReport) -> None:
-        self.metrics.limited += 1
-        self._log.limited(job, report.outcome[3], said(report.error) if report.error else "rate limited")
+        self.metrics.rate_limited += 1
+        self._log.rate_limited(job, report.outcome[3], said(report.error) if report.error else "rate limited")
 
     def lease_lost(self, job: Job) -> None:
         """The lease of a run is another worker's, or gone: nothing of this run is recorded."""

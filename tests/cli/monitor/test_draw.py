@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from groupmq import Job
 from groupmq.cli.monitor.draw import Share, Size, frame, shares, sheet, within
 from groupmq.cli.monitor.keyboard import KeyAction
-from groupmq.cli.monitor.state import JobRow, Question, State, Switch, press, seen
+from groupmq.cli.monitor.state import MonitorRow, Question, State, Switch, press, seen
 from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, glyphs_for, number, per_second, span, sparkline
 from groupmq.core.drafts import draft
 from groupmq.core.options import QueueOptions
@@ -49,7 +49,7 @@ def inspected(job: Job) -> State:
 
 @pytest.mark.parametrize("size", SIZES[:2], ids=["80x24", "120x40"])
 def test_a_frame_is_the_golden_one(size: Size) -> None:
-    golden(f"monitor-{size.width}x{size.height}.txt", text(state(selected=JobRow("run", "job-2")), size))
+    golden(f"monitor-{size.width}x{size.height}.txt", text(state(selected=MonitorRow("run", "job-2")), size))
 
 
 def test_the_other_pages_are_the_golden_ones() -> None:
@@ -58,7 +58,7 @@ def test_the_other_pages_are_the_golden_ones() -> None:
     job = a_job({"amount": 999, "note": "x" * 80}, failed_reason="KeyError: 42", stacktrace=stack, attempts_made=3)
     golden("monitor-job.txt", text(inspected(job)))
     golden("monitor-empty.txt", text(seen(State("orders", "redis://shop.example:6379"), EMPTY)))
-    golden("monitor-ascii.txt", text(state(selected=JobRow("failure", "bad-2")), glyphs=PLAIN))
+    golden("monitor-ascii.txt", text(state(selected=MonitorRow("failure", "bad-2")), glyphs=PLAIN))
 
 
 def test_a_sheet_is_as_long_as_it_needs_to_be() -> None:
@@ -107,7 +107,7 @@ def test_a_page_scrolls_to_its_end_and_no_further() -> None:
 
 def test_a_selection_far_down_is_in_view() -> None:
     many = seen(state(), look(40, runs=tuple(run(f"job-{n}") for n in range(50))))
-    rows = checked(replace(many, selected=JobRow("run", "job-37")), SIZES[0])
+    rows = checked(replace(many, selected=MonitorRow("run", "job-37")), SIZES[0])
     assert [row for row in rows if row.startswith("▸ job-37 ")]
 
 

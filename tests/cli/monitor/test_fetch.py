@@ -43,7 +43,7 @@ async def test_a_look_sees_what_the_getters_tell(orders: Queue, watcher: Watcher
     look = await watcher.look()
     assert look.counts == await orders.get_job_counts()
     assert look.totals.added == 10
-    assert (look.totals.failed, look.last_hour.failed, look.last_hour.processed) == (1, 1, 0)
+    assert (look.totals.failed, look.last_hour.failed, look.last_hour.completed) == (1, 1, 0)
     assert sizes(look) == {"b": 5, "a": 3}
     assert not look.paused
     assert look.oldest_wait is not None

@@ -12,28 +12,28 @@ from tests.cli.monitor.samples import AT, look
 
 
 def history(*points: tuple[float, int]) -> History:
-    """Looks at so many seconds, with so many jobs processed by then."""
+    """Looks at so many seconds, with so many jobs completed by then."""
     found = History()
-    for second, processed in points:
-        found = found.and_then(look(at=AT + timedelta(seconds=second), totals=JobTotals(0, processed)))
+    for second, completed in points:
+        found = found.and_then(look(at=AT + timedelta(seconds=second), totals=JobTotals(0, completed)))
     return found
 
 
 def test_a_rate_needs_two_looks() -> None:
-    assert history().rate("processed") is None
-    assert history((0, 5)).rates() == {"added": None, "processed": None, "failed": None, "retried": None}
-    assert history((0, 5), (2, 15)).rate("processed") == 5.0
+    assert history().rate("completed") is None
+    assert history((0, 5)).rates() == {"added": None, "completed": None, "failed": None, "retried": None}
+    assert history((0, 5), (2, 15)).rate("completed") == 5.0
 
 
 def test_a_rate_is_the_mean_of_the_last_ten_seconds() -> None:
     steady = history(*((second, 7 * second) for second in range(30)))
-    assert steady.rate("processed") == 7.0
-    assert history((0, 0), (1, 1000), (12, 1000), (13, 1011)).rate("processed") == 11.0
-    assert history((0, 0), (60, 120)).rate("processed") == 2.0
+    assert steady.rate("completed") == 7.0
+    assert history((0, 0), (1, 1000), (12, 1000), (13, 1011)).rate("completed") == 11.0
+    assert history((0, 0), (60, 120)).rate("completed") == 2.0
 
 
 def test_the_steps_are_the_rate_from_each_look_to_the_next() -> None:
-    assert history((0, 0), (1, 3), (3, 4)).steps("processed") == [3.0, 0.5]
+    assert history((0, 0), (1, 3), (3, 4)).steps("completed") == [3.0, 0.5]
 
 
 def test_jobs_that_were_removed_make_no_negative_rate() -> None:
@@ -43,14 +43,14 @@ def test_jobs_that_were_removed_make_no_negative_rate() -> None:
 
 @pytest.mark.parametrize("then", [(5, 3), (-1, 50)])
 def test_another_queue_or_a_clock_set_back_begins_anew(then: tuple[float, int]) -> None:
-    assert history((0, 10), (1, 20), then).rate("processed") is None
+    assert history((0, 10), (1, 20), then).rate("completed") is None
 
 
 def test_two_looks_in_one_moment_are_one() -> None:
-    assert history((0, 10), (1, 20), (1, 20)).steps("processed") == [10.0]
+    assert history((0, 10), (1, 20), (1, 20)).steps("completed") == [10.0]
 
 
 def test_it_is_bounded() -> None:
     long = history(*((second, second) for second in range(KEPT * 3)))
     assert len(long.samples) == KEPT
-    assert long.rate("processed") == 1.0
+    assert long.rate("completed") == 1.0

@@ -82,7 +82,7 @@ def test_a_session_under_load(screen: Screen, programs: Programs, orders: Queue)
 
     # The load goes, and the screen follows.
     screen.shows(r"^  0 +0 +0 +1 ")
-    screen.shows(r"^  processed +\d")
+    screen.shows(r"^  completed +\d")
     screen.type("q")
     assert screen.is_restored() == 0
 

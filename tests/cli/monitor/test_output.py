@@ -23,7 +23,7 @@ def test_once_prints_one_frame(command: Command, stocked: Queue) -> None:
     assert max(map(len, rows)) <= 80
     assert re.match(r"  orders +running +redis://\S+ +\d\d:\d\d:\d\d UTC$", rows[0])
     assert re.match(r"  0 +3 +1 +2 +2 +- ", rows[3])
-    assert re.search(r"  processed +0\.0 +▁ +1\s", answer.out)
+    assert re.search(r"  completed +0\.0 +▁ +1\s", answer.out)
     assert re.search(r"  user:1 +2 +0 +user:1 +\S+ +ready\n", answer.out)
     assert re.search(r"  bad-2 +0 +\S+ +failed +no such customer\n", answer.out)
     assert "nothing runs" in answer.out
@@ -45,8 +45,8 @@ def test_once_as_json_tells_the_state(command: Command, stocked: Queue) -> None:
         *("queue", "at", "paused", "counts", "rates", "oldest_wait", "longest_held"),
         *("last_hour", "groups", "active", "workers", "failures"),
     ]
-    assert found["rates"] == {"added": 0.0, "processed": 0.0, "failed": 0.0, "retried": 0.0}
-    assert found["last_hour"] == {"processed": 1, "failed": 2, "retried": 0}
+    assert found["rates"] == {"added": 0.0, "completed": 0.0, "failed": 0.0, "retried": 0.0, "processed": 0.0}
+    assert found["last_hour"] == {"completed": 1, "failed": 2, "retried": 0, "processed": 1}
     assert [group["id"] for group in found["groups"]["busiest"]] == ["user:1", "user:2"]
     assert [(one["id"], one["state"]) for one in found["failures"]] == [("bad-2", "failed"), ("bad-1", "failed")]
 

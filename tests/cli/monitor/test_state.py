@@ -11,9 +11,9 @@ from groupmq.cli.monitor.keyboard import KeyAction
 from groupmq.cli.monitor.state import (
     Effect,
     Inspect,
-    JobRow,
+    MonitorRow,
     Quit,
-    Retry,
+    RetryFailed,
     State,
     Switch,
     press,
@@ -53,29 +53,29 @@ def test_the_selection_walks_over_what_runs_and_what_failed() -> None:
     walk = [start := after(start, DOWN) for _ in range(7)]
     ids = [one.selected and one.selected.job_id for one in walk]
     assert ids == ["job-1", "job-2", "job-3", "bad-1", "bad-2", "bad-3", "bad-3"]
-    assert after(start, UP, UP).selected == JobRow("failure", "bad-1")
-    assert after(start, KeyAction.FIRST).selected == JobRow("run", "job-1")
-    assert after(state(), KeyAction.LAST).selected == JobRow("failure", "bad-3")
+    assert after(start, UP, UP).selected == MonitorRow("failure", "bad-1")
+    assert after(start, KeyAction.FIRST).selected == MonitorRow("run", "job-1")
+    assert after(state(), KeyAction.LAST).selected == MonitorRow("failure", "bad-3")
     assert after(start, KeyAction.BACK).selected is None
 
 
 def test_the_selection_stays_with_its_job_wherever_it_moves() -> None:
     chosen = after(state(), DOWN, DOWN)
     moved = seen(chosen, look(40, runs=(run("new-1"), run("new-2"), run("job-2"))))
-    assert moved.selected == JobRow("run", "job-2")
+    assert moved.selected == MonitorRow("run", "job-2")
 
 
 def test_when_its_job_is_gone_the_selection_keeps_its_place() -> None:
     chosen = after(state(), DOWN, DOWN)
-    assert seen(chosen, look(40, runs=(run("job-1"), run("job-9")))).selected == JobRow("run", "job-9")
-    assert seen(after(state(), KeyAction.LAST), look(40, failures=())).selected == JobRow("run", "job-3")
+    assert seen(chosen, look(40, runs=(run("job-1"), run("job-9")))).selected == MonitorRow("run", "job-9")
+    assert seen(after(state(), KeyAction.LAST), look(40, failures=())).selected == MonitorRow("run", "job-3")
     assert seen(chosen, EMPTY).selected is None
 
 
 def test_a_job_that_runs_and_has_failed_before_is_two_rows() -> None:
     twice = seen(state(), look(40, runs=(run("bad-1"),)))
-    assert after(twice, DOWN).selected == JobRow("run", "bad-1")
-    assert after(twice, DOWN, DOWN).selected == JobRow("failure", "bad-1")
+    assert after(twice, DOWN).selected == MonitorRow("run", "bad-1")
+    assert after(twice, DOWN, DOWN).selected == MonitorRow("failure", "bad-1")
 
 
 def test_pausing_asks_first() -> None:
@@ -94,7 +94,7 @@ def test_whatever_is_no_yes_is_a_no(action: KeyAction) -> None:
 
 def test_a_failed_job_is_retried_after_a_yes() -> None:
     chosen = after(state(), *[DOWN] * 4)
-    assert effect(chosen, KeyAction.RETRY, YES) == Retry("bad-1")
+    assert effect(chosen, KeyAction.RETRY, YES) == RetryFailed("bad-1")
     assert after(chosen, KeyAction.RETRY, NO).question is None
 
 
@@ -115,10 +115,15 @@ def test_the_page_of_a_job_scrolls_and_leads_back() -> None:
     opened = shown(press(after(state(), *[DOWN] * 4), OPEN)[0], "bad-1", job())
     assert after(opened, DOWN, DOWN, UP).scroll == 1
     assert after(opened, KeyAction.PAGE_DOWN, KeyAction.FIRST).scroll == 0
-    assert effect(opened, KeyAction.RETRY, YES) == Retry("bad-1")
+    assert effect(opened, KeyAction.RETRY, YES) == RetryFailed("bad-1")
     for key in (KeyAction.BACK, KeyAction.QUIT, OPEN):
         back = after(opened, key)
-        assert (back.page, back.job_id, back.job, back.selected) == ("queue", None, None, JobRow("failure", "bad-1"))
+        assert (back.page, back.job_id, back.job, back.selected) == (
+            "queue",
+            None,
+            None,
+            MonitorRow("failure", "bad-1"),
+        )
 
 
 def test_a_job_that_comes_too_late_is_not_shown() -> None:

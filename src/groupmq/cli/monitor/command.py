@@ -31,7 +31,7 @@ NARROWEST, WIDEST = 40, 400
     epilog=examples(
         "groupmq monitor --queue orders",
         "groupmq monitor orders --interval 5 >> orders.log",
-        "groupmq monitor orders --once --json | jq .rates.processed",
+        "groupmq monitor orders --once --json | jq .rates.completed",
     ),
 )
 @queue_argument
@@ -118,14 +118,19 @@ def _width() -> int:
 def facts(state: State) -> dict[str, Any]:
     """The state, for programs."""
     found: dict[str, Any] = {"queue": state.queue}
-    for name, value in (_told(state.look) if state.look else {}).items():
+    for name, value in (_survey_facts(state.look) if state.look else {}).items():
         found[name] = plain(value)
         if name == "counts":
-            found["rates"] = state.history.rates()
+            found["rates"] = _with_old_name(state.history.rates())
     return found
 
 
-def _told(survey: QueueSurvey) -> dict[str, Any]:
+def _with_old_name(numbers: dict[str, Any]) -> dict[str, Any]:
+    """`processed` for completed, for this release."""
+    return numbers | {"processed": numbers["completed"]}
+
+
+def _survey_facts(survey: QueueSurvey) -> dict[str, Any]:
     """A survey for `--json`, in this order. Of the last hour `added` is not known: it exists as a rate only."""
     return {
         "at": survey.at,
@@ -133,7 +138,7 @@ def _told(survey: QueueSurvey) -> dict[str, Any]:
         "counts": survey.counts,
         "oldest_wait": survey.oldest_wait,
         "longest_held": survey.longest_held,
-        "last_hour": {name: getattr(survey.last_hour, name) for name in RATES if name != "added"},
+        "last_hour": _with_old_name({name: getattr(survey.last_hour, name) for name in RATES if name != "added"}),
         "groups": {"busiest": survey.busiest, "most_delayed": survey.most_delayed},
         "active": survey.runs,
         "workers": survey.workers,

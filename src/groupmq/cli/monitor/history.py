@@ -10,7 +10,7 @@ from groupmq import JobTotals, QueueSurvey
 KEPT = 240
 WINDOW = 10.0
 """Seconds that a rate is the mean of: steady enough to read, young enough to show a change."""
-RATES = ("added", "processed", "failed", "retried")
+RATES = ("added", "completed", "failed", "retried")
 
 
 class Sample(NamedTuple):
@@ -29,7 +29,7 @@ class History:
         sample = Sample(look.at.timestamp(), look.totals)
         if self.samples:
             last = self.samples[-1]
-            if sample.totals.processed < last.totals.processed or sample.at < last.at:
+            if sample.totals.completed < last.totals.completed or sample.at < last.at:
                 return History((sample,))  # another queue of that name, or a clock that was set back
             if sample.at == last.at:
                 return self

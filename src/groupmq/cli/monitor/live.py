@@ -14,7 +14,7 @@ from groupmq import ConnectionLost, GroupMQError, Job, QueueNotFound, QueueSurve
 from groupmq.cli.monitor.draw import frame, within
 from groupmq.cli.monitor.fetch import Watcher
 from groupmq.cli.monitor.keyboard import Decoder, KeyAction
-from groupmq.cli.monitor.state import Effect, Inspect, Quit, Retry, State, Switch, press, seen, shown, with_notice
+from groupmq.cli.monitor.state import Effect, Inspect, Quit, RetryFailed, State, Switch, press, seen, shown, with_notice
 from groupmq.cli.monitor.terminal import Terminal
 from groupmq.cli.monitor.text import Glyphs
 from groupmq.cli.output import tables
@@ -91,7 +91,7 @@ class LiveView:
             loop.add_signal_handler(number, self._inbox.put_nowait, notice)
         try:
             with self._terminal:
-                loop.add_reader(self._terminal.keyboard, self._hear_keys)
+                loop.add_reader(self._terminal.keyboard, self._read_keys)
                 self._start(self._keep_looking())
                 try:
                     await self._serve()
@@ -148,7 +148,7 @@ class LiveView:
     def _draw(self) -> None:
         self._terminal.show(frame(self.state, self._terminal.size, self._glyphs))
 
-    def _hear_keys(self) -> None:
+    def _read_keys(self) -> None:
         raw = self._terminal.read()
         self._inbox.put_nowait(Typed(raw) if raw else Notice.END)
 
@@ -202,7 +202,7 @@ class LiveView:
                 case Switch(paused):
                     await self._watcher.switch(paused=paused)
                     said = f"{self.state.queue} is {'paused; what runs goes on' if paused else 'running'}"
-                case Retry(job_id):
+                case RetryFailed(job_id):
                     await self._watcher.retry(job_id)
                     said = f"job {tables.words(job_id)} waits to run again"
                 case Inspect(job_id):

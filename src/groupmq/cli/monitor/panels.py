@@ -9,7 +9,7 @@ from rich.text import Text
 
 from groupmq import QueueSurvey, RecentFailure, RunningJob
 from groupmq.cli.monitor.history import RATES
-from groupmq.cli.monitor.state import JobRow, State
+from groupmq.cli.monitor.state import MonitorRow, State
 from groupmq.cli.monitor.text import (
     BAD,
     BOLD,
@@ -142,7 +142,7 @@ def runs(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
         return *cells, Cell(run.worker, DIM)
 
     found = look.runs if look else ()
-    at = _selected(state, [JobRow("run", run.id) for run in found])
+    at = _selected(state, [MonitorRow("run", run.id) for run in found])
     return _walked(columns, found, row, at, width, height, glyphs, "nothing runs")
 
 
@@ -161,7 +161,7 @@ def failures(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text
         return *cells, Cell(one.error)
 
     found = state.look.failures if state.look else ()
-    at = _selected(state, [JobRow("failure", one.id) for one in found])
+    at = _selected(state, [MonitorRow("failure", one.id) for one in found])
     return _walked(columns, found, row, at, width, height, glyphs, "nothing failed")
 
 
@@ -182,7 +182,7 @@ def _state(name: str) -> Cell:
     return Cell(name, _STATES.get(name, ""))
 
 
-def _selected(state: State, rows: Sequence[JobRow]) -> int | None:
+def _selected(state: State, rows: Sequence[MonitorRow]) -> int | None:
     return rows.index(state.selected) if state.selected in rows else None
 
 

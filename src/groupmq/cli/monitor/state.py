@@ -18,7 +18,7 @@ NEWS = timedelta(seconds=10)
 NONE_SELECTED = "no job is selected: move with the arrow keys"
 
 
-class JobRow(NamedTuple):
+class MonitorRow(NamedTuple):
     """A job in one of the lists that can be walked."""
 
     kind: Literal["run", "failure"]
@@ -31,7 +31,7 @@ class Switch(NamedTuple):
     paused: bool
 
 
-class Retry(NamedTuple):
+class RetryFailed(NamedTuple):
     job_id: str
 
 
@@ -43,7 +43,7 @@ class Quit(NamedTuple):
     pass
 
 
-Effect = Switch | Retry | Inspect | Quit
+Effect = Switch | RetryFailed | Inspect | Quit
 
 
 class Question(NamedTuple):
@@ -66,7 +66,7 @@ class State:
     """What came of the last action; until the next key, or for a while."""
     said_until: datetime | None = None
     page: Page = "queue"
-    selected: JobRow | None = None
+    selected: MonitorRow | None = None
     question: Question | None = None
     job_id: str | None = None
     """The job that is inspected."""
@@ -75,12 +75,12 @@ class State:
     scroll: int = 0
 
     @property
-    def rows(self) -> list[JobRow]:
+    def rows(self) -> list[MonitorRow]:
         """What the selection walks over: what runs, then what failed."""
         if self.look is None:
             return []
-        runs = [JobRow("run", run.id) for run in self.look.runs]
-        return runs + [JobRow("failure", failure.id) for failure in self.look.failures]
+        runs = [MonitorRow("run", run.id) for run in self.look.runs]
+        return runs + [MonitorRow("failure", failure.id) for failure in self.look.failures]
 
     @property
     def paused(self) -> bool:
@@ -184,7 +184,7 @@ def _asked_to_retry(state: State) -> State:
     if found != "failed":
         return with_notice(state, f"job {tables.words(job_id)} is {found}; only failed jobs can be retried")
     text = f"Retry job {tables.words(job_id)}? Attempts count anew."
-    return replace(state, question=Question(text, Retry(job_id)))
+    return replace(state, question=Question(text, RetryFailed(job_id)))
 
 
 def _chosen(state: State) -> tuple[str | None, str]:

@@ -13,7 +13,7 @@ from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.output import tables
 from groupmq.cli.output.answers import plain, show
 
-PLACES = ("ready", "due", "paused")
+PLACES = ("ready", "parked", "paused")
 """Of groups: may start a job, has to wait, paused by an operator."""
 
 
@@ -42,7 +42,14 @@ def stats(target: Target, name: str | None) -> None:
             if isinstance(count, int) and not name.startswith("groups_")
         },
     }
-    show(target, value, lambda: _stats(value, metrics.longest_held))
+    show(target, _with_old_names(value), lambda: _stats(value, metrics.longest_held))
+
+
+def _with_old_names(value: dict[str, Any]) -> dict[str, Any]:
+    """The answer for programs, which also has `due` for parked and `processed` for completed, for this release."""
+    groups, metrics = value["groups"], value["metrics"]
+    both = {"groups": groups | {"due": groups["parked"]}, "metrics": metrics | {"processed": metrics["completed"]}}
+    return value | both
 
 
 def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:

@@ -113,7 +113,7 @@ class WorkerLifecycle:
         finally:
             await worker.queue.close()
         metrics = worker.get_worker_metrics()
-        _logger.info("worker %s ended; it ran %s", worker.name, number(metrics.processed, "job"))
+        _logger.info("worker %s ended; it ran %s", worker.name, number(metrics.runs_ended, "job"))
 
     # Ending
 
@@ -183,6 +183,7 @@ class WorkerLifecycle:
             report.ready = health.ready and time.monotonic() - health.server_seen >= self._trouble_at
             report.queue, report.concurrency = worker.queue.name, worker.options.concurrency
             counters = asdict(worker.get_worker_metrics())
+            counters["limited"] = counters["rate_limited"]  # its name until the next release
             report.counters = {name: value for name, value in counters.items() if name != "name"}
         self._publish(report)
 

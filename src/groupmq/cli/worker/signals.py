@@ -26,9 +26,9 @@ class Stages:
 
     def install(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._hear)
+            signal.signal(number, self._handle)
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.received >= len(self._steps):
             self._at_exit()
             os._exit(128 + number)

@@ -206,17 +206,17 @@ class Supervisor:
         if not self._stopping.is_set():
             _logger.info("stopping: every process ends what it runs")
         self._stopping.set()
-        self._tell_all(signal.SIGTERM)
+        self._signal_all(signal.SIGTERM)
         after = self._plan.drain_timeout + _OVERTIME
         self._overtime = asyncio.get_running_loop().call_later(after, self._kill)
 
     def _hurry(self) -> None:
-        self._tell_all(signal.SIGTERM)
+        self._signal_all(signal.SIGTERM)
 
     def _kill(self) -> None:
-        self._tell_all(signal.SIGKILL)
+        self._signal_all(signal.SIGKILL)
 
-    def _tell_all(self, number: signal.Signals) -> None:
+    def _signal_all(self, number: signal.Signals) -> None:
         for slot in self.slots:
             slot.send_signal(number)
 

@@ -13,7 +13,7 @@ def attempts_of(found: commands.Attempts) -> list[Attempt]:
     """The runs of a job, oldest first: those that are stored, and the one that its state or its lease tells of."""
     stored = found.stored
     attempts = [attempt_of(kept) for kept in found.history]
-    last = found.history[-1].token if found.history else 0
+    last = found.history[-1].fence if found.history else 0
     if found.history and stored.fence == last and stored.stack and not stored.finished:
         attempts[-1] = attempt_of(found.history[-1]._replace(reason=stored.reason, stack=stored.stack))
     if stored.finished and stored.fence and stored.fence != last:

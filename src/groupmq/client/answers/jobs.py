@@ -11,7 +11,7 @@ from groupmq.core.record import Record, Stored
 from groupmq.core.snapshot import GONE, Snapshot
 from groupmq.core.tuples import of_class
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Added, Taken, View
+from groupmq.protocol.commands import Added, StoredJob, Taken
 
 J = TypeVar("J", bound=Snapshot)
 MakeJob = Callable[[str, str, Stored], J]
@@ -19,7 +19,7 @@ MakeJob = Callable[[str, str, Stored], J]
 _NONE: dict[str, Any] = {}
 
 
-def job_from(make: MakeJob[J], job_id: str, view: View) -> J:
+def job_from(make: MakeJob[J], job_id: str, view: StoredJob) -> J:
     """A job as it is stored."""
     job = make(job_id, view.state, view.record)
     stored = view.stored
@@ -30,7 +30,7 @@ def job_from(make: MakeJob[J], job_id: str, view: View) -> J:
     job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
     job.error_class = stored.error or None
     # A job that waits to run again has no fence yet: only what runs, or has ended, does.
-    job.fence = view.token or (stored.fence if stored.finished else 0)
+    job.fence = view.fence or (stored.fence if stored.finished else 0)
     job._raw_result = view.result
     if view.progress is not None:
         job.progress = json.loads(view.progress)
@@ -47,7 +47,7 @@ def job_from(make: MakeJob[J], job_id: str, view: View) -> J:
 def job_taken(make: MakeJob[J], taken: Taken, started_ms: int, worker: str) -> J:
     """A job that a worker has just been given."""
     job = make(taken.id, "active", taken.record)
-    job.fence = taken.token
+    job.fence = taken.fence
     job._started_ms = started_ms
     job.worker = worker
     stored = taken.stored

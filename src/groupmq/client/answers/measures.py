@@ -12,7 +12,7 @@ from groupmq.protocol import commands
 
 LATEST_MS = 253_402_300_799_000
 """The end of the year 9999. An order far in the future holds a group until then in an event-time window."""
-W = TypeVar("W", commands.Startable, commands.Held)
+W = TypeVar("W", commands.Startable, commands.HeldHead)
 
 
 def longer(one: W | None, other: W | None) -> W | None:
@@ -21,7 +21,7 @@ def longer(one: W | None, other: W | None) -> W | None:
     return one if one.waited_ms >= other.waited_ms else other
 
 
-def held_group(held: commands.Held | None) -> HeldGroup | None:
+def held_group(held: commands.HeldHead | None) -> HeldGroup | None:
     if held is None:
         return None
     return HeldGroup(

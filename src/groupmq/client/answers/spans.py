@@ -35,20 +35,20 @@ def spans(last: int, minutes: Sequence[Minute], step: int) -> list[MinuteStats]:
 def span(first: int, minutes: Sequence[Minute], length: int) -> MinuteStats:
     """What happened from the minute `first` on."""
     sums = [sum(column) for column in zip(*(minute[:8] for minute in minutes), strict=True)]
-    processed, failed, retried, stalled, limited, started, waited_ms, ran_ms = sums
+    completed, failed, retried, stalled, rate_limited, started, waited_ms, ran_ms = sums
     places = [0] * (DROPPED + 1)
     for minute in minutes:
         for place, n in minute.spread.items():
             if 0 <= place <= DROPPED:
                 places[place] += n
-    runs = processed + failed + retried
+    runs = completed + failed + retried
     return MinuteStats(
         datetime.fromtimestamp(first * 60, UTC),
-        processed,
+        completed,
         failed,
         retried,
         stalled,
-        limited,
+        rate_limited,
         started,
         mean_wait=waited_ms / 1000 / started if started else 0.0,
         mean_run=ran_ms / 1000 / runs if runs else 0.0,

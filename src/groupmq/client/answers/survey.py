@@ -22,7 +22,7 @@ def survey_of(
         paused=paused,
         counts=counts,
         totals=JobTotals(
-            counts.total + so_far.processed + so_far.failed, so_far.processed, so_far.failed, so_far.retried
+            counts.total + so_far.completed + so_far.failed, so_far.completed, so_far.failed, so_far.retried
         ),
         last_hour=_sum(minutes),
         oldest_wait=None if waits.startable is None else waits.startable.waited_ms / 1000,
@@ -37,7 +37,7 @@ def survey_of(
 
 
 def _sum(minutes: Sequence[Minute]) -> JobTotals:
-    names = ("processed", "failed", "retried")
+    names = ("completed", "failed", "retried")
     return JobTotals(0, *(sum(getattr(minute, name) for minute in minutes) for name in names))
 
 

@@ -20,7 +20,7 @@ _TRUSTED = 1.0
 
 
 class CallPool:
-    """The connections of one event loop. Their number is bounded by whoever calls."""
+    """The connections of one event loop. The caller bounds their number."""
 
     def __init__(self, pool: Any) -> None:
         """`pool`: redis-py's, which makes the connections and says how long a call may take."""

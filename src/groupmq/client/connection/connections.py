@@ -66,7 +66,7 @@ class Line:
                     return await self._calls.execute(*parts)
                 return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
             except Exception as error:
-                self._address.heard(error)
+                self._address.observe(error)
                 raise
 
     async def close(self) -> None:
@@ -155,7 +155,7 @@ class WakeConnection:
                     self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
                 )
         except Exception as error:
-            self._endpoint.address.heard(error)
+            self._endpoint.address.observe(error)
             await self.drop()
             raise understood(error, self._endpoint.where) from error
         if reply is not None:
@@ -210,7 +210,7 @@ class StreamConnection:
                     "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
                 )
         except Exception as error:
-            self._endpoint.address.heard(error)
+            self._endpoint.address.observe(error)
             await self._drop()
             raise understood(error, self._endpoint.where) from error
         pairs = reply.items() if isinstance(reply, dict) else reply or ()

@@ -41,7 +41,7 @@ class Address:
     def __init__(self) -> None:
         self.moves = 0
 
-    def heard(self, error: BaseException) -> None:
+    def observe(self, error: BaseException) -> None:
         if is_moved(error):
             self.moves += 1
 
@@ -122,7 +122,7 @@ class Endpoint:
         return self._url if self._url is not None else id(self.client.connection_pool)
 
     def beside(self, call_timeout: float | None = None) -> Endpoint:
-        """The same server, by connections of our own whoever made the client; reads end after `call_timeout`."""
+        """The same server, by connections of our own even if the user gave a client; reads end after `call_timeout`."""
         other = copy.copy(self)
         other.own, other.call_timeout = True, call_timeout
         return other
@@ -168,7 +168,7 @@ class Endpoint:
         return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=kind, **self._described(), **ours))
 
     def _ours(self, given: float | None) -> dict[str, Any]:
-        """What every connection of ours gets, whoever described the server."""
+        """What every connection of ours gets, however the server was described."""
         timeout = CALL_TIMEOUT if given is None else given
         ours: dict[str, Any] = {"socket_timeout": timeout, "health_check_interval": 0}
         if not self.where.startswith("unix://"):

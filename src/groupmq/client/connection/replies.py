@@ -6,5 +6,5 @@ from typing import Any
 
 
 def decoded(value: Any) -> str:
-    """Text, whatever the client was told about decoding."""
+    """Text, whether or not the client decodes replies."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

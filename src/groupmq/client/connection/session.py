@@ -11,7 +11,7 @@ from groupmq.core.options import SHARED_DEFAULTS, QueueOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.protocol.keys import Keys
-from groupmq.protocol.slots import Slots
+from groupmq.protocol.slots import CallSlots
 
 
 class Session:
@@ -22,7 +22,7 @@ class Session:
         self.keys = Keys(options.prefix, options.name)
         self.where = where
         self.entry = RegistryEntry(options, where)
-        self.slots = Slots()
+        self.slots = CallSlots()
         self.calls_by: Literal["function", "script"] = "function"
         """Functions cost a call nothing, a script is set up anew by each call. The first call that is refused a
         function switches to scripts."""

@@ -1,6 +1,6 @@
 """Listening to what happens, in all processes.
 
-Whoever waits for a job registers with a channel first and looks at the job after that, so nothing can fall in between.
+A waiter registers with a channel first and looks at the job after that, so that no event is missed in between.
 """
 
 from groupmq.client.events.channel import Channel, Wait

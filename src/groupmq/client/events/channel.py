@@ -1,4 +1,4 @@
-"""A channel is the log of one queue as this process sees it: who waits for what, and what was heard lately."""
+"""A channel is the log of one queue as this process reads it: who waits for what, and recent events."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from groupmq.core import events
 from groupmq.core.codec import Serializer
 from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError
-from groupmq.core.events import ENDS, KINDS, UNREADABLE, Entry, Event, Position, Reader, newer
+from groupmq.core.events import ENDS, KINDS, UNREADABLE, Entry, Event, LogReader, Position, newer
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
 
 _logger = logging.getLogger("groupmq.events")
 _SMALL = 4096
 _RECENT = 2000
-"""Ends of jobs that are remembered for whoever asks for a result a moment later."""
+"""Recent last events of jobs, kept for result() calls that come just after the event."""
 
 
 class Wait(NamedTuple):
@@ -73,12 +73,12 @@ class Channel:
         self._hub.ensure(self)
 
     def rest(self) -> None:
-        """Nobody listens for now; where the log is then is found out then."""
+        """Nobody listens for now. The position in the log is looked up again when somebody does."""
         self.position = self._number = self._began_ms = None
         self._recent.clear()
 
     async def close(self) -> None:
-        """End whatever waits here: nothing will be heard any more."""
+        """End everything that waits here: no event will arrive any more."""
         self.closed = True
         await end_tasks([self._catching_up])
         for waits in self.waiting.values():
@@ -110,11 +110,11 @@ class Channel:
     def wanted(self) -> bool:
         return bool(self.waiting or len(self._watchers) or len(self.feeds) or self.emitter.any)
 
-    def reader(self) -> Reader:
+    def reader(self) -> LogReader:
         """One that sees what comes next."""
-        return Reader(self.position or "0-0", self._number)
+        return LogReader(self.position or "0-0", self._number)
 
-    # Hearing
+    # Receiving
 
     def feed(self, raw_entries: list[Any]) -> None:
         for raw in raw_entries:
@@ -125,16 +125,16 @@ class Channel:
                 self.position = entry.stream_id
                 continue
             if self._number is not None and entry.number != self._number + 1:
-                self._tell_of_gap(events.gap(entry))
+                self._deliver_gap(events.gap(entry))
                 self._began_ms = int(entry.stream_id.split("-")[0])
                 self.check_again()
             self.position, self._number = entry.stream_id, entry.number
             self._deliver(entry)
 
-    def _tell_of_gap(self, gap: Event) -> None:
+    def _deliver_gap(self, gap: Event) -> None:
         self.emitter.emit("gap", gap)
         for watcher in tuple(self._watchers.values()):
-            watcher.heard(gap)
+            watcher.receive(gap)
 
     def _deliver(self, entry: Entry) -> None:
         self.read_for_nobody += len(entry.events)
@@ -143,16 +143,16 @@ class Channel:
         for event in entry.events:
             self.emitter.emit(event.kind, event)
             if event.job_id is not None:
-                self._tell(event.job_id, event)
+                self._deliver_to_job(event.job_id, event)
 
-    def _tell(self, job_id: str, event: Event) -> None:
+    def _deliver_to_job(self, job_id: str, event: Event) -> None:
         watcher = self._watchers.get(job_id)
         if watcher is not None:
-            watcher.heard(event)
+            watcher.receive(event)
         if event.kind not in ENDS:
             past = self._recent.pop(job_id, None)
             if past is not None:
-                # An operator runs it again, or there is a new job of that id: whoever asks for the old one must look.
+                # An operator runs it again, or there is a new job of that id: waiters must look at the job.
                 self._forgot_ms = max(self._forgot_ms, past.at_ms)
             return
         self._remember(job_id, event)
@@ -173,11 +173,11 @@ class Channel:
         self._forgot_ms = max(self._forgot_ms, forgotten.at_ms)
 
     def recent_end(self, job_id: str, created_ms: int) -> Event | None:
-        """How the job ended, if that was heard lately."""
+        """How the job ended, if that event came recently."""
         event = self._recent.get(job_id)
         return event if event is not None and event.at_ms >= created_ms else None
 
-    def has_heard_all(self, created_ms: int) -> bool:
+    def has_received_all(self, created_ms: int) -> bool:
         """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
         began = self._began_ms
         return began is not None and began < created_ms and self._forgot_ms < created_ms
@@ -198,7 +198,7 @@ class Channel:
                 del self.waiting[job_id]
 
     def listeners_of(self, job_id: str, created_ms: int) -> JobListeners:
-        """Who listens to a job; whoever holds on to this hears of it."""
+        """The listeners of a job. They are called as long as somebody refers to them."""
         found = self._watchers.get(job_id)
         if found is None:
             found = self._watchers[job_id] = JobListeners()
@@ -208,7 +208,7 @@ class Channel:
         return found
 
     async def _catch_up(self) -> None:
-        """Tell of what happened to jobs between their making and now, one reading for all that asked in this tick."""
+        """Deliver what happened to jobs from their creation until now; one reading serves all of this tick."""
         try:
             while self._behind:
                 await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Following the log: all events of a queue from a position on, whoever is slower than the log included."""
+"""Following the log: all events of a queue from a position on, also for a reader that is slower than the log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from groupmq.core.events import Entry, Event, Position, Reader
+from groupmq.core.events import Entry, Event, LogReader, Position
 
 if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel
@@ -45,7 +45,7 @@ class Following:
         self._channel = channel
         self._since = since
         self._feed = Feed()
-        self._reader = Reader("0-0", None)
+        self._reader = LogReader("0-0", None)
         self._first: list[Event] = []
 
     async def start(self) -> None:
@@ -54,12 +54,12 @@ class Following:
         await self._channel.ready()
         self._reader = self._channel.reader()
         if self._since is not None:
-            self._reader = Reader(self._since.stream_id, self._since.entry)
+            self._reader = LogReader(self._since.stream_id, self._since.entry)
             self._first = await self._rest_of(self._since)
             self._feed.behind = True
 
     async def next(self) -> list[Event] | None:
-        """What happened since, once there is something; None if nothing will be heard any more."""
+        """The next events, once there are any; None if no more will come."""
         found, self._first = self._first, []
         while not found:
             if self._feed.closed:
@@ -68,7 +68,7 @@ class Following:
         return found
 
     def close(self) -> None:
-        """Whoever waits for what is next learns that there is nothing."""
+        """Wake a pending next(); it returns None."""
         self._feed.closed = True
         self._feed.ready.set()
         self._channel.feeds.discard(self._feed)

@@ -80,7 +80,7 @@ class Hub:
             if channel.wanted:
                 channel.idle_since = None
             elif channel.idle_since is None:
-                # Whoever asks for one result after the other must not pay for a new connection each time.
+                # A caller that waits for one result after the other must not pay for a new connection each time.
                 channel.idle_since, channel.read_for_nobody = now, 0
             elif now - channel.idle_since >= _LINGER or channel.read_for_nobody >= _LINGER_EVENTS:
                 channel.rest()

@@ -35,7 +35,7 @@ def ended(job_id: str, event: Event) -> Any:
     return event.result
 
 
-def told(job_id: str, event: Event | None) -> Any:
+def end_of_gone_job(job_id: str, event: Event | None) -> Any:
     """What the last event, if it is known, says of a job that is gone."""
     if event is None:
         raise JobRemoved(job_id, "is gone, and the log of events does not say how it ended")
@@ -90,7 +90,7 @@ class Results:
         channel.on_doubt(doubt.set)
         try:
             await channel.ready()
-            event = None if job.state == GONE else await self._heard(channel, wait, doubt, job_id)
+            event = None if job.state == GONE else await self._received(channel, wait, doubt, job_id)
             while True:
                 if event is not None and event.kind != "failed":
                     try:
@@ -103,10 +103,10 @@ class Results:
                 doubt.clear()
                 found = await self._look(job_id)
                 if found is None:
-                    return told(job_id, event or await self._find_end(channel, EndOf(job_id, created_ms)))
+                    return end_of_gone_job(job_id, event or await self._find_end(channel, EndOf(job_id, created_ms)))
                 if found._created_ms != created_ms:  # another job, of the same id
                     end = EndOf(job_id, created_ms, found._created_ms)
-                    return told(job_id, event or await self._find_end(channel, end))
+                    return end_of_gone_job(job_id, event or await self._find_end(channel, end))
                 if finished(found):
                     return found.return_value
                 event = await self._next(wait.future, doubt)
@@ -114,9 +114,9 @@ class Results:
             channel.give_up(job_id, wait)
             channel.off_doubt(doubt.set)
 
-    async def _heard(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job_id: str) -> Event | None:
+    async def _received(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job_id: str) -> Event | None:
         """The end of a job whose every event came, or will come, by this channel: no need to look at the job."""
-        if not channel.has_heard_all(wait.created_ms):
+        if not channel.has_received_all(wait.created_ms):
             return None
         recent = channel.recent_end(job_id, wait.created_ms)
         if recent is not None and (recent.kind == "failed" or recent.at_ms == wait.created_ms):
@@ -143,7 +143,7 @@ class Results:
         return end.found
 
     async def _poll(self, job_id: str) -> Any:
-        """Without events there is nothing to listen to. Only kept jobs can be told from removed ones."""
+        """Without events there is nothing to listen to. A job that is not kept cannot be told from a removed one."""
         pause = _FIRST_PAUSE
         while True:
             found = await self._look(job_id)

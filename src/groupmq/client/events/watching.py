@@ -12,41 +12,41 @@ from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.events import KINDS, Event
 
 _logger = logging.getLogger("groupmq.events")
-_TOLD = 100
-"""Events of a job that are remembered for whoever begins to listen to it later."""
+_REMEMBERED = 100
+"""Events of a job that are kept for listeners that register later."""
 
 
 class JobListeners(Emitter):
-    """Who listens to one job. Held by the job object alone: when that goes, so does this.
+    """The listeners of one job. Only the job object refers to them: they are dropped with it.
 
-    Whoever comes is told first what has happened before.
+    A new listener is first called for what has happened before.
     """
 
     def __init__(self) -> None:
         super().__init__(KINDS, _logger)
         self._before: list[Event] | None = []
-        self._told: deque[Event] = deque(maxlen=_TOLD)
+        self._delivered: deque[Event] = deque(maxlen=_REMEMBERED)
         self._newcomers: list[tuple[str, Listener]] = []
 
-    def heard(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         if self._before is None:
-            self._tell(event)
+            self._deliver(event)
         else:
             self._before.append(event)
 
     def caught_up(self, past: list[Event]) -> None:
-        """What had happened before anybody listened comes first."""
+        """Deliver what happened before the first listener registered, then what came meanwhile."""
         later, self._before = self._before or [], None
         for event in [*past, *later]:
-            self._tell(event)
+            self._deliver(event)
 
-    def _tell(self, event: Event) -> None:
+    def _deliver(self, event: Event) -> None:
         self._admit()
-        self._told.append(event)
+        self._delivered.append(event)
         self.emit(event.kind, event)
 
     def on(self, event: str, listener: Listener) -> Listener:
-        if not self._told:
+        if not self._delivered:
             return super().on(event, listener)
         Emitter(KINDS, _logger).on(event, listener)  # refuses what is wrong, here and now
         self._newcomers.append((event, listener))
@@ -60,22 +60,22 @@ class JobListeners(Emitter):
         return super().off(event, listener)
 
     def listening(self, event: str) -> list[Listener]:
-        """Who listens to this kind of event, newcomers too."""
+        """Listeners of this kind of event, newcomers too."""
         return [*self.listeners(event), *(listener for kind, listener in self._newcomers if kind == event)]
 
     def _admit(self) -> None:
-        """Tell newcomers what the others have heard already; from now on they hear with them."""
+        """Call newcomers for the events that the others have received; from now on they receive events with them."""
         newcomers, self._newcomers = self._newcomers, []
         for kind, listener in newcomers:
             alone = Emitter(KINDS, _logger)
             alone.on(kind, listener)
-            for event in self._told:
+            for event in self._delivered:
                 alone.emit(event.kind, event)
             super().on(kind, listener)
 
 
 class Behind(NamedTuple):
-    """Listeners of a job that have yet to hear what happened to it before, up to a position of the log."""
+    """Listeners of a job that have yet to receive what happened to it before, up to a position of the log."""
 
     listeners: ReferenceType[JobListeners]
     job_id: str

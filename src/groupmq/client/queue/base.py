@@ -16,7 +16,7 @@ from groupmq.core.job_log import JobLog
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK, Added, Call, View
+from groupmq.protocol.commands import CHUNK, Added, Call, StoredJob
 
 T = TypeVar("T")
 Chunk = tuple[Sequence[Draft], Call[Added]]
@@ -47,9 +47,9 @@ class QueueBase:
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
 
-    async def _views(self, ids: Sequence[str]) -> list[View | None]:
+    async def _views(self, ids: Sequence[str]) -> list[StoredJob | None]:
         """All that is stored about jobs: as many in one call as have room in its reply."""
-        views: list[View | None] = []
+        views: list[StoredJob | None] = []
         while len(views) < len(ids):
             page = await self._call(commands.get(ids[len(views) : len(views) + CHUNK]))
             views += page

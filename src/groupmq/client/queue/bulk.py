@@ -33,7 +33,7 @@ def _pages(items: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 class Tally:
-    """How many are done so far, told to `progress` after each bounded step."""
+    """How many are done so far; `progress` is called with it after each bounded step."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.done = 0

@@ -21,7 +21,7 @@ NO_PROGRESS: Any = object()
 """Progress may be any JSON, None too."""
 
 
-class Changes(QueueBase):
+class JobChanges(QueueBase):
     """The methods of a queue that change one job, or whether anything starts."""
 
     async def remove(self, job_id: str, *, states: Sequence[str] | None = None) -> bool:

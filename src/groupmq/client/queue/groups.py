@@ -82,7 +82,7 @@ class Groups(QueueBase):
             complete = cursor == "0" or len(found) >= expected
             if complete:
                 break
-        return sorted(found.values(), key=lambda run: (run.ahead, run.started, run.token)), complete
+        return sorted(found.values(), key=lambda run: (run.ahead, run.started, run.fence)), complete
 
     async def get_groups(
         self, *, sort: GroupSort = "held", match: str | None = None, limit: int = 200, behind: int = 0

@@ -23,7 +23,7 @@ SendGets = Callable[[Sequence[str]], Awaitable[Sequence[Job | Exception | None]]
 
 
 class InLoop:
-    """The batches of one tick, and what is heard: all of it made of futures and tasks of one event loop."""
+    """The batches of one tick and the events that are received: futures and tasks of one event loop."""
 
     def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
         options = connection.session.options
@@ -40,7 +40,7 @@ class Locality:
         self._parts = connection, send_adds, send_gets
         self._loops = PerLoop(self._make)
         self.listeners = Emitter(KINDS, _logger)
-        self._heard_in: tuple[asyncio.AbstractEventLoop, object] | None = None
+        self._delivers_in: tuple[asyncio.AbstractEventLoop, object] | None = None
         self.waiting = False
         """Whether a listener was registered that does not receive events yet."""
 
@@ -61,9 +61,9 @@ class Locality:
         if not self.waiting:
             return
         channel, here = self.here().channel, (asyncio.get_running_loop(), this_process())
-        if self._heard_in is None or self._heard_in[0].is_closed() or self._heard_in[1] is not here[1]:
-            self._heard_in = here
-        if self._heard_in == here:
+        if self._delivers_in is None or self._delivers_in[0].is_closed() or self._delivers_in[1] is not here[1]:
+            self._delivers_in = here
+        if self._delivers_in == here:
             channel.emitter = self.listeners
             await channel.ready()
         self.waiting = False

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from groupmq.client.queue.adding import Adding
 from groupmq.client.queue.bulk import Bulk
-from groupmq.client.queue.changes import Changes
+from groupmq.client.queue.changes import JobChanges
 from groupmq.client.queue.directory import Directory
 from groupmq.client.queue.duties import Duties
 from groupmq.client.queue.inspection import Inspection
-from groupmq.client.queue.search import Search
+from groupmq.client.queue.search import JobSearch
 
 
-class QueueMethods(Adding, Inspection, Search, Changes, Bulk, Duties, Directory):
+class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Directory):
     """All parts of a queue. Each is a class on `QueueBase`, in a file of its own."""
 
     async def reconfigure(self) -> None:

@@ -18,7 +18,7 @@ Handler = Callable[[Job], Any]
 
 
 class Workers:
-    """The workers of one queue object. One that never starts is a mistake, and is told."""
+    """The workers of one queue object. One that never starts is a mistake, and is logged."""
 
     def __init__(self, owner: object, queue: str, logger: Logger) -> None:
         self._queue = queue
@@ -29,7 +29,7 @@ class Workers:
         self._tasks: set[asyncio.Task[None]] = set()
         # Without the workers themselves, which would keep the queue alive.
         self._names: list[str] = []
-        self._end = weakref.finalize(owner, _tell_of_unstarted, queue, self._names, logger)
+        self._end = weakref.finalize(owner, _warn_of_unstarted, queue, self._names, logger)
 
     def add(self, worker: Worker) -> None:
         """Close this worker with the queue."""
@@ -58,13 +58,13 @@ class Workers:
             )
 
     async def start(self, worker: Worker) -> Worker:
-        """Start a worker for somebody who awaits it, and who is told if that fails."""
+        """Start a worker for a caller who awaits it: a failure is raised."""
         self._awaited.add(worker)
         self._forget(worker)
         return await worker.start()
 
     async def start_all(self) -> None:
-        """Start those that have had no event loop so far."""
+        """Start the workers that have had no event loop so far."""
         while self._unstarted:
             await self.start(self._unstarted[0])
 
@@ -87,7 +87,7 @@ class Workers:
             task.cancel()
 
 
-def _tell_of_unstarted(queue: str, names: list[str], logger: Logger) -> None:
+def _warn_of_unstarted(queue: str, names: list[str], logger: Logger) -> None:
     """At the end of a queue object: when it is closed, thrown away, or the program ends."""
     for name in names:
         logger.warning(
@@ -120,7 +120,7 @@ class Processing:
 
     def __call__(self, handler: Any) -> Any:
         if self._handler is not None:
-            # `@queue.process` without brackets: the name stands for the handler still, and this is a job.
+            # `@queue.process` without brackets: the name stands for the handler, and this is a job.
             return self._handler(handler)
         self._workers.start_soon(self._make(handler))
         return handler

@@ -20,7 +20,7 @@ from groupmq.protocol.commands import CHUNK, UNSETTLED
 REASONS_PER_CALL = 250
 
 
-class Search(QueueBase):
+class JobSearch(QueueBase):
     """The methods of a queue that find jobs by what is true of them, and act on all that match."""
 
     async def search(

@@ -10,7 +10,7 @@ from msgspec import Meta
 from groupmq import JobFilter
 from groupmq.dashboard.documents.held import held
 from groupmq.dashboard.documents.job_row import JobRow
-from groupmq.dashboard.documents.lane import Lane, rate_words
+from groupmq.dashboard.documents.lane import LaneDocument, rate_words
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
@@ -36,9 +36,9 @@ class GroupSettings:
 
 
 @record
-class GroupPage:
+class GroupDocument:
     queue: QueueRow
-    lane: Lane
+    lane: LaneDocument
     """The group in short; its jobs are in `jobs`."""
     settings: GroupSettings
     jobs: list[JobRow]
@@ -56,7 +56,7 @@ class GroupPage:
     """Whether the group has a job, or a setting of its own."""
 
 
-async def build(view: View, query: GroupQuery) -> GroupPage:
+async def build(view: View, query: GroupQuery) -> GroupDocument:
     queue, mine = view.queue, JobFilter(group_id=query.group)
     row, group, line, failed, completed = await asyncio.gather(
         view.row(),
@@ -68,9 +68,9 @@ async def build(view: View, query: GroupQuery) -> GroupPage:
     jobs = view.jobs(line.jobs)
     holder = next((job for job in line.jobs if group.held is not None and job.id == group.held.job_id), None)
     total = group.waiting + group.active + group.delayed
-    return GroupPage(
+    return GroupDocument(
         queue=row,
-        lane=Lane(
+        lane=LaneDocument(
             group_id=group.id,
             state=group.state,
             paused=group.paused,
@@ -99,4 +99,4 @@ async def build(view: View, query: GroupQuery) -> GroupPage:
     )
 
 
-PAGE = Page("group", "Group", GroupQuery, GroupPage, build, "A group: its line in order, and what it waits for.")
+PAGE = Page("group", "Group", GroupQuery, GroupDocument, build, "A group: its line in order, and what it waits for.")

@@ -70,7 +70,7 @@ class ActionLink:
 
 
 @record
-class JobPage:
+class JobDocument:
     queue: QueueRow
     job: JobRow
     data: Payload
@@ -107,14 +107,14 @@ LABELS = {
 }
 
 
-async def build(view: View, query: JobQuery) -> JobPage:
+async def build(view: View, query: JobQuery) -> JobDocument:
     queue = view.queue
     row, job, attempts, position = await asyncio.gather(
         view.row(), queue.require_job(query.job), queue.get_attempts(query.job), queue.get_position(query.job)
     )
     redactor = view.redactor
     finished = job.state == "completed"
-    return JobPage(
+    return JobDocument(
         queue=row,
         job=view.job(job),
         data=payload(job.data, redactor, "data"),
@@ -206,4 +206,4 @@ def _text(view: View, value: str | None, kind: str) -> str | None:
     return None if shown is None else text(shown)
 
 
-PAGE = Page("job", "Job", JobQuery, JobPage, build, "Everything about one job.")
+PAGE = Page("job", "Job", JobQuery, JobDocument, build, "Everything about one job.")

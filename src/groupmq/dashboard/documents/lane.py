@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Lane:
+class LaneDocument:
     group_id: str
     state: str
     """idle, ready, busy, parked (its first job has to wait) or paused."""
@@ -33,11 +33,11 @@ class Lane:
     """How many more wait behind those."""
 
 
-def lane(found: EngineLane[Job], view: View) -> Lane:
+def lane(found: EngineLane[Job], view: View) -> LaneDocument:
     group = found.group
     jobs = {job.id: job for job in (*found.running, *found.next)}
     hold = found.held
-    return Lane(
+    return LaneDocument(
         group_id=group.id,
         state=group.state,
         paused=group.paused,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from groupmq.dashboard.documents.choice import Choice, choices
-from groupmq.dashboard.documents.lane import Lane, lane
+from groupmq.dashboard.documents.lane import LaneDocument, lane
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
@@ -43,7 +43,7 @@ class LanesPage:
     limit: int
     most: int
     """The highest limit."""
-    lanes: list[Lane]
+    lanes: list[LaneDocument]
     shown: int
     total: int
     """Groups of the queue that have jobs or a setting of their own."""

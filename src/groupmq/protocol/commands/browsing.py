@@ -25,7 +25,7 @@ class StoredAttempt(NamedTuple):
     worker: str
     started: int
     ended: int
-    token: int
+    fence: int
 
 
 class Attempts(NamedTuple):
@@ -63,7 +63,7 @@ Place = tuple[Any, ...]
 FIRST_WAITING: Place = ("0", "", b"")
 
 
-class Page(NamedTuple):
+class StatePage(NamedTuple):
     """Jobs of one state, `lua/page.lua`."""
 
     now: int
@@ -85,14 +85,14 @@ def page(
     after: Place | None = None,
     age_ms: int | None = None,
     now: int | None = None,
-) -> Call[Page]:
+) -> Call[StatePage]:
     """Active, delayed, completed or failed jobs, behind the place `after`."""
 
-    def parse(reply: list[Any]) -> Page:
+    def parse(reply: list[Any]) -> StatePage:
         at, total, stamp, ids, scores = reply
         places: list[Place] = list(zip(texts(scores), texts(ids), strict=True))
         following = places[-1] if len(places) == limit else None
-        return Page(at, total, int(stamp), texts(ids), places, following)
+        return StatePage(at, total, int(stamp), texts(ids), places, following)
 
     args = arguments(kind=kind, limit=limit, newest=newest or None, after=after, age=age_ms, now=now)
     return Call("page", args, parse)
@@ -100,17 +100,17 @@ def page(
 
 def waiting_page(
     limit: int, after: Place = FIRST_WAITING, group_id: str | None = None, now: int | None = None
-) -> Call[Page]:
+) -> Call[StatePage]:
     """Waiting jobs of all groups, or of one, behind the place `after`."""
     cursor, in_group, member = after
 
-    def parse(reply: list[Any]) -> Page:
+    def parse(reply: list[Any]) -> StatePage:
         at, total, stamp, members, groups, more = reply
         places: list[Place] = [(cursor, text(group), found) for group, found in zip(groups, members, strict=True)]
         following: Place | None = None
         if more is not None:
             following = (text(more), "", b"") if more else places[-1]
-        return Page(at, total, int(stamp), texts([found[16:] for found in members]), places, following)
+        return StatePage(at, total, int(stamp), texts([found[16:] for found in members]), places, following)
 
     args = arguments(
         kind="waiting",
@@ -123,16 +123,16 @@ def waiting_page(
     return Call("page", args, parse, member)
 
 
-class Position(NamedTuple):
+class LinePosition(NamedTuple):
     state: str
     group_id: str
     position: int
     of: int
 
 
-def position(job_id: str, now: int | None = None) -> Call[Position | None]:
-    def parse(reply: list[Any]) -> Position | None:
-        return Position(*texts_in(reply)) if reply else None
+def position(job_id: str, now: int | None = None) -> Call[LinePosition | None]:
+    def parse(reply: list[Any]) -> LinePosition | None:
+        return LinePosition(*texts_in(reply)) if reply else None
 
     return Call("position", arguments(id=job_id, now=now), parse)
 
@@ -242,7 +242,7 @@ class ListedRun(NamedTuple):
 
     id: str
     group_id: str
-    token: int
+    fence: int
     started: int
     attempt: int
     ahead: int

@@ -18,14 +18,14 @@ class Added(NamedTuple):
     duplicates: list[int]
     """Positions, from 0, of the drafts whose id existed."""
     stood_for: Mapping[int, str] = {}
-    """Position of a draft -> id of the job that stands for it (throttle, debounce)."""
+    """LinePosition of a draft -> id of the job that stands for it (throttle, debounce)."""
     full: Sequence[int] = ()
     """Positions of the drafts whose group is full; they were not added."""
     made: Mapping[int, int] = {}
-    """Position of a draft that a job stands for -> when that job was made, in ms."""
+    """LinePosition of a draft that a job stands for -> when that job was made, in ms."""
 
 
-class View(NamedTuple):
+class StoredJob(NamedTuple):
     """All that is stored about a job."""
 
     state: str
@@ -33,7 +33,7 @@ class View(NamedTuple):
     stored: StoredState
     result: bytes | None
     score: float
-    token: int
+    fence: int
     started: int
     worker: str
     hold: int
@@ -79,7 +79,7 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
 
 
 def _unless_all_alike(values: list[Any], usual: Any) -> list[Any] | None:
-    """A column of which most calls have nothing to say is not sent then."""
+    """Omit a column whose values are all the default."""
     return None if values.count(usual) == len(values) else values
 
 
@@ -89,22 +89,22 @@ def _extra(d: Draft) -> list[Any] | bool:
     return False
 
 
-def get(ids: Sequence[str], now: int | None = None) -> Call[list[View | None]]:
+def get(ids: Sequence[str], now: int | None = None) -> Call[list[StoredJob | None]]:
     """The first of these jobs, as many as have room in one reply."""
     return Call("get", arguments(ids=list(ids), now=now), lambda reply: [_parse_view(raw) for raw in reply])
 
 
-def _parse_view(raw: list[Any] | None) -> View | None:
+def _parse_view(raw: list[Any] | None) -> StoredJob | None:
     if raw is None:
         return None
-    state, stored_record, stored, result, score, token, started, worker, hold, progress, log, expires = raw
-    return View(
+    state, stored_record, stored, result, score, fence, started, worker, hold, progress, log, expires = raw
+    return StoredJob(
         state.decode(),
         stored_record,
         state_of(stored),
         result,
         float(score),
-        token,
+        fence,
         started,
         text(worker),
         hold,

@@ -21,7 +21,7 @@ DROPPED = 2 * PLACES
 class Counters(NamedTuple):
     """Since the queue was created, as `lua/lib/measure_value.lua` lists them."""
 
-    processed: int = 0
+    completed: int = 0
     failed: int = 0
     retried: int = 0
     stalled: int = 0
@@ -40,7 +40,7 @@ class Stats(NamedTuple):
     run: list[int]
     ready: int
     """Groups that may start a job."""
-    due: int
+    parked: int
     """Groups whose head has to wait: for a back-off, a window, a rate."""
     overrides: int
     """Groups with settings of their own."""
@@ -79,7 +79,7 @@ class Startable(NamedTuple):
     job_id: str
 
 
-class Held(NamedTuple):
+class HeldHead(NamedTuple):
     """The group that cannot start its head, whose head has waited longest; `lua/waits.lua`."""
 
     waited_ms: int
@@ -104,7 +104,7 @@ class Waits(NamedTuple):
 
     now: int
     startable: Startable | None
-    held: Held | None
+    held: HeldHead | None
     running: dict[str, int]
     """Running jobs of each worker, by its id."""
     following: Places
@@ -116,7 +116,7 @@ def waits(places: Places = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
         return Waits(
             at,
             Startable(*texts_in(startable)) if startable else None,
-            Held(*texts_in(held)) if held else None,
+            HeldHead(*texts_in(held)) if held else None,
             {running[i].decode(): running[i + 1] for i in range(0, len(running), 2)},
             tuple(texts_in(following)),
         )
@@ -137,7 +137,7 @@ def count_paused(cursor: str) -> Call[tuple[str, int]]:
 class Minute(NamedTuple):
     """What happened in a minute, `lua/lib/minutes.lua`."""
 
-    processed: int = 0
+    completed: int = 0
     failed: int = 0
     retried: int = 0
     stalled: int = 0

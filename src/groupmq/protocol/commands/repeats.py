@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from groupmq.protocol.call import Call, arguments
 
 
-class Repeats(NamedTuple):
+class DefinitionsPage(NamedTuple):
     """Definitions as stored, by repeat id; `client/repeats.py` reads them."""
 
     now: int
@@ -17,20 +17,22 @@ class Repeats(NamedTuple):
     cursor: str
 
 
-def _parse_repeats(reply: list[Any]) -> Repeats:
+def _parse_repeats(reply: list[Any]) -> DefinitionsPage:
     now, flat, wait_ms, cursor = reply
-    return Repeats(now, {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}, wait_ms, cursor.decode())
+    return DefinitionsPage(
+        now, {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}, wait_ms, cursor.decode()
+    )
 
 
-def repeats_due(limit: int = 100, now: int | None = None) -> Call[Repeats]:
+def repeats_due(limit: int = 100, now: int | None = None) -> Call[DefinitionsPage]:
     return Call("repeats", arguments(limit=limit, now=now), _parse_repeats)
 
 
-def repeats_of(ids: Sequence[str], now: int | None = None) -> Call[Repeats]:
+def repeats_of(ids: Sequence[str], now: int | None = None) -> Call[DefinitionsPage]:
     return Call("repeats", arguments(ids=list(ids), now=now), _parse_repeats)
 
 
-def repeats_page(cursor: str, limit: int = 100, now: int | None = None) -> Call[Repeats]:
+def repeats_page(cursor: str, limit: int = 100, now: int | None = None) -> Call[DefinitionsPage]:
     return Call("repeats", arguments(all=True, cursor=cursor, limit=limit, now=now), _parse_repeats)
 
 

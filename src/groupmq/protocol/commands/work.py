@@ -14,7 +14,7 @@ class Taken(NamedTuple):
     """A job this worker now holds a lease of."""
 
     id: str
-    token: int
+    fence: int
     stored: StoredState
     record: bytes
 
@@ -38,7 +38,7 @@ class Advanced(NamedTuple):
     rows: Sequence[int] = ()
     """How many of the jobs run one after the other, row by row; empty = each by itself. A reserve comes last."""
     wanted: int = 0
-    """Another worker is idle: give back what was reserved under tokens up to this one; 0 = nobody is."""
+    """Another worker is idle: give back what was reserved under fences up to this one; 0 = nobody is."""
 
 
 class Beat(NamedTuple):
@@ -68,45 +68,45 @@ class Due(NamedTuple):
 
 
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
-COMPLETE, RETRY, FAIL, RELEASE, LIMITED, BEGIN, ABANDON, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
+COMPLETE, RETRY, FAIL, RELEASE, RATE_LIMITED, BEGIN, ABANDON, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
 Outcome = tuple[Any, ...]
-"""Kind, id, token, and what the kind needs."""
+"""Kind, id, fence, and what the kind needs."""
 
 
-def completed(job_id: str, token: int, result: bytes | None) -> Outcome:
-    return COMPLETE, job_id, token, result
+def completed(job_id: str, fence: int, result: bytes | None) -> Outcome:
+    return COMPLETE, job_id, fence, result
 
 
-def retried(job_id: str, token: int, delay_ms: int, yields: bool, reason: str, stack: str, error: str = "") -> Outcome:
+def retried(job_id: str, fence: int, delay_ms: int, yields: bool, reason: str, stack: str, error: str = "") -> Outcome:
     """`error`: class of what the handler raised, with its path."""
-    return RETRY, job_id, token, delay_ms, yields, reason, stack, error
+    return RETRY, job_id, fence, delay_ms, yields, reason, stack, error
 
 
-def failed(job_id: str, token: int, reason: str, stack: str, error: str = "") -> Outcome:
-    return FAIL, job_id, token, reason, stack, error
+def failed(job_id: str, fence: int, reason: str, stack: str, error: str = "") -> Outcome:
+    return FAIL, job_id, fence, reason, stack, error
 
 
-def released(job_id: str, token: int) -> Outcome:
-    return RELEASE, job_id, token
+def released(job_id: str, fence: int) -> Outcome:
+    return RELEASE, job_id, fence
 
 
-def limited(job_id: str, token: int, delay_ms: int, reason: str = "", error: str = "") -> Outcome:
-    return LIMITED, job_id, token, delay_ms, reason, error
+def rate_limited(job_id: str, fence: int, delay_ms: int, reason: str = "", error: str = "") -> Outcome:
+    return RATE_LIMITED, job_id, fence, delay_ms, reason, error
 
 
-def begun(job_id: str, token: int) -> Outcome:
+def begun(job_id: str, fence: int) -> Outcome:
     """No outcome yet: a job that was taken ahead runs by now."""
-    return BEGIN, job_id, token
+    return BEGIN, job_id, fence
 
 
-def abandoned(job_id: str, token: int, reason: str, stack: str, error: str = "") -> Outcome:
+def abandoned(job_id: str, fence: int, reason: str, stack: str, error: str = "") -> Outcome:
     """The job failed, but its handler has not ended: its group waits for `ended`, or for the end of the lease."""
-    return ABANDON, job_id, token, reason, stack, error
+    return ABANDON, job_id, fence, reason, stack, error
 
 
-def ended(job_id: str, token: int) -> Outcome:
+def ended(job_id: str, fence: int) -> Outcome:
     """The handler of a run that was abandoned, or whose job an operator has ended, is done."""
-    return ENDED, job_id, token
+    return ENDED, job_id, fence
 
 
 class Sorted(NamedTuple):
@@ -128,7 +128,7 @@ class Sorted(NamedTuple):
 
 def _sort(outcomes: Sequence[Outcome]) -> Sorted:
     ids: list[str] = []
-    tokens: list[int] = []
+    fences: list[int] = []
     sizes: list[int] = []
     others: list[Outcome] = []
     blobs: list[bytes] = []
@@ -137,16 +137,16 @@ def _sort(outcomes: Sequence[Outcome]) -> Sorted:
         if outcome[0] != COMPLETE:
             others.append(outcome)
             continue
-        _, job_id, token, result = outcome
+        _, job_id, fence, result = outcome
         ids.append(job_id)
-        tokens.append(token)
+        fences.append(fence)
         sizes.append(-1 if result is None else len(result))
         if result is not None:
             blobs.append(result)
     if others and ids:
         # Sorting keeps those of a kind in order.
         order = sorted(range(len(outcomes)), key=lambda at: outcomes[at][0] != COMPLETE)
-    return Sorted([ids, tokens, sizes if blobs else False], others, b"".join(blobs), order, len(outcomes))
+    return Sorted([ids, fences, sizes if blobs else False], others, b"".join(blobs), order, len(outcomes))
 
 
 def advance(
@@ -200,8 +200,8 @@ def advance(
 def _parse_taken(ids: list[bytes | None], first: int, states: list[bytes | None], records: list[bytes]) -> list[Taken]:
     """Tokens follow each other, from the first; an id that is None is of a job whose lease stands no more."""
     return [
-        of_class(Taken, (job_id.decode(), token, state_of(state) if state else FRESH, record))
-        for job_id, token, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)
+        of_class(Taken, (job_id.decode(), fence, state_of(state) if state else FRESH, record))
+        for job_id, fence, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)
         if job_id is not None
     ]
 

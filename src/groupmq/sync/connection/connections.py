@@ -51,7 +51,7 @@ class BlockingConnection(FunctionClient):
         try:
             return self._client.execute_command(*parts, NEVER_DECODE=True)
         except Exception as error:
-            self._address.heard(error)
+            self._address.observe(error)
             raise
 
     def sleep(self, seconds: float) -> None:

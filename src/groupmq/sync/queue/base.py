@@ -14,7 +14,7 @@ from groupmq.core.job_log import JobLog
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK, Added, Call, View
+from groupmq.protocol.commands import CHUNK, Added, Call, StoredJob
 from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.sync.job import Job
 from groupmq.sync.queue.walks import WaitingWalk
@@ -48,9 +48,9 @@ class QueueBase:
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
 
-    def _views(self, ids: Sequence[str]) -> list[View | None]:
+    def _views(self, ids: Sequence[str]) -> list[StoredJob | None]:
         """All that is stored about jobs: as many in one call as have room in its reply."""
-        views: list[View | None] = []
+        views: list[StoredJob | None] = []
         while len(views) < len(ids):
             page = self._call(commands.get(ids[len(views) : len(views) + CHUNK]))
             views += page

@@ -38,7 +38,7 @@ class Measures(QueueBase):
         return Metrics(
             *stats.counters,
             groups_ready=stats.ready,
-            groups_due=stats.due,
+            groups_parked=stats.parked,
             groups_paused=paused,
             oldest_wait=startable,
             oldest_startable_wait=startable,

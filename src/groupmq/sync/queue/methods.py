@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from groupmq.sync.queue.adding import Adding
 from groupmq.sync.queue.bulk import Bulk
-from groupmq.sync.queue.changes import Changes
+from groupmq.sync.queue.changes import JobChanges
 from groupmq.sync.queue.directory import Directory
 from groupmq.sync.queue.duties import Duties
 from groupmq.sync.queue.inspection import Inspection
-from groupmq.sync.queue.search import Search
+from groupmq.sync.queue.search import JobSearch
 
 
-class QueueMethods(Adding, Inspection, Search, Changes, Bulk, Duties, Directory):
+class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Directory):
     """All parts of a queue. Each is a class on `QueueBase`, in a file of its own."""
 
     def reconfigure(self) -> None:

@@ -21,7 +21,7 @@ from groupmq.sync.queue.walks import StateWalk
 REASONS_PER_CALL = 250
 
 
-class Search(QueueBase):
+class JobSearch(QueueBase):
     """The methods of a queue that find jobs by what is true of them, and act on all that match."""
 
     def search(

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple, Protocol
 
 
-class Done(NamedTuple):
+class DutyDone(NamedTuple):
     """What one run of a duty did."""
 
     handled: int
@@ -24,7 +24,7 @@ class Duty(Protocol):
 
     task: str
 
-    async def run_once(self) -> Done: ...
+    async def run_once(self) -> DutyDone: ...
 
 
 class EachInterval:
@@ -36,15 +36,15 @@ class EachInterval:
         self._interval = interval
         self._next = 0.0
 
-    async def run_once(self) -> Done:
+    async def run_once(self) -> DutyDone:
         left = self._next - time.monotonic()
         if left > 0:
-            return Done(0, left)
+            return DutyDone(0, left)
         done = await self._duty.run_once()
         self._next = time.monotonic() + self._interval
-        return Done(done.handled, self._interval, done.errors)
+        return DutyDone(done.handled, self._interval, done.errors)
 
 
 def seconds_until(wait_ms: int) -> float | None:
-    """What a reply of the server says about the next due time, as `Done.next_in`."""
+    """What a reply of the server says about the next due time, as `DutyDone.next_in`."""
     return None if wait_ms < 0 else wait_ms / 1000

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from groupmq.client.queue.caller import Caller
 from groupmq.client.queue.upkeep import forget_gone_workers
-from groupmq.worker.duties.duty import Done
+from groupmq.worker.duties.duty import DutyDone
 from groupmq.worker.outage import FORGET
 
 
@@ -22,8 +22,8 @@ class PresenceCleanup:
         self._call = call
         self._on_gone = on_gone
 
-    async def run_once(self) -> Done:
+    async def run_once(self) -> DutyDone:
         gone = await forget_gone_workers(self._call)
         if gone:
             self._on_gone(gone)
-        return Done(len(gone))
+        return DutyDone(len(gone))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from groupmq.protocol.commands import Due, Stalled
-from groupmq.worker.duties.duty import Done, seconds_until
+from groupmq.worker.duties.duty import DutyDone, seconds_until
 from groupmq.worker.outage import RECOVER
 
 
@@ -18,8 +18,8 @@ class Recovery:
         self._find_due = find_due
         self._on_stalled = on_stalled
 
-    async def run_once(self) -> Done:
+    async def run_once(self) -> DutyDone:
         due = await self._find_due()
         for stalled in due.stalled:
             self._on_stalled(stalled)
-        return Done(len(due.stalled) + due.woken, seconds_until(due.wait_ms) or None)
+        return DutyDone(len(due.stalled) + due.woken, seconds_until(due.wait_ms) or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groupmq.client.queue.caller import Caller
 from groupmq.client.queue.upkeep import remove_by_age
 from groupmq.core.options import QueueOptions
-from groupmq.worker.duties.duty import Done
+from groupmq.worker.duties.duty import DutyDone
 from groupmq.worker.outage import CLEAN_UP
 
 
@@ -20,5 +20,5 @@ class AgeRetention:
         kept = options.keep_completed, options.keep_failed
         self._by_age = any(one.age_ms is not None and one.kept != 0 for one in kept)
 
-    async def run_once(self) -> Done:
-        return Done(await remove_by_age(self._call, self._options), called=self._by_age)
+    async def run_once(self) -> DutyDone:
+        return DutyDone(await remove_by_age(self._call, self._options), called=self._by_age)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groupmq.client.queue.caller import Caller
 from groupmq.client.queue.upkeep import run_due, run_due_repeats
 from groupmq.protocol.commands import Policy
-from groupmq.worker.duties.duty import Done, seconds_until
+from groupmq.worker.duties.duty import DutyDone, seconds_until
 from groupmq.worker.outage import PROMOTE, REPEAT
 
 
@@ -19,10 +19,10 @@ class Scheduler:
         self.last_run: int | None = None
         """The server's time of the last run: ticks after it are late at most, never missed."""
 
-    async def run_once(self) -> Done:
+    async def run_once(self) -> DutyDone:
         ran = await run_due_repeats(self._call, self.last_run)
         self.last_run = ran.now
-        return Done(ran.added, seconds_until(ran.wait_ms), tuple(ran.errors))
+        return DutyDone(ran.added, seconds_until(ran.wait_ms), tuple(ran.errors))
 
 
 class Promotion:
@@ -34,7 +34,7 @@ class Promotion:
         self._call = call
         self._policy = policy
 
-    async def run_once(self) -> Done:
+    async def run_once(self) -> DutyDone:
         due = await run_due(self._call, self._policy, expire=False)
         # 0 after all that is done: an expired lease is due, which is not for this duty.
-        return Done(due.promoted + due.woken, seconds_until(due.wait_ms) or None)
+        return DutyDone(due.promoted + due.woken, seconds_until(due.wait_ms) or None)
