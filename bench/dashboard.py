@@ -2,7 +2,8 @@
 
 Each page over a large queue: milliseconds, commands at the server, the slowest of them. Then a worker's throughput
 alone, and with ten tabs open that fetch their page whenever they are told to, in several rounds. Other work on the same
-machine changes a round by more than the tabs do: look at the best of each and at the median of the rounds.
+machine changes a rate by more than the tabs do, so the table also says what depends less on that: the processor time
+of a job, and the share of the server's working time that went into looking.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,9 @@ QUEUE = "orders"
 PAGES = ("queues", "queue", "lanes", "jobs", "group", "job", "failures", "repeats", "workers", "events", "settings")
 CALLS = (b"EVAL", b"FCALL", b"INFO", b"CONFIG GET")
 TABS = 10
+LOOKS = 15
+LOGGED = 20_000
+"""What calls do inside of the server is in its log too."""
 ROUNDS = 6
 BURST = 300_000
 
@@ -43,20 +48,23 @@ async def fill(queue: Queue, jobs: int, groups: int) -> tuple[str, str]:
 
 
 class Watch:
-    """Counts the calls of clients, and finds the slowest by the server's own log."""
+    """Counts the calls of clients, and knows how long each took by the server's own log."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._client.config_set("slowlog-log-slower-than", 200)
-        self.commands, self.slowest_ms = 0, 0.0
+        self._client.config_set("slowlog-log-slower-than", 0)
+        self._client.config_set("slowlog-max-len", LOGGED)
+        self.commands = 0
+        self.calls_ms: list[float] = []
+        """In order."""
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         before = self._calls()
         self._client.slowlog_reset()
         yield
-        found = [entry for entry in self._client.slowlog_get(1000) if entry["command"].startswith(CALLS)]
-        self.slowest_ms = max((entry["duration"] / 1000 for entry in found), default=0.0)
+        found = [entry for entry in self._client.slowlog_get(LOGGED) if entry["command"].startswith(CALLS)]
+        self.calls_ms = [entry["duration"] / 1000 for entry in reversed(found)]
         self.commands = self._calls() - before - 1
 
     def _calls(self) -> int:
@@ -71,7 +79,7 @@ def client_of(app: Any) -> httpx.AsyncClient:
 
 
 async def pages(server: Server, url: str, job: str, group: str) -> dict[str, dict[str, float]]:
-    """The best of some rounds: others work on this machine too."""
+    """The best of some rounds, call by call: others work on this machine too, and the log counts their time as well."""
     app, watch = create_app(redis=url), Watch(server.client)
     found: dict[str, dict[str, float]] = {}
     async with client_of(app) as client:
@@ -79,14 +87,17 @@ async def pages(server: Server, url: str, job: str, group: str) -> dict[str, dic
             path = build("", name, {"queue": QUEUE, "job": job, "group": group})
             (await client.get(path, headers={"Accept": "text/html"})).raise_for_status()
             best: dict[str, float] = {}
-            for _ in range(ROUNDS):
+            calls: dict[int, list[float]] = {}
+            for _ in range(LOOKS):
                 began = time.perf_counter()
                 with watch.watching():
                     (await client.get(path, headers={"Accept": "text/html"})).raise_for_status()
                     took = (time.perf_counter() - began) * 1000
-                one = {"ms": took, "commands": float(watch.commands), "slowest_ms": watch.slowest_ms}
+                one = {"ms": took, "commands": float(watch.commands)}
                 best = {key: min(value, best.get(key, value)) for key, value in one.items()}
-            found[name] = best
+                before = calls.get(len(watch.calls_ms), watch.calls_ms)
+                calls[len(watch.calls_ms)] = [min(pair) for pair in zip(before, watch.calls_ms, strict=True)]
+            found[name] = best | {"slowest_ms": min(max(ms, default=0.0) for ms in calls.values())}
     await app.close()
     return found
 
@@ -120,41 +131,62 @@ async def tabs(url: str, n: int) -> AsyncIterator[None]:
     await app.close()
 
 
-async def throughput(url: str) -> float:
-    """Jobs per second of one worker; the tabs are in another process."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One worker at work. What it cost depends less on what else the machine does than how long it took."""
+
+    rate: float
+    """Jobs per second."""
+    worker_us: float
+    """Processor time of the worker for one job."""
+    server_us: float
+    """That of the server."""
+    looks: float
+    """Share of the server's working time that went into calls that only look: what the tabs take from the worker."""
+    tabs: float
+    """Share of a core that the tabs' process took meanwhile."""
+
+
+async def run(server: Server, url: str, tabs_pid: int | None = None) -> Run:
+    """One worker; the tabs, if any, are in another process."""
     async with Queue(QUEUE, url, keep_completed=0) as queue:
         await queue.add_many({"data": n, "group_id": f"user:{n % 1000}"} for n in range(BURST))
 
         async def handle(job: Job) -> None:
             return None
 
-        began = time.perf_counter()
+        def spent() -> tuple[float, ...]:
+            cpu, stats = server.client.info("cpu"), server.client.info("commandstats")
+            looked = sum(stats.get(f"cmdstat_{name}", {"usec": 0})["usec"] for name in ("fcall_ro", "info"))
+            acted = stats["cmdstat_fcall"]["usec"]
+            tabs = 0.0 if tabs_pid is None else cpu_seconds(tabs_pid)
+            served = cpu["used_cpu_user"] + cpu["used_cpu_sys"]
+            return time.perf_counter(), time.process_time(), served, looked, acted, tabs
+
+        before = spent()
         await Worker(queue, handle, concurrency=50).run(burst=True)
-        return BURST / (time.perf_counter() - began)
+        took, worker, served, looked, acted, tabs = (b - a for a, b in zip(before, spent(), strict=True))
+    return Run(BURST / took, worker / BURST * 1e6, served / BURST * 1e6, looked / (looked + acted), tabs / took)
 
 
-async def with_tabs(url: str) -> tuple[float, float]:
-    """Jobs per second, and what share of a core the tabs' process took meanwhile."""
+async def with_tabs(server: Server, url: str) -> Run:
     command = [sys.executable, "-m", "bench.dashboard", "--tabs", url]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     await process.stdout.readline()
-    used, began = cpu_seconds(process.pid), time.perf_counter()
     try:
-        rate = await throughput(url)
-        return rate, (cpu_seconds(process.pid) - used) / (time.perf_counter() - began)
+        return await run(server, url, process.pid)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         await process.wait()
 
 
-async def one_round(url: str, *, tabs_first: bool) -> tuple[float, float, float]:
-    """Jobs per second alone, and with tabs; the share of a core that the tabs took."""
-    watched = await with_tabs(url) if tabs_first else None
-    alone = await throughput(url)
-    rate, share = watched or await with_tabs(url)
-    return alone, rate, share
+async def one_round(server: Server, url: str, *, tabs_first: bool) -> tuple[Run, Run]:
+    """A worker alone, and with tabs."""
+    watched = await with_tabs(server, url) if tabs_first else None
+    alone = await run(server, url)
+    return alone, watched or await with_tabs(server, url)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -177,17 +209,39 @@ async def main(jobs: int, groups: int) -> None:
         async with Queue(QUEUE, url) as queue:
             await queue.purge(("waiting",))
         # In turn, and in each order as often: whatever else this machine does hits both.
-        rounds = [await one_round(url, tabs_first=bool(n % 2)) for n in range(ROUNDS)]
+        rounds = [await one_round(server, url, tabs_first=bool(n % 2)) for n in range(ROUNDS)]
     print(f"{jobs:,} jobs in {groups:,} groups\n{'page':<10} {'ms':>8} {'commands':>9} {'slowest call':>13}")
     for name, one in found.items():
         print(f"{name:<10} {one['ms']:>8.0f} {one['commands']:>9.0f} {one['slowest_ms']:>10.2f} ms")
-    for alone, watched, share in rounds:
-        change = f"{watched / alone - 1:+.1%}, the tabs took {share:.1%} of a core"
-        print(f"worker alone {alone:,.0f}/s, with {TABS} tabs {watched:,.0f}/s ({change})")
-    best = max(watched for _, watched, _ in rounds) / max(alone for alone, _, _ in rounds) - 1
-    median = statistics.median(watched / alone for alone, watched, _ in rounds) - 1
-    print(f"best of each {best:+.1%}, median of {len(rounds)} rounds {median:+.1%}")
-    print(json.dumps({"pages": found, "rounds": rounds, "best": best, "median": median}))
+    columns = f"{'us/job':>14} {'server us/job':>14} {'looks':>12} {'tabs':>6}"
+    print(f"{'worker':<10} {'alone/s':>8} {TABS} tabs/s {'change':>8} {columns}")
+    for n, (alone, watched) in enumerate(rounds, 1):
+        worker = f"{alone.worker_us:.1f} {watched.worker_us:.1f}"
+        served = f"{alone.server_us:.1f} {watched.server_us:.1f}"
+        change = f"{watched.rate / alone.rate - 1:+.1%}"
+        print(
+            f"round {n:<4} {alone.rate:>8,.0f} {watched.rate:>9,.0f} {change:>8} {worker:>14} {served:>14} "
+            f"{alone.looks:>6.1%}{watched.looks:>6.1%} {watched.tabs:>6.1%}"
+        )
+    best = max(two.rate for _, two in rounds) / max(one.rate for one, _ in rounds) - 1
+    changes = {
+        name: statistics.median(getattr(two, name) / getattr(one, name) for one, two in rounds) - 1
+        for name in ("rate", "worker_us", "server_us")
+    }
+    said = ", ".join(f"{name} {by:+.1%}" for name, by in changes.items())
+    looks = statistics.median(two.looks - one.looks for one, two in rounds)
+    print(f"best rate of each {best:+.1%}; medians of {len(rounds)} rounds: {said}")
+    print(f"the tabs took {looks:.1%} of the server's working time (median)")
+    print(
+        json.dumps(
+            {
+                "pages": found,
+                "rounds": [[asdict(one), asdict(two)] for one, two in rounds],
+                "change": changes,
+                "looks": looks,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

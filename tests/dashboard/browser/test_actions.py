@@ -119,7 +119,7 @@ JOB, GROUP, QUEUE = "/queues/orders/jobs/{}", "/queues/orders/groups/{}", "/queu
 CASES = [
     Case("retry", JOB.format("bad-1"), "original place in user:1", _retried_one),
     Case("remove", JOB.format("waits-0"), "3 jobs of user:3 behind it will move up", state_of("waits-0", None)),
-    Case("promote", JOB.format("later-1"), "no longer wait for its time", state_of("later-1", "completed")),
+    Case("promote", JOB.format("later-1"), "no longer wait for its start time", state_of("later-1", "completed")),
     Case(
         "change-delay",
         JOB.format("later-1"),

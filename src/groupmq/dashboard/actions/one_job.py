@@ -111,8 +111,8 @@ class Promote(JobAction):
                 f"Attempt {job.attempts_made + 1} will start as soon as it can; the rest of the back-off is skipped."
             ]
             return Plan(effects, order, title="Retry this job now", button="Retry now")
-        refused = None if job.state == "delayed" else "The job is in line already and waits for no time."
-        return Plan(["The job will no longer wait for its time."], order, refused=refused)
+        refused = None if job.state == "delayed" else "The job is already in line; there is no delay to skip."
+        return Plan(["The job will no longer wait for its start time."], order, refused=refused)
 
     async def act(self, view: View, given: Given) -> Done:
         await view.queue.promote(given.required("job"))

@@ -122,7 +122,7 @@ class Clean(Action):
     async def plan(self, view: View, given: Given) -> Plan:
         state, older = given.one_of("state", STATES), given.duration("older") or 0.0
         there: int = getattr(await view.queue.get_job_counts(), state)
-        effects = [f"{jobs_of(there, state)} will be removed: all there are. This cannot be undone."]
+        effects = [f"{jobs_of(there, state)} will be removed. This cannot be undone."]
         if older:
             effects = [f"Of {jobs_of(there, state)}, those older than {duration(older)} will be removed for good."]
         order = "No job that has yet to run is affected."

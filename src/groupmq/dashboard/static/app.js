@@ -560,6 +560,8 @@
     field.setAttribute("aria-autocomplete", "list");
     const options = () => $$("[role=option]", list);
     const hide = () => {
+      turn += 1; // an answer that is still on its way does not open it again
+      clearTimeout(timer);
       list.hidden = true;
       field.setAttribute("aria-expanded", "false");
       field.removeAttribute("aria-activedescendant");
@@ -585,8 +587,9 @@
         const url = new URL(form.dataset.suggest, location.href);
         url.searchParams.set("q", field.value);
         const answer = await fetch(url, { headers: { Accept: "application/json" } });
+        const found = answer.ok ? (await answer.json()).suggestions || [] : [];
         if (!answer.ok || mine !== turn || document.activeElement !== field) return;
-        const found = (await answer.json()).suggestions || [];
+        const chosen = options().find((option) => option.getAttribute("aria-selected") === "true")?.dataset.text;
         list.replaceChildren(...found.slice(0, 12).map((one, i) => {
           const option = document.createElement("div");
           const code = document.createElement("code");
@@ -603,6 +606,7 @@
         }));
         list.hidden = !found.length;
         field.setAttribute("aria-expanded", String(found.length > 0));
+        mark(options().findIndex((option) => option.dataset.text === chosen));
       } catch {
         hide();
       }
