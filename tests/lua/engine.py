@@ -106,6 +106,7 @@ class Engine:
         policy: Policy | None = None,
         row: int = 1,
         fill: int = 0,
+        together_ms: int | None = None,
         batch: int | None = None,
         epoch: int | None = None,
     ) -> Advanced:
@@ -123,6 +124,7 @@ class Engine:
                 policy=policy or self.policy,
                 row=row,
                 fill=fill,
+                together_ms=together_ms,
                 batch=batch,
                 epoch=epoch,
                 now=self.now,
