@@ -181,6 +181,10 @@ WORKER_DEFAULTS: dict[str, Any] = {
     "executor": "thread",
     "middleware": (),
     "unreachable_timeout": None,
+    "batch": None,
+    "batch_wait": 0,
+    "on_startup": None,
+    "on_shutdown": None,
 }
 
 

@@ -56,6 +56,8 @@ class Job(Snapshot):
     'waiting'
     """
 
+    context: Any = None
+    """In a handler: what `on_startup` of its worker returned."""
     _queue: JobActions
     _home: asyncio.AbstractEventLoop | None = None
     _listeners: JobListeners | None = None

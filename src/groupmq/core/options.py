@@ -11,7 +11,7 @@ from typing import Any, Literal
 from groupmq.core import backoff as backoffs
 from groupmq.core import limits, loggers, ordering
 from groupmq.core.backoff import BackoffPolicy
-from groupmq.core.checks import Logger, flag, one_of, text, whole
+from groupmq.core.checks import Logger, flag, one_of, takes, text, whole
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
@@ -23,6 +23,7 @@ Fairness = Literal["oldest", "round-robin"]
 UNBOUNDED = -1
 MAX_PRIORITY = 1023
 MAX_ATTEMPTS = 65_535
+MAX_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,11 @@ class WorkerOptions:
     prefetch: Literal["auto"] | int
     middleware: tuple[Any, ...]
     unreachable_timeout: float | None
+    batch: int | None = None
+    """Jobs that one call of the handler gets at most; None = one job, not a list."""
+    batch_wait_ms: int = 0
+    on_startup: Callable[..., Any] | None = None
+    on_shutdown: Callable[..., Any] | None = None
 
     @classmethod
     def checked(cls, queue: QueueOptions, default_name: str, **given: Any) -> WorkerOptions:
@@ -225,7 +231,8 @@ class WorkerOptions:
         if prefetch != "auto" and not (type(prefetch) is int and 0 <= prefetch <= 10_000):
             raise ConfigurationError.expected("prefetch", "'auto' or an integer from 0 to 10000", prefetch)
         concurrency = whole(given["concurrency"], "concurrency", 1, 10_000)
-        batch, patience = given["batch_size"], given["unreachable_timeout"]
+        turn_size, patience = given["batch_size"], given["unreachable_timeout"]
+        jobs, wait = _batch(queue, given)
         lease = queue.job_timeout_ms / 1000
         beat = given["heartbeat"]
         heartbeat = lease / 3 if beat is None else seconds(beat, "heartbeat", minimum=0.01)
@@ -247,8 +254,44 @@ class WorkerOptions:
             blocking_timeout=seconds(given["blocking_timeout"], "blocking_timeout", minimum=0.05),
             atomic_completion=flag(given["atomic_completion"], "atomic_completion"),
             executor="process" if one_of(given["executor"], "executor", "thread", "process") == "process" else "thread",
-            batch_size=concurrency if batch is None else whole(batch, "batch_size", 1, 10_000),
+            batch_size=concurrency if turn_size is None else whole(turn_size, "batch_size", 1, 10_000),
             prefetch=prefetch,
             middleware=given["middleware"],
             unreachable_timeout=None if patience is None else seconds(patience, "unreachable_timeout", minimum=0.1),
+            batch=jobs,
+            batch_wait_ms=wait,
+            on_startup=_hook(given["on_startup"], "on_startup", "a callable without arguments", 0),
+            on_shutdown=_hook(given["on_shutdown"], "on_shutdown", "a callable that takes the context, or nothing", 1),
         )
+
+
+def _batch(queue: QueueOptions, given: dict[str, Any]) -> tuple[int | None, int]:
+    """How many jobs a handler gets in one call, and how many milliseconds a group waits for that many."""
+    wait = millis(given["batch_wait"], "batch_wait")
+    if given["batch"] is None:
+        if wait:
+            raise ConfigurationError("batch_wait: needs batch, the number of jobs to wait for")
+        return None, 0
+    jobs = whole(given["batch"], "batch", 1, MAX_BATCH)
+    refusals = {
+        "exclusive=True, whose turns count jobs one by one (see batch_size)": queue.exclusive,
+        "group_concurrency above 1: jobs that run side by side have no order that a batch could keep": (
+            queue.group_concurrency > 1
+        ),
+        "group_rate_limit, which counts the jobs of a group one by one": queue.group_rate_limit is not None,
+        "executor='process', which gets one job at a time": given["executor"] == "process",
+        "middleware, whose hooks get one job at a time": bool(given["middleware"]),
+    }
+    for what, refused in refusals.items():
+        if refused:
+            raise ConfigurationError(f"batch: cannot be combined with {what}")
+    return jobs, wait
+
+
+def _hook(value: Any, argument: str, expected: str, most: int) -> Callable[..., Any] | None:
+    if value is None:
+        return None
+    if not callable(value) or not any(takes(value, count) for count in range(most + 1)):
+        raise ConfigurationError.expected(argument, expected, value)
+    called: Callable[..., Any] = value
+    return called
