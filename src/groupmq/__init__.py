@@ -6,6 +6,7 @@ from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.duty import DutyName as Duty
 from groupmq.core.errors import (
+    BatchFailed,
     ConfigurationError,
     ConnectionLost,
     FailJob,
@@ -66,7 +67,7 @@ from groupmq.core.views import (
     Turn,
     WorkerInfo,
 )
-from groupmq.worker import Worker
+from groupmq.worker import Worker, Workers
 
 __all__ = [
     "HELD_REASONS",
@@ -74,6 +75,7 @@ __all__ = [
     "MAX_ATTEMPTS",
     "Attempt",
     "Backoff",
+    "BatchFailed",
     "ConfigurationError",
     "ConnectionLost",
     "Cron",
@@ -140,6 +142,7 @@ __all__ = [
     "TypedJSON",
     "Worker",
     "WorkerInfo",
+    "Workers",
     "WrongState",
     "__version__",
 ]

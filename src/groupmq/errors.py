@@ -1,6 +1,7 @@
 """The errors of groupmq. Stored jobs name their class by this path, so it stays."""
 
 from groupmq.core.errors import (
+    BatchFailed,
     ConfigurationError,
     ConnectionLost,
     FailJob,
@@ -22,6 +23,7 @@ from groupmq.core.errors import (
 )
 
 __all__ = [
+    "BatchFailed",
     "ConfigurationError",
     "ConnectionLost",
     "FailJob",

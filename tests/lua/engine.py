@@ -95,6 +95,7 @@ class Engine:
         policy: Policy | None = None,
         row: int = 1,
         fill: int = 0,
+        together_ms: int | None = None,
         batch: int | None = None,
         epoch: int | None = None,
     ) -> Advanced:
@@ -112,6 +113,7 @@ class Engine:
                 policy=policy or self.policy,
                 row=row,
                 fill=fill,
+                together_ms=together_ms,
                 batch=batch,
                 epoch=epoch,
                 now=self.now,

@@ -101,7 +101,15 @@ async def main(settings: dict[str, Any]) -> None:
         told = job.cancel_event.wait(job.data["seconds"])
         diary.note("end", job, how="told" if told and job.cancelled else "returned")
 
-    handlers: dict[str, Callable[[Job], Any]] = {
+    async def handle_batch(jobs: list[Job]) -> None:
+        for job in jobs:
+            diary.note("start", job, batch=[one.id for one in jobs])
+        await asyncio.sleep(max(job.data["seconds"] if job.attempt == 1 else 0.0 for job in jobs))
+        for job in jobs:
+            diary.note("end", job, how="returned")
+
+    handlers: dict[str, Callable[[Any], Any]] = {
+        "batch": handle_batch,
         "async": handle,
         "thread": handle_in_thread,
         "thread that looks": handle_until_told,

@@ -34,6 +34,8 @@ class Job(JobActions):
     'waiting'
     """
 
+    context: Any = None
+    """In a handler: what `on_startup` of its worker returned."""
     _home: asyncio.AbstractEventLoop | None = None
     _listeners: JobListeners | None = None
     _looked = False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 
 class GroupMQError(Exception):
@@ -138,6 +140,22 @@ class RetryJob(Exception):
         self.delay = delay
 
 
+class BatchFailed(Exception):
+    """Raised by a handler of batches: the jobs before `at` (counted from 0) are done, and the job at `at` has failed.
+
+    The jobs before it complete, with `results` if there are any. That job is tried again, or fails, as if it had run
+    alone; with `raise BatchFailed(at=k) from error` that error counts, so FailJob, RetryJob and RateLimited mean what
+    they always mean. The jobs behind it are given back untouched.
+    """
+
+    def __init__(self, at: int, reason: str = "batch failed", *, results: Sequence[Any] | None = None) -> None:
+        if type(at) is not int or at < 0:
+            raise ConfigurationError.expected("BatchFailed.at", "the index of a job of the batch", at)
+        super().__init__(reason)
+        self.at = at
+        self.results = results
+
+
 class RateLimited(Exception):
     """Raised by a handler that was told to slow down (HTTP 429): the job's group rests for `retry_after`.
 
@@ -172,5 +190,6 @@ def class_path(error: BaseException) -> str:
 
 
 # Jobs are stored with the path of the class that failed them, filters compare it, and pickles hold it.
-for _error in [GroupMQError, *GroupMQError.__subclasses__(), PayloadTooLarge, FailJob, RetryJob, RateLimited]:
+_RAISED_BY_HANDLERS = [FailJob, RetryJob, RateLimited, BatchFailed]
+for _error in [GroupMQError, *GroupMQError.__subclasses__(), PayloadTooLarge, *_RAISED_BY_HANDLERS]:
     _error.__module__ = "groupmq.errors"

@@ -12,7 +12,7 @@ from groupmq.core import backoff as backoffs
 from groupmq.core import limits, loggers, ordering
 from groupmq.core import middleware as middlewares
 from groupmq.core.backoff import BackoffPolicy
-from groupmq.core.checks import Logger, flag, one_of, text, whole
+from groupmq.core.checks import Logger, flag, one_of, takes, text, whole
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
@@ -25,6 +25,7 @@ Fairness = Literal["oldest", "round-robin"]
 UNBOUNDED = -1
 MAX_PRIORITY = 1023
 MAX_ATTEMPTS = 65_535
+MAX_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +271,10 @@ class WorkerArguments(TypedDict, total=False):
     blocking_timeout: Duration
     atomic_completion: bool
     batch_size: int | None
+    batch: int | None
+    batch_wait: Duration
+    on_startup: Callable[[], Any] | None
+    on_shutdown: Callable[..., Any] | None
     prefetch: Literal["auto"] | int
     executor: Literal["thread", "process"]
     middleware: Sequence[Any]
@@ -291,6 +296,10 @@ WORKER_DEFAULTS: dict[str, Any] = {
     "blocking_timeout": 5,
     "atomic_completion": True,
     "batch_size": None,
+    "batch": None,
+    "batch_wait": 0,
+    "on_startup": None,
+    "on_shutdown": None,
     "prefetch": "auto",
     "executor": "thread",
     "middleware": (),
@@ -320,6 +329,11 @@ class WorkerOptions:
     prefetch: Literal["auto"] | int
     middleware: tuple[Any, ...]
     unreachable_timeout: float | None
+    batch: int | None = None
+    """Jobs that one call of the handler gets at most; None = one job, not a list."""
+    batch_wait_ms: int = 0
+    on_startup: Callable[..., Any] | None = None
+    on_shutdown: Callable[..., Any] | None = None
 
     @classmethod
     def checked(cls, queue: QueueOptions, default_name: str, arguments: WorkerArguments) -> WorkerOptions:
@@ -331,7 +345,8 @@ class WorkerOptions:
         if prefetch != "auto" and not (type(prefetch) is int and 0 <= prefetch <= 10_000):
             raise ConfigurationError.expected("prefetch", "'auto' or an integer from 0 to 10000", prefetch)
         concurrency = whole(given["concurrency"], "concurrency", 1, 10_000)
-        batch, patience = given["batch_size"], given["unreachable_timeout"]
+        turn_size, patience = given["batch_size"], given["unreachable_timeout"]
+        jobs, wait = _batch(queue, given)
         lease = queue.job_timeout_ms / 1000
         beat = given["heartbeat"]
         heartbeat = lease / 3 if beat is None else seconds(beat, "heartbeat", minimum=0.01)
@@ -353,10 +368,14 @@ class WorkerOptions:
             blocking_timeout=seconds(given["blocking_timeout"], "blocking_timeout", minimum=0.05),
             atomic_completion=flag(given["atomic_completion"], "atomic_completion"),
             executor="process" if one_of(given["executor"], "executor", "thread", "process") == "process" else "thread",
-            batch_size=concurrency if batch is None else whole(batch, "batch_size", 1, 10_000),
+            batch_size=concurrency if turn_size is None else whole(turn_size, "batch_size", 1, 10_000),
             prefetch=prefetch,
             middleware=middlewares.checked(given["middleware"]),
             unreachable_timeout=None if patience is None else seconds(patience, "unreachable_timeout", minimum=0.1),
+            batch=jobs,
+            batch_wait_ms=wait,
+            on_startup=_hook(given["on_startup"], "on_startup", "a callable without arguments", 0),
+            on_shutdown=_hook(given["on_shutdown"], "on_shutdown", "a callable that takes the context, or nothing", 1),
         )
 
 
@@ -367,3 +386,35 @@ AS_STORED: dict[str, Any] = {
 }
 """Options of a process that only looks at a queue or acts on its jobs. It does not know how many attempts workers give
 a job, nor how many finished jobs they keep, so it neither fails a job for good early nor removes what others keep."""
+
+
+def _batch(queue: QueueOptions, given: dict[str, Any]) -> tuple[int | None, int]:
+    """How many jobs a handler gets in one call, and how many milliseconds a group waits for that many."""
+    wait = millis(given["batch_wait"], "batch_wait")
+    if given["batch"] is None:
+        if wait:
+            raise ConfigurationError("batch_wait: needs batch, the number of jobs to wait for")
+        return None, 0
+    jobs = whole(given["batch"], "batch", 1, MAX_BATCH)
+    refusals = {
+        "exclusive=True, whose turns count jobs one by one (see batch_size)": queue.exclusive,
+        "group_concurrency above 1: jobs that run side by side have no order that a batch could keep": (
+            queue.group_concurrency > 1
+        ),
+        "group_rate_limit, which counts the jobs of a group one by one": queue.group_rate_limit is not None,
+        "executor='process', which gets one job at a time": given["executor"] == "process",
+        "middleware, whose hooks get one job at a time": bool(given["middleware"]),
+    }
+    for what, refused in refusals.items():
+        if refused:
+            raise ConfigurationError(f"batch: cannot be combined with {what}")
+    return jobs, wait
+
+
+def _hook(value: Any, argument: str, expected: str, most: int) -> Callable[..., Any] | None:
+    if value is None:
+        return None
+    if not callable(value) or not any(takes(value, count) for count in range(most + 1)):
+        raise ConfigurationError.expected(argument, expected, value)
+    called: Callable[..., Any] = value
+    return called

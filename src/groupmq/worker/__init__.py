@@ -3,5 +3,6 @@
 from groupmq.worker.health import CurrentJob
 from groupmq.worker.telemetry import WorkerMetrics
 from groupmq.worker.worker import Worker
+from groupmq.worker.workers import Workers
 
-__all__ = ["CurrentJob", "Worker", "WorkerMetrics"]
+__all__ = ["CurrentJob", "Worker", "WorkerMetrics", "Workers"]

@@ -25,6 +25,9 @@ both replies come when both are done: the worker is idle until then, the server 
 jobs, and their reports arrive together again.
 """
 
+BATCHED = 400
+"""Jobs that one call brings at most as batches, unless a single batch has more."""
+
 Phase = Literal["taking", "draining", "closed"]
 """`draining`: outcomes are still reported, no job is taken. `closed`: no call is made."""
 
@@ -92,13 +95,18 @@ class Demand:
         *,
         atomic: bool = True,
         exclusive: bool = False,
+        batch: int | None = None,
     ) -> None:
-        """`atomic`: one call may report and take. `exclusive`: workers of this queue take turns."""
+        """`atomic`: one call may report and take. `exclusive`: workers of this queue take turns.
+
+        `batch`: jobs that one call of the handler gets; they use one slot, and nothing is prefetched.
+        """
         self._prefetch = prefetch
         self._concurrency = concurrency
         self._longest_sleep = longest_sleep
         self._atomic = atomic
         self._exclusive = exclusive
+        self._batch = batch
         # One lane for an exclusive queue: with two, the order of the answers would not tell whether our turn is over.
         lanes = LANES if concurrency > 1 and not exclusive else 1
         self.lanes = [LaneDemand() for _ in range(lanes)]
@@ -220,6 +228,8 @@ class Demand:
         room = min(room, self._share if self.flowing else room, HEADS)
         if self._exclusive:
             return room, 1, 0
+        if self._batch is not None:
+            return min(room, max(1, BATCHED // self._batch)), self._batch, 0
         expected = sum(max(lane.asked * lane.row, lane.fill) - lane.asked for lane in self.lanes)
         ahead = slots.unstarted() + expected
         take, row = self._prefetch.plan(room, mine.in_hand, ahead, reports=urgent)

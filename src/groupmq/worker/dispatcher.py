@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import repeat
+from typing import Any
 
 from groupmq.client.answers.jobs import MakeJob, job_taken
 from groupmq.client.job import Job
 from groupmq.protocol.commands import Stalled, Taken
-from groupmq.worker.executor import Executor
+from groupmq.worker.execution import JobExecutor
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.sharing import Share
 from groupmq.worker.telemetry import Telemetry
 
 
@@ -28,7 +30,7 @@ class Dispatcher:
         concurrency: int,
         make_job: MakeJob[Job],
         policy: OutcomePolicy,
-        executor: Executor,
+        executor: JobExecutor,
         prefetch: Prefetch,
         telemetry: Telemetry,
         *,
@@ -46,6 +48,10 @@ class Dispatcher:
         self._on_tick = on_tick
         self._open = True
         self._worked = False
+        self.share: Share | None = None
+        """Of slots that several workers have in common."""
+        self.context: Any = None
+        """What every job gets as `job.context`."""
 
     def shut(self) -> None:
         """Start nothing from now on, and give back what has not started."""
@@ -54,14 +60,22 @@ class Dispatcher:
 
     def give_back_running(self) -> None:
         """Cancel every run; its job goes back to its place in its group, and no attempt is used."""
-        for run in list(self._executor.runs.values()):
-            self._telemetry.graceful_timeout(run.job)
-            self._executor.stop(run, "closing")
+        self._executor.stop_all(self._telemetry.graceful_timeout)
 
     # What there is room for
 
+    def vacant(self) -> int:
+        return self._concurrency - self._executor.slots_used
+
     def free(self) -> int:
-        return self._concurrency - len(self._executor.runs)
+        vacant = self.vacant()
+        return vacant if self.share is None else min(vacant, self.share.free())
+
+    def slot_freed(self) -> None:
+        if self.share is not None:
+            self.share.moved()
+
+    settled = slot_freed
 
     def unstarted(self) -> int:
         return self._executor.unstarted
@@ -70,6 +84,8 @@ class Dispatcher:
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
         self._worked = True
+        if self.share is not None:
+            self.share.got_jobs()
         self._prefetch.took(len(taken), len(rows) or len(taken))
         at, debugging = 0, self._telemetry.debugging()
         for length in rows or repeat(1, len(taken)):
@@ -107,6 +123,8 @@ class Dispatcher:
                 self._telemetry.unreadable(one.id, error)
                 continue
             job._on_progress = self._telemetry.progress
+            if self.context is not None:
+                job.context = self.context
             jobs.append(job)
         return jobs
 
@@ -161,7 +179,7 @@ class Dispatcher:
     # Idle
 
     def dry(self) -> None:
-        if self._worked and not self._executor.runs:
+        if self._worked and not self._executor.slots_used:
             self._worked = False
             self._telemetry.drained()
         self._on_rest()

@@ -83,6 +83,14 @@ class Executor:
         """Handlers find the context variables that are set where this is called."""
         self._context = copy_context()
 
+    @property
+    def slots_used(self) -> int:
+        return len(self.runs)
+
+    def current(self) -> list[tuple[Job, float]]:
+        """Running jobs, the longest-running first, each with the time at which its handler was called."""
+        return [(run.job, run.started) for run in self.runs.values()]
+
     def start(self, jobs: Sequence[Job], lane: ReportLane, *, together: bool = False) -> None:
         """Run these one after the other, as long as each of them completes. Their outcomes go to `lane`.
 
@@ -319,6 +327,12 @@ class Executor:
             # A task that is cancelled before its first step never runs, so nothing in it would end the run.
             asyncio.get_running_loop().call_soon(self._abandon, run)
         run.give_up = asyncio.get_running_loop().call_later(GRACE, self._abandon, run)
+
+    def stop_all(self, announce: Callable[[Job], None]) -> None:
+        """The worker closes: cancel every run and give its job back."""
+        for run in list(self.runs.values()):
+            announce(run.job)
+            self.stop(run, "closing")
 
     def abandon_all(self) -> None:
         """Take back every slot, even from handlers that have not ended."""

@@ -49,14 +49,25 @@ class FetchListener(FreeSlots, Protocol):
     def at_rest(self) -> None:
         """Nothing to report, and no call under way."""
 
+    def vacant(self) -> int:
+        """Slots of this worker that are free, whether or not others with which it shares them leave it any."""
+
+    def settled(self) -> None:
+        """A call is over: slots that it asked for and did not fill are free."""
+
 
 class FetchSettings(NamedTuple):
-    """What every call of a worker says about it. `turn_size`: jobs per turn, of an exclusive queue."""
+    """What every call of a worker says about it.
+
+    `turn_size`: jobs per turn, of an exclusive queue. `together_ms`: jobs of a row start at once, as a batch, for which
+    a group waits that long.
+    """
 
     worker: str
     lease_ms: int
     policy: Policy
     turn_size: int | None = None
+    together_ms: int | None = None
 
 
 class Fetcher:
@@ -77,6 +88,7 @@ class Fetcher:
         self._connection = connection
         self._make_wake = wake
         self._settings = settings
+        self.waits_for_batches = True
         self.lanes = [
             FetchLane(name, lane, self._schedule, self.poke)
             for name, lane in zip(commands.lane_names(settings.worker, len(demand.lanes)), demand.lanes, strict=True)
@@ -90,12 +102,14 @@ class Fetcher:
         """Set while the marker is to be watched."""
         self._server_back = asyncio.Event()
         self._waker: asyncio.Task[None] | None = None
+        self.started = False
         self.advances = 0
 
     # Driving
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
+        self.started = True
         self._reachability.on_return(self.retry_now, loop)
         self._waker = loop.create_task(self._watch_marker())
         self.poke()
@@ -124,6 +138,10 @@ class Fetcher:
     def poke(self) -> None:
         """Ask for work. Answers to calls made before this do not count as "nothing ready"."""
         self._demand.hint()
+        self._schedule()
+
+    def look_again(self) -> None:
+        """A slot that is shared with other workers may be free."""
         self._schedule()
 
     def stop_taking(self) -> None:
@@ -220,7 +238,7 @@ class Fetcher:
             listener.take_on(answer.jobs, answer.rows, answer.now, lane, asked)
         listener.use_reserve(demand.asked, answer.wanted)
         brought = len(answer.rows or answer.jobs)
-        after = demand.answered(lane.demand, asked, brought, answer.wait_ms, answer.epoch, listener.free())
+        after = demand.answered(lane.demand, asked, brought, answer.wait_ms, answer.epoch, listener.vacant())
         if after.sleep is not None:
             self._sleep(after.sleep)
         if after.listen:
@@ -230,6 +248,7 @@ class Fetcher:
         if answer.tick_ms >= 0:
             listener.tick(answer.tick_ms)
         self._pump()
+        listener.settled()
         if self.idle:
             # After the last call is back: one that only reported says nothing about what is ready.
             listener.at_rest()
@@ -246,9 +265,14 @@ class Fetcher:
             policy=settings.policy,
             row=asks.row,
             fill=asks.fill,
+            together_ms=self._together_ms(),
             batch=settings.turn_size,
             epoch=None if settings.turn_size is None else self._demand.epoch,
         )
+
+    def _together_ms(self) -> int | None:
+        wait = self._settings.together_ms
+        return wait if wait is None or self.waits_for_batches else 0
 
     def _sleep(self, duration: float) -> None:
         if self._timer is not None:
@@ -297,6 +321,9 @@ class Fetcher:
                     if popped and not self._demand.uses_hint(self._listener):
                         # Busy or closing by now: another worker should have the hint.
                         self._listens.clear()
+                        # With slots that are shared there may be one for us soon.
+                        self._demand.hint()
+                        self._schedule()
                         await wake.pass_on()
                         continue
                     pauses.reset()

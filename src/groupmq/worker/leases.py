@@ -15,7 +15,7 @@ from typing import Any
 from groupmq.core.options import WorkerOptions
 from groupmq.protocol.commands import CHUNK, Beat
 from groupmq.worker.dispatcher import Dispatcher
-from groupmq.worker.executor import Executor
+from groupmq.worker.execution import JobExecutor
 from groupmq.worker.fetcher import Fetcher
 from groupmq.worker.health import presence
 from groupmq.worker.loop_watch import LoopWatch
@@ -30,7 +30,7 @@ class LeaseKeeper:
         self,
         options: WorkerOptions,
         lease: float,
-        executor: Executor,
+        executor: JobExecutor,
         fetcher: Fetcher,
         dispatcher: Dispatcher,
         policy: OutcomePolicy,

@@ -12,7 +12,16 @@ from groupmq.core import codec
 from groupmq.core.backoff import BackoffPolicy
 from groupmq.core.clipping import clipped
 from groupmq.core.durations import millis
-from groupmq.core.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, class_path, said
+from groupmq.core.errors import (
+    BatchFailed,
+    ConfigurationError,
+    FailJob,
+    JobCancelled,
+    RateLimited,
+    RetryJob,
+    class_path,
+    said,
+)
 from groupmq.core.options import QueueOptions
 from groupmq.core.tuples import of_class
 from groupmq.protocol import commands
@@ -58,7 +67,13 @@ class OutcomePolicy:
         """The handler raised: retry the job if it has attempts left, else fail it."""
         if isinstance(error, RateLimited):
             return self.rate_limited(job, error)
-        if isinstance(error, FailJob) or job.attempt >= job.max_attempts:
+        return self.final(job, error) if isinstance(error, FailJob) else self.retried(job, error)
+
+    def retried(self, job: Job, error: BaseException) -> RunReport:
+        """The attempt failed: another one follows if the job has any left."""
+        if isinstance(error, RateLimited):
+            return self.rate_limited(job, error)
+        if job.attempt >= job.max_attempts:
             return self.final(job, error)
         yields = (job.on_retry or self.queue.on_retry) == "yield"
         delay_ms, note = self._delay(job, error)
@@ -117,7 +132,7 @@ def described(error: BaseException) -> tuple[str, str, str]:
     """Reason, stack and class of an error, as stored. An error whose own text raises must not stop the worker."""
     message, name = said(error), type(error).__name__
     # A HandlerError already names the class that was raised, in another process.
-    in_words = message and isinstance(error, FailJob | RetryJob | HandlerError)
+    in_words = message and isinstance(error, FailJob | RetryJob | BatchFailed | HandlerError)
     reason = message if in_words else f"{name}: {message}".removesuffix(": ")
     try:
         stack = "".join(traceback.format_exception(error))

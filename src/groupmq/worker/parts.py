@@ -17,8 +17,10 @@ from groupmq.core.options import WorkerOptions
 from groupmq.core.record import Stored
 from groupmq.protocol.commands import Policy
 from groupmq.sync.connection.connections import BlockingConnection
+from groupmq.worker.batches import BatchExecutor
 from groupmq.worker.demand import Demand
 from groupmq.worker.dispatcher import Dispatcher
+from groupmq.worker.execution import JobExecutor
 from groupmq.worker.executor import Executor
 from groupmq.worker.fetcher import Fetcher, FetchSettings
 from groupmq.worker.heartbeat import Heartbeat, HeartbeatSettings
@@ -29,15 +31,15 @@ from groupmq.worker.outage import OutageLog
 from groupmq.worker.outcome import OutcomePolicy
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reachability import Reachability
+from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.telemetry import Telemetry
 
 
 class WorkerParts(NamedTuple):
     prefetch: Prefetch
-    telemetry: Telemetry
     reachability: Reachability
     maintenance: Maintenance
-    executor: Executor
+    executor: JobExecutor
     dispatcher: Dispatcher
     fetcher: Fetcher
     loop_watch: LoopWatch
@@ -45,14 +47,41 @@ class WorkerParts(NamedTuple):
     heartbeat: Heartbeat
 
 
+class Sharing(NamedTuple):
+    """A worker as those see it with which it shares slots (sharing.py)."""
+
+    executor: JobExecutor
+    demand: Demand
+    fetcher: Fetcher
+
+    def slots_used(self) -> int:
+        return self.executor.slots_used
+
+    def slots_asked(self) -> int:
+        return self.demand.asked
+
+    def is_hungry(self) -> bool:
+        return self.fetcher.started and self.demand.phase == "taking" and self.demand.wants
+
+    def look_again(self) -> None:
+        if self.fetcher.started:
+            self.fetcher.look_again()
+
+
 def make_parts(
     worker_id: str,
     queue: Queue,
     options: WorkerOptions,
-    invoke: Callable[[Job], Awaitable[Any]],
+    telemetry: Telemetry,
+    invoke: Callable[[Any], Awaitable[Any]],
     changed: Callable[[], None],
+    slots: SharedSlots | None = None,
 ) -> WorkerParts:
-    """`changed` is called when a run has ended, when nothing is ready, and when the worker gives up."""
+    """`invoke` calls the handler: with a job, or with a list of them if it takes batches.
+
+    `changed` is called when a run has ended, when nothing is ready, and when the worker gives up. `slots`: those that
+    it shares with other workers; None = it has its own.
+    """
     shared, connection = queue.options, queue._connection
     lease_ms, serializer, max_attempts = shared.job_timeout_ms, shared.serializer, options.max_attempts
 
@@ -62,11 +91,19 @@ def make_parts(
     policy = Policy(max_attempts, options.max_stalled, shared.keep)
     outcomes = OutcomePolicy(shared, options.backoff)
     prefetch = Prefetch(options.prefetch)
-    telemetry = Telemetry(shared, options)
     outage = OutageLog(options.name, shared.name, options.logger)
     reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed)
     maintenance = Maintenance(options, shared, policy, queue._call, reachability, telemetry)
-    executor = Executor(invoke, outcomes, telemetry, prefetch, changed)
+
+    def ended() -> None:
+        changed()
+        dispatcher.slot_freed()
+
+    executor: JobExecutor
+    if options.batch is None:
+        executor = Executor(invoke, outcomes, telemetry, prefetch, ended)
+    else:
+        executor = BatchExecutor(invoke, outcomes, telemetry, ended)
     dispatcher = Dispatcher(
         options.name,
         options.concurrency,
@@ -85,6 +122,7 @@ def make_parts(
         min(options.stalled_interval, lease_ms / 1000),
         atomic=options.atomic_completion,
         exclusive=shared.exclusive,
+        batch=options.batch,
     )
     keys = connection.session.keys
     markers = [keys.wake, keys.hail(worker_id)] if shared.exclusive else [keys.wake]
@@ -94,8 +132,16 @@ def make_parts(
         reachability,
         connection,
         lambda: WakeConnection(connection.endpoint, markers, options.blocking_timeout),
-        FetchSettings(worker_id, lease_ms, policy, options.batch_size if shared.exclusive else None),
+        FetchSettings(
+            worker_id,
+            lease_ms,
+            policy,
+            turn_size=options.batch_size if shared.exclusive else None,
+            together_ms=None if options.batch is None else options.batch_wait_ms,
+        ),
     )
+    if slots is not None:
+        dispatcher.share = slots.join(Sharing(executor, demand, fetcher))
     loop_watch = LoopWatch(options.name, executor.running_tasks, options.logger)
     leases = LeaseKeeper(options, lease_ms / 1000, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
     heartbeat = Heartbeat(
@@ -111,7 +157,6 @@ def make_parts(
     loop_watch.on_blocked(heartbeat.hurry)
     return WorkerParts(
         prefetch,
-        telemetry,
         reachability,
         maintenance,
         executor,

@@ -55,22 +55,25 @@ def checked_handler(handler: object) -> None:
 class ThreadRunner:
     """Runs `def` handlers in threads. A thread cannot be killed: one that outlives its run is left to end alone."""
 
-    def __init__(self, handler: Callable[[Job], Any], size: int, name: str) -> None:
+    def __init__(self, handler: Callable[[Any], Any], size: int, name: str) -> None:
         self._handler = handler
         self._name = name
         self._idle: list[HandlerThread] = []
 
-    async def __call__(self, job: Job) -> Any:
+    async def __call__(self, given: Job | list[Job]) -> Any:
         thread = self._idle.pop() if self._idle else HandlerThread(self._handler, self._name)
-        job._home = asyncio.get_running_loop()
-        future = thread.ask(job)
+        jobs = given if isinstance(given, list) else [given]
+        for job in jobs:
+            job._home = asyncio.get_running_loop()
+        future = thread.ask(given)
         try:
             value = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             # Raised by the worker, or by the handler. A handler that checks `job.cancelled` gets a moment to end. Any
             # other may run for ever and is not waited for, unless the next job of its group must wait for it.
-            if not future.done() and (job._looks or job._waits_for_end):
-                limit = None if job._waits_for_end else _MOMENT
+            waits = any(job._waits_for_end for job in jobs)
+            if not future.done() and (waits or any(job._looks for job in jobs)):
+                limit = None if waits else _MOMENT
                 await asyncio.wait([asyncio.wrap_future(future)], timeout=limit)
             thread.dismiss()
             raise
@@ -90,17 +93,17 @@ class ThreadRunner:
 class HandlerThread(threading.Thread):
     """One thread that runs handlers on request. A daemon: a handler that hangs must not keep the process alive."""
 
-    def __init__(self, handler: Callable[[Job], Any], name: str) -> None:
+    def __init__(self, handler: Callable[[Any], Any], name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._handler = handler
-        self._tasks: SimpleQueue[tuple[Job, Future[Any], Context] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Job | list[Job], Future[Any], Context] | None] = SimpleQueue()
         self.start()
 
-    def ask(self, job: Job) -> Future[Any]:
+    def ask(self, given: Job | list[Job]) -> Future[Any]:
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()  # it can no longer be cancelled: the thread will set its result
         # In the context of the caller: the handler sees the context variables that middleware has set.
-        self._tasks.put((job, future, copy_context()))
+        self._tasks.put((given, future, copy_context()))
         return future
 
     def dismiss(self) -> None:
@@ -109,15 +112,15 @@ class HandlerThread(threading.Thread):
 
     def run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            job, future, context = task
+            given, future, context = task
             try:
-                future.set_result(context.run(self._handler, job))
+                future.set_result(context.run(self._handler, given))
             except StopIteration as error:
                 # A future cannot carry StopIteration.
                 future.set_exception(RuntimeError(f"handler raised StopIteration: {said(error)}"))
             except BaseException as error:
                 future.set_exception(error)
-            del task, job, future, context
+            del task, given, future, context
 
 
 class ProcessRunner:

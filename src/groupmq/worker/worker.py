@@ -24,13 +24,16 @@ from groupmq.core.signatures import shows_options
 from groupmq.protocol import commands
 from groupmq.worker.closing import Closing
 from groupmq.worker.health import CurrentJob, Health
+from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
 from groupmq.worker.parts import make_parts
 from groupmq.worker.runners import ProcessRunner, ThreadRunner, checked_handler
+from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
-from groupmq.worker.telemetry import WorkerMetrics
+from groupmq.worker.telemetry import Telemetry, WorkerMetrics
 
 Handler = Callable[[Job], Any]
+BatchHandler = Callable[[list[Job]], Any]
 _GOODBYE = 1.0
 """Seconds beyond its timeout that a closing worker spends on giving jobs back and deregistering."""
 
@@ -41,33 +44,28 @@ class Worker:
     >>> async def handle(job: Job) -> None:
     ...     print("processing", job.data)
     >>> await Worker(queue, handle, concurrency=8).run()
+
+    With `batch`, the handler gets a list of jobs of one group, in order, or of jobs without a group.
     """
 
     @shows_options(WorkerArguments, WORKER_DEFAULTS)
-    def __init__(self, queue: Queue, handler: Handler, **options: Unpack[WorkerArguments]) -> None:
+    def __init__(self, queue: Queue, handler: Handler | BatchHandler, **options: Unpack[WorkerArguments]) -> None:
         if not isinstance(queue, Queue):
             raise not_a_queue(queue)
         checked_handler(handler)
         self.id = f"{queue.name}-{new_id()}"
-        self.options = WorkerOptions.checked(queue.options, self.id, options)
+        self._given = options
         self.queue = queue
-        self.name = self.options.name
-        self.logger = self.options.logger
-        self._runner: ThreadRunner | ProcessRunner | None = None
+        self._handler = handler
         self._changed = asyncio.Event()
         """Set when the state of the worker or of its runs may have changed."""
-        invoke = middlewares.around(self.options.middleware, self._invoker(handler))
-        parts = make_parts(self.id, queue, self.options, invoke, self._changed.set)
-        self._prefetch = parts.prefetch
-        self._telemetry = parts.telemetry
-        self._reachability = parts.reachability
-        self._maintenance = parts.maintenance
-        self._executor = parts.executor
-        self._dispatcher = parts.dispatcher
-        self._fetcher = parts.fetcher
-        self._watch = parts.loop_watch
-        self._leases = parts.leases
-        self._heartbeat = parts.heartbeat
+        self._on_change: Callable[[], None] = lambda: None
+        self.options = WorkerOptions.checked(queue.options, self.id, options)
+        self.name = self.options.name
+        self.logger = self.options.logger
+        self._telemetry = Telemetry(queue.options, self.options)
+        self._make_parts(None)
+        self._hooks = Hooks(self.options, self.name)
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._started = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -76,8 +74,41 @@ class Worker:
         self._closing: asyncio.Task[None] | None = None
         self._closers: set[asyncio.Task[Any] | None] = set()
         self._start_over = asyncio.Event()
+        self._is_shared = False
 
-    def _invoker(self, handler: Handler) -> Callable[[Job], Awaitable[Any]]:
+    def _make_parts(self, slots: SharedSlots | None) -> None:
+        self._runner: ThreadRunner | ProcessRunner | None = None
+        invoke = middlewares.around(self.options.middleware, self._invoker(self._handler))
+        parts = make_parts(self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, slots)
+        self._prefetch = parts.prefetch
+        self._reachability = parts.reachability
+        self._maintenance = parts.maintenance
+        self._executor = parts.executor
+        self._dispatcher = parts.dispatcher
+        self._fetcher = parts.fetcher
+        self._watch = parts.loop_watch
+        self._leases = parts.leases
+        self._heartbeat = parts.heartbeat
+
+    def _has_changed(self) -> None:
+        self._changed.set()
+        self._on_change()
+
+    def _share(self, slots: SharedSlots, on_change: Callable[[], None]) -> None:
+        """Take slots of a common number (workers.py). `on_change` is called when this worker may have become idle."""
+        if self._state != "new" or self._is_shared:
+            raise ConfigurationError(f"workers: worker {self.name!r} is in use already")
+        if self._runner is not None:
+            self._runner.close()
+        self._is_shared = True
+        given = self._given.copy()
+        given["concurrency"] = min(slots.total, given.get("concurrency", slots.total))
+        given["name"] = self.name
+        self.options = WorkerOptions.checked(self.queue.options, self.id, given)
+        self._on_change = on_change
+        self._make_parts(slots)
+
+    def _invoker(self, handler: Handler | BatchHandler) -> Callable[[Any], Awaitable[Any]]:
         """How to call the handler so that it can be awaited."""
         called = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)  # noqa: B004
         if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called):
@@ -85,7 +116,8 @@ class Worker:
                 raise ConfigurationError("executor: 'process' needs a plain `def` handler, not `async def`")
             return handler
         kind = ProcessRunner if self.options.executor == "process" else ThreadRunner
-        self._runner = kind(handler, self.options.concurrency, self.name)
+        run: Any = handler
+        self._runner = kind(run, self.options.concurrency, self.name)
         return self._runner
 
     # Life
@@ -97,7 +129,13 @@ class Worker:
         for longer than `unreachable_timeout`, and at the start what trying again would not change: settings that
         differ, credentials that are refused.
         """
+        await self._run(burst=burst)
+
+    async def _run(self, *, burst: bool, bursts_later: bool = False) -> None:
+        """`bursts_later`: it is part of a burst that is over when all workers have nothing to do."""
         try:
+            # A burst does not wait for jobs that would fill a batch.
+            self._fetcher.waits_for_batches = not (burst or bursts_later)
             await self.start_when_reachable()
             while self._state == "running" and self._reachability.gave_up is None:
                 self._changed.clear()
@@ -125,8 +163,12 @@ class Worker:
                 return False
         return self._is_idle()
 
+    async def _is_settled(self) -> bool:
+        """Whether it works, or has worked, and has nothing to do."""
+        return self.is_closed() or (self._state == "running" and await self._is_done())
+
     def _nothing_runs(self) -> bool:
-        return not self._executor.runs
+        return not self._executor.slots_used
 
     def _is_idle(self) -> bool:
         return self._fetcher.idle and not self.is_processing()
@@ -136,19 +178,25 @@ class Worker:
 
         Asynchronous listeners of "ready" have ended when this returns; the first job is taken after that.
         """
-        return await self._start(PATIENCE)
+        try:
+            return await self._start(PATIENCE)
+        except StartupRaised as raised:
+            raise raised.error from None
 
     async def start_when_reachable(self, wanted: Callable[[], bool] = lambda: True) -> None:
         """Start, however long the server is away, unless the worker is closed, gives up or is no longer `wanted`."""
         if self.is_closed():
             await self._start(0.0)  # says what is wrong
-        await start_when_reachable(
-            self._start,
-            self._reachability,
-            self._changed,
-            lambda: not self.is_closed() and wanted(),
-            self.options.unreachable_timeout,
-        )
+        try:
+            await start_when_reachable(
+                self._start,
+                self._reachability,
+                self._changed,
+                lambda: not self.is_closed() and wanted(),
+                self.options.unreachable_timeout,
+            )
+        except StartupRaised as raised:
+            raise raised.error from None
 
     async def _start(self, patience: float) -> Self:
         if self._state == "starting":
@@ -163,14 +211,21 @@ class Worker:
         try:
             await self.queue._connection.call(commands.counts(), patience)
             self._reachability.reached(began, START)
+            self._dispatcher.context = await self._hooks.start_up()
             await self._telemetry.events.emit_and_wait("ready")
+        except StartupRaised:
+            self._state = "closed"
+            self._has_changed()
+            raise
         except BaseException:
+            await self._hooks.shut_down(_GOODBYE)
             if self._state == "starting":
                 self._state = "new"
             raise
         finally:
             self._start_over.set()
         if self.is_closed():
+            await self._hooks.shut_down(_GOODBYE)
             return self
         self._state = "running"
         self._loop, self._process = asyncio.get_running_loop(), this_process()
@@ -192,7 +247,7 @@ class Worker:
         limit = seconds(timeout, "timeout")
         if self._state in ("new", "starting"):
             self._state = "closed"
-            self._changed.set()
+            self._has_changed()
         if self._state == "closed" or self._is_elsewhere():
             return
         if self._closing is None:
@@ -248,8 +303,9 @@ class Worker:
         await self._fetcher.close()
         if self._runner is not None:
             self._runner.close()
+        await self._hooks.shut_down(self._deadline.left(_GOODBYE))
         self._state = "closed"
-        self._changed.set()
+        self._has_changed()
         self._telemetry.events.emit("closed")
         await self._telemetry.events.settled(self._deadline.left(_GOODBYE), self._closers)
 
@@ -264,7 +320,7 @@ class Worker:
     # Looking
 
     def is_processing(self) -> bool:
-        return bool(self._executor.runs)
+        return self._executor.slots_used > 0
 
     def is_closed(self) -> bool:
         return self._state == "closed"
@@ -272,7 +328,7 @@ class Worker:
     def get_current_jobs(self) -> list[CurrentJob]:
         """Running jobs, the longest-running first."""
         now = time.monotonic()
-        return [CurrentJob(run.job, now - run.started) for run in self._executor.runs.values()]
+        return [CurrentJob(job, now - started) for job, started in self._executor.current()]
 
     def get_current_job(self) -> CurrentJob | None:
         jobs = self.get_current_jobs()
@@ -296,7 +352,7 @@ class Worker:
         """What this worker has done so far, as of now: a copy, which does not change any more."""
         return replace(
             self._telemetry.metrics,
-            running=len(self._executor.runs),
+            running=len(self._executor.current()),
             advances=self._fetcher.advances,
             loop_blocked=self._watch.blocked_for,
             loop_blocks=self._watch.blocks,
@@ -316,4 +372,4 @@ class Worker:
         self._telemetry.events.remove_all(event)
 
     def __repr__(self) -> str:
-        return f"<Worker {self.name!r} {self._state}, {len(self._executor.runs)} running>"
+        return f"<Worker {self.name!r} {self._state}, {len(self._executor.current())} running>"

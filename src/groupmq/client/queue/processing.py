@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupmq.client.job import Job
 from groupmq.core.checks import Logger
-from groupmq.core.errors import ConfigurationError, GroupMQError
+from groupmq.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
@@ -52,7 +52,7 @@ class Workers:
             return
         try:
             await worker.start_when_reachable(lambda: worker not in self._awaited)
-        except GroupMQError as error:
+        except Exception as error:
             self._logger.error(
                 "worker %s of queue %s could not be started and takes no jobs: %s", worker.name, self._queue, error
             )

@@ -170,7 +170,7 @@ class Queue(QueueMethods):
 
     # Working
 
-    def process(self, handler: Callable[[Job], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
+    def process(self, handler: Callable[[Any], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
         """Build a worker for this queue and start it; it is closed with the queue. Also a decorator.
 
         >>> worker = await queue.process(handle, concurrency=10)

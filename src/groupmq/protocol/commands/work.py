@@ -160,11 +160,14 @@ def advance(
     policy: Policy,
     row: int = 1,
     fill: int = 0,
+    together_ms: int | None = None,
     batch: int | None = None,
     epoch: int | None = None,
     now: int | None = None,
 ) -> Call[Advanced]:
     """Take up to `take` jobs, and behind each up to `row - 1` more of its group, to run after it.
+
+    With `together_ms` they start at once, as a batch; a group waits that long until it has `row` jobs.
 
     Where that makes fewer than `fill` jobs, a reserve comes as well: jobs of other groups, or without one, to be
     started when there is a slot for them.
@@ -183,6 +186,7 @@ def advance(
         policy=policy.packed(),
         row=row if row > 1 else None,
         fill=fill or None,
+        together=together_ms,
         batch=batch,
         epoch=epoch,
         now=now,

@@ -11,6 +11,8 @@ Arguments
   take        how many jobs to start now
   lease       ms
   row         how many jobs of one group to take together, the prefetched ones included; absent = 1
+  together    the jobs of one row start at once, as a batch (lib/filling.lua); ms that a group waits for a full row, 0 =
+              none; absent = the jobs behind a head are prefetched
   fill        how many jobs to take in all, those prefetched from other groups included (lib/reserve.lua); absent = none
   policy      {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
   batch       jobs per turn (lib/turn.lua); exclusive queues only
@@ -59,5 +61,5 @@ if n < A.take then horizon.note(now) end
 local jobs, rows, left, epoch = take_jobs(n, A, more_due)
 retention.settle(A.policy.keep)
 if left then wake.up() end
-lane.remember(A.lane, A.request, refused, jobs[1], jobs[2])
+lane.remember(A.lane, A.request, refused, jobs[1], jobs[2], A.together and rows or nil)
 return commit({ now, 0, refused, stalled, jobs, tick, epoch, rows, reserve.wanted() }, 2)

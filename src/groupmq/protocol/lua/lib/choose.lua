@@ -2,7 +2,8 @@
 Choose the jobs to take next: the head of each ready group, in the order of `ready`. A group that may run several jobs
 at once rejoins the candidates at its new score, so that one group is not drained while others wait. Behind a head the
 call may take jobs of the same group that are prefetched (transitions/take.lua); beyond the jobs that start now it may
-take further heads, which are prefetched too (lib/reserve.lua).
+take further heads, which are prefetched too (lib/reserve.lua). For a handler of batches all jobs of a group start at once
+(lib/filling.lua).
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -13,6 +14,7 @@ take further heads, which are prefetched too (lib/reserve.lua).
 --- @include "lib/horizon"
 --- @include "lib/group"
 --- @include "lib/members"
+--- @include "lib/filling"
 local choose = {}
 --- @private
 local ROOM = 1048576 -- bytes of heads that one call takes in a queue with large jobs; the last head may exceed it
@@ -61,8 +63,12 @@ end
 
 -- Take the head out of a ready group; `n` jobs are still wanted. Returns the member, and how many jobs of the group may
 -- be taken together, the head included.
-local function pop(g, n, row)
-  if row > 1 and g.limit == 1 and not g.gated then return members.pop_row(g, row) end
+local function pop(g, n, row, batches)
+  if batches then
+    if row > 1 and filling.fits(g) then return filling.pop(g, row) end
+  elseif row > 1 and g.limit == 1 and not g.gated then
+    return members.pop_row(g, row)
+  end
   local free = g.limit - g.running
   return members.pop(g, free == 1 and 1 or math.min(free, n)), 1
 end
@@ -75,13 +81,14 @@ local function may_lack(g) return g.delayed > 0 and g.id ~= '' end
 -- come before prefetched jobs, because a rate limit may leave few jobs and some prefetched jobs may be refused later.
 -- `more_due`: delayed jobs are due that have not joined their groups yet; a group that may lack one starts nothing.
 -- `fill`: if there are fewer jobs than this, further heads are prefetched while `is_fit` allows each of them.
--- Returns the groups, how many jobs of each were chosen together, all job ids, whether ready groups may be left, and
--- whether that is because the heads were too large.
-function choose.jobs(n, row, most, more_due, fill, is_fit)
-  local page = math.max(n, fill)
-  local gids, scores = untouched(more_due and n + FURTHER or page, call.touched)
-  local changed = changed_groups(call.touched, not more_due and scores[page] or math.huge)
-  local passed_over, room = false, ROOM
+-- `wait`: the jobs of a group start at once, and the group waits up to that many ms for a full row; nil = one by one.
+-- Returns the groups, how many jobs of each were chosen together, all job ids, whether ready groups may be left, whether
+-- that is because the heads were too large, and whether a group waits for a full row.
+function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
+  local page, waits = math.max(n, fill), wait ~= nil and wait > 0
+  local gids, scores = untouched((more_due or waits) and n + FURTHER or page, call.touched)
+  local changed = changed_groups(call.touched, not (more_due or waits) and scores[page] or math.huge)
+  local passed_over, unfilled, room = false, false, ROOM
   local groups, lengths, ids, count, taken, next_up = {}, {}, {}, 0, 0, 1
   while (taken < n or count < fill) and count < most and room > 0 do
     local g = changed[#changed]
@@ -97,13 +104,15 @@ function choose.jobs(n, row, most, more_due, fill, is_fit)
     end
     if g.state == 'ready' and more_due and may_lack(g) then
       passed_over = true
+    elseif g.state == 'ready' and waits and filling.waits(g, row, wait) then
+      unfilled = true
     elseif g.state == 'ready' and taken >= n and not is_fit(g, gids, next_up, fill - count) then
       passed_over = true
       break -- it is next in order: prefetching a later head would reorder them
     elseif g.state == 'ready' then
       local other_heads = n - taken - 1
       local free = taken < n and most - count - other_heads or fill - count
-      local member, length = pop(g, math.max(n - taken, fill - count), math.min(row, free))
+      local member, length = pop(g, math.max(n - taken, fill - count), math.min(row, free), wait)
       group.start(g)
       taken = taken + 1
       groups[taken], lengths[taken], ids[count + 1] = g, length, record.id_of(member)
@@ -111,7 +120,13 @@ function choose.jobs(n, row, most, more_due, fill, is_fit)
       if meta.large then room = room - redis.call('HSTRLEN', K.jobs, ids[count + 1]) end
       count = count + length
       group.refresh(g)
-      if g.state == 'ready' then insert(changed, g) end
+      if g.state == 'ready' and wait and length > 1 then
+        -- No group: how many of these jobs start is not decided yet, so the next batch is for the next call.
+        passed_over = true
+        horizon.note(now)
+      elseif g.state == 'ready' then
+        insert(changed, g)
+      end
     else
       g.at = 'unknown' -- a stale entry in `ready`, which settle.groups corrects
       group.touch(g)
@@ -119,8 +134,8 @@ function choose.jobs(n, row, most, more_due, fill, is_fit)
   end
   -- If stale entries (left when the clock stepped back during a hold) used up the page, the groups behind them are
   -- not known, so work may be left.
-  local left = passed_over or changed[1] ~= nil or gids[next_up] ~= nil or #gids > page
+  local left = passed_over or changed[1] ~= nil or gids[next_up] ~= nil or (not waits and #gids > page)
   local full = left and room <= 0 and taken < n
   if full then horizon.note(now) end
-  return groups, lengths, ids, left, full
+  return groups, lengths, ids, left, full, unfilled
 end

@@ -19,9 +19,21 @@ function lane.last(name, request)
   return cmsgpack.unpack(string.sub(raw, 8))
 end
 
--- The tokens of one call are consecutive, so the first one is enough.
-function lane.remember(name, request, refused, ids, token)
-  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, token }))
+-- The tokens of one call are consecutive, so the first one is enough. `rows`: of batches, whose leases do not tell which
+-- of them belong together; nil = none.
+function lane.remember(name, request, refused, ids, token, rows)
+  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, token, rows }))
+end
+
+-- The set of indexes at which a batch begins, nil if the reply had none.
+local function begins_of(rows)
+  if not (rows and rows[1]) then return nil end
+  local begins, at = {}, 1
+  for i = 1, #rows do
+    begins[at] = true
+    at = at + rows[i]
+  end
+  return begins
 end
 
 -- The jobs of the remembered reply, and how many of each group were taken together, as take_jobs returned them. The id
@@ -31,12 +43,14 @@ function lane.jobs(last)
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   local _, states = state.load(ids)
+  local begins = begins_of(last[4])
   local n, rows, before = 0, {}, nil -- `before`: group of the previous job in this reply
   for i = 1, #ids do
     local l = leases[i]
+    if begins and begins[i] then before = nil end
     if l and l.token == first + i - 1 and recs[i] then
       n = n + 1
-      if l.follows and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
+      if (begins or l.follows) and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
       before = l.gid
     else
       ids[i] = false

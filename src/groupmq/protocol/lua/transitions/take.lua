@@ -5,6 +5,9 @@ A worker with short handlers asks for several jobs of a group at once: the head,
 one after the other. That costs much less than one call per job. It is done only if nothing changes but a short wait of
 other groups: the group runs one job at a time and waits for nothing, and the jobs have the priority of the head, never
 ran, have no ttl, and may run again if their worker dies before it is known whether they had started.
+
+For a handler of batches (lib/filling.lua) the same jobs start at once. If the worker dies, each of them is charged an
+attempt, and as a job that has run before each then is a batch of its own: the one that killed the worker is found.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -55,7 +58,8 @@ end
 -- prefetch further heads.
 local function grant(n, row, most, who, more_due, fill)
   local is_fit = reserve.judge(who.policy.max_attempts)
-  local groups, lengths, ids, left, full = choose.jobs(n, row, most, more_due, fill, is_fit)
+  local wait = who.together
+  local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local short = #groups < n
   if #ids == 0 then return NOTHING, {}, left, short end
   local recs, last = records(ids, n)
@@ -81,18 +85,24 @@ local function grant(n, row, most, who, more_due, fill)
       local head = m
       -- The outcome of a job that may run only once must be reported at once, so nothing is prefetched behind it.
       if lengths[r] > 1 and not s and (max > 0 and max or default) > 1 then
-        local ahead = lease_changes.terms(g.id, worker, false, lease.FOLLOWS)
+        local ahead = lease_changes.terms(g.id, worker, false, wait and 0 or lease.FOLLOWS)
         for i = first + 1, math.min(first + lengths[r] - 1, last) do
           rec = recs[i]
           if not rec or states[i] then break end
           since, max, has_ttl = record.terms(rec)
-          if has_ttl or (max > 0 and max or default) == 1 then break end
+          if (has_ttl and not wait) or (max > 0 and max or default) == 1 then break end
           m = m + 1
           taken[m], found[m], terms[m] = ids[i], rec, ahead
+          if wait then
+            n_told = n_told + 1
+            told[n_told], gids[n_told], attempts[n_told] = ids[i], g.id, 1
+            if has_ttl then W.zrem(K.expiring, ids[i]) end
+          end
           if has_states then found_states[m] = false end
           measure.wait(now - since)
         end
         members.follow(g, m - head)
+        if g.limit > 1 then group.touch(g) end -- no group: the next of these jobs may start
       end
       rows[n_rows] = m - head + 1
     else
@@ -110,7 +120,7 @@ local function grant(n, row, most, who, more_due, fill)
   local token = lease_changes.grant(taken, terms, whole(now + who.lease))
   local reserved = #groups > n
   if reserved then reserve.took(worker) end
-  return { taken, token, found_states, found }, n_rows < m and rows or {}, left or reserved, short
+  return { taken, token, found_states, found }, n_rows < m and rows or {}, left or reserved or unfilled, short
 end
 
 -- Returns the jobs as the client reads them: ids, the first token (tokens are consecutive), states ({} = no job has run
@@ -124,7 +134,8 @@ function take_jobs(n, who, more_due)
   local mine = allowed == n
   -- max_stalled = 0 means "never redeliver after a crash", so nothing is prefetched.
   local ahead = has_rows() and who.policy.max_stalled ~= 0
-  local row = ahead and who.row or 1
+  if rules.exclusive then who.together = nil end -- a turn counts its jobs one by one
+  local row = (ahead or who.together) and who.row or 1
   local fill = ahead and reserve.size(who) or 0
   local most = math.max(allowed * row, fill)
   if most > 0 and rules.rate then most, throttled = starts.allowance(most) end

@@ -1,0 +1,287 @@
+"""Running batches: several jobs in one call of a handler, in one slot.
+
+Each job has its own lease, token and outcome. What stops one of them stops the handler, and the others are given back,
+unless the handler says how far it came. Nothing waits here: a batch starts when it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+from groupmq.client.job import Job
+from groupmq.worker import batch_outcome
+from groupmq.worker.executor import GRACE
+from groupmq.worker.lane import ReportLane
+from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.runs import RunListener, Verdict
+
+
+class BatchRun:
+    """One call of the handler."""
+
+    hard_end: float | None = None
+    task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    give_up: asyncio.TimerHandle | None = None
+    verdict: Verdict | None = None
+    begun = False
+    abandoned = False
+    """Its slot was taken back, and its handler has not ended."""
+
+    def __init__(self, jobs: Sequence[Job], lane: ReportLane) -> None:
+        self.jobs = tuple(jobs)
+        self.lane = lane
+        self.started = time.monotonic()
+        self.limit = min((job.timeout for job in jobs if job.timeout is not None), default=None)
+        """The smallest timeout of its jobs."""
+        self.lost: set[int] = set()
+        """Tokens of jobs whose lease is gone: there is nothing to report of them."""
+        self.cancelled: set[int] = set()
+        """Tokens of jobs that an operator cancelled."""
+
+
+class BatchExecutor:
+    """Holds the batches that run. Does what `executor.Executor` does for single jobs."""
+
+    def __init__(
+        self,
+        invoke: Callable[[list[Job]], Awaitable[Any]],
+        policy: OutcomePolicy,
+        listener: RunListener,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_end` is called when a slot may have become free."""
+        self._invoke = invoke
+        self._policy = policy
+        self._listener = listener
+        self._on_end = on_end
+        self._context = copy_context()
+        self._batches: dict[BatchRun, None] = {}
+        """In the order in which they started."""
+        self._by_token: dict[int, BatchRun] = {}
+        self._to_stop: set[int] = set()
+        """Tokens of runs to stop that are not here yet: the reply that brings them may be on its way."""
+        self._stopping_since: dict[int, float] = {}
+        """Tokens of runs that the server wants stopped, and since when."""
+        self._left_behind: set[BatchRun] = set()
+        """Abandoned batches whose handlers have not ended."""
+
+    def use_context_of_caller(self) -> None:
+        """Handlers find the context variables that are set where this is called."""
+        self._context = copy_context()
+
+    @property
+    def slots_used(self) -> int:
+        return len(self._batches)
+
+    def current(self) -> list[tuple[Job, float]]:
+        """Running jobs, the longest-running first, each with the time at which its handler was called."""
+        return [(job, run.started) for run in self._batches for job in run.jobs]
+
+    # Running
+
+    def start(self, jobs: Sequence[Job], lane: ReportLane, *, together: bool = False) -> None:
+        """Call the handler with these jobs. Their outcomes go to `lane`."""
+        loop, run = asyncio.get_running_loop(), BatchRun(jobs, lane)
+        self._batches[run] = None
+        for job in jobs:
+            self._by_token[job.fence] = run
+            self._listener.started(job)
+        if run.limit is not None:
+            run.hard_end = run.started + run.limit
+            run.timer = loop.call_later(run.limit, self._stop, run, "timeout")
+        run.task = loop.create_task(self._work(run), context=self._context.copy())
+        run.cancelled |= self._to_stop.intersection(job.fence for job in jobs)
+        if run.cancelled:
+            self._stop(run, "cancelled")
+
+    async def _work(self, run: BatchRun) -> None:
+        """Everything a handler can raise is caught: a SystemExit that got out would end the whole worker."""
+        task = asyncio.current_task()
+        run.begun = True
+        try:
+            value = await self._invoke(list(run.jobs))
+        except GeneratorExit:
+            # Raised by the handler, or by an interpreter that discards the task; the callback is for the first.
+            if task is not None:
+                task.add_done_callback(partial(self._left, run))
+            raise
+        except BaseException as error:
+            self._end(run, error=error)
+            return
+        self._end(run, value)
+
+    def _left(self, run: BatchRun, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            task.exception()  # retrieved, or asyncio logs later that it never was
+        self._end(run, error=RuntimeError("handler raised GeneratorExit"))
+
+    def _end(self, run: BatchRun, value: Any = None, error: BaseException | None = None) -> None:
+        """Report how the jobs of a batch ended."""
+        if run not in self._batches:
+            if run in self._left_behind:
+                self._left_behind.discard(run)
+                self._handler_ended(run)
+            return
+        del self._batches[run]
+        for job in run.jobs:
+            del self._by_token[job.fence]
+        for timer in (run.timer, run.give_up):
+            if timer is not None:
+                timer.cancel()
+        freed = True
+        for report in self._reports(run, value, error):
+            if report.job.fence in run.lost:
+                self._listener.lease_lost(report.job)
+                continue
+            if report.error is not None and report.event != "rate_limited":
+                self._listener.handler_raised(report.error, report.job)
+            run.lane.report(report)
+            freed = False
+        if run.abandoned:
+            self._left_behind.add(run)
+        else:
+            self._handler_ended(run, cancelled=False)
+        run.lane.row_ended()
+        if freed:
+            run.lane.slot_freed()
+        self._on_end()
+
+    def _reports(self, run: BatchRun, value: Any, error: BaseException | None) -> list[RunReport]:
+        policy, jobs = self._policy, run.jobs
+        if error is None:
+            return batch_outcome.returned(policy, jobs, value)
+        if run.verdict is None:
+            return batch_outcome.raised(policy, jobs, error)
+        return batch_outcome.stopped(
+            policy, jobs, error, run.verdict, run.cancelled, run.limit or 0.0, abandoned=run.abandoned
+        )
+
+    def _handler_ended(self, run: BatchRun, *, cancelled: bool = True) -> None:
+        """The group waits for this where an operator has ended a job, or where a cancelled job was abandoned."""
+        tokens = run.lost | run.cancelled if cancelled else run.lost
+        for job in run.jobs:
+            if job.fence in tokens:
+                run.lane.report(self._policy.ended(job))
+
+    # Stopping
+
+    def _stop(self, run: BatchRun, verdict: Verdict) -> None:
+        """Cancel the handler. If it does not end within GRACE, its slot is taken back without it."""
+        if run.verdict is not None or run.task is None or run not in self._batches:
+            return
+        run.verdict = verdict
+        for job in run.jobs:
+            job._end_run(waits=verdict in ("lease-lost", "cancelled"))
+        run.task.cancel()
+        loop = asyncio.get_running_loop()
+        if not run.begun:
+            # A task that is cancelled before its first step never runs, so nothing in it would end the batch.
+            loop.call_soon(self._abandon, run)
+        run.give_up = loop.call_later(GRACE, self._abandon, run)
+
+    def _abandon(self, run: BatchRun) -> None:
+        run.abandoned = run.begun and run.verdict in ("lease-lost", "cancelled")
+        self._end(run, error=asyncio.CancelledError())
+
+    def stop_all(self, announce: Callable[[Job], None]) -> None:
+        """The worker closes: cancel every handler and give its jobs back."""
+        for run in tuple(self._batches):
+            for job in run.jobs:
+                announce(job)
+            self._stop(run, "closing")
+
+    def abandon_all(self) -> None:
+        """Take back every slot, even from handlers that have not ended."""
+        for run in tuple(self._batches):
+            self._abandon(run)
+
+    def close(self) -> None:
+        """Cancel abandoned handlers and forget them."""
+        for run in tuple(self._left_behind):
+            if run.task is not None:
+                run.task.cancel()
+        self._left_behind.clear()
+
+    def lease_lost(self, token: int) -> None:
+        run = self._by_token.get(token)
+        if run is not None:
+            run.lost.add(token)
+            self._stop(run, "lease-lost")
+
+    def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
+        """Stop the batches of these jobs. The lists are complete: tokens of earlier calls no longer count.
+
+        `ended`: jobs that an operator has removed or failed, so that there is no lease to report under.
+        """
+        self._to_stop = {token for token in (*cancelled, *ended) if token not in self._by_token}
+        for token in cancelled:
+            run = self._by_token.get(token)
+            if run is not None:
+                run.cancelled.add(token)
+                self._stop(run, "cancelled")
+        for token in ended:
+            self.lease_lost(token)
+
+    # Nothing is prefetched, so there is nothing to give back
+
+    unstarted = 0
+
+    def reserve(self, jobs: Sequence[Job], lane: ReportLane) -> None:
+        self.start(jobs, lane)
+
+    def start_reserved(self, slots: int) -> None:
+        pass
+
+    def give_back_reserved(self, token: int) -> None:
+        pass
+
+    def give_back_all(self) -> None:
+        pass
+
+    # From the heartbeat thread
+
+    def withdraw(self, tokens: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+        return []
+
+    def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
+        return []
+
+    def withdraw_reserved(self, token: int) -> list[tuple[Job, ReportLane]]:
+        return []
+
+    def request_stop(self, tokens: Sequence[int]) -> None:
+        """The server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
+        now = time.monotonic()
+        self._stopping_since = {token: self._stopping_since.get(token, now) for token in tokens}
+
+    def held(self) -> list[tuple[str, int]]:
+        """Leases (id, token) of running jobs."""
+        return [(job.id, job.fence) for run in tuple(self._batches) for job in run.jobs]
+
+    def running(self, tokens: set[int]) -> list[Job]:
+        """Those of these jobs that run."""
+        return [job for run in tuple(self._batches) for job in run.jobs if job.fence in tokens]
+
+    def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
+        return [(job, run.task) for run in tuple(self._batches) for job in run.jobs]
+
+    def given_up(self) -> set[int]:
+        """Tokens of leases that must not be renewed any more (`Executor.given_up`): those of whole batches.
+
+        The leases of the other jobs would keep the group waiting for a handler that cannot be stopped.
+        """
+        now = time.monotonic()
+        stopping = {token for token, since in self._stopping_since.items() if now >= since + GRACE}
+        return {
+            job.fence
+            for run in tuple(self._batches)
+            if (run.hard_end is not None and now >= run.hard_end + GRACE)
+            or any(job.fence in stopping for job in run.jobs)
+            for job in run.jobs
+        } | stopping

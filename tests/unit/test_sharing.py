@@ -1,0 +1,97 @@
+"""Slots that several workers share: who may ask for how many."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupmq.worker.sharing import SharedSlots
+
+
+class Member:
+    def __init__(self, *, hungry: bool = True, used: int = 0, asked: int = 0) -> None:
+        self.hungry, self.used, self.asked = hungry, used, asked
+        self.looked = 0
+
+    def slots_used(self) -> int:
+        return self.used
+
+    def slots_asked(self) -> int:
+        return self.asked
+
+    def is_hungry(self) -> bool:
+        return self.hungry
+
+    def look_again(self) -> None:
+        self.looked += 1
+
+
+def test_one_worker_alone_with_work_has_all_slots() -> None:
+    pool = SharedSlots(8)
+    busy, idle = pool.join(Member()), pool.join(Member(hungry=False))
+    assert (busy.free(), idle.free()) == (8, 0)
+
+
+def test_those_that_want_slots_leave_each_other_a_fair_part() -> None:
+    pool = SharedSlots(8)
+    first, second = pool.join(Member()), pool.join(Member())
+    assert (first.free(), second.free()) == (4, 4)
+
+
+def test_what_others_have_asked_for_is_taken() -> None:
+    pool = SharedSlots(8)
+    first, second = pool.join(Member()), pool.join(Member(used=3, asked=2, hungry=False))
+    assert first.free() == 3
+    assert second.free() == 1
+
+
+def test_one_slot_goes_to_the_one_that_was_served_longest_ago() -> None:
+    pool = SharedSlots(1)
+    shares = [pool.join(Member()) for _ in range(3)]
+    order = []
+    for _ in range(6):
+        [chosen] = [share for share in shares if share.free() == 1]
+        order.append(shares.index(chosen))
+        chosen.got_jobs()
+    assert order == [0, 1, 2, 0, 1, 2]
+
+
+def test_a_slot_that_becomes_free_goes_to_the_one_with_too_few() -> None:
+    pool = SharedSlots(4)
+    greedy, late = Member(used=3), Member()
+    first, second = pool.join(greedy), pool.join(late)
+    first.got_jobs()
+    assert (first.free(), second.free()) == (0, 1)
+
+
+def test_all_are_told_when_a_slot_moves() -> None:
+    pool, members = SharedSlots(2), [Member(), Member()]
+    shares = [pool.join(member) for member in members]
+    shares[0].moved()
+    assert [member.looked for member in members] == [1, 1]
+
+
+members = st.builds(
+    lambda hungry, used, asked: (hungry, used, asked), st.booleans(), st.integers(0, 3), st.integers(0, 3)
+)
+
+
+@given(st.integers(1, 12), st.lists(members, min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_no_slot_is_given_twice_and_somebody_who_wants_a_free_one_may_have_it(
+    total: int, given: list[tuple[bool, int, int]], random: object
+) -> None:
+    pool, shares, left = SharedSlots(total), [], total
+    for hungry, used, asked in given:
+        used = min(used, left)
+        asked = min(asked, left - used)
+        left -= used + asked
+        shares.append(pool.join(Member(hungry=hungry, used=used, asked=asked)))
+        shares[-1].got_jobs()
+    wanting = [share for share in shares if share.sharer.is_hungry()]
+    if left and wanting:
+        assert any(share.free() > share.sharer.slots_asked() for share in wanting)
+    for share in shares:
+        assert share.free() <= left + share.sharer.slots_asked()
+        share.sharer.asked = max(share.sharer.slots_asked(), share.free())  # type: ignore[attr-defined]
+        left = total - sum(one.sharer.slots_used() + one.sharer.slots_asked() for one in shares)
+        assert left >= 0
