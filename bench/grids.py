@@ -71,8 +71,9 @@ OPERATIONS = {
     "purge": "purge",
     "repair": "repair",
     "obliterate": "obliterate",
+    "noise": "a loop of about 2 ms that touches no key",
 }
-"""What the slow log is read after."""
+"""What the slow log is read after. The last one shows how much longer than its work a call takes on this machine."""
 _BACKLOGS = ("shallow", "deep")
 _TURNS = ("single", "batch")
 _FAIRNESS = ("oldest", "turns")

@@ -12,14 +12,15 @@ FIGURES = ("slowest", "slow")
 
 def run(context: Context) -> Iterator[Sample]:
     settings = context.settings
-    yield from context.ask(
-        "operations",
-        "operations",
-        [f"{operation}_{figure}" for operation in OPERATIONS for figure in FIGURES],
-        jobs=settings.operations_jobs,
-        groups=settings.operations_groups,
-        take=settings.operations_deep,
-    )
+    with context.server.undisturbed():
+        yield from context.ask(
+            "operations",
+            "operations",
+            [f"{operation}_{figure}" for operation in OPERATIONS for figure in FIGURES],
+            jobs=settings.operations_jobs,
+            groups=settings.operations_groups,
+            take=settings.operations_deep,
+        )
 
 
 SCENARIO = Scenario("operations", "slow log of every operation", run, peers=False)

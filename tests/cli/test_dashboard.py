@@ -61,6 +61,17 @@ def test_a_token_from_the_environment(programs: Programs, queue: Queue) -> None:
     assert TOKEN not in program.log
 
 
+def test_a_secret_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret").write_text("too-short\n")
+    from_file = NOWHERE("dashboard", "--port", "0", "--secret-file", str(tmp_path / "secret"))
+    monkeypatch.setenv("GROUPMQ_DASHBOARD_SECRET", "too-short")
+    from_environment = NOWHERE("dashboard", "--port", "0")
+    for answer in (from_file, from_environment):
+        told = answer.line(2)
+        assert "secret: expected a text of at least 32 characters" in told
+        assert "too-short" not in told
+
+
 @one_kind
 def test_names_and_passwords_from_a_file(programs: Programs, queue: Queue, tmp_path: Path) -> None:
     queue.add({"n": 1})

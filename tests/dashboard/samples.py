@@ -121,7 +121,10 @@ class Samples:
             use=0.5,
             warnings=[
                 QueueWarning(
-                    level="warn", text="A group has been held for long", hint="Look at its lane.", link="lanes"
+                    level="warn",
+                    text="A group has been held for a long time.",
+                    hint="Its lane says what holds it.",
+                    link="lanes",
                 )
             ]
             if bad
@@ -164,7 +167,7 @@ class Samples:
         return TaskRow(
             id="a1b2c3d4e5f60718",
             action="retry-matching",
-            title=self.say("Retry failed jobs that match error:TimeoutError"),
+            title=self.say("Retry failed jobs matching error:TimeoutError"),
             state=state,
             matched=1204,
             done=310,
@@ -286,7 +289,7 @@ class Samples:
                 Step(kind="delayed", label="Added", at=ago(300), seconds=60.0, note=""),
                 Step(kind="waiting", label="Due", at=ago(240), seconds=3.2, note=""),
                 Step(kind="running", label="Attempt 1", at=ago(236.8), seconds=10.0, note=self.say("web-1:4711")),
-                Step(kind="retrying", label="Waited for its next attempt", at=ago(226.8), seconds=30.0, note=""),
+                Step(kind="retrying", label="Waited to retry", at=ago(226.8), seconds=30.0, note=""),
                 Step(kind="running", label="Attempt 2", at=ago(196.8), seconds=10.0, note=self.say("web-2:99")),
                 Step(kind="failed", label="Failed", at=ago(186.8), seconds=None, note=""),
             ],
@@ -434,8 +437,8 @@ class Samples:
             danger=False,
             bulk=True,
             jobs=812,
-            effects=[self.say("812 failed jobs that match error:ReadTimeout run again, oldest first.")],
-            order=self.say("Each takes its original place; 44 groups are affected."),
+            effects=[self.say("812 failed jobs matching error:ReadTimeout will run again, oldest first.")],
+            order=self.say("Each job goes back to its original place in its group (44 groups)."),
             refused=None,
             fields=[
                 field("q", "Search", value=self.say("error:ReadTimeout"), hint="error:, group:"),

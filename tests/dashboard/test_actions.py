@@ -53,7 +53,7 @@ async def test_an_action_in_the_wrong_state_is_refused(busy: Busy, site: Site) -
 
 async def test_remove_says_who_moves_up(busy: Busy, site: Site) -> None:
     plan = await site.plan("remove", job=busy.ids["behind"])
-    assert plan["order"] == f"1 job of {HELD} behind it move up by one; their order stays."
+    assert plan["order"] == f"1 job of {HELD} behind it will move up by one; their order stays."
     assert plan["danger"]
     await site.act("remove", job=busy.ids["behind"])
     assert await busy.queue.get_job(busy.ids["behind"]) is None
@@ -63,6 +63,24 @@ async def test_promote(busy: Busy, site: Site) -> None:
     await site.plan("promote", job=busy.ids["delayed"])
     await site.act("promote", job=busy.ids["delayed"])
     await eventually(lambda: _is(busy, "delayed", "completed"), "the promoted job has run")
+
+
+async def test_a_held_head_is_retried_without_the_rest_of_its_back_off(busy: Busy, site: Site) -> None:
+    head = busy.ids["held"]
+    plan = await site.plan("promote", job=head)
+    assert (plan["title"], plan["button"]) == ("Retry this job now", "Retry now")
+    assert plan["effects"] == ["Attempt 2 will start as soon as it can; the rest of the back-off is skipped."]
+    actions = (await site.json("job", queue="orders", job=head))["actions"]
+    assert [one["label"] for one in actions if one["action"] == "promote"] == ["Retry now"]
+    assert "Retry it now" in await site.page("group", queue="orders", group=HELD)
+    await site.act("promote", job=head)
+    await eventually(lambda: _is(busy, "held", "failed"), "its second and last attempt has failed")
+
+
+async def test_a_job_that_waits_for_no_time_cannot_be_promoted(busy: Busy, site: Site) -> None:
+    plan = await site.plan("promote", job=busy.ids["waiting"])
+    assert plan["refused"] == "The job is in line already and waits for no time."
+    await site.act("promote", 409, job=busy.ids["waiting"])
 
 
 async def _is(busy: Busy, name: str, state: str) -> bool:
@@ -111,7 +129,7 @@ async def test_fail_with_a_reason(busy: Busy, site: Site) -> None:
 
 async def test_cancel_a_running_job(busy: Busy, site: Site) -> None:
     plan = await site.plan("cancel", job=busy.ids["active"])
-    assert "handler is stopped" in plan["effects"][0]
+    assert "handler will be stopped" in plan["effects"][0]
     await site.act("cancel", job=busy.ids["active"])
     await eventually(lambda: _is(busy, "active", "failed"), "the handler was stopped")
 
@@ -250,7 +268,7 @@ async def test_retry_all_that_match(queue: Queue, site: Site) -> None:
     await failures(queue, 30)
     plan = await site.plan("retry-matching", queue=queue.name, q="group:g1")
     assert (plan["jobs"], len(plan["sample"])) == (10, 5)
-    assert "1 groups" in plan["order"]
+    assert "(1 group)" in plan["order"]
     assert await queue.get_failed_count() == 30
     task = await finished(site, await site.act("retry-matching", 202, queue=queue.name, q="group:g1"), queue.name)
     assert (task["state"], task["matched"], task["done"]) == ("done", 10, 10)
@@ -258,9 +276,12 @@ async def test_retry_all_that_match(queue: Queue, site: Site) -> None:
     assert (await site.plan("retry-matching", queue=queue.name, q="group:nobody"))["refused"]
 
 
-async def test_a_bulk_action_can_be_stopped(queue: Queue, site: Site) -> None:
+@pytest.mark.parametrize("action", ["retry-matching", "remove-matching"])
+async def test_a_bulk_action_keeps_to_a_rate_and_can_be_stopped(queue: Queue, site: Site, action: str) -> None:
     await failures(queue, 20)
-    begun = await site.act("retry-matching", 202, queue=queue.name, rate=0.1)
+    plan = await site.plan(action, queue=queue.name, rate=0.1)
+    assert "At 0.1 a second this takes about 3 m 20 s." in plan["effects"]
+    begun = await site.act(action, 202, queue=queue.name, rate=0.1)
     task_id = begun["task"]["id"]
     listed = await site.json("tasks", queue=queue.name)
     assert [task["id"] for task in listed["tasks"]] == [task_id]
@@ -301,7 +322,7 @@ async def test_run_and_remove_a_repeat(busy: Busy, site: Site) -> None:
     outcome = await site.act("run-repeat", group=DEEP, key="hourly")
     assert outcome["count"] == 1
     plan = await site.plan("remove-repeat", key="morning")
-    assert "no longer runs" in plan["effects"][0]
+    assert "will run no more" in plan["effects"][0]
     await site.act("remove-repeat", key="morning")
     assert [repeat.key for repeat in await busy.queue.get_repeating_jobs()] == ["hourly"]
     await site.plan("remove-repeat", 404, key="morning")

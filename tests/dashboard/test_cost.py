@@ -36,8 +36,10 @@ class Commands:
             for command in monitor.listen():
                 if command["command"] == "ECHO end of the count":
                     break
-                if command["client_type"] != "lua":
-                    self.seen.append(command["command"].split(" ", 1)[0])
+                name = command["command"].split(" ", 1)[0]
+                # A page may be the first to make so many calls at once; greeting the server is no part of it.
+                if command["client_type"] != "lua" and name not in ("HELLO", "CLIENT"):
+                    self.seen.append(name)
 
     def close(self) -> None:
         self._client.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from groupmq.cli.dashboard import dashboard as command
 from groupmq.dashboard.app import Dashboard
 from groupmq.dashboard.paths import PATHS
@@ -12,7 +14,8 @@ from tests.dashboard import hosts
 TEXT = hosts.DOCS.read_text()
 
 
-async def test_the_example_of_all_options_makes_an_app() -> None:
+async def test_the_example_of_all_options_makes_an_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "a-secret-key-of-more-than-32-characters")
     (block,) = [
         block for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL) if block not in hosts.examples().values()
     ]
@@ -36,7 +39,7 @@ def test_every_option_of_the_command_exists() -> None:
 
 def test_every_variable_of_the_environment_exists() -> None:
     known = {str(parameter.envvar) for parameter in command.params if parameter.envvar}
-    said = re.search(r"Settings also come from (.*?)\.\n", TEXT)
+    said = re.search(r"Settings can also come from (.*?)\.\n", TEXT)
     assert said is not None
     assert {
         f"GROUPMQ_DASHBOARD_{name}" for name in re.findall(r"_([A-Z_]+)`", said[1].replace("GROUPMQ_DASHBOARD", ""))

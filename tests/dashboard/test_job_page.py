@@ -119,7 +119,7 @@ async def test_a_job_that_waits_for_its_next_attempt(life: Life, site: Site, own
     page = await seen(site, job)
     assert page.head == ("1 of 3" if own else "1")
     assert page.attempts == ["Attempt 1"]
-    assert page.steps == ["Added", "Attempt 1", "Waits for its next attempt"]
+    assert page.steps == ["Added", "Attempt 1", "Waits to retry"]
     assert "Next attempt" in page.facts
     assert page.facts["Back-off"] == "600 s"
 
@@ -130,7 +130,7 @@ async def test_a_failed_job(life: Life, site: Site, own: dict[str, Any]) -> None
     page = await seen(site, job)
     assert page.head == ("3 of 3" if own else "3")
     assert page.attempts == ["Attempt 3", "Attempt 2", "Attempt 1"]
-    again = "Waited for its next attempt"
+    again = "Waited to retry"
     assert page.steps == ["Added", "Attempt 1", again, "Attempt 2", again, "Attempt 3", "Failed"]
 
 

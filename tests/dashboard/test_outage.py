@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,16 +47,17 @@ async def test_pages_say_that_the_server_is_away_and_work_again_when_it_is_back(
     site = Site(redis=mortal.url)
     assert "orders" in await site.page("queues")
     mortal.kill()
-    answer = await site.get("/queues/orders/lanes")
+    # At once: each of them tries for some seconds before it gives up.
+    answer, listed, page = await asyncio.gather(
+        site.get("/queues/orders/lanes"), site.get("/"), site.json("lanes", 503, queue="orders")
+    )
     assert answer.status_code == 503
     assert "does not answer" in answer.text
     assert answer.headers["retry-after"]
-    listed = await site.get("/")
     assert listed.status_code == 503
     assert "does not answer" in listed.text
     for text in (answer.text, listed.text):
         assert str(mortal.port) not in text
-    page = await site.json("lanes", 503, queue="orders")
     assert page["unreachable"]
     mortal.restart()
     await eventually(lambda: _works(site), "the page works again")

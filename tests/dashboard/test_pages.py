@@ -47,7 +47,7 @@ async def test_a_server_without_queues(site: Site) -> None:
 async def test_a_queue_nobody_works_on_is_a_warning(queue: Queue, site: Site) -> None:
     await queue.add({})
     (row,) = (await site.json("queues"))["queues"]
-    assert [warning["text"] for warning in row["warnings"]] == ["Nobody works on this queue"]
+    assert [warning["text"] for warning in row["warnings"]] == ["Nobody works on this queue."]
 
 
 async def test_only_the_queues_that_were_named_are_shown(make_queue: MakeQueue, make_site: Any) -> None:
@@ -293,7 +293,7 @@ def test_a_search_for_a_shape(error_class: str | None, shape: str, expected: str
 async def test_repeats_with_their_next_runs(busy: Busy, site: Site) -> None:
     page = await site.json("repeats", queue="orders")
     rows = {row["key"]: row for row in page["repeats"]}
-    assert rows["hourly"]["words"] == "every hour"
+    assert rows["hourly"]["words"] == "Every hour"
     assert len(rows["hourly"]["next_runs"]) == 3
     assert rows["morning"]["zone"] == "Europe/Stockholm"
     assert rows["morning"]["next_runs"][0] == rows["morning"]["next_run"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from groupmq import Queue
+from groupmq import ConfigurationError, Queue
+from groupmq.dashboard import create_app
 from groupmq.dashboard.security.auth import SESSION, TokenAuth
 from groupmq.dashboard.security.sessions import LIFETIME, Sessions
 from tests.dashboard.conftest import MakeSite
@@ -42,6 +43,39 @@ async def test_a_copied_cookie_ends_with_the_logout(queue: Queue, make_site: Mak
     site.client.cookies.set(SESSION, copied, domain="127.0.0.1")
     assert (await site.post("/logout", {"csrf": csrf})).status_code == 401
     assert (await site.client.post(f"/api/v1/queues/{queue.name}/actions/pause", json={})).status_code == 401
+
+
+SECRET = "a-secret-that-outlasts-the-process-it-was-given-to"
+
+
+@pytest.mark.parametrize(
+    ("token", "secret", "status"),
+    [
+        (TOKEN, SECRET, 200),
+        (TOKEN, None, 303),
+        (TOKEN, SECRET[::-1], 303),
+        ("another-token-of-some-length", SECRET, 303),
+    ],
+)
+async def test_with_a_secret_sessions_outlast_a_restart(
+    queue: Queue, make_site: MakeSite, token: str, secret: str | None, status: int
+) -> None:
+    await queue.add({})
+    before = make_site(auth=TOKEN, secret=SECRET)
+    cookie = await log_in(before)
+    csrf = await before.token(before.at("action", queue=queue.name, action="add"))
+    after = make_site(auth=token, secret=secret)
+    assert await with_cookie(after, cookie) == status
+    after.client.cookies = before.client.cookies
+    action = after.at("action", queue=queue.name, action="pause")
+    assert (await after.post(action, {"csrf": csrf})).status_code == (303 if status == 200 else 401)
+    assert await queue.is_paused() == (status == 200)
+
+
+def test_a_short_secret_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigurationError, match="secret: expected a text of at least 32") as refused:
+        create_app(secret="hunter2")
+    assert "hunter2" not in str(refused.value)
 
 
 async def test_a_logout_ends_no_other_session(queue: Queue, make_site: MakeSite) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groupmq import JobCounts, WorkerInfo
 from groupmq.dashboard import filters
 from groupmq.dashboard.documents.payload import PREVIEW, Unreadable, clean, payload, preview
 from groupmq.dashboard.documents.progress import fraction, progress
-from groupmq.dashboard.documents.repeats import words
+from groupmq.dashboard.documents.repeats import next_runs, words
+from groupmq.dashboard.documents.warning import warnings
+from groupmq.dashboard.documents.workers import worker_row
 from groupmq.dashboard.json_tree import Node, json_tree
 from groupmq.dashboard.reading import READABLE
 from groupmq.dashboard.redaction import Redactor
@@ -132,10 +136,13 @@ def test_a_time_is_an_element_that_scripts_can_read() -> None:
 @pytest.mark.parametrize(
     ("schedule", "said"),
     [
-        ("every 5 s", "every 5 seconds"),
-        ("every 3600 s", "every hour"),
-        ("every 0.5 s", "every 0.5 seconds"),
-        ("every 90 s", "every 90 seconds"),
+        ("every 5 s", "Every 5 seconds"),
+        ("every 3600 s", "Every hour"),
+        ("every 0.5 s", "Every 0.5 seconds"),
+        ("every 90 s", "Every 90 seconds"),
+        ("cron */15 * * * * (UTC)", "Every 15 minutes"),
+        ("cron */10 * * * * * (UTC)", "Every 10 seconds"),
+        ("cron */7 * * * * (UTC)", "Every seventh minute of every hour"),
         ("something else", "something else"),
     ],
 )
@@ -145,3 +152,58 @@ def test_schedules_in_words(schedule: str, said: str) -> None:
 
 def test_a_cron_schedule_in_words() -> None:
     assert "09:00" in words("cron 0 9 * * 1-5 (Europe/Stockholm)")
+
+
+QUIET: dict[str, Any] = {
+    "workers": 1,
+    "paused": False,
+    "longest_held": None,
+    "oldest_wait": 1.0,
+    "dropped": 0,
+    "server": SimpleNamespace(maxmemory=1000, eviction_policy="noeviction"),
+}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "level", "said"),
+    [
+        ({}, None, ""),
+        ({"workers": 0}, "fail", "Nobody works on this queue."),
+        ({"longest_held": SimpleNamespace(wait=301.0)}, "warn", "A group has been held for a long time."),
+        ({"oldest_wait": 301.0}, "warn", "Jobs that could start have waited for a long time."),
+        ({"oldest_wait": 301.0, "paused": True}, None, ""),
+        (
+            {"server": SimpleNamespace(maxmemory=1, eviction_policy="allkeys-lru")},
+            "fail",
+            "Jobs can be lost to eviction.",
+        ),
+        ({"server": SimpleNamespace(maxmemory=0, eviction_policy="allkeys-lru")}, None, ""),
+        ({"dropped": 1}, "warn", "Retention drops failed jobs."),
+    ],
+)
+def test_warnings_where_something_is_wrong(trouble: dict[str, Any], level: str | None, said: str) -> None:
+    found = warnings(JobCounts(0, 5, 0, 0, 0, 5, 1), **(QUIET | trouble))
+    assert [(one.level, one.text) for one in found] == ([] if level is None else [(level, said)])
+
+
+def test_a_worker_that_is_late_or_blocked_is_told_apart() -> None:
+    now = datetime(2026, 11, 17, 14, 0, tzinfo=UTC)
+    worker = WorkerInfo("w-1", "web-1", "host", 7, 4, 2, 10.0, now - timedelta(seconds=15), "0.1.0", blocked=2.5)
+    row = worker_row(worker, {}, now)
+    assert (row.late, row.blocked, row.busy, row.more_jobs, row.use) == (False, 2.5, 2, 2, 0.5)
+    assert worker_row(worker, {}, now + timedelta(seconds=2)).late
+
+
+def test_a_schedule_that_never_or_hardly_ever_ticks_is_answered_at_once() -> None:
+    """What is stored was not written by this process: nothing in it may keep the page busy."""
+    at = datetime(2026, 11, 17, tzinfo=UTC)
+    for schedule, runs in (
+        ("cron 0 0 30 2 * (UTC)", 1),
+        ("cron 0 0 29 2 * (UTC)", 3),
+        ("cron 61 * * * * (UTC)", 1),
+        ("cron * * * * * (Nowhere/Land)", 1),
+        ("every 1e300 s", 1),
+        ("every 0 s", 1),
+    ):
+        repeat: Any = SimpleNamespace(schedule=schedule, next_run=at, limit=None, count=0, end=None)
+        assert len(next_runs(repeat)) == runs, schedule

@@ -13,7 +13,7 @@ from tests.integration.rows import add_row, attempts_made, used_to_short_handler
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder
 
-N, AT = 20, 4
+N, AT = 12, 4
 
 
 class Leaving:

@@ -282,3 +282,15 @@ async def test_a_connection_that_was_closed_while_it_was_idle_is_replaced_and_no
         await queue.add(2)
         assert client.info("commandstats")["cmdstat_fcall"]["calls"] == 1
         assert "resent" not in numbers(client.hget(Keys("groupmq", "q").meta, "numbers"))
+
+
+async def test_a_connection_that_was_idle_for_long_is_looked_at_and_used_again(
+    server: Server, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_pool, "_TRUSTED", 0.0)
+    async with Queue("q", server.url) as queue:
+        await queue.add(1)
+        opened = client.info("stats")["total_connections_received"]
+        for n in range(5):
+            await queue.add(n)
+        assert client.info("stats")["total_connections_received"] == opened

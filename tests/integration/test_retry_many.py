@@ -184,6 +184,22 @@ def test_a_rate_is_kept_by_small_steps_with_pauses(monkeypatch: pytest.MonkeyPat
     assert unbounded.wait() == 0
 
 
+async def test_removing_keeps_to_a_rate(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupmq.client.queue.matching.time.monotonic", lambda: 100.0)
+    await add(queue, *(f"w{n}" for n in range(10)))
+    make_call, waits = queue._call, []
+
+    async def at_once(call: Any) -> Any:
+        if call.script == "remove":
+            waits.append(call.after)
+        return await make_call(call._replace(after=0.0))
+
+    monkeypatch.setattr(queue, "_call", at_once)
+    report = await queue.remove_many(state="waiting", rate=20)
+    assert report.removed == 10
+    assert waits == pytest.approx([0, 0.2, 0.4]), "four at a time, five times a second"
+
+
 async def test_bad_arguments_are_named(queue: Queue) -> None:
     for wrong, named in (
         ({"rate": 0}, "rate: expected a number"),
@@ -195,6 +211,8 @@ async def test_bad_arguments_are_named(queue: Queue) -> None:
     ):
         with pytest.raises(ConfigurationError, match=named):
             await queue.retry_many(**wrong)
+    with pytest.raises(ConfigurationError, match="rate: expected a number"):
+        await queue.remove_many(rate=0)
 
 
 async def test_matching_jobs_of_any_state_are_removed(queue: Queue) -> None:
@@ -225,7 +243,7 @@ async def test_the_blocking_client_does_the_same(queue: Queue, url: str) -> None
             attempts = same.require_job("a").get_attempts()
             lanes = same.get_groups(behind=1)
             place = same.get_position("b")
-            removed = same.remove_many(state="waiting")
+            removed = same.remove_many(state="waiting", rate=1000)
             kinds = same.get_failure_groups()
             return [job.id for job in page.jobs], report, seen[-1], attempts, lanes, place, removed, kinds
 

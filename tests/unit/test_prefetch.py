@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from groupmq.worker.prefetch import SHORT, Prefetch
 
 LONGEST_ROW = 64
-PER_CALL, MOST_PER_CALL, MOST, RESERVE = 250, 400, 1000, 80
+PER_CALL, MOST_PER_CALL, MOST, RESERVE = 150, 240, 1000, 80
 
 
 def pace(typical: float, prefetch: int | None = None) -> Prefetch:
@@ -130,7 +130,7 @@ def test_where_many_come_together_fewer_are_asked_for() -> None:
     assert seen.plan(100, 0, 0, reports=False) == (100, MOST_PER_CALL // 100)
     for _ in range(50):
         seen.took(1600, 100)
-    assert seen.plan(100, 0, 0, reports=False) == (15, 16)
+    assert seen.plan(100, 0, 0, reports=False) == (PER_CALL // 16, 16)
     for _ in range(50):
         seen.took(100, 100)
     assert seen.plan(100, 0, 0, reports=False) == (100, MOST_PER_CALL // 100)
@@ -140,11 +140,14 @@ def test_a_lane_that_has_brought_enough_asks_with_its_next_reports() -> None:
     seen = pace(1e-5)
     for _ in range(50):
         seen.took(1600, 100)
-    assert seen.plan(85, 15, 225, reports=False) == (0, 1)
-    assert seen.plan(85, 15, 225, reports=True) == (0, 1)
-    assert seen.plan(90, 10, 150, reports=False) == (0, 1)
-    assert seen.plan(90, 10, 150, reports=True) == (5, 16)
-    assert seen.plan(90, 10, 50, reports=False) == (15, 16), "what is in hand may be long runs: nobody waits for them"
+    enough = PER_CALL // 16
+    assert seen.plan(90, enough, PER_CALL, reports=False) == (0, 1)
+    assert seen.plan(90, enough, PER_CALL, reports=True) == (0, 1)
+    assert seen.plan(90, enough - 4, 110, reports=False) == (0, 1)
+    assert seen.plan(90, enough - 4, 110, reports=True) == (4, 16)
+    assert seen.plan(90, 5, 50, reports=False) == (enough, 16), (
+        "what is in hand may be long runs: nobody waits for them"
+    )
 
 
 @given(durations=st.lists(st.floats(0, 10), max_size=50))

@@ -17,6 +17,7 @@ from groupmq.cli.output.logs import FORMATS, LEVELS, set_up
 
 HERE = "127.0.0.1"
 TOKEN_VARIABLE = "GROUPMQ_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
+SECRET_VARIABLE = "GROUPMQ_DASHBOARD_SECRET"  # noqa: S105 - the name of a variable
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _STOP_WITHIN = 2
 """Seconds that open streams have to end when the dashboard stops."""
@@ -47,6 +48,11 @@ _STOP_WITHIN = 2
     metavar="HOW",
     help=f"token (in ${TOKEN_VARIABLE}), token:FILE, basic:FILE, or none (something in front of it asks).",
 )
+@click.option(
+    "--secret-file",
+    metavar="FILE",
+    help=f"Secret that logins are signed with (or ${SECRET_VARIABLE}); with it they outlast a restart.",
+)
 @click.option("--redact", multiple=True, metavar="FIELD", help="Hide this field of job data; may be repeated.")
 @click.option("--root-path", default="", metavar="PATH", help="Path at which a proxy serves it, such as /queues.")
 @click.option(
@@ -63,6 +69,7 @@ def dashboard(
     port: int,
     read_only: bool,
     auth: str | None,
+    secret_file: str | None,
     redact: tuple[str, ...],
     root_path: str,
     proxy: str,
@@ -94,6 +101,7 @@ def dashboard(
         read_only=read_only,
         auth=authentication(auth, module),
         redact=list(redact) or None,
+        secret=Path(secret_file).read_text().strip() if secret_file else os.environ.get(SECRET_VARIABLE) or None,
     )
     serve(app, listen(host, port), root_path=root_path, proxy=proxy)
 

@@ -80,6 +80,7 @@ def create_app(
     redis: Any = None,
     prefix: str = "groupmq",
     audit: AuditHook | None = None,
+    secret: str | None = None,
 ) -> Dashboard:
     """An ASGI app that shows and steers queues. Mounts under any path of Starlette, FastAPI, Litestar, Quart, Django.
 
@@ -88,6 +89,8 @@ def create_app(
     only this machine is served. `permissions(user, action)` decides what a user may do; the action "view" is looking.
     `redact`: names of fields, or a function (value, kind) -> value: what it hides is hidden on every path.
     `audit(entry)` is called with every action: user, action, queue, target, count, outcome.
+    `secret`: what sessions and forms are signed with. With it they outlast a restart, and hold in every process that
+    has the same; without it everybody logs in again after a restart.
 
     >>> app.mount("/queues", create_app(["orders"], auth=check, redact=["password"]))
     """
@@ -102,7 +105,7 @@ def create_app(
         descriptions=descriptions,
         audit=audit,
     )
-    return Dashboard(options, auth_of(auth))
+    return Dashboard(options, auth_of(auth, secret))
 
 
 def routes(house: House) -> list[BaseRoute]:

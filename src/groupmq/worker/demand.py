@@ -17,7 +17,7 @@ from groupmq.protocol.commands import LANES
 from groupmq.worker.portions import HEADS
 from groupmq.worker.prefetch import Prefetch
 
-LARGE, APART, LATER = 50, 0.0005, 0.001
+LARGE, APART, LATER = 40, 0.0005, 0.001
 """Jobs of a large call, the least seconds between two large calls, and the pause before one that came too soon.
 
 The server runs all calls that it finds waiting before it sends the first reply. If two large calls arrive together,

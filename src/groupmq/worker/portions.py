@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from groupmq.protocol import commands
 from groupmq.worker.outcome import RunReport
 
-HEADS, _HEAVY = 80, 400
+HEADS, _HEAVY = 48, 240
 """Groups from which one call takes jobs, and the cost of the reports that it sends (`portion_of`): with these limits a
-call takes the server two or three milliseconds."""
+call takes the server one or two milliseconds."""
 _BYTES_SHIFT = 12
 """A result of 4 KiB costs as much as a report."""
 
@@ -27,7 +27,7 @@ def portion_of(reports: Sequence[RunReport]) -> int:
             if outcome[3]:
                 cost += len(outcome[3]) >> _BYTES_SHIFT
         else:
-            cost += 9
+            cost += 14
         if cost > _HEAVY and at > 0:
             return at
         before = group

@@ -118,8 +118,8 @@ async def _marked(site: Site) -> bool:
 JOB, GROUP, QUEUE = "/queues/orders/jobs/{}", "/queues/orders/groups/{}", "/queues/orders"
 CASES = [
     Case("retry", JOB.format("bad-1"), "original place in user:1", _retried_one),
-    Case("remove", JOB.format("waits-0"), "3 jobs of user:3 behind it move up", state_of("waits-0", None)),
-    Case("promote", JOB.format("later-1"), "no longer waits for its time", state_of("later-1", "completed")),
+    Case("remove", JOB.format("waits-0"), "3 jobs of user:3 behind it will move up", state_of("waits-0", None)),
+    Case("promote", JOB.format("later-1"), "no longer wait for its time", state_of("later-1", "completed")),
     Case(
         "change-delay",
         JOB.format("later-1"),
@@ -135,12 +135,12 @@ CASES = [
         {"Data": '{"big": 12345678901234567890}'},
     ),
     Case("fail", JOB.format("waits-0"), "recorded as failed", _failed_with_reason, {"Reason": "no longer wanted"}),
-    Case("cancel", JOB.format("runs-1"), "Its handler is stopped", state_of("runs-1", "failed", None)),
+    Case("cancel", JOB.format("runs-1"), "Its handler will be stopped", state_of("runs-1", "failed", None)),
     Case("pause-group", GROUP.format("user:3"), "will not start until", group_has("user:3", paused=True)),
     Case("resume-group", GROUP.format("user:9"), "", group_has("user:9", paused=False)),
     Case("group-concurrency", GROUP.format("user:3"), "", group_has("user:3", concurrency=3), {"concurrency": "3"}),
     Case("group-rate", GROUP.format("user:3"), "", _rated, {"limit": "7", "per": "1m"}),
-    Case("cancel-group", GROUP.format("user:42"), "are removed", group_has("user:42", waiting=0, active=0)),
+    Case("cancel-group", GROUP.format("user:42"), "will be removed", group_has("user:42", waiting=0, active=0)),
     Case("pause", QUEUE, "", _paused),
     Case("add", QUEUE, "", _added, {"data": '{"n": 1}', "group": "user:3", "job": "by-hand"}),
     Case("mark", QUEUE, "", _marked, {"label": "v1.4"}),

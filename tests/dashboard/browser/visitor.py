@@ -77,11 +77,15 @@ class Visitor:
         await dialog.dismiss()
 
 
-async def violations(page: Page) -> list[str]:
-    """What axe-core finds: rule, how often, the first element."""
+async def violations(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds, by all of its rules or these: rule, how often, the first element."""
     await page.evaluate(AXE)
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [f"{one['id']} ({len(one['nodes'])}): {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
+    found = await page.evaluate(
+        """async (rules) => (await axe.run(document, { resultTypes: ["violations"], ...rules })).violations
+            .map((one) => `${one.id} (${one.nodes.length}): ${one.nodes[0].html.slice(0, 200)}`)""",
+        {"runOnly": rules} if rules else {},
+    )
+    return list(found)
 
 
 async def overflow(page: Page) -> int:

@@ -12,6 +12,9 @@ from typing import Any
 
 from hiredis import pack_command
 
+from groupmq.client.connection.faults import understood
+from groupmq.core.errors import ConnectionLost
+
 _TRUSTED = 1.0
 """Seconds for which an idle connection is taken to be open still; after that it is looked at first."""
 
@@ -86,7 +89,11 @@ class CallPool:
 
 async def _is_quiet(connection: Any) -> bool:
     """Whether a connection is open and has nothing to say, as one must that gets the next command."""
+    # redis-py 8 has can_read, and warns of the older name: an error where warnings are errors.
+    can_read = getattr(connection, "can_read", None) or connection.can_read_destructive
     try:
-        return not await connection.can_read_destructive()
-    except Exception:
+        return not await can_read()
+    except Exception as error:
+        if not isinstance(understood(error, ""), ConnectionLost):
+            raise
         return False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from groupmq.client.answers.failures import failure_groups
 from groupmq.client.job import Job
 from groupmq.client.queue.base import QueueBase
-from groupmq.client.queue.matching import STEP, MatchingJobs, StepRate
+from groupmq.client.queue.matching import MatchingJobs, StepRate
 from groupmq.client.queue.settling import remove_all
 from groupmq.client.queue.walks import StateWalk
 from groupmq.core.checks import one_of, whole
@@ -109,6 +109,7 @@ class JobSearch(QueueBase):
         filter: JobFilter | None = None,
         *,
         state: str = "failed",
+        rate: float | None = None,
         limit: int | None = None,
         dry_run: bool = False,
         progress: Callable[[RemoveReport], object] | None = None,
@@ -117,10 +118,12 @@ class JobSearch(QueueBase):
         wanted = checked_filter(filter)
         state = one_of(wanted.state or state, "state", *STATES)
         matching = MatchingJobs(self, wanted, state, limit, dry_run=dry_run)
-        report = _checked(progress)
-        while found := await matching.next_step(STEP):
+        step_rate, report = StepRate(rate), _checked(progress)
+        while found := await matching.next_step(step_rate.step):
             if not dry_run:
-                removed = await remove_all(self._call, [job.id for job, _ in found], [state])
+                ids = [job.id for job, _ in found]
+                removed = await remove_all(self._call, ids, [state], wait=step_rate.wait())
+                step_rate.did(removed)
                 matching.done += removed
                 matching.skipped += len(found) - removed
             report(matching.report(RemoveReport))

@@ -27,6 +27,8 @@ class Plan:
     sample: list[JobRow] = field(default_factory=list)
     title: str = ""
     """Instead of the action's own, where it can name what it is about."""
+    button: str = ""
+    """Instead of the action's own."""
 
 
 @dataclass(slots=True)

@@ -10,8 +10,9 @@ from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
 from groupmq.dashboard.actions.given import BadField, Given
 from groupmq.dashboard.actions.tasks import Task
 from groupmq.dashboard.documents.choice import choices
-from groupmq.dashboard.documents.plan import field
+from groupmq.dashboard.documents.plan import Field, field
 from groupmq.dashboard.documents.view import View
+from groupmq.dashboard.filters import duration
 
 if TYPE_CHECKING:
     from groupmq import RemoveReport, RetryReport
@@ -31,8 +32,23 @@ def wanted(view: View, given: Given) -> JobFilter | None:
     return JobFilter(**parsed.arguments) if parsed.arguments else None
 
 
+def time_taken(matched: int, rate: float | None) -> list[str]:
+    """What a rate means, in a sentence."""
+    if rate is None or not matched:
+        return []
+    return [f"At {rate:g} a second this takes about {duration(matched / rate)}."]
+
+
+def given_rate(given: Given) -> float | None:
+    return given.number("rate", 0.01, 100_000)
+
+
+def rate_field(given: Given) -> Field:
+    return field("rate", "Jobs per second", kind="number", value=given.text("rate"), hint="leave empty for no limit")
+
+
 def words(q: str) -> str:
-    return f"that match {q}" if q else "of this state"
+    return f" matching {q}" if q else ""
 
 
 class RetryMatching(Action):
@@ -44,25 +60,31 @@ class RetryMatching(Action):
     bulk = True
 
     async def plan(self, view: View, given: Given) -> Plan:
-        limit = given.whole("limit", 1, _MOST)
+        limit, rate = given.whole("limit", 1, _MOST), given_rate(given)
         report = await view.queue.retry_many(wanted(view, given), limit=limit, dry_run=True)
         q = given.text("q")
         effects = [
-            f"{jobs_of(report.matched, 'failed')} {words(q)} run again, oldest first, attempts counted anew.",
-            "Jobs that fail again meanwhile are not retried twice.",
+            f"{jobs_of(report.matched, 'failed')}{words(q)} will run again, oldest first; attempts count from zero.",
+            "A job that fails again in the meantime is not retried twice.",
+            *time_taken(report.matched, rate),
         ]
-        order = f"Each takes its original place; {report.groups:,} groups are affected." if report.groups else ""
+        order = "No group is affected."
+        if report.groups:
+            groups = "1 group" if report.groups == 1 else f"{report.groups:,} groups"
+            order = f"Each job goes back to its original place in its group ({groups})."
         fields = [
-            field("q", "Search", value=q, hint="error:, group:, older:, newer:"),
-            field("rate", "Jobs per second", kind="number", value=given.text("rate"), hint="empty = no limit"),
-            field("limit", "At most", kind="number", value=given.text("limit"), hint="empty = all"),
+            field("q", "Search", value=q, hint="for example error:TimeoutError group:user:42 older:10m"),
+            rate_field(given),
+            field(
+                "limit", "At most this many jobs", kind="number", value=given.text("limit"), hint="leave empty for all"
+            ),
         ]
         sample = await samples(view, report.sample)
         refused = None if report.matched else "No failed job matches."
-        return Plan(effects, order or "No group is affected.", report.matched, refused, fields, sample)
+        return Plan(effects, order, report.matched, refused, fields, sample)
 
     async def act(self, view: View, given: Given) -> Done:
-        limit, rate = given.whole("limit", 1, _MOST), given.number("rate", 0.01, 100_000)
+        limit, rate = given.whole("limit", 1, _MOST), given_rate(given)
         queue, chosen = view.queue, wanted(view, given)
 
         async def run(task: Task) -> None:
@@ -73,7 +95,7 @@ class RetryMatching(Action):
             task.matched = (await queue.retry_many(chosen, limit=limit, dry_run=True)).matched
             tell(await queue.retry_many(chosen, rate=rate, limit=limit, progress=tell))
 
-        task = view.desk.tasks.start(queue, self, f"Retry failed jobs {words(given.text('q'))}", view.user, run)
+        task = view.desk.tasks.start(queue, self, f"Retry failed jobs{words(given.text('q'))}", view.user, run)
         return Done("Retrying has begun.", task=task)
 
 
@@ -82,28 +104,32 @@ class RemoveMatching(Action):
     title = "Remove jobs"
     button = "Remove them"
     words = "Remove all jobs of a state that a search finds, step by step. Answers a task."
-    takes = ("q", "state", "limit")
+    takes = ("q", "state", "rate", "limit")
     danger = True
     bulk = True
 
     async def plan(self, view: View, given: Given) -> Plan:
-        state, limit = given.one_of("state", STATES), given.whole("limit", 1, _MOST)
+        state, limit, rate = given.one_of("state", STATES), given.whole("limit", 1, _MOST), given_rate(given)
         report = await view.queue.remove_many(wanted(view, given), state=state, limit=limit, dry_run=True)
         q = given.text("q")
-        effects = [f"{jobs_of(report.matched, state)} {words(q)} are removed. This cannot be undone."]
+        effects = [f"{jobs_of(report.matched, state)}{words(q)} will be removed. This cannot be undone."]
+        effects += time_taken(report.matched, rate)
         order = "No job that has yet to run is affected."
         if state in ("waiting", "delayed"):
-            order = "Jobs that stay keep their order and move up."
+            order = "The remaining jobs keep their order and move up."
         fields = [
-            field("q", "Search", value=q, hint="error:, group:, older:, newer:"),
+            field("q", "Search", value=q, hint="for example error:TimeoutError group:user:42 older:10m"),
             field("state", "State", kind="select", value=state, options=choices(STATES, state)),
-            field("limit", "At most", kind="number", value=given.text("limit"), hint="empty = all"),
+            rate_field(given),
+            field(
+                "limit", "At most this many jobs", kind="number", value=given.text("limit"), hint="leave empty for all"
+            ),
         ]
         refused = None if report.matched else f"No {state} job matches."
         return Plan(effects, order, report.matched, refused, fields, await samples(view, report.sample))
 
     async def act(self, view: View, given: Given) -> Done:
-        state, limit = given.one_of("state", STATES), given.whole("limit", 1, _MOST)
+        state, limit, rate = given.one_of("state", STATES), given.whole("limit", 1, _MOST), given_rate(given)
         queue, chosen = view.queue, wanted(view, given)
 
         async def run(task: Task) -> None:
@@ -111,9 +137,9 @@ class RemoveMatching(Action):
                 task.progress(done=report.removed, skipped=report.skipped, scanned=report.scanned)
 
             task.matched = (await queue.remove_many(chosen, state=state, limit=limit, dry_run=True)).matched
-            tell(await queue.remove_many(chosen, state=state, limit=limit, progress=tell))
+            tell(await queue.remove_many(chosen, state=state, rate=rate, limit=limit, progress=tell))
 
-        task = view.desk.tasks.start(queue, self, f"Remove {state} jobs {words(given.text('q'))}", view.user, run)
+        task = view.desk.tasks.start(queue, self, f"Remove {state} jobs{words(given.text('q'))}", view.user, run)
         return Done("Removing has begun.", task=task)
 
 

@@ -31,12 +31,12 @@ class CancelGroup(Action):
         group = await view.queue.get_group(given.required("group"))
         total = group.waiting + group.delayed + group.active
         effects = [
-            f"{jobs_of(group.waiting, 'waiting')} and {group.delayed:,} delayed are removed. This cannot be undone."
+            f"{jobs_of(group.waiting, 'waiting')} and {group.delayed:,} delayed will be removed. This cannot be undone."
         ]
         if group.active:
-            effects.append(f"The handlers of {jobs_of(group.active, 'running')} are stopped; these count as failed.")
+            effects.append(f"{jobs_of(group.active, 'running')} will be stopped and recorded as failed.")
         line = await view.queue.get_group_jobs(group.id, limit=5)
-        order = "Nothing of the group is left; jobs that are added later run as usual."
+        order = "The group will be empty; jobs added later run as usual."
         return Plan(effects, order, total, sample=view.jobs(line.jobs), title=f"Cancel all jobs of {group.id}")
 
     async def act(self, view: View, given: Given) -> Done:
@@ -81,7 +81,7 @@ class PauseGroup(Action):
             f"{jobs_of(group.waiting, 'waiting')} of {group.id} will not start until somebody resumes the group."
         ]
         if group.active:
-            effects.append(f"{jobs_of(group.active)} that runs now goes on to its end.")
+            effects.append(f"{jobs_of(group.active, 'running')} will finish as usual.")
         refused = "The group is paused already." if group.paused else None
         return Plan(effects, SAME_ORDER, group.waiting, refused, title=f"Pause {group.id}")
 
@@ -99,57 +99,61 @@ class ResumeGroup(Action):
 
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
-        effects = [f"{jobs_of(group.waiting, 'waiting')} of {group.id} may start again, one after the other."]
+        effects = [f"{jobs_of(group.waiting, 'waiting')} of {group.id} may start again, in order."]
         refused = None if group.paused else "The group is not paused."
         return Plan(effects, SAME_ORDER, group.waiting, refused, title=f"Resume {group.id}")
 
     async def act(self, view: View, given: Given) -> Done:
         resumed = await view.queue.resume_group(given.required("group"))
-        return Done("The group goes on." if resumed else "The group was not paused.")
+        return Done("The group is running again." if resumed else "The group was not paused.")
 
 
 class GroupConcurrency(Action):
     name = "group-concurrency"
     title = "Jobs of this group at once"
     button = "Set"
-    words = "Let so many jobs of a group run at once; empty = as the queue says."
+    words = "Let so many jobs of a group run at once; empty = the queue's own setting."
     takes = ("group", "concurrency")
 
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
-        effects = [f"Now {group.concurrency} of its jobs may run at once."]
+        effects = [f"At present, up to {group.concurrency} of its jobs may run at once."]
         order = (
-            "With more than one at a time, jobs still start in order, but a later one can end before an earlier one."
+            "With more than one at once, jobs still start in order, but a later one may finish before an earlier one."
         )
         at_once = field(
             "concurrency",
             "Jobs at once",
             kind="number",
             value=given.text("concurrency", str(group.concurrency)),
-            hint="empty = as the queue says",
+            hint="leave empty for the queue's setting",
         )
         return Plan(effects, order, fields=[at_once], title=f"Jobs of {group.id} at once")
 
     async def act(self, view: View, given: Given) -> Done:
         n = given.whole("concurrency", 1, 10_000)
         await view.queue.set_group_concurrency(given.required("group"), n)
-        return Done("The group follows the queue again." if n is None else f"{n} of its jobs may run at once.")
+        return Done(
+            "The group follows the queue's setting again." if n is None else f"Up to {n} of its jobs may run at once."
+        )
 
 
 class GroupRate(Action):
     name = "group-rate"
     title = "Rate limit of this group"
     button = "Set"
-    words = "Let a group start so many jobs in so many seconds; empty = as the queue says."
+    words = "Let a group start so many jobs in so many seconds; empty = the queue's own setting."
     takes = ("group", "limit", "per")
 
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
         now = rate_words(group.rate_limit)
-        effects = [f"Now it may start {now}." if now else "Now it has no limit of its own."]
+        effects = [f"At present it may start {now}." if now else "At present it has no rate limit of its own."]
         fields = [
-            field("limit", "Starts", kind="number", value=given.text("limit"), hint="empty = as the queue says"),
-            field("per", "In", kind="duration", value=given.text("per", "1s"), hint="1s, 1m"),
+            field(
+                "limit", "Starts", kind="number", value=given.text("limit"), hint="leave empty for the queue's setting"
+            ),
+            field("per", "Per", kind="duration", value=given.text("per", "1s"), hint="for example 1s or 1m"),
         ]
         return Plan(effects, SAME_ORDER, fields=fields, title=f"Rate limit of {group.id}")
 
@@ -159,7 +163,9 @@ class GroupRate(Action):
             raise BadField("per", "is missing; for example 1s")
         limit = None if count is None else RateLimit(count, per=per or 1.0)
         await view.queue.set_group_rate_limit(given.required("group"), limit)
-        return Done("The group follows the queue again." if limit is None else f"It may start {rate_words(limit)}.")
+        return Done(
+            "The group follows the queue's setting again." if limit is None else f"It may start {rate_words(limit)}."
+        )
 
 
 ACTIONS: tuple[Action, ...] = (PauseGroup(), ResumeGroup(), GroupConcurrency(), GroupRate(), CancelGroup())

@@ -11,6 +11,7 @@ from groupmq.dashboard.documents.job_row import known_attempts
 from groupmq.dashboard.documents.payload import Unreadable, payload
 from groupmq.dashboard.documents.plan import field
 from groupmq.dashboard.documents.view import View
+from groupmq.dashboard.filters import duration as seconds
 
 if TYPE_CHECKING:
     from groupmq import Job
@@ -47,7 +48,7 @@ async def moves_up(view: View, job: Job) -> str:
     behind = position.of - position.position if position is not None and position.position else 0
     if not behind:
         return f"No job of {job.group_id} waits behind it."
-    return f"{jobs_of(behind)} of {job.group_id} behind it move up by one; their order stays."
+    return f"{jobs_of(behind)} of {job.group_id} behind it will move up by one; their order stays."
 
 
 class Retry(JobAction):
@@ -61,10 +62,12 @@ class Retry(JobAction):
         group = job.group_id
         order = "It belongs to no group and starts as soon as a worker is free."
         if group is not None:
-            order = f"It takes its original place in {group}: before jobs that were added after it and have not run."
+            order = (
+                f"It goes back to its original place in {group}: ahead of jobs that were added later and have not run."
+            )
         attempts = known_attempts(job)
-        up_to = "" if attempts is None else f" with up to {attempts} attempts"
-        return Plan([f"The job runs again{up_to}; its attempts are counted anew."], order)
+        up_to = " with a fresh count of attempts" if attempts is None else f" with up to {attempts} attempts"
+        return Plan([f"The job will run again{up_to}."], order)
 
     async def act(self, view: View, given: Given) -> Done:
         await view.queue.retry(given.required("job"))
@@ -80,9 +83,11 @@ class Remove(JobAction):
     danger = True
 
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
-        effects = ["The job, its data, its result and its logs are deleted. This cannot be undone."]
+        effects = ["The job, its data, its result and its logs will be deleted. This cannot be undone."]
         if job.state == "active":
-            effects.append("It runs: its handler is stopped, and its group goes on when the handler has ended.")
+            effects.append(
+                "It is running: its handler will be stopped, and its group goes on when the handler has ended."
+            )
         return Plan(effects, await moves_up(view, job))
 
     async def act(self, view: View, given: Given) -> Done:
@@ -100,8 +105,14 @@ class Promote(JobAction):
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
         order = "It belongs to no group and starts as soon as a worker is free."
         if job.group_id is not None:
-            order = f"It takes its place in {job.group_id} by its order; jobs that are in front of it run first."
-        return Plan(["The job no longer waits for its time."], order)
+            order = f"It keeps its place in {job.group_id}: jobs ahead of it run first."
+        if job.attempts_made:
+            effects = [
+                f"Attempt {job.attempts_made + 1} will start as soon as it can; the rest of the back-off is skipped."
+            ]
+            return Plan(effects, order, title="Retry this job now", button="Retry now")
+        refused = None if job.state == "delayed" else "The job is in line already and waits for no time."
+        return Plan(["The job will no longer wait for its time."], order, refused=refused)
 
     async def act(self, view: View, given: Given) -> Done:
         await view.queue.promote(given.required("job"))
@@ -119,22 +130,22 @@ class ChangeDelay(JobAction):
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
         order = "It belongs to no group; no other job is affected."
         if job.group_id is not None:
-            order = f"While it is delayed, jobs of {job.group_id} behind it run first; then it takes its place."
+            order = f"While it is delayed, jobs of {job.group_id} behind it run first; then it takes its place again."
         delay = field(
             "delay",
             "Delay from now",
             kind="duration",
             value=given.text("delay", "10m"),
             required=True,
-            hint="90, 30s, 10m",
+            hint="for example 30s, 10m or 2h",
         )
-        return Plan(["The job starts no earlier than this delay from now."], order, fields=[delay])
+        return Plan(["The job will start no earlier than this delay from now."], order, fields=[delay])
 
     async def act(self, view: View, given: Given) -> Done:
         given.required("delay")
         delay = given.duration("delay") or 0.0
         await view.queue.change_delay(given.required("job"), delay)
-        return Done(f"The job starts in {delay:g} s at the earliest.", 1)
+        return Done(f"The job starts in {seconds(delay)} at the earliest.", 1)
 
 
 class Edit(JobAction):
@@ -149,9 +160,11 @@ class Edit(JobAction):
         shown = payload(job.data, view.redactor, "data")
         value = given.fields.get("data") or ("" if shown.redacted else shown.text)
         data = field("data", "Data", kind="json", value=value, required=True, hint="JSON")
-        plan = Plan(["The job gets this data."], "Its place in the order stays as it is.", fields=[data])
+        plan = Plan(["The job will have this data."], "Its place in the order stays as it is.", fields=[data])
         if job.state == "active":
-            plan.effects.append("It runs: the handler keeps the data it was given; a next attempt gets the new one.")
+            plan.effects.append(
+                "It is running: this attempt keeps the data it was given; the next one gets the new data."
+            )
         plan.refused = self._refusal(job, redacted=shown.redacted, truncated=shown.truncated)
         return plan
 
@@ -182,9 +195,11 @@ class Fail(JobAction):
     danger = True
 
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
-        effects = ["The job is recorded as failed, whatever attempts remain. It can be retried later."]
+        effects = ["The job will be recorded as failed, whatever attempts remain. It can be retried later."]
         if job.state == "active":
-            effects.append("It runs: its handler is stopped, and its group goes on when the handler has ended.")
+            effects.append(
+                "It is running: its handler will be stopped, and its group goes on when the handler has ended."
+            )
         reason = field("reason", "Reason", value=given.text("reason", f"failed by {view.user}"))
         return Plan(effects, await moves_up(view, job), fields=[reason])
 
@@ -202,9 +217,11 @@ class Cancel(JobAction):
     danger = True
 
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
-        effects = ["The job is removed before it starts."]
+        effects = ["The job will be removed before it starts."]
         if job.state == "active":
-            effects = ["Its handler is stopped, wherever it runs. The job is recorded as failed, reason: cancelled."]
+            effects = [
+                "Its handler will be stopped, wherever it runs. The job will be recorded as failed, reason: cancelled."
+            ]
         return Plan(effects, await moves_up(view, job))
 
     async def act(self, view: View, given: Given) -> Done:

@@ -25,6 +25,10 @@ async def found(view: View, given: Given) -> RepeatingJob:
     )
 
 
+def lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
 class RunRepeat(Action):
     name = "run-repeat"
     title = "Run this repeating job now"
@@ -39,7 +43,7 @@ class RunRepeat(Action):
             refused = "Its data is not JSON: the queue uses another serializer."
         group = repeat.group_id
         order = f"It goes to the end of the line of {group}." if group else "It belongs to no group."
-        return Plan(["One job is added now. The schedule stays as it is."], order, 1, refused)
+        return Plan(["One job will be added now. The schedule stays as it is."], order, 1, refused)
 
     async def act(self, view: View, given: Given) -> Done:
         repeat = await found(view, given)
@@ -68,12 +72,14 @@ class RemoveRepeat(Action):
 
     async def plan(self, view: View, given: Given) -> Plan:
         repeat = await found(view, given)
-        effects = [f"It no longer runs ({words(repeat.schedule)}). A program that defines it again brings it back."]
+        effects = [
+            f"It will run no more ({lowered(words(repeat.schedule))}). A program that defines it again brings it back."
+        ]
         return Plan(effects, "Jobs that it has added stay and keep their order.")
 
     async def act(self, view: View, given: Given) -> Done:
         removed = await view.queue.remove_repeating_job(given.text("group") or None, given.required("key"))
-        return Done("It repeats no more." if removed else "It was gone already.", int(removed))
+        return Done("It no longer repeats." if removed else "It was gone already.", int(removed))
 
 
 ACTIONS: tuple[Action, ...] = (RunRepeat(), RemoveRepeat())

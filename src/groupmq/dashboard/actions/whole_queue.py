@@ -8,6 +8,7 @@ from groupmq.dashboard.actions.tasks import Task
 from groupmq.dashboard.documents.choice import choices
 from groupmq.dashboard.documents.plan import field
 from groupmq.dashboard.documents.view import View
+from groupmq.dashboard.filters import duration
 
 STATES = ("completed", "failed", "waiting", "delayed")
 _STEP = 500
@@ -23,7 +24,7 @@ class Pause(Action):
         counts = await view.queue.get_job_counts()
         effects = [f"{jobs_of(counts.waiting, 'waiting')} will not start until somebody resumes the queue."]
         if counts.active:
-            effects.append(f"{jobs_of(counts.active, 'running')} go on to their end.")
+            effects.append(f"{jobs_of(counts.active, 'running')} will finish as usual.")
         refused = "The queue is paused already." if await view.queue.is_paused() else None
         return Plan(effects, "The order stays as it is.", counts.waiting, refused)
 
@@ -41,12 +42,12 @@ class Resume(Action):
     async def plan(self, view: View, given: Given) -> Plan:
         counts = await view.queue.get_job_counts()
         refused = None if await view.queue.is_paused() else "The queue is not paused."
-        effects = [f"{jobs_of(counts.waiting, 'waiting')} may start again, as many at once as there are workers for."]
+        effects = [f"{jobs_of(counts.waiting, 'waiting')} may start again, as many at once as the workers can take."]
         return Plan(effects, "The order stays as it is.", counts.waiting, refused)
 
     async def act(self, view: View, given: Given) -> Done:
         await view.queue.resume()
-        return Done("The queue goes on.")
+        return Done("The queue is running again.")
 
 
 class Add(Action):
@@ -63,11 +64,19 @@ class Add(Action):
         )
         fields = [
             field("data", "Data", kind="json", value=given.fields.get("data", ""), required=True, placeholder="{}"),
-            field("group", "Group", value=group, hint="empty = no group"),
-            field("delay", "Delay", kind="duration", value=given.text("delay"), hint="30s, 10m"),
-            field("priority", "Priority", kind="number", value=given.text("priority"), hint="0 to 1023; lower first"),
-            field("attempts", "Attempts", kind="number", value=given.text("attempts"), hint="empty = as workers say"),
-            field("job", "Id", value=given.text("job"), hint="empty = a new one"),
+            field("group", "Group", value=group, hint="leave empty for none"),
+            field("delay", "Delay", kind="duration", value=given.text("delay"), hint="for example 30s or 10m"),
+            field(
+                "priority", "Priority", kind="number", value=given.text("priority"), hint="0 to 1023, lower runs first"
+            ),
+            field(
+                "attempts",
+                "Attempts",
+                kind="number",
+                value=given.text("attempts"),
+                hint="leave empty for the worker's setting",
+            ),
+            field("job", "Id", value=given.text("job"), hint="leave empty for a new one"),
         ]
         return Plan(["One job is added."], order, 1, fields=fields)
 
@@ -113,15 +122,21 @@ class Clean(Action):
     async def plan(self, view: View, given: Given) -> Plan:
         state, older = given.one_of("state", STATES), given.duration("older") or 0.0
         there: int = getattr(await view.queue.get_job_counts(), state)
-        effects = [f"All of {jobs_of(there, state)} are removed. This cannot be undone."]
+        effects = [f"{jobs_of(there, state)} will be removed: all there are. This cannot be undone."]
         if older:
-            effects = [f"Of {jobs_of(there, state)}, those older than {older:g} s are removed. This cannot be undone."]
+            effects = [f"Of {jobs_of(there, state)}, those older than {duration(older)} will be removed for good."]
         order = "No job that has yet to run is affected."
         if state in ("waiting", "delayed"):
-            order = "Jobs that stay keep their order and move up."
+            order = "The remaining jobs keep their order and move up."
         fields = [
             field("state", "State", kind="select", value=state, options=choices(STATES, state)),
-            field("older", "Older than", kind="duration", value=given.text("older"), hint="1h, 7d; empty = all"),
+            field(
+                "older",
+                "Older than",
+                kind="duration",
+                value=given.text("older"),
+                hint="for example 1h or 7d; leave empty for all",
+            ),
         ]
         return Plan(effects, order, None if older else there, fields=fields)
 

@@ -55,9 +55,9 @@ def words(event: Event, reason: str | None, moved: Progress | None) -> str:
     if event.kind == "active":
         return f"{attempt} started" + (f" on {event.worker}" if event.worker else "")
     if event.kind == "completed":
-        return f"completed with {attempt}"
+        return f"completed in {attempt}"
     if event.kind == "retrying":
-        return f"{attempt} failed: {reason or 'no reason given'}; the next one comes in {event.delay or 0:g} s"
+        return f"{attempt} failed: {reason or 'no reason given'}; the next one starts in {event.delay or 0:g} s"
     if event.kind == "failed":
         return f"failed for good: {reason or 'no reason given'}"
     if event.kind == "stalled":

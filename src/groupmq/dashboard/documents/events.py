@@ -50,7 +50,7 @@ async def build(view: View, query: EventsQuery) -> EventsPage:
     ]
     return EventsPage(
         queue=row,
-        kinds=choices({"": "All"} | {kind: kind for kind in get_args(EventKind)}, query.kind),
+        kinds=choices({"": "All"} | {kind: kind.capitalize() for kind in get_args(EventKind)}, query.kind),
         kind=query.kind,
         group=query.group,
         job=query.job,

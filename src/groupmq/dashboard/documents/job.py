@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from groupmq.dashboard.documents.job_row import JobRow, known_attempts
+from groupmq.dashboard.documents.job_row import JobRow, in_back_off, known_attempts
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.payload import Payload, payload, text
 from groupmq.dashboard.documents.queue_row import QueueRow
@@ -90,9 +90,9 @@ class JobDocument:
 
 
 ACTIONS = {
-    "waiting": ("cancel", "change-delay", "edit", "fail", "remove"),
+    "waiting": ("edit", "change-delay", "cancel", "fail", "remove"),
     "active": ("cancel", "fail", "remove"),
-    "delayed": ("promote", "change-delay", "edit", "cancel", "fail", "remove"),
+    "delayed": ("promote", "edit", "change-delay", "cancel", "fail", "remove"),
     "failed": ("retry", "edit", "remove"),
     "completed": ("remove",),
 }
@@ -190,9 +190,13 @@ def backoff_words(backoff: Backoff) -> str:
 
 
 def actions(job: Job, view: View) -> list[ActionLink]:
+    labels, names = LABELS, ACTIONS.get(job.state, ())
+    if in_back_off(job, view.now):
+        labels = LABELS | {"promote": ("Retry now", False)}
+        names = ("promote", *(name for name in names if name != "promote"))
     return [
-        ActionLink(action=name, label=LABELS[name][0], danger=LABELS[name][1], params={"job": job.id})
-        for name in ACTIONS.get(job.state, ())
+        ActionLink(action=name, label=labels[name][0], danger=labels[name][1], params={"job": job.id})
+        for name in names
         if view.can(name)
     ]
 

@@ -87,3 +87,10 @@ def first_line(reason: str | None) -> str | None:
         return None
     lines = text(reason).strip().splitlines()
     return cut(lines[0], _ERROR) if lines else ""
+
+
+def in_back_off(job: Job, now: datetime) -> bool:
+    """Whether an attempt failed, and the time of the next one has not come."""
+    return (
+        bool(job.attempts_made) and job.state in ("waiting", "delayed") and job.run_at is not None and job.run_at > now
+    )

@@ -23,6 +23,7 @@ MOST = 200
 NEXT = 3
 _CRON = re.compile(r"cron (?P<pattern>.+) \((?P<zone>[^()]+)\)")
 _EVERY = re.compile(r"every (?P<seconds>[0-9.e+-]+) s")
+_EVERY_NTH = re.compile(r"Every (\d+)(?:st|nd|rd|th) (minute|second) of every (?:hour|minute)")
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -95,11 +96,14 @@ def read(schedule: str) -> Every | Cron | None:
 
 
 def words(schedule: str) -> str:
-    """A schedule as people say it: `every 5 minutes`, `At 09:00 on weekdays`."""
+    """A schedule as people say it: `Every 5 minutes`, `At 09:00 on weekdays`."""
     cron = _CRON.fullmatch(schedule)
     if cron:
         try:
-            return CronSim(cron["pattern"], datetime.now(UTC)).explain()
+            said = CronSim(cron["pattern"], datetime.now(UTC)).explain()
+            nth = _EVERY_NTH.fullmatch(said)
+            # `*/7` begins anew with each hour: only what divides 60 is evenly spaced.
+            return f"Every {nth[1]} {nth[2]}s" if nth and 60 % int(nth[1]) == 0 else said
         except (CronSimError, ValueError, IndexError, KeyError):
             return schedule
     every = _EVERY.fullmatch(schedule)
@@ -110,8 +114,8 @@ def every_words(seconds: float) -> str:
     for size, name in _UNITS:
         number = seconds / size
         if number >= 1 and number == int(number):
-            return f"every {name}" if number == 1 else f"every {int(number):,} {name}s"
-    return f"every {seconds:g} seconds"
+            return f"Every {name}" if number == 1 else f"Every {int(number):,} {name}s"
+    return f"Every {seconds:g} seconds"
 
 
 PAGE = Page("repeats", "Repeats", QueueQuery, RepeatsPage, build, "Repeating jobs and when they run next.")

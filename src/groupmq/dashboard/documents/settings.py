@@ -19,16 +19,17 @@ WORDS = {
     "backoff": "pause before the next attempt",
     "on_retry": "hold: a job that waits for its next attempt holds its group; yield: the group goes on",
     "ordering": "what decides the order inside a group",
-    "fairness": "which group is next",
-    "group_concurrency": "jobs of one group that may run at once",
-    "exclusive": "only one worker works at a time",
-    "rate_limit": "starts of the whole queue",
-    "group_rate_limit": "starts of each group",
-    "max_group_size": "live jobs that a group may have",
-    "priority_ageing": "how long a job waits until it counts one priority higher",
+    "fairness": "which group comes next when several could start",
+    "group_concurrency": "how many jobs of one group may run at once",
+    "exclusive": "whether only one worker at a time takes jobs",
+    "rate_limit": "how many jobs the whole queue may start in a period",
+    "group_rate_limit": "how many jobs each group may start in a period",
+    "max_group_size": "how many unfinished jobs a group may have",
+    "priority_ageing": "how long a job waits to count as one priority higher",
     "events": "whether events are written",
-    "keep_completed": "completed jobs that are kept",
-    "keep_failed": "failed jobs that are kept",
+    "keep_completed": "how many completed jobs are kept",
+    "unknown": "what a newer release of groupmq has stored",
+    "keep_failed": "how many failed jobs are kept",
 }
 _ORDER = ("ok", "warn", "fail")
 
@@ -70,6 +71,7 @@ async def build(view: View, query: QueueQuery) -> SettingsPage:
         settings=[
             Setting(name=name, value=shown(value), words=WORDS.get(name, ""))
             for name, value in settings.to_dict().items()
+            if name != "unknown" or value
         ],
         server=server(info),
         findings=rows,

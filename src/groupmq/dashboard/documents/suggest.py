@@ -25,6 +25,7 @@ class Suggestion:
     text: str
     """The whole search line."""
     label: str
+    """What a qualifier means; empty for a value."""
 
 
 @record
@@ -37,12 +38,10 @@ async def build(view: View, query: SuggestQuery) -> Suggestions:
     before, name, start = search.last_word(query.q)
     if name:
         values = await _values(view, name, start)
-        found = [
-            Suggestion(text=f"{before}{name}:{search.quoted(value)} ", label=f"{name}:{value}") for value in values
-        ]
+        found = [Suggestion(text=f"{before}{name}:{search.quoted(value)} ", label="") for value in values]
     else:
         found = [
-            Suggestion(text=f"{before}{one.name}:", label=f"{one.name}: {one.words}")
+            Suggestion(text=f"{before}{one.name}:", label=one.words)
             for one in search.QUALIFIERS
             if one.name.startswith(start.lower())
         ]

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from groupmq import Attempt, Job
 
 _AFTER = {
-    "retried": ("retrying", "Waited for its next attempt"),
-    "stalled": ("stalled", "Its worker vanished; taken back"),
-    "released": ("waiting", "Given back untouched"),
+    "retried": ("retrying", "Waited to retry"),
+    "stalled": ("stalled", "Its worker disappeared"),
+    "released": ("waiting", "Given back"),
     "snoozed": ("delayed", "Snoozed"),
     "rate_limited": ("delayed", "Told to slow down"),
 }
 _ENDS = {"completed": "Completed", "failed": "Failed", "cancelled": "Cancelled"}
-_NOW = {"Waited for its next attempt": "Waits for its next attempt"}
+_NOW = {"Waited to retry": "Waits to retry"}
 """How the last step of a job that has not ended is said."""
 
 

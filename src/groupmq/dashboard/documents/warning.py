@@ -40,20 +40,20 @@ def warnings(
         found.append(QueueWarning(level=level, text=text, hint=hint, link=link))
 
     if counts.total and not workers:
-        say("fail", "Nobody works on this queue", "Start a worker: groupmq worker module:handler --queue …", "workers")
+        say("fail", "Nobody works on this queue.", "Its jobs wait until a worker starts.", "workers")
     if longest_held is not None and longest_held.wait > HELD_FOR_LONG:
-        say("warn", "A group has been held for long", "Look at its lane: it says what holds it.", "lanes")
+        say("warn", "A group has been held for a long time.", "Its lane says what holds it.", "lanes")
     if oldest_wait is not None and oldest_wait > WAITS_FOR_LONG and workers and not paused:
         say(
             "warn",
-            "Jobs that could start wait for long",
+            "Jobs that could start have waited for a long time.",
             "More workers, or a higher concurrency, would help.",
             "workers",
         )
     if server is not None and server.maxmemory and server.eviction_policy != "noeviction":
         hint = f"The server may evict jobs (maxmemory-policy {server.eviction_policy}). Set it to noeviction."
-        say("fail", "Jobs can be lost to eviction", hint, "settings")
+        say("fail", "Jobs can be lost to eviction.", hint, "settings")
     if dropped:
         hint = "Failed jobs were dropped before anybody looked at them. Keep more with keep_failed."
-        say("warn", "Retention drops failed jobs", hint, "failures")
+        say("warn", "Retention drops failed jobs.", hint, "failures")
     return sorted(found, key=lambda one: one.level != "fail")

@@ -116,7 +116,7 @@ async def answer_plan(
         queue=queue,
         action=action.name,
         title=plan.title or action.title,
-        button=action.button,
+        button=plan.button or action.button,
         danger=action.danger,
         bulk=action.bulk,
         jobs=plan.jobs,

@@ -26,6 +26,8 @@ Check = Callable[[HTTPConnection], "str | Awaitable[str | None] | None"]
 SESSION = "groupmq_session"
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 _SHORTEST_TOKEN = 16
+_SHORTEST_SECRET = 32
+_MAKE_ONE = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
 
 
 def allow_anyone(request: HTTPConnection) -> str:
@@ -38,6 +40,8 @@ class Auth(ABC):
 
     secret: bytes
     """What sessions and tokens are signed with."""
+    identity: bytes = b""
+    """What the secret is bound to: with other credentials, nothing that was signed before is accepted."""
     challenge: str | None = None
     """The value of WWW-Authenticate."""
     has_login = False
@@ -47,6 +51,12 @@ class Auth(ABC):
     @abstractmethod
     async def user(self, request: HTTPConnection) -> str | None:
         """The name of who sends this; None if that is not known."""
+
+    def sign_with(self, secret: object) -> None:
+        """Sign with a secret that outlasts this process, and that other processes may have too."""
+        if not isinstance(secret, str) or len(secret) < _SHORTEST_SECRET:
+            raise ConfigurationError(f"secret: expected a text of at least {_SHORTEST_SECRET} characters; {_MAKE_ONE}")
+        self.secret = hmac.digest(secret.encode(), b"groupmq dashboard" + self.identity, "sha256")
 
     def is_over(self, request: HTTPConnection) -> bool:
         """Whether the session of a request that was let in has ended since."""
@@ -81,12 +91,15 @@ class TokenAuth(Auth):
     def __init__(self, token: str) -> None:
         if len(token) < _SHORTEST_TOKEN:
             raise ConfigurationError(
-                f"auth: expected a token of at least {_SHORTEST_TOKEN} characters, got {len(token)}; "
-                "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
+                f"auth: expected a token of at least {_SHORTEST_TOKEN} characters, got {len(token)}; {_MAKE_ONE}"
             )
-        self._token = hashlib.sha256(token.encode()).digest()
+        self._token = self.identity = hashlib.sha256(token.encode()).digest()
         self.secret = hashlib.sha256(b"groupmq dashboard" + self._token).digest()
         self.sessions = Sessions(self.secret)
+
+    def sign_with(self, secret: object) -> None:
+        super().sign_with(secret)
+        self.sessions = Sessions(self.secret, lasting=True)
 
     async def user(self, request: HTTPConnection) -> str | None:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
@@ -121,7 +134,8 @@ class BasicAuth(Auth):
             )
         self._users = dict(users)
         joined = "\n".join(f"{name}:{hashed}" for name, hashed in sorted(users.items()))
-        self.secret = hashlib.sha256(joined.encode()).digest()
+        self.identity = joined.encode()
+        self.secret = hashlib.sha256(self.identity).digest()
         self._nobody = hash_password(secrets.token_urlsafe())
         self._seen: OrderedDict[bytes, str] = OrderedDict()
 
@@ -177,8 +191,15 @@ class HostAuth(Auth):
         return True
 
 
-def auth_of(auth: str | Mapping[str, str] | Check | Auth | None) -> Auth:
-    """What `create_app(auth=...)` was given."""
+def auth_of(auth: str | Mapping[str, str] | Check | Auth | None, secret: str | None = None) -> Auth:
+    """What `create_app(auth=..., secret=...)` was given."""
+    found = _auth_of(auth)
+    if secret is not None:
+        found.sign_with(secret)
+    return found
+
+
+def _auth_of(auth: str | Mapping[str, str] | Check | Auth | None) -> Auth:
     if auth is None:
         return LocalOnly()
     if isinstance(auth, Auth):

@@ -15,15 +15,16 @@ class Sessions:
     """Begins, checks and ends sessions. A session that was ended is refused wherever its cookie was copied to.
 
     The ids of ended sessions are kept in memory until their cookies expire. What memory forgets must not become valid
-    again: sessions from before this process began are refused, and if the list is full, all sessions end.
+    again: sessions from before this process began are refused, and if the list is full, all sessions end. With
+    `lasting`, sessions of earlier processes are accepted: those too that were ended there before their time.
     """
 
-    def __init__(self, secret: bytes, *, most_ended: int = MOST_ENDED) -> None:
+    def __init__(self, secret: bytes, *, lasting: bool = False, most_ended: int = MOST_ENDED) -> None:
         self._signer = Signer(secret, "session")
         self._most_ended = most_ended
         self._ended: dict[str, float] = {}
         """Id of the session -> when its cookie expires."""
-        self._oldest = time.time()
+        self._oldest = 0.0 if lasting else time.time()
         """Sessions that began before this are refused."""
 
     def begin(self) -> str:

@@ -23,6 +23,12 @@
     if (s < 3600) return `${+(s / 60).toFixed(1)} m`;
     return `${+(s / 3600).toFixed(1)} h`;
   };
+  // Steps of the axis that read well: whole numbers, and 15 s, 30 s, 1 m rather than 25 s, 50 s, 1.7 m.
+  const counted = [1, 2, 5, 10, 20, 25, 50, ...[2, 3, 4, 5, 6, 7, 8].flatMap((n) => [1, 2, 2.5, 5].map((m) => m * 10 ** n))];
+  const timed = [
+    ...[-3, -2, -1].flatMap((n) => [1, 2, 2.5, 5].map((m) => m * 10 ** n)),
+    1, 2, 2.5, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((m) => m * 60), ...[1, 2, 3, 6, 12, 24, 48, 96, 240].map((h) => h * 3600),
+  ];
   const reading = (unit, value) => (value == null ? "none" : unit === "s" ? span(value) : value.toLocaleString());
 
   const marksOf = (spec) => ({
@@ -31,29 +37,34 @@
         const context = u.ctx;
         context.save();
         context.strokeStyle = colour("ink-3");
-        context.fillStyle = colour("ink-2");
         context.font = `${11 * devicePixelRatio}px Geist, sans-serif`;
         context.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
         context.lineWidth = devicePixelRatio;
         context.textAlign = "left";
         context.textBaseline = "alphabetic";
-        let free = -Infinity;
-        for (const mark of spec.marks) {
-          if (mark.at < u.scales.x.min || mark.at > u.scales.x.max) continue;
-          const x = Math.round(u.valToPos(mark.at, "x", true)) + 0.5;
+        const shown = spec.marks
+          .filter((mark) => mark.at >= u.scales.x.min && mark.at <= u.scales.x.max)
+          .map((mark) => ({ label: mark.label, x: Math.round(u.valToPos(mark.at, "x", true)) + 0.5 }));
+        for (const { x } of shown) {
           context.beginPath();
           context.moveTo(x, u.bbox.top);
           context.lineTo(x, u.bbox.top + u.bbox.height);
           context.stroke();
-          const label = mark.label.length > 16 ? `${mark.label.slice(0, 15)}…` : mark.label;
+        }
+        const gap = 4 * devicePixelRatio;
+        let free = -Infinity;
+        for (const { label: whole, x } of shown) {
+          const label = whole.length > 16 ? `${whole.slice(0, 15)}…` : whole;
           const width = context.measureText(label).width;
-          const gap = 4 * devicePixelRatio;
           const left = x + gap + width > u.bbox.left + u.bbox.width;
           const from = left ? x - width - gap : x + gap;
-          if (from > free) {
-            context.fillText(label, from, u.bbox.top + 11 * devicePixelRatio);
-            free = from + width + gap;
-          }
+          if (from <= free) continue;
+          // The line of the next mark must not run through it.
+          context.fillStyle = colour("card");
+          context.fillRect(from - 1, u.bbox.top, width + 2, 15 * devicePixelRatio);
+          context.fillStyle = colour("ink-2");
+          context.fillText(label, from, u.bbox.top + 11 * devicePixelRatio);
+          free = from + width + gap;
         }
         context.restore();
       },
@@ -108,7 +119,7 @@
         },
       },
       {
-        stroke: colour("ink-3"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px Geist, sans-serif", size: 52, gap: 6, space: 38,
+        stroke: colour("ink-3"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px Geist, sans-serif", size: 52, gap: 6, space: 38, incrs: spec.unit === "s" ? timed : counted,
         values: (u, splits) => splits.map((v) => (spec.unit === "s" ? span(v) : Number.isInteger(v) ? whole(v) : "")),
       },
     ],

@@ -14,7 +14,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, UNSETTLED
 from groupmq.sync.job import Job
 from groupmq.sync.queue.base import QueueBase
-from groupmq.sync.queue.matching import STEP, MatchingJobs, StepRate
+from groupmq.sync.queue.matching import MatchingJobs, StepRate
 from groupmq.sync.queue.settling import remove_all
 from groupmq.sync.queue.walks import StateWalk
 
@@ -110,6 +110,7 @@ class JobSearch(QueueBase):
         filter: JobFilter | None = None,
         *,
         state: str = "failed",
+        rate: float | None = None,
         limit: int | None = None,
         dry_run: bool = False,
         progress: Callable[[RemoveReport], object] | None = None,
@@ -118,10 +119,12 @@ class JobSearch(QueueBase):
         wanted = checked_filter(filter)
         state = one_of(wanted.state or state, "state", *STATES)
         matching = MatchingJobs(self, wanted, state, limit, dry_run=dry_run)
-        report = _checked(progress)
-        while found := matching.next_step(STEP):
+        step_rate, report = StepRate(rate), _checked(progress)
+        while found := matching.next_step(step_rate.step):
             if not dry_run:
-                removed = remove_all(self._call, [job.id for job, _ in found], [state])
+                ids = [job.id for job, _ in found]
+                removed = remove_all(self._call, ids, [state], wait=step_rate.wait())
+                step_rate.did(removed)
                 matching.done += removed
                 matching.skipped += len(found) - removed
             report(matching.report(RemoveReport))

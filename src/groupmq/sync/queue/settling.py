@@ -47,11 +47,16 @@ def remove_all(
     ids: Sequence[str],
     states: Sequence[str] | None = None,
     after_step: Callable[[int], None] | None = None,
+    *,
+    wait: float = 0.0,
 ) -> int:
-    """Remove jobs in any of these states; how many. `after_step` is called with how many each step removed."""
+    """Remove jobs in any of these states; how many. `after_step` is called with how many each step removed.
+
+    `wait`: seconds to wait before each hundred of them.
+    """
     removed = 0
     for at in range(0, len(ids), CHUNK):
-        left, pause = list(ids[at : at + CHUNK]), 0.0
+        left, pause = list(ids[at : at + CHUNK]), wait
         waits = pauses()
         while left:
             statuses = call(commands.remove(left, states)._replace(after=pause))

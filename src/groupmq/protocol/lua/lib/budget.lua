@@ -6,7 +6,7 @@ A step that leaves work behind notes that it is due now (lib/horizon.lua), and t
 --- @include "lib/call"
 local budget = {}
 --- @private
-local MOST, LEAST = 120, 20 -- LEAST: for each step, so that none starves
+local MOST, LEAST = 60, 12 -- LEAST: for each step, so that none starves
 
 function budget.left() return call.budget or MOST end
 
