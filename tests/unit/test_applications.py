@@ -17,7 +17,7 @@ PUBLIC = ("sync", "embedded", "errors", "wording")
 """Public modules beside `groupmq` itself."""
 FILES = sorted(path for name in APPLICATIONS for path in (PACKAGE / name).rglob("*.py"))
 PLUMBING = frozenset(
-    "connection operations dialogue endpoint run say result_of listen_to make_worker start_soon".split()
+    "connection session endpoint run call report result_of listen_to make_worker start_soon".split()
 )
 
 
