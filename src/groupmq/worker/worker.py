@@ -10,7 +10,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
-from groupmq.client.connection.function_client import PATIENCE
 from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core import middleware as middlewares
@@ -136,7 +135,7 @@ class Worker:
 
         Asynchronous listeners of "ready" have ended when this returns; the first job is taken after that.
         """
-        return await self._start(PATIENCE)
+        return await self._start(self.queue._connection.patience)
 
     async def start_when_reachable(self, wanted: Callable[[], bool] = lambda: True) -> None:
         """Start, however long the server is away, unless the worker is closed, gives up or is no longer `wanted`."""
