@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts sync check bench bench-python clean venv chromium
+.PHONY: help demo dashboard test test-oldest test-scripts test-cluster sync check bench bench-python clean venv chromium
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -25,7 +25,7 @@ dashboard: $(READY_DEMO) ## run the demo with the dashboard, at a URL that it pr
 	@$(PYTHON) -m groupmq.cli demo --dashboard
 
 test: $(READY_DEV) chromium ## run the whole test suite
-	@$(PYTHON) -m pytest tests -n $(AT_ONCE) --dist worksteal
+	@$(PYTHON) -m pytest tests --ignore tests/cluster -n $(AT_ONCE) --dist worksteal
 
 # The dashboard is tested in a real browser.
 chromium:
@@ -42,6 +42,10 @@ test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we
 
 test-scripts: $(READY_DEV) ## run the tests of the Lua side by EVALSHA, as servers without functions have it
 	@GROUPMQ_CALLS=script $(PYTHON) -m pytest tests/lua -n $(AT_ONCE) --dist worksteal
+
+# Three to six servers per test: fewer tests at once.
+test-cluster: $(READY_DEV) ## run the tests of Sentinel: failovers of real servers
+	@$(PYTHON) -m pytest tests/cluster -n 2 --dist worksteal
 
 sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
 	@$(PYTHON) -m tools.unasync

@@ -118,7 +118,12 @@ async def test_without_any_word_the_server_is_the_local_one(monkeypatch: pytest.
         f"redis://user:{SECRET}/slash@example.org",
         f"redis://user:{SECRET}#hash@example.org",
         f"redis+cluster://user:{SECRET}@example.org",
-        f"redis+sentinel://user:{SECRET}@h1:26379,h2:26379/mymaster/0",
+        f"redis+sentinel://user:{SECRET}@h1:26379,h2:26379",
+        f"redis+sentinel://h1:26379,h2:port/mymaster?sentinel_password={SECRET}",
+        f"redis+sentinel://h1:26379,,h2/mymaster?sentinel_password={SECRET}",
+        f"redis+sentinel://h1/mymaster/first?sentinel_password={SECRET}",
+        f"redis+sentinel://h1/mymaster?sentinel_password={SECRET}&colour=red",
+        f"redis+elsewhere://user:{SECRET}@h1/mymaster",
         "embedded://host/dir",
         "embedded:///",
     ],
@@ -172,14 +177,12 @@ async def test_many_queues_may_share_one_client(server: Server) -> None:
 
 
 @pytest.mark.parametrize("library", [redis, valkey], ids=["redis-py", "valkey-py"])
-def test_a_client_of_sentinel_is_refused_at_once(library: Any) -> None:
-    """Only a part of the connections would follow Sentinel: heartbeats would go to localhost, and leases run out."""
+def test_a_client_of_sentinel_that_reads_from_replicas_is_refused_at_once(library: Any) -> None:
     addresses = [("127.0.0.1", 1)]
-    refusal = "^redis: Sentinel is not supported by this release yet.*; give the URL of the primary"
-    with pytest.raises(ConfigurationError, match=refusal):
-        Queue("q", library.asyncio.sentinel.Sentinel(addresses).master_for("primary"))
-    with pytest.raises(ConfigurationError, match=refusal):
-        SyncQueue("q", library.sentinel.Sentinel(addresses).master_for("primary"))
+    with pytest.raises(ConfigurationError, match=r"^redis: .*a queue needs one of Sentinel.master_for"):
+        Queue("q", library.asyncio.sentinel.Sentinel(addresses).slave_for("primary"))
+    with pytest.raises(ConfigurationError, match=r"^redis: .*a queue needs one of Sentinel.master_for"):
+        SyncQueue("q", library.sentinel.Sentinel(addresses).slave_for("primary"))
 
 
 async def test_a_blocking_client_is_refused_at_once(server: Server) -> None:

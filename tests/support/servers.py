@@ -99,6 +99,10 @@ class Server:
         return self._running().pid
 
     @property
+    def runs(self) -> bool:
+        return self._process is not None
+
+    @property
     def log(self) -> str:
         """What the server has logged since its first start."""
         path = self.dir / "server.log"

@@ -10,7 +10,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
-from groupmq.client.connection.function_client import PATIENCE
 from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core import middleware as middlewares
@@ -179,7 +178,7 @@ class Worker:
         Asynchronous listeners of "ready" have ended when this returns; the first job is taken after that.
         """
         try:
-            return await self._start(PATIENCE)
+            return await self._start(self.queue._connection.patience)
         except StartupRaised as raised:
             raise raised.error from None
 

@@ -13,6 +13,7 @@ from typing import Any
 from hiredis import pack_command
 
 from groupmq.client.connection.faults import understood
+from groupmq.client.connection.finding import is_stale
 from groupmq.core.errors import ConnectionLost
 
 _TRUSTED = 1.0
@@ -73,6 +74,16 @@ class CallPool:
             await connection.disconnect(nowait=True)
             raise
         return connection
+
+    async def close_stale(self, moves: int, *, in_use: bool = False) -> None:
+        """Close what was made before the primary moved for the `moves`-th time; calls under way only if told."""
+        idle = self._idle
+        self._idle = [entry for entry in idle if not is_stale(entry[0], moves)]
+        old = [connection for connection, _ in idle if is_stale(connection, moves)]
+        if in_use:
+            old += [connection for connection in self._in_use if is_stale(connection, moves)]
+        for connection in old:
+            await connection.disconnect(nowait=True)
 
     async def close_idle(self) -> None:
         idle, self._idle = self._idle, []

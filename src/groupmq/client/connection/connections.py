@@ -10,6 +10,7 @@ from typing import Any
 from groupmq.client.connection.call_pool import CallPool
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import is_denied, understood
+from groupmq.client.connection.finding import stale
 from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError
@@ -25,10 +26,38 @@ _CALLS = frozenset({"FCALL", "FCALL_RO", "EVALSHA", "EVALSHA_RO", "EVAL", "SADD"
 """Commands that are sent over the call pool: redis-py does not convert their replies, so they need no client of its."""
 
 
-class Line:
+class Dropper:
+    """Closes connections of an event loop that lead to the wrong server, when another thread says so too."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._dropping: set[asyncio.Task[None]] = set()
+
+    def primary_moved(self, *, failover: bool) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and its connections with it
+            self._loop.call_soon_threadsafe(self._start_dropping, failover)
+
+    def _start_dropping(self, failover: bool) -> None:
+        task = self._loop.create_task(self._drop_stale(failover=failover))
+        self._dropping.add(task)
+        task.add_done_callback(self._dropping.discard)
+
+    async def _drop_stale(self, *, failover: bool) -> None:
+        raise NotImplementedError
+
+
+async def _drop_stale_of(client: Any, moves: int, *, in_use: bool) -> None:
+    """Close connections of a client of the library that were made before the last move."""
+    for connection in stale(client.connection_pool, moves, in_use=in_use):
+        with contextlib.suppress(Exception):  # what cannot be closed is dropped when it is used
+            await connection.disconnect(nowait=True)
+
+
+class Line(Dropper):
     """The client of one event loop, and how many calls it may have under way."""
 
     def __init__(self, endpoint: Endpoint, *, own: bool) -> None:
+        super().__init__()
         self._address = endpoint.address
         self._moves = endpoint.address.moves
         self._client = endpoint.asynchronous() if own else endpoint.client
@@ -37,6 +66,8 @@ class Line:
         self._slots = asyncio.Semaphore(_MOST_CALLS)
         self._renewing = asyncio.Lock()
         self._keeper = self._keep() if own else None
+        if own:
+            self._address.watch(self)
         if self._keeper is not None:
             with contextlib.suppress(StopIteration):
                 self._keeper.asend(None).send(None)
@@ -56,18 +87,27 @@ class Line:
             async with self._renewing:  # a call must not be given a connection that is just being dropped
                 if self._moves != self._address.moves:
                     self._moves = self._address.moves
-                    with contextlib.suppress(Exception):  # what cannot be closed is dropped when it is used
-                        if self._calls is not None:
-                            await self._calls.close_idle()
-                        await self._client.connection_pool.disconnect(inuse_connections=False)
+                    await self._drop_stale(failover=False)
         async with self._slots:
             try:
                 if self._calls is not None and parts[0] in _CALLS:
                     return await self._calls.execute(*parts)
                 return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
             except Exception as error:
-                self._address.observe(error)
+                self._address.observe(error, self._moves)
                 raise
+
+    def primary_moved(self, *, failover: bool) -> None:
+        if failover:  # else the next call drops what is idle
+            super().primary_moved(failover=True)
+
+    async def _drop_stale(self, *, failover: bool) -> None:
+        """Calls under way are dropped after a failover only: else the server answers them, with a refusal."""
+        moves = self._address.moves
+        if self._calls is not None:
+            with contextlib.suppress(Exception):
+                await self._calls.close_stale(moves, in_use=failover)
+        await _drop_stale_of(self._client, moves, in_use=failover)
 
     async def close(self) -> None:
         if self._keeper is not None:
@@ -88,7 +128,7 @@ class Connection(FunctionClient):
         """`session`: that of a blocking queue, for which this connection reads events."""
         if session is None:
             endpoint.require(asynchronous=True)
-        super().__init__(Session(options, endpoint.where) if session is None else session)
+        super().__init__(Session(options, endpoint.where) if session is None else session, endpoint.patience)
         self.endpoint = endpoint
         self._own = session is not None or endpoint.client is None or endpoint.own
         self._lines = PerLoop(self._make_line)
@@ -128,35 +168,38 @@ def _has_connections(client: Any) -> bool:
     return any(connection.is_connected for connection in both)
 
 
-class WakeConnection:
+class WakeConnection(Dropper):
     """The one connection of a worker that blocks. It pops only a hint, so losing a reply loses nothing."""
 
     def __init__(self, endpoint: Endpoint, keys: Sequence[str], timeout: float) -> None:
         """`keys`: the marker of all workers, then that of this one, if it has one of its own."""
+        super().__init__()
         self._endpoint = endpoint
         self._keys = keys
         self._popped = keys[0]
         self._timeout = timeout
         # redis-py 8 would give up after 5 s by itself; ours must outlast the block.
         self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
-        self._moves = endpoint.address.moves
+        endpoint.address.watch(self)
 
     async def wait(self) -> bool:
         """Block until the marker is there (True) or `timeout` passed (False).
 
         A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
         """
-        if self._moves != self._endpoint.address.moves:
-            self._moves = self._endpoint.address.moves
-            await self.drop()
+        address = self._endpoint.address
+        moves = address.moves
         try:
             async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
                 reply = await await_honouring_cancel(
                     self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
                 )
         except Exception as error:
-            self._endpoint.address.observe(error)
+            known = address.moves != moves
+            address.observe(error, moves)
             await self.drop()
+            if known:
+                return False  # the connection was dropped, since the primary has moved
             raise understood(error, self._endpoint.where) from error
         if reply is not None:
             self._popped = reply[0].decode()
@@ -176,16 +219,20 @@ class WakeConnection:
         with contextlib.suppress(Exception):
             await self._client.connection_pool.disconnect(inuse_connections=True)
 
+    async def _drop_stale(self, *, failover: bool) -> None:
+        await _drop_stale_of(self._client, self._endpoint.address.moves, in_use=True)
+
     async def close(self) -> None:
         await self.drop()
         with contextlib.suppress(Exception):
             await self._client.aclose()
 
 
-class StreamConnection:
+class StreamConnection(Dropper):
     """The connection that reads the logs of events, whatever number of queues they are of."""
 
     def __init__(self, endpoint: Endpoint, block: float = 5.0) -> None:
+        super().__init__()
         self._endpoint = endpoint
         self._block_ms = int(block * 1000)
         self._timeout = block + 2 * _BLOCK_MARGIN
@@ -193,6 +240,7 @@ class StreamConnection:
         # Replies as they come: the library's own reading of streams differs between its releases and protocols.
         self._client.response_callbacks.clear()
         self._moves = endpoint.address.moves
+        endpoint.address.watch(self)
         self._id: int | None = None
         self._nudges: set[asyncio.Task[None]] = set()
 
@@ -210,7 +258,7 @@ class StreamConnection:
                     "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
                 )
         except Exception as error:
-            self._endpoint.address.observe(error)
+            self._endpoint.address.observe(error, self._moves)
             await self._drop()
             raise understood(error, self._endpoint.where) from error
         pairs = reply.items() if isinstance(reply, dict) else reply or ()
@@ -241,6 +289,9 @@ class StreamConnection:
         with contextlib.suppress(Exception):
             if self._id:
                 await via.execute("CLIENT", "UNBLOCK", self._id)
+
+    async def _drop_stale(self, *, failover: bool) -> None:
+        await _drop_stale_of(self._client, self._endpoint.address.moves, in_use=True)
 
     async def _drop(self) -> None:
         self._id = None

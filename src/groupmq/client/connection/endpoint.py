@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import os
-import re
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -16,7 +15,19 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from groupmq.client.connection.faults import is_moved, require_known_options
+from groupmq.client.connection import topology
+from groupmq.client.connection.address import Address
+from groupmq.client.connection.faults import require_known_options
+from groupmq.client.connection.finding import (
+    BlockingFindingConnection,
+    BlockingFindingSSLConnection,
+    Finder,
+    FindingConnection,
+    FindingSSLConnection,
+)
+from groupmq.client.connection.function_client import PATIENCE
+from groupmq.client.connection.sentinel import SentinelRoute
+from groupmq.client.connection.topology import ASKING_TIMEOUT, DESCRIBES_SERVER, Topology
 from groupmq.core.errors import ConfigurationError
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
@@ -24,29 +35,12 @@ CALL_TIMEOUT = 10.0
 """Seconds after which a read ends, unless the URL or the caller says otherwise."""
 
 _CONNECT_TIMEOUT = 5.0
-_SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix:// or embedded://"
-# What of a user's own client describes the server; timeouts, retries, decoding and parsers stay ours.
-_DESCRIBES_SERVER = re.compile(
-    r"host|port|path|db|username|password|credential_provider|client_name|protocol|ssl(_.+)?"
-)
-
-
-class Address:
-    """What all connections of this process to one address share: how often the primary has moved away from it.
-
-    After a failover behind one address the old connections still lead to the old primary, which lives on as a replica
-    and refuses writes for ever. So the first connection that is refused makes all others connect anew.
-    """
-
-    def __init__(self) -> None:
-        self.moves = 0
-
-    def observe(self, error: BaseException) -> None:
-        if is_moved(error):
-            self.moves += 1
-
+FAILOVER_PATIENCE = 15.0
+"""Seconds a producer's call rides over a failover of Sentinel, which takes longer than a restart."""
+_SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix://, redis+sentinel:// or embedded://"
 
 _addresses: WeakValueDictionary[object, Address] = WeakValueDictionary()
+_routes: WeakValueDictionary[object, SentinelRoute] = WeakValueDictionary()
 
 
 def resolve_url(url: str | None) -> str:
@@ -55,12 +49,12 @@ def resolve_url(url: str | None) -> str:
     scheme, found, rest = chosen.partition("://")
     if not found:
         raise _no_address(chosen)
-    if scheme in ("redis+cluster", "redis+sentinel"):
-        raise ConfigurationError(f"redis: {scheme}:// is not supported by this release yet")
     if scheme == "embedded":
         from groupmq import embedded
 
         return embedded.ensure(chosen)
+    if topology.is_topology(scheme):
+        return chosen
     scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
     if scheme not in ("redis", "rediss", "unix"):
         raise _no_address(chosen)
@@ -70,7 +64,7 @@ def resolve_url(url: str | None) -> str:
 def _no_address(url: str) -> ConfigurationError:
     """What is wrong with a URL, in words that hold no password however it is spelled."""
     scheme, found, rest = url.rpartition("://")
-    shown = f"{scheme}{found}{rest.rpartition('@')[2]}"
+    shown = f"{scheme}{found}{rest.rpartition('@')[2].partition('?')[0]}"
     return ConfigurationError.expected("redis", f"a URL ({_SCHEMES}; odd characters percent-encoded)", shown)
 
 
@@ -94,31 +88,52 @@ class Endpoint:
         self.own = False
         """Whether connections of our own are used, though the user gave a client."""
         self.call_timeout: float | None = None
+        self.patience = PATIENCE
+        """Seconds that a call rides over a server that is away, unless told otherwise."""
         self.client: Any = None
         self._url: str | None = None
+        self._topology: Topology | None = None
+        self._finder: Finder | None = None
         if source is None or isinstance(source, str):
-            self._url = resolve_url(source)
-            try:
-                self.where = masked(self._url)
-                pool = redis.ConnectionPool.from_url(self._url)
-            except ValueError:
-                raise _no_address(self._url) from None
-            require_known_options(pool)
+            self._read(resolve_url(source))
+        elif (found := topology.described(source)) is not None:
+            self._topology = found
         elif hasattr(source, "execute_command") and hasattr(source, "connection_pool"):
-            if hasattr(source.connection_pool, "service_name"):
-                raise ConfigurationError(
-                    "redis: Sentinel is not supported by this release yet, so a client of Sentinel.master_for() cannot "
-                    "be used; give the URL of the primary, or of an address that always leads to the primary"
-                )
             self.client = source
             self.where = _where(source)
         else:
             raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES}) or a redis client", source)
-        self.address = _addresses.setdefault(self.identity, Address())
+        self.address = self._find_address()
+
+    def _read(self, url: str) -> None:
+        try:
+            if topology.is_topology(url.partition("://")[0]):
+                self._topology = topology.parsed(url)
+                pool = redis.ConnectionPool(
+                    connection_class=redis.SSLConnection if self._topology.tls else redis.Connection,
+                    **self._topology.options,
+                )
+            else:
+                self._url, self.where = url, masked(url)
+                pool = redis.ConnectionPool.from_url(url)
+        except ValueError:
+            raise _no_address(url) from None
+        require_known_options(pool)
+
+    def _find_address(self) -> Address:
+        if self._topology is None:
+            return _addresses.setdefault(self.identity, Address())
+        self.where, self.patience = self._topology.where, FAILOVER_PATIENCE
+        route = _routes.setdefault(self.identity, SentinelRoute(self._topology.nodes, self._topology.service))
+        limits = {"socket_timeout": ASKING_TIMEOUT, "socket_connect_timeout": ASKING_TIMEOUT, "protocol": 2}
+        self._finder = Finder(route, self._topology.asking | limits, tls=self._topology.asking_tls)
+        return route
 
     @property
     def identity(self) -> object:
         """The same for two endpoints that one connection can serve."""
+        if self._topology is not None:
+            return self._topology.identity
         return self._url if self._url is not None else id(self.client.connection_pool)
 
     def beside(self, call_timeout: float | None = None) -> Endpoint:
@@ -142,6 +157,10 @@ class Endpoint:
         """
         timeout = self.call_timeout if timeout is None else timeout
         ours = self._ours(timeout) | {"retry": AsyncRetry(NoBackoff(), 0)}
+        if self._topology is not None:
+            kind: Any = FindingSSLConnection if self._topology.tls else FindingConnection
+            pool = redis.asyncio.ConnectionPool(connection_class=kind, **self._found(ours, timeout))
+            return redis.asyncio.Redis(connection_pool=pool)
         if self._url is not None:
             client = redis.asyncio.Redis.from_url(self._url, **ours)
             if timeout is not None:
@@ -159,6 +178,10 @@ class Endpoint:
         """A new blocking client of our own; `timeout` as above."""
         timeout = self.call_timeout if timeout is None else timeout
         ours = self._ours(timeout) | {"retry": Retry(NoBackoff(), 0)}
+        if self._topology is not None:
+            kind: Any = BlockingFindingSSLConnection if self._topology.tls else BlockingFindingConnection
+            pool = redis.ConnectionPool(connection_class=kind, **self._found(ours, timeout))
+            return redis.Redis(connection_pool=pool)
         if self._url is not None:
             client = redis.Redis.from_url(self._url, **ours)
             if timeout is not None:
@@ -175,11 +198,15 @@ class Endpoint:
             ours |= {"socket_connect_timeout": min(timeout, _CONNECT_TIMEOUT), "socket_keepalive": True}
         return ours
 
+    def _found(self, ours: dict[str, Any], timeout: float | None) -> dict[str, Any]:
+        """The options of connections that find their server."""
+        options = {} if self._topology is None else self._topology.options
+        given = {} if timeout is None else {"socket_timeout": timeout}
+        return {**ours, **options, **given, "finder": self._finder}
+
     def _described(self) -> dict[str, Any]:
         kwargs = self.client.connection_pool.connection_kwargs
-        return {
-            name: value for name, value in kwargs.items() if value is not None and _DESCRIBES_SERVER.fullmatch(name)
-        }
+        return {name: value for name, value in kwargs.items() if value is not None and DESCRIBES_SERVER.fullmatch(name)}
 
 
 def _is_asynchronous(client: Any) -> bool:

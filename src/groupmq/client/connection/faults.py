@@ -52,6 +52,13 @@ def is_moved(error: BaseException) -> bool:
     return _kind(error) in _MOVED
 
 
+def is_lost(error: BaseException) -> bool:
+    """The connection is down, or the server did not answer in time."""
+    names = _class_names(error)
+    known = isinstance(error, ConnectionLost | OSError | EOFError | TimeoutError)
+    return known or "ConnectionError" in names or "TimeoutError" in names
+
+
 def is_no_script(error: BaseException) -> bool:
     """The server does not know the script: restarted, failed over, or flushed."""
     return "NoScriptError" in _class_names(error) or str(error).startswith("NOSCRIPT")
@@ -89,7 +96,7 @@ def understood(error: BaseException, where: str) -> GroupMQError:
         return ServerRefused(kind, f"the server at {where} {_REFUSALS[kind]}: {_SCRIPT.sub('', message)}")
     if "ResponseError" in names:
         return ScriptError(_HASH.sub("", message))
-    if isinstance(error, OSError | EOFError | TimeoutError) or "ConnectionError" in names or "TimeoutError" in names:
+    if is_lost(error):
         return ConnectionLost(
             f"the server at {where} cannot be reached: {message or type(error).__name__}{_tls(names, where)}"
         )
@@ -98,7 +105,7 @@ def understood(error: BaseException, where: str) -> GroupMQError:
 
 def _tls(names: list[str], where: str) -> str:
     """A server without TLS does not answer the greeting: to the client that is silence, or nonsense."""
-    if where.startswith("rediss://") and ("TimeoutError" in names or "SSLError" in names):
+    if where.startswith("rediss") and ("TimeoutError" in names or "SSLError" in names):
         return "; does that port speak TLS? rediss:// needs it, redis:// does without"
     return ""
 

@@ -39,9 +39,9 @@ _TRIES = 3
 class FunctionClient:
     """Calls the functions of one queue. A connection says how one command is sent and how to sleep."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, patience: float = PATIENCE) -> None:
         self.session = session
-        self.patience = PATIENCE
+        self.patience = patience
 
     async def execute(self, *parts: Any) -> Any:
         """Send one command and return its reply as it came. Errors are those of the client library."""
@@ -98,13 +98,13 @@ class FunctionClient:
         else:
             entry.written()
 
-    async def command(self, *parts: Any, patience: float = PATIENCE) -> Any:
+    async def command(self, *parts: Any, patience: float | None = None) -> Any:
         """Send a command that is about the server or about all of its queues. It must be safe to send again.
 
         Errors are ours; while the server cannot be reached, try again for up to `patience` seconds.
         """
         self.session.require_open()
-        give_up, pause = time.monotonic() + patience, _FIRST_PAUSE
+        give_up, pause = time.monotonic() + (self.patience if patience is None else patience), _FIRST_PAUSE
         while True:
             try:
                 return await self.execute(*parts)

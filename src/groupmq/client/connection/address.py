@@ -1,0 +1,102 @@
+"""Addresses: what all connections of this process to one server share. No I/O."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Generator
+from typing import Any, NamedTuple, Protocol
+
+from groupmq.client.connection.faults import is_lost, is_moved
+from groupmq.core.loops import this_process
+
+Node = tuple[str, int]
+"""Host and port."""
+
+
+class Ask(NamedTuple):
+    """A question of a search: which node to ask, and the command."""
+
+    node: Node
+    command: tuple[str, ...]
+
+
+Search = Generator[Ask, Any, Node]
+"""Yields questions, is sent the replies (or the exception in place of one), and returns the primary."""
+
+
+class Watcher(Protocol):
+    """A connection that may be blocked while the primary moves."""
+
+    def primary_moved(self, *, failover: bool) -> None:
+        """Connections made before lead to the wrong server. May be called from any thread, and must not block."""
+
+
+class Address:
+    """How often the primary has moved away from this address.
+
+    After a failover the old connections still lead to the old primary, which lives on as a replica and refuses writes
+    for ever. So the first connection that is refused makes all others connect anew, also those that are blocked.
+    """
+
+    def __init__(self) -> None:
+        self.moves = 0
+        self._watchers: dict[int, tuple[object, weakref.ref[Watcher]]] = {}
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` when the primary has moved, as long as it lives."""
+        key, watchers = id(watcher), self._watchers
+        watchers[key] = this_process(), weakref.ref(watcher, lambda _: watchers.pop(key, None))
+
+    def observe(self, error: BaseException, since: int) -> bool:
+        """Note what an error says about the primary; True if the command should be sent again at once.
+
+        `since`: the number of moves when the command was sent. Fifty calls that are refused are one move, not fifty.
+        """
+        if since == self.moves and is_moved(error):
+            self._move()
+        return False
+
+    def _move(self, *, failover: bool = False) -> None:
+        """All connections made so far are outdated; after a failover even those that wait for a reply."""
+        self.moves += 1
+        here = this_process()
+        for process, reference in tuple(self._watchers.values()):
+            watcher = reference()
+            if watcher is not None and process is here:  # else it is a connection of the parent process
+                watcher.primary_moved(failover=failover)
+
+
+class Route(Address):
+    """An address that leads to different servers over time: each new connection finds out where the primary is."""
+
+    checks_role = False
+    """Whether a new connection asks the server for its role before it is used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.node: Node | None = None
+        """Where the primary is, as far as we know; None: a new connection searches for it."""
+        self._last: Node | None = None
+
+    def search(self) -> Search:
+        """How to find the primary. Raises the client library's ConnectionError if nobody knows one."""
+        raise NotImplementedError
+
+    def confirmed(self, node: Node) -> bool:
+        """A connection to `node` is ready for use; False if meanwhile the primary was found elsewhere."""
+        if self.node not in (None, node):
+            return False
+        before, self._last, self.node = self._last, node, node
+        if before not in (None, node):
+            self._move(failover=True)
+        return True
+
+    def lost(self, node: Node) -> None:
+        """`node` cannot be reached, or is no primary: the next connection searches."""
+        if self.node == node:
+            self.node = None
+
+    def observe(self, error: BaseException, since: int) -> bool:
+        if since == self.moves and (is_lost(error) or is_moved(error)):
+            self.node = None  # the search may say the same again, and costs little
+        return super().observe(error, since)

@@ -1,0 +1,137 @@
+"""Several nodes behind one URL or client: Sentinel. What is said of them, taken apart. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from redis.asyncio.connection import parse_url
+
+from groupmq.client.connection.address import Node
+from groupmq.core.errors import ConfigurationError
+
+SENTINEL_PORT = 26379
+ASKING_TIMEOUT = 1.0
+"""Seconds that a sentinel may take to connect, and to answer, before the next one is asked."""
+# What of a user's own client describes the server; timeouts, retries, decoding and parsers stay ours.
+DESCRIBES_SERVER = re.compile(r"host|port|path|db|username|password|credential_provider|client_name|protocol|ssl(_.+)?")
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Nodes that say where a server is, and how to reach both."""
+
+    kind: Literal["sentinel"]
+    nodes: tuple[Node, ...]
+    service: str
+    where: str
+    """For people, without secrets."""
+    tls: bool
+    options: dict[str, Any] = field(repr=False)
+    """Of connections to the server; without host and port."""
+    asking: dict[str, Any] = field(repr=False)
+    """Of connections to those who know where it is."""
+    asking_tls: bool = False
+
+    @property
+    def identity(self) -> object:
+        """The same for two descriptions of the same servers that are reached in the same way."""
+        options = (sorted(given.items(), key=lambda item: item[0]) for given in (self.options, self.asking))
+        return repr((self.kind, self.nodes, self.service, self.tls, self.asking_tls, *options))
+
+
+def is_topology(scheme: str) -> bool:
+    return "+" in scheme
+
+
+def parsed(url: str) -> Topology:
+    """Read `redis+sentinel://[user:password@]host[:port],.../service[/db]?...`. Raises ValueError."""
+    parts = urlsplit(url)
+    known = re.fullmatch(r"(redis|rediss|valkey|valkeys)\+(sentinel)", parts.scheme)
+    if known is None:
+        raise ValueError(url)
+    tls = known[1] in ("rediss", "valkeys")
+    user, at, hosts = parts.netloc.rpartition("@")
+    nodes = tuple(_node(host, SENTINEL_PORT) for host in hosts.split(","))
+    service, _, database = parts.path.strip("/").partition("/")
+    if not service or not re.fullmatch(r"\d*", database):
+        raise ValueError(url)
+    query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    asking = {name.removeprefix("sentinel_"): value for name, value in query if name in _OF_SENTINELS}
+    rest = urlencode([(name, value) for name, value in query if name not in _OF_SENTINELS])
+    scheme = "rediss" if tls else "redis"
+    plain = f"{scheme}://{user}{at}{_spelled(*nodes[0])}/{database}{'?' if rest else ''}{rest}"
+    options: dict[str, Any] = dict(parse_url(plain))
+    shared = {name: value for name, value in options.items() if name.startswith("ssl_")}
+    where = f"{scheme}+{known[2]}://{','.join(_spelled(*node) for node in nodes)}/{service}"
+    return Topology(
+        known[2],  # type: ignore[arg-type]
+        nodes,
+        unquote(service),
+        f"{where}/{database}" if database else where,
+        tls,
+        _without_place(options),
+        asking | shared,
+        tls,
+    )
+
+
+_OF_SENTINELS = ("sentinel_username", "sentinel_password")
+
+
+def described(client: Any) -> Topology | None:
+    """The topology that a client of the user's stands for; None if it is one of a single server."""
+    pool: Any = getattr(client, "connection_pool", None)
+    if not hasattr(pool, "service_name"):
+        return None
+    if not getattr(pool, "is_master", True):
+        raise ConfigurationError("redis: this client reads from replicas; a queue needs one of Sentinel.master_for()")
+    asked = [sentinel.connection_pool for sentinel in pool.sentinel_manager.sentinels]
+    if not asked:
+        raise ConfigurationError("redis: this client of Sentinel.master_for() knows no sentinel")
+    nodes = tuple((str(one.connection_kwargs["host"]), int(one.connection_kwargs["port"])) for one in asked)
+    options = _server_options(pool.connection_kwargs.items())
+    tls = _has_tls(pool)
+    where = f"{'rediss' if tls else 'redis'}+sentinel://{','.join(_spelled(*node) for node in nodes)}"
+    return Topology(
+        "sentinel",
+        nodes,
+        str(pool.service_name),
+        f"{where}/{pool.service_name}/{options.get('db', 0)}",
+        tls,
+        options,
+        _server_options(asked[0].connection_kwargs.items()),
+        _has_tls(asked[0]),
+    )
+
+
+def _has_tls(pool: Any) -> bool:
+    return "SSL" in pool.connection_class.__name__
+
+
+def _server_options(options: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    described = {name: value for name, value in options if value is not None and DESCRIBES_SERVER.fullmatch(name)}
+    described.pop("ssl", None)
+    return _without_place(described)
+
+
+def _without_place(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in _PLACE}
+
+
+_PLACE = ("host", "port", "connection_class")
+
+
+def _node(text: str, port: int) -> Node:
+    """`host`, `host:port` or `[address]:port`. Raises ValueError."""
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname or parts.path or parts.query or parts.fragment:
+        raise ValueError(text)
+    return parts.hostname, parts.port or port
+
+
+def _spelled(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
