@@ -1,6 +1,7 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts test-cluster sync check bench bench-python clean venv chromium
+.PHONY: help demo dashboard test test-oldest test-scripts test-cluster chaos chaos-ci chaos-mutants sync check bench
+.PHONY: bench-python clean venv chromium
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -42,6 +43,15 @@ test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we
 
 test-scripts: $(READY_DEV) ## run the tests of the Lua side by EVALSHA, as servers without functions have it
 	@GROUPMQ_CALLS=script $(PYTHON) -m pytest tests/lua -n $(AT_ONCE) --dist worksteal
+
+chaos: $(READY_DEV) ## break everything at random and prove that nothing is lost (ARGS="--minutes 2 --seed 7")
+	@$(PYTHON) -m tests.chaos $(ARGS)
+
+chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed
+	@$(PYTHON) -m tests.chaos --minutes 2 --seed 7
+
+chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which must be found
+	@$(PYTHON) -m tests.chaos.mutants $(ARGS)
 
 # Three to six servers per test: fewer tests at once.
 test-cluster: $(READY_DEV) ## run the tests of Sentinel: failovers of real servers

@@ -1,0 +1,92 @@
+"""`python -m tests.chaos --minutes 2 --seed 7 [--faults kill,freeze] [--server redis] [--record FILE] [--keep DIR]`.
+
+A long run is a sequence of rounds, each with a seed of its own that follows from the first one: each is drained and
+checked before the next, so an hour needs no more memory than two minutes do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.chaos import diary, report
+from tests.chaos.checker.verdict import judge
+from tests.chaos.run import Round, play
+from tests.chaos.schedule import ALL, chosen
+from tests.chaos.topology import SingleServer
+from tests.support.servers import available_kinds
+
+LONGEST_ROUND = 120.0
+DRAIN = 120.0
+
+
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Break everything, lose nothing.")
+    parser.add_argument("--minutes", type=float, default=2.0, help="time under faults (default 2)")
+    parser.add_argument("--seed", type=int, help="of the schedule of faults; printed when not given")
+    parser.add_argument("--faults", help=f"only these kinds: {','.join(ALL)}")
+    parser.add_argument("--server", choices=available_kinds(), default="valkey")
+    parser.add_argument("--mutant", help="run with a defect of tests.model.mutants, by its name")
+    parser.add_argument("--drain", type=float, default=DRAIN, help="seconds that the drain may take")
+    parser.add_argument("--record", type=Path, help="write the figures as a table to this file")
+    parser.add_argument("--keep", type=Path, help="keep the history of every round in this folder")
+    return parser.parse_args(given)
+
+
+def tell(line: str) -> None:
+    print(line, flush=True)
+
+
+def main(given: list[str] | None = None) -> int:
+    args = arguments(given)
+    seed = args.seed if args.seed is not None else int(time.time()) % 1_000_000
+    kinds, left = chosen(args.faults), args.minutes * 60
+    total: report.Total | None = None
+    number = 0
+    while left > 0.5:
+        number += 1
+        seconds = min(left, LONGEST_ROUND)
+        left -= seconds
+        # The first round has the seed itself, so that one that failed can be played alone.
+        seed_of_round = seed + 1000 * (number - 1)
+        folder = Path(tempfile.mkdtemp(prefix=f"groupmq-chaos-{seed_of_round}-"))
+        topology = SingleServer(args.server)
+        try:
+            versions = report.versions_here(topology.versions())
+            total = total or report.Total(seed, kinds, versions)
+            if number == 1:
+                tell(f"chaos: seed {seed}, {args.minutes:g} min, {', '.join(f'{n} {v}' for n, v in versions.items())}")
+                tell(f"  faults: {', '.join(kinds)}")
+            tell(f"round {number}: seed {seed_of_round}, {seconds:.0f} s")
+            play(Round(number, seed_of_round, seconds, kinds, folder, args.drain, args.mutant), topology, tell)
+        finally:
+            topology.stop()
+        verdict = judge(diary.read(folder))
+        total.add(verdict, seconds)
+        tell(f"  judged: {verdict.counts['jobs']} jobs, {verdict.counts['runs']} runs, {len(verdict.findings)} broken")
+        _keep(folder, args.keep, broken=bool(verdict.findings))
+    if total is None:
+        return 2
+    tell(report.text(total))
+    if args.record is not None:
+        args.record.write_text(report.table(total), encoding="utf-8")
+    return 1 if total.findings else 0
+
+
+def _keep(folder: Path, where: Path | None, *, broken: bool) -> None:
+    """The history of a round that broke a promise is always kept."""
+    if where is not None:
+        where.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder, where / folder.name)
+    elif broken:
+        tell(f"  its history is in {folder}")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

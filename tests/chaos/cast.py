@@ -1,0 +1,144 @@
+"""Who takes part: the queues, and the processes that produce, work, keep the schedule and operate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.chaos.schedule import LEASE
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRole:
+    """A queue, with what the checker must know of it."""
+
+    name: str
+    share: float
+    """Of what producers add."""
+    groups: int
+    """Different groups; 0 = its jobs have none."""
+    options: dict[str, Any] = field(default_factory=dict)
+    wide: int = 0
+    """So many of its groups may be given a limit of their own by the operator."""
+
+    def all_options(self) -> dict[str, Any]:
+        """Without those that every queue has; made into options of `Queue` by `working.options_of`."""
+        return {
+            "job_timeout": LEASE,
+            "max_attempts": 8,
+            "keep_completed": 400,
+            "keep_failed": 3000,
+            **self.options,
+        }
+
+
+QUEUES = (
+    QueueRole("orders", 0.55, 40, wide=4),
+    QueueRole("loose", 0.12, 0),
+    QueueRole("solo", 0.09, 6, {"exclusive": True}),
+    QueueRole("window", 0.08, 6, {"ordering": {"kind": "event_time", "window": 0.2}}),
+    QueueRole("late", 0.08, 6, {"ordering": {"kind": "arrival", "window": 0.1, "max_wait": 0.3}}),
+    QueueRole("metered", 0.08, 8, {"rate_limit": {"count": 25, "per": 0.5}}),
+    QueueRole("ticks", 0.0, 4, {"fairness": "round-robin"}),
+)
+QUEUE_OF = {role.name: role for role in QUEUES}
+HOSTILE = ("x:active", "{}", "}{", "line\nbreak", "*?[", "g:g1", "löß", "meta")
+"""Groups with such names are among those of every queue: nothing of a name may reach another key."""
+
+
+def groups_of(role: QueueRole) -> list[str]:
+    """The groups that producers use."""
+    if not role.groups:
+        return []
+    usual = [f"{role.name}-{n}" for n in range(role.groups - min(role.groups // 3, len(HOSTILE)))]
+    return usual + list(HOSTILE[: role.groups - len(usual)])
+
+
+def wide_groups(role: QueueRole) -> list[str]:
+    return groups_of(role)[: role.wide]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A process. `line`: it reaches the server over a network line of its own, which can be cut."""
+
+    name: str
+    role: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    line: bool = False
+
+
+def _worker(
+    name: str, *works: tuple[str, dict[str, Any]], line: bool = False, more: dict[str, Any] | None = None
+) -> Actor:
+    told = [{"queue": queue, **work} for queue, work in works]
+    return Actor(name, "worker", {"works": told, **(more or {})}, line)
+
+
+def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
+    """Everybody. `ways`: which of poison, skew, releases and operator are wanted."""
+    other = {"release": "other"} if "releases" in ways else {}
+    ahead = {"skew": HOUR} if "skew" in ways else {}
+    behind = {"skew": -HOUR} if "skew" in ways else {}
+    poison = {"poison": "poison" in ways}
+    cast = [
+        _worker("one", ("orders", {"concurrency": 1}), ("ticks", {"concurrency": 2}), line=True),
+        _worker("few", ("orders", {"concurrency": 8}), ("late", {"concurrency": 4}), line=True, more=other),
+        _worker("many", ("orders", {"concurrency": 50, "prefetch": 0}), ("loose", {"concurrency": 10}), more=ahead),
+        _worker(
+            "threads",
+            ("orders", {"concurrency": 4, "handler": "thread"}),
+            ("metered", {"concurrency": 6, "handler": "thread"}),
+            ("window", {"concurrency": 3}),
+            line=True,
+        ),
+        _worker(
+            "children",
+            ("orders", {"concurrency": 2, "handler": "process"}),
+            ("ticks", {"concurrency": 1, "maintenance": False}),
+        ),
+        _worker(
+            "sole-a",
+            ("solo", {"concurrency": 4, "batch_size": 6}),
+            ("loose", {"concurrency": 3, "prefetch": 0}),
+            line=True,
+            more=behind,
+        ),
+        _worker(
+            "sole-b",
+            ("solo", {"concurrency": 2}),
+            ("metered", {"concurrency": 10}),
+            ("late", {"concurrency": 2, "prefetch": 0}),
+            more=other,
+        ),
+        _worker(
+            "plain",
+            ("orders", {"concurrency": 10, "maintenance": False}),
+            ("window", {"concurrency": 5, "maintenance": False}),
+            line=True,
+        ),
+        Actor("producer-a", "producer", {"seed": 1, "style": "async", **poison}, line=True),
+        Actor("producer-b", "producer", {"seed": 2, "style": "blocking", **poison, **ahead}),
+        Actor("producer-c", "producer", {"seed": 3, "style": "async", **other}),
+        Actor("scheduler", "duty", {"duty": "scheduler", **behind}, line=True),
+        Actor("recovery", "duty", {"duty": "recovery", **other}),
+    ]
+    if "operator" in ways:
+        cast.append(Actor("operator", "operator", {"seed": 9}))
+    cast.append(Actor("recorder", "recorder"))
+    if mutant is not None:
+        cast = [Actor(a.name, a.role, {**a.settings, "release": mutant}, a.line) for a in cast]
+    return cast
+
+
+def targets(cast: Collection[Actor]) -> dict[str, list[str]]:
+    """Whom faults may strike, by role. Who keeps the history is spared, and so is the operator: both are witnesses."""
+    return {
+        "worker": [a.name for a in cast if a.role == "worker"],
+        "process": [a.name for a in cast if a.role in ("worker", "producer", "duty")],
+        "line": [a.name for a in cast if a.line],
+        "server": ["server"],
+    }

@@ -1,0 +1,60 @@
+"""What a check says: which promise is broken, and how."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+RULES = {
+    "S1": "nothing acknowledged is lost",
+    "S2": "no phantom, and every payload as it was added",
+    "S3": "no second run without a reason",
+    "S4": "never more of a group at once than its limit; one worker at a time in an exclusive queue",
+    "S5": "tokens only grow",
+    "S6": "no stale outcome is accepted, one outcome for each attempt",
+    "S7": "jobs of a group start in order",
+    "S8": "a job that comes back keeps its place",
+    "S9": "never early, never above the rate",
+    "S10": "attempts count 1, 2, 3, and never beyond the limit",
+    "S11": "the same id is the same job",
+    "S12": "one job for each tick, on its grid",
+    "S13": "nothing starts after a removal or while paused",
+    "S14": "retention holds at every moment",
+    "S15": "counts add up, each job is in one place",
+    "S16": "every group with a job has a wake-up",
+    "S17": "no leaked key",
+    "S18": "nothing outside the queue's keys changes",
+    "L1": "a dead worker's job is taken back in time",
+    "L2": "the backlog drains when the faults are over",
+    "L3": "workers work again when the server is back",
+    "L5": "close returns in time",
+    "H": "the history is complete",
+}
+
+
+class Finding(NamedTuple):
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} ({RULES[self.rule]}): {self.text}"
+
+
+@dataclass
+class Notes:
+    """What the checks found out on their way that is no violation."""
+
+    duplicates: Counter[str] = field(default_factory=Counter)
+    """Second runs of a job that had not failed, by what caused them."""
+    zombies: int = 0
+    """Handlers that ran on beside their successor after their lease was lost."""
+    compared: int = 0
+    """Starts whose order was checked against all jobs that waited."""
+    recoveries: list[float] = field(default_factory=list)
+    """Seconds from the death of a worker until its job was taken back or started again."""
+    returns: list[float] = field(default_factory=list)
+    """Seconds from the return of the server to the first start of a worker."""
+    ticks: int = 0
+    refused: int = 0
+    """Outcomes that were refused, and their workers told."""

@@ -1,0 +1,111 @@
+"""L1, L2, L3, L5: it goes on. And H: whether the history can prove anything at all."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.chaos.checker import causes
+from tests.chaos.checker.finding import Finding, Notes
+from tests.chaos.checker.story import Life, Run, Story
+
+SLACK = 5.0
+"""Seconds that a machine with too little to give may be late."""
+BOUND = causes.LEASE + 1 + SLACK
+BACK_OFF = 22.0
+"""Seconds: the longest pause between two tries of a worker, and two more."""
+
+
+def check(story: Story, notes: Notes) -> Iterator[Finding]:
+    yield from taken_back(story, notes)
+    yield from drained(story)
+    yield from back_at_work(story, notes)
+    yield from closed_in_time(story)
+    yield from complete(story)
+
+
+def taken_back(story: Story, notes: Notes) -> Iterator[Finding]:
+    """L1: within the lease and a second of a worker's death, its job is taken back, or has started again."""
+    lives = {(life.q, life.id, life.created): life for life in story.lives}
+    paused = {action.q for action in story.actions if action.what in ("pause", "pause_group")}
+    care = causes.Care(story)
+    over = max((line["t"] for line in story.of_kind("healed")), default=0.0)
+    for run in story.runs:
+        died = story.killed.get(run.pid)
+        if died is None or run.end <= died or run.start > died:
+            continue
+        life = lives.get((run.q, run.job, run.created))
+        sign = None if life is None else _first_sign(story, life, run, died)
+        if sign is None:
+            # A prefetched job may have gone back without a sign, to a group that was paused.
+            if run.q not in paused and died < over - causes.LEASE - SLACK:
+                yield Finding("L1", f"{run.q}: {run}, whose worker died {story.when(died)}, was never taken back")
+            continue
+        notes.recoveries.append(sign - died)
+        if sign - died > BOUND and care.seconds(run.q, died + causes.LEASE, sign) > 1 + SLACK:
+            took = f"after {sign - died:.1f} s"
+            yield Finding("L1", f"{run.q}: {run}, whose worker died {story.when(died)}, was taken back {took}")
+
+
+def _first_sign(story: Story, life: Life, run: Run, died: float) -> float | None:
+    signs = [story.mono(e.at) for e in life.events if e.kind != "active" and story.mono(e.at) >= died]
+    signs += [story.mono(other.at) for other in life.runs if other.fence > run.fence]
+    return min(signs, default=None)
+
+
+def drained(story: Story) -> Iterator[Finding]:
+    for line in story.of_kind("drained"):
+        if not line["answer"]:
+            yield Finding("L2", f"not everything was done {line['took']:.0f} s after the last fault")
+    for line in story.of_kind("left"):
+        for job in line["live"][:10]:
+            yield Finding("L2", f"{line['q']}: {job} is left after the drain")
+
+
+def back_at_work(story: Story, notes: Notes) -> Iterator[Finding]:
+    """L3: after the server came back every worker process starts a job again, however long its pauses had become."""
+    restarts = [fault for fault in story.faults if fault.kind == "restart"]
+    starts: dict[int, list[float]] = defaultdict(list)
+    for run in story.runs:
+        starts[run.pid].append(run.start)
+    spawned = {line["of"]: line["t"] for line in story.of_kind("spawn") if line["role"] == "worker"}
+    over = max((line["t"] for line in story.of_kind("healed")), default=0.0)
+    for fault in restarts:
+        for pid, since in spawned.items():
+            until = min(story.killed.get(pid, over), story.gone.get(pid, over), over)
+            if since > fault.t0 or until < fault.t1:
+                continue
+            first = next((t for t in starts[pid] if t > fault.t1), None)
+            if first is not None:
+                notes.returns.append(first - fault.t1)
+            bound = fault.t1 + BACK_OFF + SLACK
+            if (first is None or first > bound) and until > bound and not _struck(story, pid, fault.t1, bound):
+                yield Finding("L3", f"worker process {pid} started nothing after the server's return, {fault.t1:.1f}")
+
+
+def _struck(story: Story, pid: int, since: float, until: float) -> bool:
+    faults = [*story.faults_of.get(pid, ()), *story.faults_of.get("server", ())]
+    return any(since < fault.t1 and fault.t0 <= until for fault in faults)
+
+
+def closed_in_time(story: Story) -> Iterator[Finding]:
+    for line in story.of_kind("closed"):
+        starved = sum(s["t"] - s["since"] for s in story.of_kind("starved") if s["pid"] == line["pid"])
+        if line["took"] > line["within"] + 1 + starved:
+            yield Finding("L5", f"{line['actor']} took {line['took']:.2f} s to close within {line['within']} s")
+    for kind in ("all left", "over"):
+        for line in story.of_kind(kind):
+            for name in line["late"]:
+                yield Finding("L5", f"{name} did not leave when it was asked to")
+
+
+def complete(story: Story) -> Iterator[Finding]:
+    for log in story.events.values():
+        for event in log:
+            if event.kind == "gap":
+                yield Finding("H", f"{event.q}: events are missing {story.when_ms(event.at)}")
+    if not story.of_kind("heard all"):
+        yield Finding("H", "the recorder did not hear the end")
+    for line in story.of_kind("exit"):
+        if line["code"] not in (0, -9, 14, -15) and line["of"] not in story.killed:
+            yield Finding("H", f"{line['name']} ended with code {line['code']}; see its log")

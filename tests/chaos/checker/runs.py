@@ -1,0 +1,147 @@
+"""S3, S5, S6 and S10: every run has a reason, a token of its own, and one outcome that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.chaos.checker import causes
+from tests.chaos.checker.finding import Finding, Notes
+from tests.chaos.checker.story import Event, Life, Run, Story
+
+SOON = 4.0
+"""Seconds within which a worker that lives must have been told that its lease is lost."""
+
+
+def check(story: Story, notes: Notes) -> Iterator[Finding]:
+    yield from tokens(story)
+    for life in story.lives:
+        yield from reasons(story, life, notes)
+        yield from outcomes(story, life)
+        yield from attempts(story, life)
+    yield from losers_are_told(story, notes)
+
+
+def tokens(story: Story) -> Iterator[Finding]:
+    """One token, one run; a token that was given later is larger."""
+    by_queue: dict[str, list[Run]] = {}
+    for run in story.runs:
+        by_queue.setdefault(run.q, []).append(run)
+    for runs in by_queue.values():
+        runs.sort(key=lambda run: (run.fence, run.start))
+        newest = runs[0] if runs else None
+        for before, run in pairwise(runs):
+            if before.fence == run.fence:
+                yield Finding("S5", f"{run.q}: {run} and {before} have one token, {story.when(run.start)}")
+            if newest is not None and run.at < newest.at:
+                yield Finding("S5", f"{run.q}: {run} was granted before {newest}, whose token is smaller")
+            if newest is None or run.at > newest.at:
+                newest = run
+
+
+def _ends_run(event: Event, run: Run) -> bool:
+    """Whether this is an outcome of the run. Not every outcome names its token: a timeout or a stall does not."""
+    if event.kind not in ("completed", "retrying", "failed", "stalled"):
+        return False
+    return event.fence == run.fence if event.fence is not None else event.attempt == run.attempt
+
+
+def reasons(story: Story, life: Life, notes: Notes) -> Iterator[Finding]:
+    """S3: a job runs again only because the run before failed, was given back, or was lost by a fault."""
+    for before, run in pairwise(life.runs):
+        between = [e for e in life.events if e.at <= run.at and (_ends_run(e, before) or e.kind == "redriven")]
+        kinds = {event.kind for event in between}
+        if "redriven" in kinds and any(e.kind == "redriven" and e.at >= before.at for e in between):
+            continue
+        if "completed" in kinds:
+            yield Finding("S3", f"{life} ran again {story.when(run.start)} as {run}, though {before} had completed it")
+        elif "retrying" in kinds or before.how == "limited":
+            continue
+        else:
+            cause = causes.of_loss(story, before, story.mono(run.at))
+            how = "stalled" if "stalled" in kinds else "given back"
+            if cause is None:
+                ended = before.how or "nothing"
+                text = f"{life}: {run} started {story.when(run.start)} after {before} ({ended}); no fault explains it"
+                yield Finding("S3", text)
+            notes.duplicates[f"{how} after {cause or 'nothing known'}"] += 1
+    for event in life.events:
+        if event.kind == "stalled" and not any(run.attempt == event.attempt for run in life.runs):
+            yield from _never_begun(story, life, event)
+
+
+def _never_begun(story: Story, life: Life, event: Event) -> Iterator[Finding]:
+    """A lease expired of which no handler knows: the job never reached its worker, or died with it on the way."""
+    taken = next((e for e in reversed(life.events) if e.kind == "active" and e.attempt == event.attempt), None)
+    pid = None if taken is None or taken.worker is None else story.workers.get(taken.worker)
+    since = story.mono(event.at if taken is None else taken.at) - causes.LEASE
+    if causes.find(story, pid, since, story.mono(event.at)) is None:
+        yield Finding("S3", f"{life}: its lease expired {story.when_ms(event.at)}; no fault explains it")
+
+
+def outcomes(story: Story, life: Life) -> Iterator[Finding]:
+    """S6: what the log accepted was the outcome of the newest run; nothing follows an end."""
+    by_fence = {run.fence: run for run in life.runs}
+    for event in life.events:
+        if event.kind == "completed" and event.fence is None:
+            yield Finding("S6", f"{life} completed {story.when_ms(event.at)}, and no handler's result came with it")
+        if event.fence is None or event.kind not in ("completed", "retrying", "failed"):
+            continue
+        run = by_fence.get(event.fence)
+        if run is None:
+            yield Finding("S6", f"{life}: {event.kind} under token {event.fence}, under which nobody ran it")
+            continue
+        if event.attempt != run.attempt:
+            yield Finding("S6", f"{life}: {event.kind} of attempt {event.attempt} is that of {run}")
+        if event.kind == "completed" and run.how != "returned":
+            yield Finding(
+                "S6", f"{life} completed {story.when_ms(event.at)} by {run}, which {run.how or 'never ended'}"
+            )
+        newer = next((other for other in life.runs if other.fence > run.fence and other.at < event.at), None)
+        if newer is not None:
+            text = f"{life}: {event.kind} by {run} was accepted {story.when_ms(event.at)}, after {newer} was granted"
+            yield Finding("S6", text)
+    over: Event | None = None
+    for event in life.events:
+        if event.kind == "redriven":
+            over = None
+        elif over is not None and event.kind != "removed":
+            yield Finding("S6", f"{life}: {event.kind} {story.when_ms(event.at)}, after it had {over.kind}")
+        if event.kind in ("completed", "failed", "removed"):
+            over = event
+
+
+def attempts(story: Story, life: Life) -> Iterator[Finding]:
+    """S10, from the log: each attempt is charged once, in turn."""
+    charged = 0
+    for event in life.events:
+        where = f"{life}: {event.kind} {story.when_ms(event.at)}"
+        if event.kind == "redriven":
+            charged = 0
+        elif event.kind in ("retrying", "stalled", "completed"):
+            if event.attempt != charged + 1:
+                yield Finding("S10", f"{where} is of attempt {event.attempt}, after {charged} were charged")
+            charged = event.attempt or charged + 1
+        elif event.kind == "failed" and event.attempt not in (charged, charged + 1):
+            yield Finding("S10", f"{where} is of attempt {event.attempt}, after {charged} were charged")
+    most = max((event.attempt or 0 for event in life.events if event.kind in ("retrying", "stalled")), default=0)
+    for run in life.runs:
+        if run.attempt > run.max:
+            yield Finding("S10", f"{life}: {run} started {story.when(run.start)}; it may have {run.max} only")
+        if run.attempt > most + 1:
+            yield Finding("S10", f"{life}: {run} started {story.when(run.start)}; only {most} were charged before")
+
+
+def losers_are_told(story: Story, notes: Notes) -> Iterator[Finding]:
+    """S6: who reports under a lease that is lost is refused, and is told."""
+    for life in story.lives:
+        accepted = {event.fence for event in life.events if event.fence is not None}
+        for run in life.runs:
+            notes.refused += run.lost
+            if run.lost and run.fence in accepted:
+                yield Finding("S6", f"{life}: {run} was told that its lease is lost, and its outcome was accepted")
+            stalled = any(e.kind == "stalled" and e.attempt == run.attempt and e.at >= run.at for e in life.events)
+            if stalled and run.how == "returned" and not run.lost and run.fence not in accepted:
+                until = story.killed.get(run.pid, story.gone.get(run.pid, run.end))
+                if until - run.end > SOON and causes.find(story, run.pid, run.end, run.end + SOON) is None:
+                    yield Finding("S6", f"{life}: {run} lost its lease, ended {story.when(run.end)} and was not told")

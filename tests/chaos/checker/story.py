@@ -1,0 +1,369 @@
+"""The history, put together: what was added, what ran, what the server says happened, who did what and what broke.
+
+Everything here is read from lines (see `tests.chaos.diary`). Server times are milliseconds of the server's clock, `t`
+is the machine's monotonic clock in seconds; `Story.mono` turns the one into the other.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Line = dict[str, Any]
+ENDS = ("completed", "failed", "removed")
+
+
+@dataclass(slots=True)
+class Spec:
+    """One job that a producer wanted to add."""
+
+    q: str
+    uid: str
+    told: dict[str, Any]
+    t0: float
+    t1: float = math.inf
+    answer: str = ""
+    """ok, or the name of the error; empty if the producer did not live to see it."""
+    ack: dict[str, Any] | None = None
+
+    @property
+    def acked(self) -> bool:
+        return self.ack is not None and not self.ack["dup"]
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a handler."""
+
+    q: str
+    job: str
+    uid: str
+    digest: str
+    group: str | None
+    fence: int
+    attempt: int
+    max: int
+    priority: int
+    order: int
+    created: int
+    at: int
+    """When the lease was granted, by the server's clock."""
+    worker: str | None
+    pid: int
+    actor: str
+    start: float
+    end: float = math.inf
+    how: str = ""
+    """returned, raised, retry, gave up, limited, cancelled; empty if nobody lived to say."""
+    lost: bool = False
+    """Its worker was told that the lease is no longer its own."""
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt} of {self.job!r} under token {self.fence} in {self.actor} ({self.pid})"
+
+
+@dataclass(slots=True)
+class Event:
+    """One event of a queue's log."""
+
+    q: str
+    n: int
+    kind: str
+    at: int
+    job: str | None = None
+    group: str | None = None
+    attempt: int | None = None
+    worker: str | None = None
+    delay: float | None = None
+    reason: str | None = None
+    final: bool | None = None
+    fence: int | None = None
+
+
+@dataclass(slots=True)
+class Action:
+    """Something that an operator did."""
+
+    q: str
+    what: str
+    told: Line
+    t0: float
+    t1: float = math.inf
+    answer: Any = None
+    error: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it certainly took effect."""
+        return self.t1 < math.inf and self.error is None
+
+
+@dataclass(slots=True)
+class Fault:
+    kind: str
+    target: str
+    pid: int | None
+    t0: float
+    t1: float
+
+
+@dataclass(slots=True)
+class Life:
+    """A job, from when it was added until it is gone. Another one may have its id later."""
+
+    q: str
+    id: str
+    created: int
+    group: str | None
+    place: int
+    """Number of its `added` event in the log: its arrival."""
+    events: list[Event] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    spec: Spec | None = None
+    moved: float = math.inf
+    """When an operator first changed its time or its place."""
+
+    @property
+    def last_end(self) -> Event | None:
+        """How it ended; None while it lives, and after it was redriven."""
+        end = None
+        for event in self.events:
+            if event.kind in ENDS and not (end is not None and event.kind == "removed"):
+                end = event
+            elif event.kind == "redriven":
+                end = None
+        return end
+
+    @property
+    def state(self) -> str:
+        for event in reversed(self.events):
+            if event.kind in (*ENDS, "redriven"):
+                return event.kind
+        return "live"
+
+    def __str__(self) -> str:
+        return f"{self.q}: job {self.id!r}" + (f" of group {self.group!r}" if self.group else "")
+
+
+@dataclass
+class Story:
+    specs: list[Spec]
+    runs: list[Run]
+    events: dict[str, list[Event]]
+    lives: list[Life]
+    actions: list[Action]
+    faults: list[Fault]
+    lines: dict[str, list[Line]]
+    """All lines by their kind, for what is told once."""
+    begun: float
+    _offset: float
+
+    # Time
+
+    def mono(self, ms: float) -> float:
+        return (ms - self._offset) / 1000
+
+    def ms(self, t: float) -> float:
+        return t * 1000 + self._offset
+
+    def when(self, t: float) -> str:
+        return "at an unknown time" if not math.isfinite(t) else f"{t - self.begun:.3f} s into the run"
+
+    def when_ms(self, ms: float) -> str:
+        return self.when(self.mono(ms))
+
+    def of_kind(self, kind: str) -> list[Line]:
+        return self.lines.get(kind, [])
+
+    def actions_on(self, life: Life, *what: str) -> Iterator[Action]:
+        for action in self.actions_of_job.get((life.q, life.id), ()):
+            if not what or action.what in what:
+                yield action
+
+    def __post_init__(self) -> None:
+        self.actions_of_job: dict[tuple[str, str], list[Action]] = defaultdict(list)
+        for action in self.actions:
+            if "job" in action.told:
+                self.actions_of_job[action.q, action.told["job"]].append(action)
+        self.faults_of: dict[object, list[Fault]] = defaultdict(list)
+        for fault in self.faults:
+            self.faults_of[fault.pid if fault.pid is not None else fault.target].append(fault)
+        for line in self.of_kind("starved"):
+            self.faults_of[line["pid"]].append(Fault("starved", line["actor"], line["pid"], line["since"], line["t"]))
+        for line in self.of_kind("poison"):
+            self.faults_of[line["pid"]].append(Fault("poison", line["actor"], line["pid"], line["t"], line["t"]))
+        self.workers = {line["worker"]: line["pid"] for line in self.of_kind("ready") if line.get("worker")}
+        self.killed = {f.pid: f.t0 for f in self.faults if f.kind == "kill"}
+        self.killed |= {line["victim"]: line["t"] for line in self.of_kind("poison")}
+        self.gone = {line["of"]: line["t"] for line in self.of_kind("exit")}
+
+
+def tell(lines: Iterable[Line]) -> Story:
+    """Put a history together."""
+    by_kind: dict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        by_kind[line["k"]].append(line)
+    begun = min((line["t"] for line in by_kind["round"]), default=0.0)
+    offsets = sorted(line["wall"] - line["t"] * 1000 for line in by_kind["clock"])
+    events = _events(by_kind)
+    runs = _runs(by_kind)
+    specs = _specs(by_kind)
+    actions = _actions(by_kind)
+    lives = _lives(events)
+    _match(lives, runs, specs, actions)
+    offset = offsets[len(offsets) // 2] if offsets else 0.0
+    return Story(specs, runs, events, lives, actions, _faults(by_kind), by_kind, begun, offset)
+
+
+def _specs(by_kind: dict[str, list[Line]]) -> list[Spec]:
+    answers = {line["op"]: line for line in by_kind["added"]}
+    found = []
+    for line in by_kind["adding"]:
+        answer = answers.get(line["op"])
+        for i, told in enumerate(line["items"]):
+            spec = Spec(line["q"], told["uid"], told, line["t"])
+            if answer is not None:
+                spec.t1, spec.answer = answer["t"], answer["answer"]
+                spec.ack = answer["jobs"][i] if answer["answer"] == "ok" else None
+            found.append(spec)
+    return found
+
+
+def _runs(by_kind: dict[str, list[Line]]) -> list[Run]:
+    """Two starts under one token stay two runs: that is for the checks to see. An end belongs to the last one."""
+    found: list[Run] = []
+    by_token: dict[tuple[str, int], Run] = {}
+    names = ("q", "job", "uid", "digest", "group", "fence", "attempt", "max", "priority", "order", "created", "at")
+    for line in by_kind["start"]:
+        known = {name: line[name] for name in names}
+        # When it was granted: tokens follow the server's microseconds. A reply that was sent twice says a later time.
+        known["at"] = min(line["at"], line["fence"] // 1000)
+        run = Run(
+            **known,
+            worker=line["worker"],
+            pid=line["pid"],
+            actor=line["actor"],
+            start=line["t"],
+        )
+        found.append(run)
+        by_token[run.q, run.fence] = run
+    for line in by_kind["end"]:
+        ended = by_token.get((line["q"], line["fence"]))
+        if ended is not None:
+            ended.end, ended.how = line["t"], line["how"]
+    for line in by_kind["lost"]:
+        loser = by_token.get((line["q"], line["fence"]))
+        if loser is not None:
+            loser.lost = True
+    return found
+
+
+def _events(by_kind: dict[str, list[Line]]) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = defaultdict(list)
+    names = ("job", "group", "attempt", "worker", "delay", "reason", "final", "fence")
+    for line in by_kind["event"]:
+        known = {name: line[name] for name in names if name in line}
+        found[line["q"]].append(Event(line["q"], line["n"], line["kind"], line["at"], **known))
+    for log in found.values():
+        log.sort(key=lambda event: event.n)
+    return dict(found)
+
+
+def _actions(by_kind: dict[str, list[Line]]) -> list[Action]:
+    answers = {line["op"]: line for line in by_kind["acted"]}
+    found = []
+    for line in by_kind["acting"]:
+        action = Action(line["q"], line["what"], line, line["t"])
+        answer = answers.get(line["op"])
+        if answer is not None:
+            action.t1, action.answer, action.error = answer["t"], answer.get("answer"), answer.get("error")
+        found.append(action)
+    return found
+
+
+def _faults(by_kind: dict[str, list[Line]]) -> list[Fault]:
+    over: dict[tuple[Any, ...], float] = {}
+    for line in by_kind["fault over"]:
+        over[line["kind"], line["target"], line["planned"]] = line["t"]
+    healed = max((line["t"] for line in by_kind["healed"]), default=math.inf)
+    found = []
+    for line in by_kind["fault"]:
+        until = over.get((line["kind"], line["target"], line["planned"]))
+        if until is None:
+            until = healed if line["length"] else line["t"]
+        found.append(Fault(line["kind"], line["target"], line["of"], line["t"], until))
+    return found
+
+
+def _lives(events: dict[str, list[Event]]) -> list[Life]:
+    """Jobs as the log tells of them. An `added` of a failed job is an operator who lets it run again."""
+    found: list[Life] = []
+    for q, log in events.items():
+        current: dict[str, Life] = {}
+        for event in log:
+            if event.job is None or event.kind == "progress":
+                continue
+            life = current.get(event.job)
+            if event.kind == "added" and (life is None or life.state != "failed"):
+                life = current[event.job] = Life(q, event.job, event.at, event.group, event.n)
+                found.append(life)
+            elif event.kind == "added":
+                event.kind = "redriven"
+            elif life is None:
+                # The log begins with `added`: whatever this is, nobody has added it.
+                life = current[event.job] = Life(q, event.job, -1, event.group, event.n)
+                found.append(life)
+            if life is not None:
+                life.events.append(event)
+    return found
+
+
+def _match(lives: list[Life], runs: list[Run], specs: list[Spec], actions: list[Action]) -> None:
+    by_birth = {(life.q, life.id, life.created): life for life in lives}
+    by_uid = {(spec.q, spec.uid): spec for spec in specs}
+    for run in runs:
+        life = by_birth.get((run.q, run.job, run.created))
+        if life is not None:
+            life.runs.append(run)
+            if life.spec is None:
+                life.spec = by_uid.get((run.q, run.uid))
+    for spec in specs:
+        if spec.ack is not None and spec.acked:
+            life = by_birth.get((spec.q, spec.ack["id"], spec.ack["created"]))
+            if life is not None:
+                life.spec = spec
+    births: dict[tuple[str, str], list[Life]] = defaultdict(list)
+    for life in lives:
+        life.runs.sort(key=lambda run: run.fence)
+        births[life.q, life.id].append(life)
+    for action in actions:
+        if action.what in ("change_delay", "promote"):
+            for life in births.get((action.q, action.told["job"]), ()):
+                life.moved = min(life.moved, action.t0)
+
+
+class Limits:
+    """How many jobs of a group may run at once: the most that may have been in force."""
+
+    def __init__(self, story: Story) -> None:
+        self._changes: dict[tuple[str, str], list[Action]] = defaultdict(list)
+        for action in story.actions:
+            if action.what == "set_group_concurrency":
+                self._changes[action.q, action.told["group"]].append(action)
+        self._starts = {key: [a.t0 for a in actions] for key, actions in self._changes.items()}
+
+    def most(self, q: str, group: str, since: float, until: float) -> int:
+        changes = self._changes.get((q, group))
+        if not changes:
+            return 1
+        before = bisect_left(self._starts[q, group], until)
+        most = 1
+        for action in reversed(changes[:before]):
+            most = max(most, action.told["limit"] or 1)
+            if action.known and action.t1 < since:
+                break  # what came before it is over
+        return most

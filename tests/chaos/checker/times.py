@@ -1,0 +1,117 @@
+"""S9, S12 and S13: nothing early, nothing too often, every tick once, nothing while it may not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.chaos.checker.finding import Finding, Notes
+from tests.chaos.checker.story import Action, Life, Story
+
+WINDOWS = {"window": 200}
+"""Milliseconds that queues ordered by event time wait."""
+RATES = {"metered": (25, 500)}
+"""Starts in any window of so many milliseconds."""
+MARGIN = 2.0
+"""Milliseconds by which the two clocks may be told apart wrongly."""
+
+
+def check(story: Story, notes: Notes) -> Iterator[Finding]:
+    for life in story.lives:
+        yield from never_early(story, life)
+        yield from nothing_after_removal(story, life)
+    yield from rates(story)
+    yield from nothing_while_paused(story)
+    yield from ticks(story, notes)
+
+
+def never_early(story: Story, life: Life) -> Iterator[Finding]:
+    moved = story.ms(life.moved)
+    told = life.spec.told if life.spec is not None else {}
+    due = max(life.created + told.get("delay", 0) * 1000, told.get("run_at", 0))
+    for run in life.runs:
+        if run.at < due - 1 and run.at < moved:
+            yield Finding("S9", f"{life} was granted {story.when_ms(run.at)}, {due - run.at:.0f} ms early")
+        if run.q in WINDOWS and run.group is not None and run.at < run.order + WINDOWS[run.q]:
+            yield Finding("S9", f"{life} was granted {story.when_ms(run.at)}, inside its window")
+    for event in life.events:
+        if event.kind != "retrying" or event.delay is None:
+            continue
+        opens = event.at + event.delay * 1000
+        after = (run for run in life.runs if run.at >= event.at and run.attempt == (event.attempt or 0) + 1)
+        following = next(after, None)
+        redriven = any(e.kind == "redriven" and e.at >= event.at for e in life.events)
+        if following is not None and following.at < min(opens - 1, moved) and not redriven:
+            early = f"{opens - following.at:.0f} ms before the end of its back-off"
+            yield Finding("S9", f"{life}: {following} was granted {early}")
+
+
+def nothing_after_removal(story: Story, life: Life) -> Iterator[Finding]:
+    gone = next((event for event in life.events if event.kind == "removed"), None)
+    if gone is None:
+        return
+    for run in life.runs:
+        if run.at > gone.at:
+            yield Finding("S13", f"{life} was removed {story.when_ms(gone.at)}; {run} was granted after that")
+
+
+def rates(story: Story) -> Iterator[Finding]:
+    for q, (count, per) in RATES.items():
+        starts = sorted(run.at for run in story.runs if run.q == q)
+        for first, last in zip(starts, starts[count:], strict=False):
+            if last - first <= per:
+                yield Finding("S9", f"{q}: {count + 1} starts within {last - first} ms, {story.when_ms(first)}")
+
+
+def nothing_while_paused(story: Story) -> Iterator[Finding]:
+    pauses: dict[tuple[str, str | None], list[tuple[float, float]]] = defaultdict(list)
+    begun: dict[tuple[str, str | None], Action] = {}
+    for action in sorted(story.actions, key=lambda action: action.t0):
+        key = (action.q, action.told.get("group"))
+        if action.what in ("pause", "pause_group") and action.known:
+            begun.setdefault(key, action)
+        elif action.what in ("resume", "resume_group") and key in begun:
+            pauses[key].append((story.ms(begun.pop(key).t1) + MARGIN, story.ms(action.t0) - MARGIN))
+    if not pauses:
+        return
+    for run in story.runs:
+        for key in ((run.q, None), (run.q, run.group)):
+            for since, until in pauses.get(key, ()):
+                if since < run.at < until:
+                    yield Finding("S13", f"{run.q}: {run} was granted {story.when_ms(run.at)}, while it was paused")
+
+
+def ticks(story: Story, notes: Notes) -> Iterator[Finding]:
+    """Each tick of each repeat from its definition to its removal has one job; all are on the grid."""
+    repeats = {line["key"]: line for line in story.of_kind("repeats") if line["answer"] == "ok"}
+    ended = {a.told["key"]: a for a in story.actions if a.what == "remove_repeating_job"}
+    found = _ticks_by_key(story)
+    for key, line in repeats.items():
+        start, every = line["start"], line["every"]
+        seen = found.get(key, set())
+        notes.ticks += len(seen)
+        for tick in seen:
+            if (tick - start) % every:
+                yield Finding("S12", f"repeat {key!r}: tick {tick} is {(tick - start) % every} ms off its grid")
+        if key not in ended:
+            continue
+        since = min(story.ms(other["t"]) for other in story.of_kind("repeats") if other["key"] == key)
+        first = start + max(0, -(-int(since + 1 - start) // every)) * every
+        until = story.ms(ended[key].t0) - 3000
+        missed = [tick for tick in range(first, int(until), every) if tick not in seen]
+        for tick in missed:
+            yield Finding("S12", f"repeat {key!r}: the tick {story.when_ms(tick)} has no job")
+
+
+def _ticks_by_key(story: Story) -> dict[str, set[int]]:
+    """The id of an occurrence ends with its tick. That a tick has two jobs shows as an id that was added twice."""
+    names: dict[str, str] = {}
+    for run in story.runs:
+        if run.uid.startswith("tick:"):
+            names[run.job.rpartition(":")[0]] = run.uid.removeprefix("tick:")
+    found: dict[str, set[int]] = defaultdict(set)
+    for life in story.lives:
+        prefix, _, tick = life.id.rpartition(":")
+        if life.q == "ticks" and prefix in names:
+            found[names[prefix]].add(int(tick))
+    return found

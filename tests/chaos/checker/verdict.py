@@ -1,0 +1,56 @@
+"""All checks over one history, and what they add up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.chaos.checker import groups, jobs, keys, liveness, runs, times
+from tests.chaos.checker.finding import Finding, Notes
+from tests.chaos.checker.story import Line, Story, tell
+
+
+@dataclass
+class Verdict:
+    """What was proven, and what was broken."""
+
+    findings: list[Finding]
+    notes: Notes
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def broken(self, *rules: str) -> int:
+        return sum(finding.rule in rules for finding in self.findings)
+
+
+def judge(lines: Iterable[Line]) -> Verdict:
+    story = tell(lines)
+    notes = Notes()
+    findings = [
+        *jobs.check(story),
+        *runs.check(story, notes),
+        *groups.check(story, notes),
+        *times.check(story, notes),
+        *keys.check(story),
+        *liveness.check(story, notes),
+    ]
+    faults = Counter(fault.kind for fault in story.faults)
+    faults["poison"] += len(story.of_kind("poison"))
+    return Verdict(findings, notes, _counts(story), +faults)
+
+
+def _counts(story: Story) -> Counter[str]:
+    ends = Counter(life.last_end.kind for life in story.lives if life.last_end is not None)
+    return Counter(
+        {
+            "jobs": len(story.lives),
+            "acknowledged": sum(spec.acked for spec in story.specs),
+            "answered as duplicates": sum(spec.ack is not None and bool(spec.ack["dup"]) for spec in story.specs),
+            "unknown": sum(spec.ack is None for spec in story.specs),
+            "runs": len(story.runs),
+            "operator actions": len(story.actions),
+            "looks at all keys": len(story.of_kind("sample")),
+            **ends,
+        }
+    )

@@ -1,0 +1,115 @@
+"""Looks at all keys of the server, while the run goes on and after it, and writes down what is wrong with them.
+
+The reader of the keyspace is the one the tests use; it shares no decision with the scripts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import redis
+
+from groupmq import Queue
+from tests.chaos.cast import QUEUES
+from tests.chaos.diary import Diary
+from tests.chaos.working import open_queue
+from tests.support import keyspace
+from tests.support.dump import Dump
+
+PREFIX = "groupmq"
+CANARIES = {
+    "canary": "untouched",
+    "groupmq:{orders}": "not a key of the queue",
+    "groupmq:{orders2}:jobs": "another queue's",
+    "x:active": "named like a group",
+    "{}": "named like a group",
+}
+_FREE = ("mail:", "hail:")
+"""Markers of workers: the server forgets them by itself."""
+
+
+def plant_canaries(client: redis.Redis) -> None:
+    for name, text in CANARIES.items():
+        client.set(name, text)
+
+
+def sample(client: redis.Redis, diary: Diary) -> None:
+    """One look at an instant at which every call is over: each queue must agree with itself."""
+    with contextlib.suppress(redis.RedisError):
+        dump = Dump(client)
+        wrong, kept = [], {}
+        for role in QUEUES:
+            found = keyspace.read(dump, PREFIX, role.name)
+            wrong += [f"{role.name}: {line}" for line in keyspace.violations(found)]
+            kept[role.name] = {"completed": len(found.completed), "failed": len(found.failed), "jobs": len(found.jobs)}
+        diary.note("sample", at=dump.now, wrong=wrong, kept=kept)
+
+
+async def last_look(client: redis.Redis, url: str, diary: Diary) -> None:
+    """After the drain: what is left, what the API says about it, and what is left of that when it is removed."""
+    sample(client, diary)
+    for role in QUEUES:
+        async with open_queue(role.name, url) as queue:
+            counts = await queue.get_job_counts()
+            listed = {state: len(ids) for state, ids in (await queue.get_jobs(limit=100_000)).items()}
+            live = await _live(queue)
+            said = {state: getattr(counts, state) for state in listed}
+            diary.note("left", q=role.name, live=live, counts=said, listed=listed, total=counts.total)
+            report = await queue.repair()
+            mended = [f"{kind}: {ids[:5]}" for kind, ids in report.mended.items()]
+            diary.note("repaired", q=role.name, mended=mended)
+    foreign = [key for key in _all_keys(client) if not key.startswith(tuple(_bases())) and key != _registry()]
+    changed = [name for name, text in CANARIES.items() if _text(client.get(name)) != text]
+    diary.note("foreign", keys=[key for key in foreign if key not in CANARIES], canaries=changed)
+    for role in QUEUES:
+        async with open_queue(role.name, url) as queue:
+            await queue.purge(("completed", "failed", "waiting", "delayed"))
+    await asyncio.sleep(0.1)
+    diary.note("emptied", keys=_leaks(client))
+
+
+async def _live(queue: Queue) -> list[str]:
+    found = []
+    for state in ("active", "waiting", "delayed"):
+        found += [f"{job_id} {state}" for job_id in await queue.get_job_ids(state, 100)]
+    return found
+
+
+def _leaks(client: redis.Redis) -> list[str]:
+    """Keys of a queue without jobs that grow with what it once had."""
+    dump, found = Dump(client), []
+    for role in QUEUES:
+        base = f"{PREFIX}:{{{role.name}}}:"
+        names = [key.decode("utf-8", "replace").removeprefix(base) for key in dump if key.startswith(base.encode())]
+        k = keyspace.read(dump, PREFIX, role.name)
+        found += [f"{base}{name}" for name in names if name[:2] in ("g:", "r:")]
+        for part in ("jobs", "state", "results", "progress", "logs", "leases", "active", "groups", "ready", "parked"):
+            if getattr(k, part):
+                found.append(f"{base}{part} has {len(getattr(k, part))} entries")
+        found += [f"{base}{name}" for name in k.strangers if not name.startswith(_FREE)]
+    return found
+
+
+def slow_calls(client: redis.Redis) -> list[int]:
+    """Microseconds of our own calls that the server found slow, since its last start."""
+    c: Any = client
+    return [entry["duration"] for entry in c.slowlog_get(512) if entry["command"].upper().startswith(b"FCALL")]
+
+
+def _all_keys(client: redis.Redis) -> list[str]:
+    c: Any = client
+    return [_text(key) for key in c.keys("*")]
+
+
+def _bases() -> list[str]:
+    return [f"{PREFIX}:{{{role.name}}}:" for role in QUEUES]
+
+
+def _registry() -> str:
+    return f"{PREFIX}:queues"
+
+
+def _text(raw: Any) -> str:
+    return raw.decode("utf-8", "surrogateescape") if isinstance(raw, bytes) else str(raw)

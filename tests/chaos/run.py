@@ -1,0 +1,147 @@
+"""One round: processes at work while faults strike, then peace, a drain, and a last look. The history tells it all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from groupmq import GroupMQError
+from tests.chaos.cast import QUEUES, actors, targets
+from tests.chaos.diary import Diary
+from tests.chaos.injecting import Injector
+from tests.chaos.looking import last_look, plant_canaries, sample, slow_calls
+from tests.chaos.network import Network
+from tests.chaos.operating import Operator
+from tests.chaos.schedule import plan
+from tests.chaos.skew import true_time
+from tests.chaos.stage import Stage
+from tests.chaos.topology import Topology
+from tests.chaos.working import open_queue
+from tests.support.waiting import wait_until
+
+STEP, SAMPLE, TELL = 0.02, 5.0, 10.0
+GO_WITHIN = 20.0
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round is to be."""
+
+    number: int
+    seed: int
+    seconds: float
+    kinds: Collection[str]
+    folder: Path
+    drain: float
+    """Seconds that the rest of the work may take after the last fault."""
+    mutant: str | None = None
+
+
+def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
+    """Play a round; how many faults of each kind there were. Everything else is in the history."""
+    diary = Diary(str(told.folder), "stage")
+    cast = actors(told.kinds, mutant=told.mutant)
+    faults = plan(told.seed, told.seconds, told.kinds, targets(cast))
+    diary.note("round", seed=told.seed, seconds=told.seconds, kinds=list(told.kinds), faults=len(faults))
+    plant_canaries(topology.client())
+    shared = {"history": str(told.folder), "round": told.number, "epoch": float(int(true_time()) + 1)}
+    with Network(topology.port, [actor.name for actor in cast if actor.line]) as network:
+        urls = {actor.name: network.url(actor.name) if actor.line else topology.url for actor in cast}
+        stage = Stage(cast, diary, shared, urls)
+        try:
+            _begin(stage, told.folder)
+            injector = Injector(faults, stage, network, topology, diary)
+            _chaos(told, injector, topology, diary, tell)
+            _peace(told, injector, stage, topology, diary, tell)
+        finally:
+            stage.close()
+    return dict(injector.counted)
+
+
+def _begin(stage: Stage, folder: Path) -> None:
+    """The witness first: it must hear everything."""
+    stage.start("recorder")
+    wait_until(lambda: _lines(folder, b'"k": "ready"', "recorder"), "the recorder listens", 60)
+    for name in stage.names():
+        if name != "recorder":
+            stage.start(name)
+    workers = len(stage.names("worker"))
+    wait_until(lambda: _lines(folder, b'"k": "ready"') >= workers, "workers are ready", 90)
+
+
+def _chaos(told: Round, injector: Injector, topology: Topology, diary: Diary, tell: Tell) -> None:
+    began = time.monotonic()
+    next_sample, next_tell = began + 2.0, began + TELL
+    _clock(diary)
+    while (now := time.monotonic()) < began + told.seconds:
+        injector.step()
+        if now > next_sample:
+            next_sample = now + SAMPLE
+            _clock(diary)
+            with topology.client() as client:
+                sample(client, diary)
+        if now > next_tell:
+            next_tell += TELL
+            tell(_progress(told, now - began, injector))
+        time.sleep(STEP)
+    _clock(diary)
+
+
+def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, diary: Diary, tell: Tell) -> None:
+    injector.heal()
+    late = stage.end("producer", "operator", within=GO_WITHIN)
+    asyncio.run(_settle(topology.url, diary))
+    began = time.monotonic()
+    drained = asyncio.run(_drain(topology.url, told.drain, injector, tell))
+    diary.note("drained", answer=drained, took=time.monotonic() - began, within=told.drain)
+    late += stage.end("worker", "duty", within=GO_WITHIN)
+    diary.note("all left", late=late)
+    late = stage.end("recorder", within=60)
+    with topology.client() as client:
+        diary.note("slow", micros=slow_calls(client))
+        asyncio.run(last_look(client, topology.url, diary))
+    _clock(diary)
+    diary.note("over", late=late)
+
+
+async def _settle(url: str, diary: Diary) -> None:
+    operator = Operator(diary, {"seed": 0, "life": 0, "url": url})
+    await operator.settle()
+    await operator.close()
+
+
+async def _drain(url: str, within: float, injector: Injector, tell: Tell) -> bool:
+    """Whether all queues become empty, with nothing started again but what a poisonous job has killed."""
+    queues = [open_queue(role.name, url) for role in QUEUES]
+    deadline, left, next_tell = time.monotonic() + within, 1, time.monotonic() + TELL
+    while left and time.monotonic() < deadline:
+        injector.step()
+        try:
+            left = sum([(await queue.get_job_counts()).total for queue in queues])
+        except GroupMQError:
+            left = 1
+        if time.monotonic() > next_tell:
+            next_tell += TELL
+            tell(f"    draining: {left} jobs left")
+        await asyncio.sleep(0.1)
+    for queue in queues:
+        await queue.close()
+    return not left
+
+
+def _clock(diary: Diary) -> None:
+    diary.note("clock", wall=true_time() * 1000)
+
+
+def _lines(folder: Path, mark: bytes, actor: str = "") -> int:
+    return sum(path.read_bytes().count(mark) for path in folder.glob(f"{actor}*.jsonl"))
+
+
+def _progress(told: Round, passed: float, injector: Injector) -> str:
+    started = _lines(told.folder, b'"k": "start"')
+    faults = ", ".join(f"{kind} {n}" for kind, n in sorted(injector.counted.items()))
+    return f"  {passed:5.0f} s  {started} runs, {injector.counted.total()} faults ({faults})"

@@ -1,0 +1,33 @@
+"""Processes whose clock is wrong: Python's wall clock is shifted, its monotonic clock is not."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import Any
+
+true_time = time.time
+_datetime = datetime.datetime
+
+
+def shift(seconds: float) -> None:
+    """Shift this process. Must come before anything else is imported that takes these names over."""
+    nanoseconds, true_ns = round(seconds * 1e9), time.time_ns
+    vars(time)["time"] = lambda: true_time() + seconds
+    vars(time)["time_ns"] = lambda: true_ns() + nanoseconds
+    by = datetime.timedelta(seconds=seconds)
+
+    class AnyDatetime(type):
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, _datetime)
+
+    class Shifted(_datetime, metaclass=AnyDatetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+            return _datetime.now(tz) + by
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return _datetime.now(datetime.UTC).replace(tzinfo=None) + by
+
+    vars(datetime)["datetime"] = Shifted

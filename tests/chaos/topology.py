@@ -1,0 +1,141 @@
+"""Where the queues live. One server for now; a replicated set and a cluster plug in here.
+
+A topology says where the queues are reached, which faults it knows, and how to look at all of its data. What Sentinel
+and Cluster need: a subclass that starts several servers, a URL of its own, `NAMES` with `failover` or `move slot` among
+the faults (and in `schedule.KINDS`), and `strike` for them. The checker then learns of a failover from the history, as
+it learns of a restart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import redis
+
+from tests.chaos.schedule import Fault
+from tests.support.servers import Kind, Server
+
+Later = Callable[[float, Callable[[], None]], None]
+"""Do something in so many seconds."""
+
+
+class Topology(ABC):
+    NAMES: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of faults that strike the servers themselves."""
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where queues are reached without a fault in between."""
+
+    @property
+    @abstractmethod
+    def port(self) -> int:
+        """Where network lines lead to."""
+
+    @abstractmethod
+    def strike(self, fault: Fault) -> Callable[[], None] | None:
+        """Let a fault begin. Returns what ends it, to be called after its length; None if it is over at once."""
+
+    @abstractmethod
+    def heal(self) -> None:
+        """After this everything works."""
+
+    @abstractmethod
+    def client(self) -> redis.Redis:
+        """A plain client, for looking at the data."""
+
+    @abstractmethod
+    def versions(self) -> dict[str, str]:
+        """What runs here."""
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+
+class SingleServer(Topology):
+    """One server that has every write on disk before it answers."""
+
+    NAMES = frozenset(("functions", "scripts", "clients", "stop", "restart", "memory"))
+
+    def __init__(self, kind: Kind) -> None:
+        self._server = Server.start(kind, aof=True, config={"slowlog-log-slower-than": 5000, "slowlog-max-len": 512})
+        self._down = False
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    @property
+    def port(self) -> int:
+        return self._server.port
+
+    def strike(self, fault: Fault) -> Callable[[], None] | None:
+        match fault.kind:
+            case "stop":
+                self._server.pause()
+                return self._server.resume
+            case "restart":
+                self._server.kill()
+                self._down = True
+                return self._up
+            case "memory":
+                self._command("CONFIG", "SET", "maxmemory", "1")
+                return lambda: self._command("CONFIG", "SET", "maxmemory", "0")
+            case "functions":
+                self._command("FUNCTION", "FLUSH")
+            case "scripts":
+                self._command("SCRIPT", "FLUSH")
+            case "clients":
+                self._drop_clients(fault.amount)
+        return None
+
+    def _up(self) -> None:
+        if self._down:
+            self._server.restart()
+            self._down = False
+
+    def _drop_clients(self, share: float) -> None:
+        """Drop about that share of the connections, those that block too."""
+        with contextlib.suppress(redis.RedisError), self.client() as client:
+            c: Any = client
+            connections = c.client_list()
+            for n, connection in enumerate(connections):
+                if n < share * len(connections):
+                    with contextlib.suppress(redis.RedisError):
+                        c.execute_command("CLIENT", "KILL", "ID", connection["id"], "SKIPME", "yes")
+
+    def _command(self, *words: str) -> None:
+        """Best effort: the server may be away by another fault."""
+        with contextlib.suppress(redis.RedisError), self.client() as client:
+            c: Any = client
+            c.execute_command(*words)
+
+    def heal(self) -> None:
+        self._up()
+        self._server.resume()
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            with contextlib.suppress(redis.RedisError), self.client() as client:
+                c: Any = client
+                c.config_set("maxmemory", "0")
+                return
+        raise AssertionError("the server did not come back")
+
+    def client(self) -> redis.Redis:
+        return redis.Redis.from_url(self._server.unix_url, socket_timeout=30)
+
+    def versions(self) -> dict[str, str]:
+        with self.client() as client:
+            c: Any = client
+            info = c.info("server")
+        if "valkey_version" in info:
+            return {"server": f"Valkey {info['valkey_version']}"}
+        return {"server": f"Redis {info['redis_version']}"}
+
+    def stop(self) -> None:
+        self._server.stop()
