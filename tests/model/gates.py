@@ -13,12 +13,15 @@ class Gates(Ledger):
     # May it start?
 
     def startable_heads(self) -> list[Job]:
-        """The first job of each group that is neither paused nor full, even if it has to wait for its time."""
+        """The first job of each group that is neither paused, blocked nor full, even if it has to wait for its time."""
         return [
             self.waiting(group)[0]
             for group in {j.group for j in self.in_state("waiting")}
-            if not self.conf.get(group, Conf()).paused and self.running(group) < self.limit_of(group)
+            if not self.is_stopped(group) and self.running(group) < self.limit_of(group)
         ]
+
+    def is_stopped(self, group: str) -> bool:
+        return self.conf.get(group, Conf()).paused or group in self.blocked
 
     def opens(self, head: Job) -> int:
         """The first instant at which the head of a group may start. Nothing of this is for jobs without a group."""

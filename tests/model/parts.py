@@ -57,6 +57,8 @@ class Job:
     lease: Lease | None = None
     stored: StoredState | None = None
     result: bytes | None = None
+    blocks: int = 0
+    """Since when it blocks its group, which it does as a failed job; 0 = it does not."""
     stamp: int = 0
     """When it finished, in microseconds of a clock that only grows."""
     progress: str | None = None

@@ -20,7 +20,7 @@ from tests.support.keyspace import Keyspace
 # Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
 NOT_OF_THE_MODEL = {
     *("schema", "config", "overrides", "repeat_at", "logged", "log_bytes", "stopping", "window", "resent", "due"),
-    *("interrupts", "attempts", "loose", "large"),
+    *("interrupts", "attempts", "loose", "large", "blocks", "spared"),
 }
 
 
@@ -69,6 +69,8 @@ class Stored:
             "conf": {
                 g: (bool(c.get("paused")), c.get("limit", 0), tuple(c.get("rate", ()))) for g, c in k.conf.items()
             },
+            "blocked": k.blocked,
+            "blockers": k.blockers,
             "meta": {n: v for n, v in k.meta.items() if v and n not in NOT_OF_THE_MODEL},
             "starts": k.starts,
             "group starts": {g: (tuple(times), k.rated.get(g)) for g, times in k.group_starts.items()},
@@ -139,6 +141,8 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "rests": {g: rest for g, rest in model.rests.items() if rest > now},
         "windows": {g: (w.since, w.till) for g, w in model.windows.items() if w.till > now},
         "conf": {g: (c.paused, c.limit, c.rate) for g, c in model.conf.items()},
+        "blocked": model.blocked,
+        "blockers": {j.id: (j.group, j.blocks) for j in jobs if j.blocks},
         "meta": _meta(model),
         "starts": model.starts,
         "group starts": {g: (s.times, s.until) for g, s in model.group_starts.items()},

@@ -52,6 +52,8 @@ class Kind:
     """Of each worker, in an exclusive queue."""
     extras: bool = True
     """With ttl, dedupe, repeats, notes and cancelled jobs; without them more of the other things happen."""
+    says: int = 0
+    """Every such job, by its id, says itself whether it blocks its group, and not what the queue says; 0 = none."""
 
 
 LATE = Ordering.arrival(0.1, 0.12)
@@ -75,6 +77,10 @@ KINDS = (
     Kind("events in turn", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
     Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),
     Kind("silent", {"events": False}),
+    Kind("hold", {"on_failed": "hold"}, says=5),
+    Kind("some hold", says=2),
+    Kind("hold in turn", {"on_failed": "hold", "fairness": "round-robin", "ordering": LATE}, says=5),
+    Kind("hold exclusively", {"on_failed": "hold", "exclusive": True, "group_rate_limit": RateLimit(2, 0.3)}),
 )
 
 
@@ -105,13 +111,16 @@ class Item:
     data: bytes
     ttl: int = 0
     dedupe: Dedupe | None = None
+    holds: bool | None = None
+    """What it says itself of what its group does when it has failed."""
 
     def draft(self, groups: tuple[str, ...], now: int) -> Draft:
         delay, run_at = self.when
         if isinstance(self.dedupe, Debounce):
             delay, run_at = self.dedupe.delay_ms, None
         group = None if self.group < 0 else groups[self.group % len(groups)]
-        head = self.max_attempts, self.order_ms is not None, (group or "").encode(), None
+        options = None if self.holds is None else {"f": self.holds}
+        head = self.max_attempts, self.order_ms is not None, (group or "").encode(), options
         return Draft(
             id=self.id,
             group_id=group,
@@ -120,9 +129,9 @@ class Item:
             delay_ms=delay,
             run_at_ms=0 if run_at is None else max(0, now + run_at),
             max_attempts=self.max_attempts,
-            options=None,
+            options=options,
             data=self.data,
-            body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0),
+            body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0, holds=self.holds),
             ttl_ms=self.ttl,
             dedupe=self.dedupe,
         )

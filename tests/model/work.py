@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import redis
 from hypothesis import strategies as st
@@ -58,13 +59,18 @@ class Work(Pair):
     def add(self, items: list[draws.Item], *, whole: bool = False) -> None:
         if not self.kind.extras:
             items = [replace(item, ttl=0, dedupe=None) for item in items]
-        drafts = [item.draft(self.groups, self.now) for item in items]
+        drafts = [self.settled(item).draft(self.groups, self.now) for item in items]
         known = self.known_due()
         answer = self.call(commands.add(drafts, self.now, whole=whole))
         same(answer, self.model.add(drafts, self.now, whole=whole))
         self.look()
         if self.now < self.known_due() < known:
             assert self.any_marker(), "something became the next thing due and no marker tells sleeping workers"
+
+    def settled(self, item: draws.Item) -> draws.Item:
+        """The item as this kind of queue has it. What jobs say themselves follows from their ids."""
+        says = self.kind.says and crc32(item.id.encode()) % self.kind.says == 0
+        return replace(item, holds=self.model.options.on_failed != "hold") if says else item
 
     def known_due(self) -> int:
         """The time until which workers sleep at most: nothing is due before it."""

@@ -49,6 +49,12 @@ class Keyspace:
     waiting: dict[str, list[bytes]]
     groups: dict[str, StoredGroup]
     conf: dict[str, dict[str, Any]]
+    blocked: dict[str, float]
+    """Groups that a failed job blocks, and since when."""
+    blockers: dict[str, tuple[str, int]]
+    """Jobs that block their group: the group, and since when."""
+    blocking: list[tuple[str, str, int]]
+    """The same as the index by group says: group, job, since when."""
     ready: dict[str, float]
     parked: dict[str, float]
     delayed: dict[str, float]
@@ -150,6 +156,9 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         waiting=waiting,
         groups={g: _group(raw) for g, raw in hash_of("groups").items()},
         conf={g: msgspec.msgpack.decode(raw) for g, raw in hash_of("conf").items()},
+        blocked=zset_of("blocked"),
+        blockers={i: (raw[6:].decode(), int.from_bytes(raw[:6], "big")) for i, raw in hash_of("blockers").items()},
+        blocking=[_blocker(raw) for raw in dump.scores(keys.fixed("blocking"))],
         ready=zset_of("ready"),
         parked=zset_of("parked"),
         delayed=zset_of("delayed"),
@@ -268,6 +277,11 @@ def _group(raw: bytes) -> StoredGroup:
     )
 
 
+def _blocker(raw: bytes) -> tuple[str, str, int]:
+    size = 2 + int.from_bytes(raw[:2], "big")
+    return raw[2:size].decode(), raw[size + 6 :].decode(), int.from_bytes(raw[size : size + 6], "big")
+
+
 def _lease(raw: bytes) -> tuple[int, str]:
     """Token and group of a lease."""
     token = int.from_bytes(raw[:7], "big")
@@ -277,7 +291,7 @@ def _lease(raw: bytes) -> tuple[int, str]:
 
 def violations(k: Keyspace) -> list[str]:
     """Every broken invariant, in words. Empty for a healthy queue."""
-    parts = (_jobs, _groups, _indexes, _due, _limits, _repeats, _turn, _notes, _log, _measures)
+    parts = (_jobs, _groups, _indexes, _due, _limits, _repeats, _turn, _notes, _log, _measures, _blocks)
     return [line for part in parts for line in part(k)]
 
 
@@ -348,7 +362,8 @@ def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
     actual = _entry(k, name)
     if name in k.ready and name in k.parked:
         return [f"group {name!r} is both ready and parked"]
-    free = not members or k.conf.get(name, {}).get("paused") or g.running >= k.limit(name)
+    stopped = k.conf.get(name, {}).get("paused") or name in k.blocked
+    free = not members or stopped or g.running >= k.limit(name)
     if free:
         return [] if actual[1] is None else [f"group {name!r} is {actual} but has nothing it may start"]
     opens = _opens(k, name, g, members[0])
@@ -471,6 +486,27 @@ def _notes(k: Keyspace) -> list[str]:
     first = min((end for end, _, _ in k.stopping.values()), default=None)
     if (None if first is None else str(int(first))) != k.meta.get("stopping"):
         found.append(f"the first run being stopped ends at {first}, the queue says {k.meta.get('stopping')}")
+    return found
+
+
+def _blocks(k: Keyspace) -> list[str]:
+    """A group is blocked as long as one of its failed jobs says so, and all indexes agree which ones do."""
+    found = []
+    for job_id, (group, since) in k.blockers.items():
+        if job_id not in k.failed or job_id not in k.jobs or k.jobs[job_id].group_id != group or not group:
+            found.append(f"job {job_id!r} blocks group {group!r} and is no failed job of it")
+        if k.blocked.get(group, since + 1) > since:
+            found.append(f"job {job_id!r} blocks group {group!r} since {since}, which says {k.blocked.get(group)}")
+    if sorted((group, job_id, since) for job_id, (group, since) in k.blockers.items()) != sorted(k.blocking):
+        found.append(f"blocking jobs {k.blockers} are not those listed by group: {k.blocking}")
+    if set(k.blocked) != {group for group, _ in k.blockers.values()}:
+        found.append(f"groups {sorted(k.blocked)} are blocked, by {k.blockers}")
+    if bool(k.blocked) != (k.meta.get("blocks") == "1"):
+        found.append(f"groups {sorted(k.blocked)} are blocked, the queue says {k.meta.get('blocks')!r}")
+    spared = float(k.meta.get("spared", "0"))
+    free = [job_id for job_id, stamp in k.failed.items() if stamp <= spared and job_id not in k.blockers]
+    if free:
+        found.append(f"failed jobs {free} block nothing, and are never forgotten")
     return found
 
 

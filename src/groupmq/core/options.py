@@ -19,6 +19,7 @@ from groupmq.core.limits import RateLimit
 from groupmq.core.ordering import Ordering
 
 OnRetry = Literal["hold", "yield"]
+OnFailed = Literal["continue", "hold"]
 Fairness = Literal["oldest", "round-robin"]
 UNBOUNDED = -1
 MAX_PRIORITY = 1023
@@ -59,7 +60,7 @@ def retention(value: object, argument: str) -> Retention:
     return Retention(count=whole(value, argument, 0, 2**31))
 
 
-SHARED_DEFAULTS = {"fairness": "oldest", "exclusive": False, "events": True}
+SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": False, "events": True}
 """What an absent shared setting means; None for the others."""
 
 
@@ -73,6 +74,7 @@ class QueueOptions:
     max_attempts: int = 3
     backoff: BackoffPolicy = backoffs.DEFAULT
     on_retry: OnRetry = "hold"
+    on_failed: OnFailed = "continue"
     keep_completed: Retention = Retention(count=100)
     keep_failed: Retention = Retention(count=100)
     ordering: Ordering | None = None
@@ -103,6 +105,7 @@ class QueueOptions:
             max_attempts=whole(given["max_attempts"], "max_attempts", 1, MAX_ATTEMPTS),
             backoff=backoffs.checked(given["backoff"], "backoff"),
             on_retry=on_retry(given["on_retry"]),
+            on_failed=on_failed(given.get("on_failed", "continue")),
             keep_completed=retention(given["keep_completed"], "keep_completed"),
             keep_failed=retention(given["keep_failed"], "keep_failed"),
             ordering=ordering.checked(given["ordering"]),
@@ -134,6 +137,7 @@ class QueueOptions:
         ageing = self.priority_ageing_ms
         settings = {
             "group_concurrency": self.group_concurrency,
+            "on_failed": self.on_failed,
             "ordering": self.ordering and self.ordering.described(),
             "fairness": self.fairness,
             "exclusive": self.exclusive,
@@ -161,6 +165,7 @@ class QueueOptions:
             "max_group": self.max_group_size,
             "ageing": self.priority_ageing_ms,
             "silent": None if self.events else True,
+            "hold": self.on_failed == "hold" or None,
         }
         return {name: value for name, value in rules.items() if value is not None}
 
@@ -179,6 +184,10 @@ def queue_name(value: object, argument: str = "name") -> str:
 
 def on_retry(value: object, argument: str = "on_retry") -> OnRetry:
     return "hold" if one_of(value, argument, "hold", "yield") == "hold" else "yield"
+
+
+def on_failed(value: object, argument: str = "on_failed") -> OnFailed:
+    return "hold" if one_of(value, argument, "continue", "hold") == "hold" else "continue"
 
 
 def fairness(value: object) -> Fairness:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from groupmq.core.limits import RateLimit
-from groupmq.core.options import Fairness
+from groupmq.core.options import Fairness, OnFailed
 from groupmq.core.ordering import Ordering
 
 
@@ -16,6 +16,7 @@ class QueueSettings:
     """What is stored with a queue. Options that are a process's own (job_timeout, max_attempts ...) are not here."""
 
     group_concurrency: int = 1
+    on_failed: OnFailed = "continue"
     ordering: Ordering | None = None
     fairness: Fairness = "oldest"
     exclusive: bool = False

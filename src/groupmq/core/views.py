@@ -28,7 +28,10 @@ class JobCounts:
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """One group. `state`: idle, ready, busy, parked (its head waits for `held_for`) or paused."""
+    """One group. `state`: idle, ready, busy, parked (its head waits for `held_for`), paused or blocked.
+
+    A group that is paused and blocked is shown as paused while jobs wait in it; `blocked_since` says the rest.
+    """
 
     id: str
     state: str
@@ -43,6 +46,12 @@ class GroupInfo:
     """What keeps the group from starting its head, since when and until when; None if nothing does."""
     rate_limit: RateLimit | None = None
     """Its own, or the queue's `group_rate_limit`."""
+    blocked_by: str | None = None
+    """The job that failed for good under `on_failed="hold"` and stopped the group; of several the first."""
+    blocked_since: datetime | None = None
+    """Since when the group is blocked; None if it is not."""
+    blockers: int = 0
+    """How many failed jobs block it. Each of them has to be retried, skipped or removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,7 @@ class MinuteStats:
         return self.processed
 
 
-HELD_REASONS = ("running", "stopping", "backoff", "paused", "window", "rate", "rate-limited")
+HELD_REASONS = ("running", "stopping", "backoff", "paused", "blocked", "window", "rate", "rate-limited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +128,10 @@ class HeldGroup:
     reason: str
     """running (as many of its jobs run as may), stopping (the handler of a job that was removed or failed by hand has
     not ended), backoff (its first job failed and waits for the next attempt), paused,
+    blocked (a job failed for good under `on_failed="hold"`),
     window (ordering), rate (the group's limit), rate-limited (a handler raised RateLimited)."""
     job_id: str | None
-    """The job that holds it: the running one, or the one in its back-off."""
+    """The job that holds it: the running one, the one in its back-off, or the failed one that blocks it."""
     attempt: int | None
     """Of that job: the current run, or the one that failed."""
     since: datetime
@@ -143,6 +153,7 @@ class HeldGroup:
             "stopping": "a job was removed or failed by hand, and its handler has not ended",
             "backoff": f"job {self.job_id!r} failed, {run}, and is tried again{until.replace(' until', ' at')}",
             "paused": "paused by an operator",
+            "blocked": f"job {self.job_id!r} failed for good, {run}; retry it, skip it or remove it",
             "window": f"an ordering window has not passed{until}",
             "rate": f"the group's rate limit{until}",
             "rate-limited": f"a handler raised RateLimited; the group rests{until}",
@@ -184,6 +195,8 @@ class Metrics:
     """Of the groups that cannot start their first job, the one whose first job has waited longest; None if none is.
 
     Grows when one customer is blocked, however many workers there are."""
+    groups_blocked: int = 0
+    """Groups that a failed job blocks (`on_failed="hold"`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class Tending(Settling[J]):
         for group_id in groups:
             yield from self._repair(report, tally, "group", group_id)
         yield from self._repair_delayed_counts(report, list(groups))
-        for structure in ("repeats", "ticks", "ready", "parked", "groups"):
+        for structure in ("blockers", "blocking", "blocked", "repeats", "ticks", "ready", "parked", "groups"):
             report.groups = yield from self._repair(report, tally, structure)
         return report
 

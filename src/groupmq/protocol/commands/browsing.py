@@ -11,7 +11,7 @@ from groupmq.protocol.commands.measures import texts_in
 
 _LENGTH = struct.Struct(">I")
 _GROUP = struct.Struct(">BBIII6sd")
-_PLACES = ("idle", "ready", "busy", "parked", "paused")
+_PLACES = ("idle", "ready", "busy", "parked", "paused", "blocked")
 
 
 class StoredAttempt(NamedTuple):
@@ -224,6 +224,10 @@ class GroupLook(NamedTuple):
     attempts: int
     since: int
     until: int
+    blocked: int
+    """Since when a failed job blocks it, in ms; 0 = none does."""
+    blockers: int
+    """How many jobs block it."""
     next: list[str]
 
 

@@ -5,6 +5,7 @@ A group is in exactly one state, and only `group.decide` decides which:
 
   no waiting job             idle    no entry anywhere
   paused by an operator      paused  in neither zset
+  a failed job blocks it     blocked in neither zset
   running == limit           busy    in neither zset; the end of a run refreshes it
   its head may not start yet parked  in `parked`, by the time it may
   otherwise                  ready   in `ready`, with the score of lib/line.lua
@@ -28,6 +29,18 @@ local group = {}
 --- @private
 local NONE = {}
 
+-- Build the groups `gids` from their stored values and from what else is stored about them, into a table by group id.
+-- `gated`: as in group_value.read.
+function group.build(into, gids, values, gated)
+  local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(gids)) or NONE
+  local since = meta.blocks and redis.call('ZMSCORE', K.blocked, unpack(gids)) or NONE
+  for i = 1, #gids do
+    local g = group_value.read(gids[i], values[i], conf[i], gated)
+    if since[i] then group_value.block(g, tonumber(since[i])) end
+    into[gids[i]] = g
+  end
+end
+
 -- Load the groups `gids`, which may contain duplicates, with one command.
 function group.load(gids)
   local loaded, missing, n = call.loaded, {}, 0
@@ -41,10 +54,7 @@ function group.load(gids)
   end
   if n == 0 then return end
   seen.add(K.groups)
-  local raw = redis.call('HMGET', K.groups, unpack(missing))
-  local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(missing)) or NONE
-  local gated = gate.is_everywhere()
-  for i = 1, n do loaded[missing[i]] = group_value.read(missing[i], raw[i], conf[i], gated) end
+  group.build(loaded, missing, redis.call('HMGET', K.groups, unpack(missing)), gate.is_everywhere())
 end
 
 function group.get(gid)
@@ -119,6 +129,8 @@ function group.decide(g)
     return 'idle'
   elseif g.paused then
     return 'paused'
+  elseif g.blocked then
+    return 'blocked'
   end
   local time = g.gated and gate.opens(g) or 0
   if time > now then return 'parked', time end
@@ -138,9 +150,11 @@ function group.refresh(g)
   end
 end
 
--- The state to show to people: `busy` means that all slots are taken, even if no job of the group waits.
+-- The state to show to people. `busy` means that all slots are taken, even if no job of the group waits. `blocked` is
+-- shown even if no job waits, because the next one will; `paused` hides it, because a pause has to end first.
 function group.shown_state(g, state)
   if g.paused and g.head then return 'paused' end
+  if g.blocked then return 'blocked' end
   if state == 'busy' and not g.head then return 'idle' end
   return state
 end

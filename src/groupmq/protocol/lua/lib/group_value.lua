@@ -27,6 +27,12 @@ local function unpack_waits(g, raw)
   g.holds, g.rest, g.since, g.till, g.gated = waits.h, waits.r, waits.s, waits.u, true
 end
 
+-- The group is blocked since `since`: whatever its value says, it has no entry in `ready`.
+function group_value.block(g, since)
+  g.blocked = since
+  if g.at == 'ready' then g.at = 'none' end
+end
+
 -- Build a group from its stored value and an operator's settings. `gated`: the rules of the queue may make any head
 -- wait (lib/gate.lua).
 function group_value.read(gid, raw, conf, gated)
@@ -67,7 +73,8 @@ function group_value.read(gid, raw, conf, gated)
     removed = false, -- members that this call removes, as arguments of ZREM, and as a set
   }
   -- Fields that few groups have: gated (its head may have to wait), rest, since, till (all lib/gate.lua), rate,
-  -- started (jobs that this call starts, if rates or tickets need it), paused, due (when a parked group may start),
+  -- started (jobs that this call starts, if rates or tickets need it), paused, blocked (since when), blockers (how many
+  -- jobs block it; both lib/blocking.lua), due (when a parked group may start),
   -- ticket (lib/line.lua), size (transitions/enter.lua), pos and known_all (of `stored`), popped, undone, new, sorted,
   -- sorted_of (lib/members.lua, lib/heads.lua).
   if waits then unpack_waits(g, waits) end

@@ -2,6 +2,7 @@
 Why the head of a group with waiting jobs cannot start:
 
   paused        by an operator
+  blocked       a job of the group has failed for good (lib/blocking.lua); it is the holder
   running       all slots of the group are taken; one of the running jobs is the holder
   stopping      an operator removed or failed a job whose handler has not ended (lib/stopping.lua)
   backoff       the head failed and waits for its next attempt; the head is the holder
@@ -14,6 +15,7 @@ Why the head of a group with waiting jobs cannot start:
 --- @include "lib/rate"
 --- @include "lib/state"
 --- @include "lib/group"
+--- @include "lib/blocking"
 local held = {}
 --- @private
 
@@ -21,6 +23,7 @@ local held = {}
 function held.reason(g, holder)
   group.refresh(g)
   if g.paused then return 'paused' end
+  if g.blocked then return 'blocked' end
   if g.state == 'busy' then return holder and (holder.stopping and 'stopping' or 'running') or nil end
   return held.gate(g)
 end
@@ -28,6 +31,7 @@ end
 -- The same for a group whose state is known. Does not tell 'stopping' from 'running'.
 function held.why(g)
   if g.paused then return 'paused' end
+  if g.blocked then return 'blocked' end
   if g.state == 'busy' then return 'running' end
   return held.gate(g)
 end
@@ -40,7 +44,10 @@ function held.gate(g)
   return g.rate and rate.next(g) == g.due and 'rate' or 'window'
 end
 
--- How often a waiting job has run.
+-- The job that has blocked the group longest, '' if it is not known.
+function held.blocker(g) return blocking.first(g.id, 1)[1] or '' end
+
+-- How often a job has run that does not run now.
 function held.attempts(id)
   local s = redis.call('HGET', K.state, id)
   return s and cmsgpack.unpack(s)[ATTEMPTS] or 0

@@ -88,9 +88,12 @@ local function conclude(o, id, l, rec)
   if not rec then
     retention.forget(id) -- its record was deleted from outside: nothing of the job may stay
   elseif kind == FAIL or kind == ABANDON then
-    fail_job(id, l.gid, s, o[FAILURE.REASON], o[FAILURE.STACK], o[FAILURE.ERROR])
+    fail_job(id, rec, s, {
+      reason = o[FAILURE.REASON], stack = o[FAILURE.STACK], error = o[FAILURE.ERROR], cancelled = cancelled,
+    })
   elseif cancelled then
-    fail_job(id, l.gid, s, interrupts.CANCELLED, '') -- a cancelled job does not run again, whatever its outcome
+    -- A cancelled job does not run again, whatever its outcome.
+    fail_job(id, rec, s, { reason = interrupts.CANCELLED, cancelled = true })
   elseif kind == RETRY then
     retry_job(id, rec, s, {
       delay = o[RETRIED.DELAY], yield = o[RETRIED.YIELD], reason = o[RETRIED.REASON], stack = o[RETRIED.STACK],

@@ -33,7 +33,7 @@ local function stall_job(id, l, rec, policy)
   end
   events.note('stalled', id, l.gid, s[ATTEMPTS], why ~= nil)
   if why then
-    fail_job(id, l.gid, s, why, '')
+    fail_job(id, rec, s, { reason = why, cancelled = cancelled })
     return true
   end
   s[REASON] = reason
