@@ -23,12 +23,13 @@ from groupmq.core.errors import (
     RetryJob,
     ScriptError,
     ServerRefused,
+    Snooze,
     WrongState,
 )
 from groupmq.core.events import Event
 from groupmq.core.events import Kind as EventKind
 from groupmq.core.filters import JobFilter
-from groupmq.core.limits import Debounce, RateLimit, Throttle
+from groupmq.core.limits import Breaker, Debounce, RateLimit, Throttle
 from groupmq.core.middleware import Middleware
 from groupmq.core.options import MAX_ATTEMPTS, Retention
 from groupmq.core.ordering import Ordering
@@ -74,6 +75,7 @@ __all__ = [
     "MAX_ATTEMPTS",
     "Attempt",
     "Backoff",
+    "Breaker",
     "ConfigurationError",
     "ConnectionLost",
     "Cron",
@@ -134,6 +136,7 @@ __all__ = [
     "ScriptError",
     "ServerInfo",
     "ServerRefused",
+    "Snooze",
     "StalledJob",
     "Throttle",
     "Turn",

@@ -18,6 +18,7 @@ from groupmq.core.errors import (
     RetryJob,
     ScriptError,
     ServerRefused,
+    Snooze,
     WrongState,
 )
 
@@ -39,5 +40,6 @@ __all__ = [
     "RetryJob",
     "ScriptError",
     "ServerRefused",
+    "Snooze",
     "WrongState",
 ]

@@ -82,6 +82,8 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
         assert look.next == [job.id for job in line[:2]]
         assert (look.waiting, look.running) == (len(line), model.running(group))
         assert (look.blocked, look.blockers) == (model.blocked.get(group, 0), len(model.blockers(group)))
+        failures = model.breakers[group].failures if group in model.breakers else 0
+        assert (look.failures, look.opened) == (failures, model.opened(group))
         if group in model.blocked:
             first = model.blockers(group)[0]
             assert (look.holder, look.attempts) == (first.id, first.stored.attempts if first.stored else 0)
@@ -90,7 +92,7 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
             known = "running" if reason == "stopping" else reason
             assert (look.why, look.since) == (known, waiting.since(line[0])), f"{group!r}: {look}, expected {reason}"
             if group not in model.blocked:
-                assert look.holder == (line[0].id if reason == "backoff" else "")
+                assert look.holder == (line[0].id if reason in ("backoff", "snoozed") else "")
             gated = reason not in ("", "paused", "blocked", "running", "stopping")
             assert look.until == (model.opens(line[0]) if gated else 0)
     scanned = {group.id: group for group in call(commands.scan_groups(sizes=True, now=now)).found}

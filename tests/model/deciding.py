@@ -56,7 +56,37 @@ class Deciding(Telling):
         answer: Any = self.call(commands.skip_group(group, limit, self.model.policy.keep, self.now))
         same(answer, self.model.skip_group(group, limit, self.now))
 
+    @precondition(lambda self: self.model.breakers)
+    @rule(
+        which=st.integers(0, 3),
+        ms=st.sampled_from((-1, 0, 0, 0)),
+        lane=LANE,
+        take=st.integers(0, 3),
+        lease_ms=LEASE,
+        row=st.sampled_from((1, 3)),
+        fill=st.sampled_from((0, 5)),
+        end=st.sampled_from(("", "complete", "retry", "fail", "snooze", "release")),
+    )
+    def a_group_that_rests_is_tried(
+        self, which: int, ms: int, lane: tuple[str, str], take: int, lease_ms: int, row: int, fill: int, end: str
+    ) -> None:
+        """Just when its breaker lets it, or a moment before; what was taken may end at once."""
+        group = sorted(self.model.breakers)[which % len(self.model.breakers)]
+        self.go_to(max(self.now, self.model.opened(group) + ms))
+        self.advance(lane, [], take, lease_ms, row, fill)
+        runs = [at for at, job in enumerate(self.model.leased()) if job.group == group]
+        if end and runs:
+            self.advance(lane, [draws.Wish(runs[0], end, None, 0, "own")], take, lease_ms)
+
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(lane=LANE, which=st.integers(0, 7), take=st.integers(0, 3), lease_ms=LEASE)
-    def a_run_fails_for_good(self, lane: tuple[str, str], which: int, take: int, lease_ms: int) -> None:
-        self.advance(lane, [draws.Wish(which, "fail", None, 0, "own")], take, lease_ms)
+    @rule(
+        lane=LANE,
+        which=st.integers(0, 7),
+        kind=st.sampled_from(("fail", "snooze")),
+        take=st.integers(0, 3),
+        lease_ms=LEASE,
+    )
+    def a_run_fails_for_good_or_snoozes(
+        self, lane: tuple[str, str], which: int, kind: str, take: int, lease_ms: int
+    ) -> None:
+        self.advance(lane, [draws.Wish(which, kind, None, 500, "own")], take, lease_ms)

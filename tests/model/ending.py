@@ -10,6 +10,8 @@ from tests.model.arriving import Arriving
 from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report, Stop
 
 CANCELLED = "cancelled"
+UNUSED = {"release": "released", "limited": "rate_limited", "snooze": "snoozed"}
+"""Reports of runs that use no attempt, and how they are remembered."""
 MOST_RUNS = 20
 ROOM = 524_288
 """Bytes of results in an entry of the log, as far as they are stored elsewhere."""
@@ -51,6 +53,8 @@ class Ending(Arriving):
             together = ahead and report.kind == "complete"
             together = together and (job.lease.reserved or self._completed_before == job.group)
             self.runs.append(0 if together else max(0, now - job.lease.started))
+        if report.kind in ("fail", "retry", "abandon") and not job.lease.cancelled:
+            self.attempt_failed(job.group, now)
         later = now + report.delay if report.delay else 0
         if report.kind == "abandon":
             cancelled = job.lease.cancelled
@@ -61,18 +65,23 @@ class Ending(Arriving):
         if cancelled and report.kind not in ("complete", "fail"):
             self._fail(job, self._end_run(job), CANCELLED, "", now, cancelled=True)
             return True
-        if report.kind in ("release", "limited"):
+        if report.kind in UNUSED:
             stored = self._end_run(job)._replace(reason=report.reason, error=report.error)
-            if report.kind == "limited" or not ahead:
-                self.keep_run(job, stored, "rate_limited" if report.kind == "limited" else "released", now)
+            if report.kind != "release" or not ahead:
+                self.keep_run(job, stored, UNUSED[report.kind], now)
             job.state = "waiting"
             if report.kind == "limited":
                 self._come_back_later(job, later)
+            elif later and (report.yields or job.group == UNGROUPED):
+                job.state, job.due = "delayed", later
+            elif later:
+                job.hold, job.snoozed = later, True
             return True
         stored = self._end_run(job)
         if report.kind == "complete":
             job.state, job.stored, job.result = "completed", stored._replace(finished=now), report.result
             self.counters["processed"] += 1
+            self.breakers.pop(job.group, None)
             self._completed_before = job.group
             self._ended["completed"].append(job)
             result = self._as_told(report.result, completions)
@@ -142,7 +151,7 @@ class Ending(Arriving):
         cancelled: bool = False,
     ) -> None:
         """For good. Whatever the reason, it blocks its group if it says so, or the queue: not if it was cancelled."""
-        job.state, job.hold, job.due, job.expires = "failed", 0, 0, 0
+        job.state, job.hold, job.snoozed, job.due, job.expires = "failed", 0, False, 0, 0
         job.stored = stored._replace(finished=now, reason=reason, stack=stack, error=error)
         self.counters["failed"] += 1
         self._log(job, now, final=True)
@@ -182,6 +191,8 @@ class Ending(Arriving):
             stored = self._end_run(job)
             stored = stored._replace(stalls=stored.stalls + 1)
             self.counters["stalled"] += 1
+            if not cancelled:
+                self.attempt_failed(job.group, now)
             reason = f"stalled: the lease of worker {stored.worker} expired"
             last = CANCELLED if cancelled else self._last_chance(job, stored, reason)
             self.tell("stalled", job.id, job.group, stored.attempts, last is not None)

@@ -14,6 +14,7 @@ from tests.model.parts import (
     UNGROUPED,
     Conf,
     Entry,
+    Failing,
     Finished,
     Job,
     Repeat,
@@ -66,6 +67,7 @@ class Ledger:
     """One for each call since somebody listened."""
     blocked: dict[str, int] = field(default_factory=dict)
     """Groups that failed jobs block, and since when."""
+    breakers: dict[str, Failing] = field(default_factory=dict)
     rests: dict[str, int] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
@@ -118,6 +120,10 @@ class Ledger:
     def blockers(self, group: str) -> list[Job]:
         """The one that has blocked it longest first."""
         return sorted((j for j in self.in_state("failed", group) if j.blocks), key=lambda j: (j.blocks, j.id.encode()))
+
+    def opened(self, group: str) -> int:
+        """Until when its breaker makes a group rest; then one job at a time is tried. 0 = the breaker is closed."""
+        return self.breakers[group].opened if group in self.breakers else 0
 
     def live(self, group: str) -> list[Job]:
         return [j for j in self.jobs.values() if j.group == group and j.state in ("waiting", "delayed", "active")]

@@ -214,7 +214,7 @@ class QueueMachine(Deciding):
             return "blocked", -1
         if not waiting:
             return "idle", -1
-        if self.model.running(group) >= self.model.limit_of(group):
+        if self.model.running(group) >= self.model.slots_of(group):
             return "busy", -1
         opens = self.model.opens(waiting[0])
         return ("parked", opens - self.now) if opens > self.now else ("ready", -1)

@@ -159,6 +159,7 @@ class Model(Working):
             return found, LEFT
         if held:
             job.hold = now + delay if delay else 0
+            job.snoozed = job.snoozed and delay > 0
         elif found == "delayed" or delay:
             if not job.record.order_given and job.stored is None:
                 job.record = job.record._replace(order_ms=now + delay)

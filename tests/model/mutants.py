@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.model.mutant import Mutant
 from tests.model.mutants_of_answers import ANSWERS
 from tests.model.mutants_of_blocking import BLOCKING
+from tests.model.mutants_of_breaking import BREAKING
 from tests.model.mutants_of_browsing import BROWSING
 from tests.model.mutants_of_calls import CALLS
 from tests.model.mutants_of_reserves import RESERVES
@@ -250,4 +251,5 @@ MUTANTS = [
     *ANSWERS,
     *BROWSING,
     *BLOCKING,
+    *BREAKING,
 ]

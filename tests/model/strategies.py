@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from groupmq.core import record
 from groupmq.core.drafts import Draft
-from groupmq.core.limits import Debounce, Dedupe, RateLimit, Throttle
+from groupmq.core.limits import Breaker, Debounce, Dedupe, RateLimit, Throttle
 from groupmq.core.ordering import Ordering
 from tests.model.parts import Finished, State
 
@@ -57,6 +57,7 @@ class Kind:
 
 
 LATE = Ordering.arrival(0.1, 0.12)
+FEW_STARTS = RateLimit(1, 0.05)
 KINDS = (
     Kind("plain", steady=False, extras=False),
     Kind("default", steady=False),
@@ -77,6 +78,9 @@ KINDS = (
     Kind("events in turn", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
     Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),
     Kind("silent", {"events": False}),
+    Kind("breaker", {"breaker": Breaker(2, 0.2)}),
+    Kind("breakers in turn", {"breaker": Breaker(1, 0.05), "fairness": "round-robin", "group_rate_limit": FEW_STARTS}),
+    Kind("hold and break", {"on_failed": "hold", "breaker": Breaker(2, 0.5), "exclusive": True}, says=2),
     Kind("hold", {"on_failed": "hold"}, says=5),
     Kind("some hold", says=2),
     Kind("hold in turn", {"on_failed": "hold", "fairness": "round-robin", "ordering": LATE}, says=5),
@@ -205,7 +209,7 @@ def alike() -> SearchStrategy[Item]:
     )
 
 
-RARE = ("begin", "abandon", "ended")
+RARE = ("begin", "abandon", "ended", "snooze")
 
 
 def wishes(*tokens: str) -> SearchStrategy[Wish]:

@@ -235,9 +235,10 @@ class Work(Pair):
         kind: Any = "retry" if wish.kind == "yield" else wish.kind
         reason, stack = ("why \u00fc", "at\nline 1") if kind in ("retry", "fail", "abandon") else ("", "")
         result = wish.result if kind == "complete" else None
-        delay = wish.delay if kind == "retry" or (kind == "limited" and self.kind.steady) else 0
+        delay = wish.delay if kind in ("retry", "snooze") or (kind == "limited" and self.kind.steady) else 0
         error = "shop.errors.Declined" if reason and wish.which % 2 else ""
-        return Report(kind, job_id, token, result, delay, wish.kind == "yield", reason, stack, error)
+        yields = wish.kind == "yield" or (kind == "snooze" and wish.which % 3 == 0)
+        return Report(kind, job_id, token, result, delay, yields, reason, stack, error)
 
     def lease(self, which: int, token: str, worker: str | None = None) -> tuple[str, int]:
         """The id and token of a job that runs, with this worker, or a wrong one of the asked kind."""
@@ -311,6 +312,8 @@ def outcome_of(report: Report) -> commands.Outcome:
         return commands.abandoned(report.id, report.token, report.reason, report.stack, report.error)
     if report.kind == "ended":
         return commands.ended(report.id, report.token)
+    if report.kind == "snooze":
+        return commands.snoozed(report.id, report.token, report.delay, report.yields)
     if report.kind == "limited":
         return commands.limited(report.id, report.token, report.delay)
     return commands.released(report.id, report.token)

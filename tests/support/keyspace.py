@@ -32,6 +32,7 @@ class StoredGroup:
     rest: int = 0
     since: int = 0
     till: int = 0
+    snoozed: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -55,6 +56,10 @@ class Keyspace:
     """Jobs that block their group: the group, and since when."""
     blocking: list[tuple[str, str, int]]
     """The same as the index by group says: group, job, since when."""
+    breakers: dict[str, tuple[int, int]]
+    """Groups whose attempts fail: how often in a row, and until when an open breaker rests."""
+    breaking: dict[str, float]
+    """When that is forgotten."""
     ready: dict[str, float]
     parked: dict[str, float]
     delayed: dict[str, float]
@@ -105,6 +110,10 @@ class Keyspace:
         """Starts and milliseconds, if the group has a rate limit."""
         own = self.conf.get(group_id, {}).get("rate") or self.rules.get("group_rate")
         return own if group_id else None
+
+    def opened(self, group_id: str) -> int:
+        """Until when an open breaker makes the group rest; 0 = it has none."""
+        return self.breakers.get(group_id, (0, 0))[1] if "breaker" in self.rules else 0
 
     def waiting_ids(self, group_id: str) -> list[str]:
         return [member[16:].decode() for member in self.waiting.get(group_id, [])]
@@ -159,6 +168,11 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         blocked=zset_of("blocked"),
         blockers={i: (raw[6:].decode(), int.from_bytes(raw[:6], "big")) for i, raw in hash_of("blockers").items()},
         blocking=[_blocker(raw) for raw in dump.scores(keys.fixed("blocking"))],
+        breakers={
+            g: (int.from_bytes(raw[:4], "big"), int.from_bytes(raw[4:], "big"))
+            for g, raw in hash_of("breakers").items()
+        },
+        breaking=zset_of("breaking"),
         ready=zset_of("ready"),
         parked=zset_of("parked"),
         delayed=zset_of("delayed"),
@@ -273,7 +287,10 @@ def _group(raw: bytes) -> StoredGroup:
         delayed,
         raw[10 : 10 + size],
         waits.get("h", {}),
-        *(waits.get(name, 0) for name in "rsu"),
+        waits.get("r", 0),
+        waits.get("s", 0),
+        waits.get("u", 0),
+        frozenset(waits.get("z", ())),
     )
 
 
@@ -341,6 +358,8 @@ def _groups(k: Keyspace) -> list[str]:
             )
         if g.head != (k.waiting.get(name) or [b""])[0]:
             found.append(f"group {name!r} says its head is {g.head!r}, its zset says otherwise")
+        if not g.snoozed <= set(g.holds):
+            found.append(f"group {name!r} says that {set(g.snoozed)} are snoozed, and holds {set(g.holds)}")
         for held in g.holds:
             if held not in k.waiting_ids(name):
                 found.append(f"group {name!r} holds {held!r}, which does not wait in it")
@@ -363,7 +382,8 @@ def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
     if name in k.ready and name in k.parked:
         return [f"group {name!r} is both ready and parked"]
     stopped = k.conf.get(name, {}).get("paused") or name in k.blocked
-    free = not members or stopped or g.running >= k.limit(name)
+    probed = k.opened(name) and g.running > 0
+    free = not members or stopped or probed or g.running >= k.limit(name)
     if free:
         return [] if actual[1] is None else [f"group {name!r} is {actual} but has nothing it may start"]
     opens = _opens(k, name, g, members[0])
@@ -379,7 +399,7 @@ def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
 
 def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
     """When the head of a group may start."""
-    times = [g.holds.get(head[16:].decode(), 0), g.rest, g.till]
+    times = [g.holds.get(head[16:].decode(), 0), g.rest, g.till, k.opened(name)]
     if name and "event_window" in k.rules:
         times.append(min(2**63 - 1 - int.from_bytes(head[2:10], "big") + k.rules["event_window"], 2**53))
     rate, starts = k.rate(name), k.group_starts.get(name, [])
@@ -431,6 +451,12 @@ def _limits(k: Keyspace) -> list[str]:
         found.append("jobs have a ttl, and nothing says that any has")
     if set(k.group_starts) != set(k.rated):
         found.append(f"starts of groups {sorted(k.group_starts)} are kept, {sorted(k.rated)} are listed")
+    if set(k.breakers) != set(k.breaking):
+        found.append(f"failures of groups {sorted(k.breakers)} are counted, those of {sorted(k.breaking)} end")
+    if k.breakers and k.meta.get("breakers") != "1":
+        found.append("failures of groups are counted, and nothing says that any are")
+    if any(k.breaking.get(group, 0) < till for group, (_, till) in k.breakers.items()):
+        found.append("failures of a group are forgotten while it rests")
     if set(k.dedupe) != set(k.deduped):
         found.append("keys of dedupe and their times are not the same")
     size = k.rules.get("rate", [0])[0]

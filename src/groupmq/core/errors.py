@@ -138,6 +138,17 @@ class RetryJob(Exception):
         self.delay = delay
 
 
+class Snooze(Exception):
+    """Raised by a handler that cannot work yet: the job comes back after `delay`, at its place, and no attempt is used.
+
+    Its group waits for it, unless `on_retry` is "yield".
+    """
+
+    def __init__(self, delay: float | timedelta, reason: str = "snoozed") -> None:
+        super().__init__(reason)
+        self.delay = delay
+
+
 class RateLimited(Exception):
     """Raised by a handler that was told to slow down (HTTP 429): the job's group rests for `retry_after`.
 
@@ -172,5 +183,5 @@ def class_path(error: BaseException) -> str:
 
 
 # Jobs are stored with the path of the class that failed them, filters compare it, and pickles hold it.
-for _error in [GroupMQError, *GroupMQError.__subclasses__(), PayloadTooLarge, FailJob, RetryJob, RateLimited]:
+for _error in [GroupMQError, *GroupMQError.__subclasses__(), PayloadTooLarge, FailJob, RetryJob, Snooze, RateLimited]:
     _error.__module__ = "groupmq.errors"

@@ -15,7 +15,7 @@ from groupmq.core.checks import Logger, flag, one_of, text, whole
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.limits import RateLimit
+from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.ordering import Ordering
 
 OnRetry = Literal["hold", "yield"]
@@ -75,6 +75,7 @@ class QueueOptions:
     backoff: BackoffPolicy = backoffs.DEFAULT
     on_retry: OnRetry = "hold"
     on_failed: OnFailed = "continue"
+    breaker: Breaker | None = None
     keep_completed: Retention = Retention(count=100)
     keep_failed: Retention = Retention(count=100)
     ordering: Ordering | None = None
@@ -106,6 +107,7 @@ class QueueOptions:
             backoff=backoffs.checked(given["backoff"], "backoff"),
             on_retry=on_retry(given["on_retry"]),
             on_failed=on_failed(given.get("on_failed", "continue")),
+            breaker=limits.breaker(given.get("breaker")),
             keep_completed=retention(given["keep_completed"], "keep_completed"),
             keep_failed=retention(given["keep_failed"], "keep_failed"),
             ordering=ordering.checked(given["ordering"]),
@@ -138,6 +140,7 @@ class QueueOptions:
         settings = {
             "group_concurrency": self.group_concurrency,
             "on_failed": self.on_failed,
+            "breaker": self.breaker and self.breaker.described(),
             "ordering": self.ordering and self.ordering.described(),
             "fairness": self.fairness,
             "exclusive": self.exclusive,
@@ -166,6 +169,7 @@ class QueueOptions:
             "ageing": self.priority_ageing_ms,
             "silent": None if self.events else True,
             "hold": self.on_failed == "hold" or None,
+            "breaker": self.breaker and self.breaker.packed(),
         }
         return {name: value for name, value in rules.items() if value is not None}
 

@@ -117,7 +117,9 @@ class MinuteStats:
         return self.processed
 
 
-HELD_REASONS = ("running", "stopping", "backoff", "paused", "blocked", "window", "rate", "rate-limited")
+HELD_REASONS = (
+    *("running", "stopping", "backoff", "snoozed", "paused", "blocked", "window", "rate", "rate-limited", "breaker"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ class HeldGroup:
     reason: str
     """running (as many of its jobs run as may), stopping (the handler of a job that was removed or failed by hand has
     not ended), backoff (its first job failed and waits for the next attempt), paused,
-    blocked (a job failed for good under `on_failed="hold"`),
+    blocked (a job failed for good under `on_failed="hold"`), snoozed (the handler of its first job raised Snooze),
+    breaker (too many attempts in a row have failed),
     window (ordering), rate (the group's limit), rate-limited (a handler raised RateLimited)."""
     job_id: str | None
     """The job that holds it: the running one, the one in its back-off, or the failed one that blocks it."""
@@ -142,6 +145,8 @@ class HeldGroup:
     """Jobs that wait in the group."""
     wait: float
     """Seconds that the first job has been waiting."""
+    failures: int | None = None
+    """breaker: how many attempts have failed in a row."""
 
     @property
     def explanation(self) -> str:
@@ -152,10 +157,12 @@ class HeldGroup:
             "running": f"job {self.job_id!r} runs, {run}",
             "stopping": "a job was removed or failed by hand, and its handler has not ended",
             "backoff": f"job {self.job_id!r} failed, {run}, and is tried again{until.replace(' until', ' at')}",
+            "snoozed": f"job {self.job_id!r} asked to be called again{until.replace(' until', ' at')}",
             "paused": "paused by an operator",
             "blocked": f"job {self.job_id!r} failed for good, {run}; retry it, skip it or remove it",
             "window": f"an ordering window has not passed{until}",
             "rate": f"the group's rate limit{until}",
+            "breaker": f"breaker open{until}, {self.failures} failures in a row",
             "rate-limited": f"a handler raised RateLimited; the group rests{until}",
         }[self.reason]
 

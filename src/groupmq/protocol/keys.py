@@ -22,6 +22,8 @@ FIXED = (
     "blocked",
     "blockers",
     "blocking",
+    "breakers",
+    "breaking",
     "ready",
     "parked",
     "delayed",

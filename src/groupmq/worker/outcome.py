@@ -12,16 +12,26 @@ from groupmq.core import backoff as backoffs
 from groupmq.core import codec
 from groupmq.core.backoff import BackoffPolicy
 from groupmq.core.durations import millis
-from groupmq.core.errors import ConfigurationError, FailJob, JobCancelled, RateLimited, RetryJob, class_path, said
+from groupmq.core.errors import (
+    ConfigurationError,
+    FailJob,
+    JobCancelled,
+    RateLimited,
+    RetryJob,
+    Snooze,
+    class_path,
+    said,
+)
 from groupmq.core.options import QueueOptions
 from groupmq.core.tuples import of_class
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
 from groupmq.worker.runners import HandlerError
 
-ReportEvent = Literal["completed", "retrying", "failed", "released", "limited", "begun", "ended"]
+ReportEvent = Literal["completed", "retrying", "failed", "released", "limited", "snoozed", "begun", "ended"]
 _REST_MS = 1000
-"""Used if `retry_after` is not a duration: the mistake must cost neither the job an attempt nor the service a call."""
+"""Used if `retry_after`, or the delay of a Snooze, is not a duration: the mistake must cost neither the job an attempt
+nor the service a call."""
 
 
 class RunReport(NamedTuple):
@@ -58,6 +68,8 @@ class OutcomePolicy:
         """The handler raised: retry the job if it has attempts left, else fail it."""
         if isinstance(error, RateLimited):
             return self.limited(job, error)
+        if isinstance(error, Snooze):
+            return self.snoozed(job, error)
         if isinstance(error, FailJob) or job.attempt >= job.max_attempts:
             return self.final(job, error)
         yields = (job.on_retry or self.queue.on_retry) == "yield"
@@ -79,6 +91,18 @@ class OutcomePolicy:
         outside = delay_ms > 0 and job.group_id is None
         outcome = commands.limited(job.id, job.fence, delay_ms, clipped(said(error), 500), class_path(error))
         return RunReport(job, outcome, "limited", error, yields=outside)
+
+    def snoozed(self, job: Job, error: Snooze) -> RunReport:
+        """The handler raised Snooze: the job comes back later, at its place, and no attempt is used."""
+        try:
+            delay_ms = millis(error.delay, "Snooze.delay")
+        except ConfigurationError:
+            delay_ms = _REST_MS
+        yields = (job.on_retry or self.queue.on_retry) == "yield"
+        outside = delay_ms > 0 and (yields or job.group_id is None)
+        reason = clipped(said(error), 500)
+        outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
+        return RunReport(job, outcome, "snoozed", error, yields=outside)
 
     def cancelled(self, job: Job, *, abandoned: bool = False) -> RunReport:
         """Cancelled by an operator: no further attempts. `abandoned`: its handler has not ended yet."""

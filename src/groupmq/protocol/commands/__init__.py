@@ -108,6 +108,7 @@ from groupmq.protocol.commands.work import (
     LIMITED,
     RELEASE,
     RETRY,
+    SNOOZE,
     Advanced,
     Beat,
     Due,
@@ -128,6 +129,7 @@ from groupmq.protocol.commands.work import (
     released,
     retried,
     runnable,
+    snoozed,
 )
 
 __all__ = [
@@ -149,6 +151,7 @@ __all__ = [
     "RELEASE",
     "RETRY",
     "SCHEMA",
+    "SNOOZE",
     "UNSETTLED",
     "Added",
     "Advanced",
@@ -252,6 +255,7 @@ __all__ = [
     "series",
     "skip",
     "skip_group",
+    "snoozed",
     "stats",
     "survey",
     "switch",

@@ -228,6 +228,10 @@ class GroupLook(NamedTuple):
     """Since when a failed job blocks it, in ms; 0 = none does."""
     blockers: int
     """How many jobs block it."""
+    failures: int
+    """Attempts in a row that have failed, as its breaker counts them."""
+    opened: int
+    """Its breaker is open and it rests until then, in ms; 0 = the breaker is closed."""
     next: list[str]
 
 

@@ -94,6 +94,8 @@ class Held(NamedTuple):
     until: int
     """0 = not known."""
     waiting: int
+    failures: int = 0
+    """Attempts in a row that have failed, as its breaker counts them."""
 
 
 Places = tuple[str, str, str, str, str]

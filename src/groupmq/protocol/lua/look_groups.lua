@@ -8,10 +8,11 @@ Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none)
             ms until its head may start or -1, its rate limit {n, per} or {},
             why its head cannot start (lib/held.lua; '' = it can, or no job waits; 'running' may mean 'stopping';
             'blocked' even if no job waits),
-            if the head is in its back-off, or a failed job blocks the group: that job and how often it has run,
+            if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has run,
             else '' and 0,
             since when the head waits (0 = no job waits), until when it is held (0 = not known),
             since when the group is blocked (0 = it is not), how many jobs block it,
+            failed attempts in a row that its breaker counts, until when its open breaker rests (0 = it is closed),
             ids of the waiting jobs that start next}}
 Events     none
 Cost       O(groups * next): some ten commands per group, and about a megabyte of records
@@ -44,7 +45,7 @@ local function look(g)
     end
     g.state, g.due = state, time
     why = held.why(g) or ''
-    if why == 'backoff' then holder = id end
+    if why == 'backoff' or why == 'snoozed' then holder = id end
     if A.next > 0 then
       local members = waiting.first(key, A.next)
       for i = 1, #members do next_ids[i] = record.id_of(members[i]) end
@@ -56,7 +57,8 @@ local function look(g)
   return {
     state, redis.call('ZCARD', key), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
     time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0,
-    g.blocked or 0, g.blocked and blocking.count(g.id) or 0, next_ids,
+    g.blocked or 0, g.blocked and blocking.count(g.id) or 0, g.failures or 0, g.opened or 0,
+    next_ids,
   }
 end
 

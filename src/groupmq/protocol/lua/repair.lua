@@ -3,7 +3,7 @@ Check and repair one page of one structure. The client goes through all structur
 
 Arguments
   structure   'jobs', 'groups', 'group', 'ready', 'parked', 'repeats', 'ticks', 'stops', 'stopping', 'blockers',
-              'blocking', 'blocked';
+              'blocking', 'blocked', 'breakers', 'breaking';
               an index of job ids: 'state', 'results', 'leases', 'progress', 'logs', 'interrupts', 'active', 'delayed',
               'completed', 'failed', 'expiring';
               'keys': find groups that `groups` does not list; 'delayed groups': name the group of each delayed job;
@@ -28,6 +28,7 @@ Cost       about 50 entries per call ('keys': 500 keys), some 10 commands each; 
 --- @include "lib/mend_groups"
 --- @include "lib/mend_repeats"
 --- @include "lib/mend_blocking"
+--- @include "lib/mend_entries"
 local HASHES = { state = true, results = true, leases = true, progress = true, logs = true, interrupts = true }
 local PAGE = 50
 
@@ -90,6 +91,9 @@ elseif A.structure == 'blocking' then
 elseif A.structure == 'blocked' then
   cursor, names = page('ZSCAN', K.blocked)
   mend.blocked(names)
+elseif A.structure == 'breakers' or A.structure == 'breaking' then
+  cursor, names = page(A.structure == 'breakers' and 'HSCAN' or 'ZSCAN', K[A.structure])
+  mend.breakers(names)
 elseif HASHES[A.structure] then
   cursor, names = page('HSCAN', K[A.structure])
   mend.index(K[A.structure], names, false)

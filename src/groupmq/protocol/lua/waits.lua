@@ -10,7 +10,7 @@ Arguments  where to go on in each key; absent = that key is done
 Reply      {now, {ms waited, group, job} or {}, held or {}, running jobs of each worker, flat: worker, count ...,
             {ready, active, parked, conf, blocked} to go on with, '' = done}
   held     {ms waited, group, reason, holder or '', its attempt, since when the head waits, until when it is held or 0,
-            waiting jobs}
+            waiting jobs, failed attempts in a row that its breaker counts}
 Events     none
 Cost       O(PAGE) for each key, and LEVELS priorities of `ready`
 ]]
@@ -127,13 +127,13 @@ local function told_held(head)
   local g = head.g
   local holder = { id = '', attempt = 0 }
   if g.why == 'running' then holder = call.holders[g.id] end
-  if g.why == 'backoff' or g.why == 'blocked' then
+  if g.why == 'backoff' or g.why == 'snoozed' or g.why == 'blocked' then
     local id = g.why == 'blocked' and held.blocker(g) or record.id_of(g.head)
     holder = { id = id, attempt = held.attempts(id) }
   end
   local till = g.state == 'parked' and g.due or 0
   local n_waiting = redis.call('ZCARD', group.key(g))
-  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting }
+  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting, g.failures or 0 }
 end
 
 --- @reads

@@ -6,7 +6,8 @@ A group is in exactly one state, and only `group.decide` decides which:
   no waiting job             idle    no entry anywhere
   paused by an operator      paused  in neither zset
   a failed job blocks it     blocked in neither zset
-  running == limit           busy    in neither zset; the end of a run refreshes it
+  running == limit           busy    in neither zset; the end of a run refreshes it. While its breaker is open, one
+                                     run is enough: the probe
   its head may not start yet parked  in `parked`, by the time it may
   otherwise                  ready   in `ready`, with the score of lib/line.lua
 
@@ -34,8 +35,10 @@ local NONE = {}
 function group.build(into, gids, values, gated)
   local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(gids)) or NONE
   local since = meta.blocks and redis.call('ZMSCORE', K.blocked, unpack(gids)) or NONE
+  local failing = rules.breaker and meta.breakers and redis.call('HMGET', K.breakers, unpack(gids)) or NONE
   for i = 1, #gids do
     local g = group_value.read(gids[i], values[i], conf[i], gated)
+    if failing[i] then group_value.read_breaker(g, failing[i]) end
     if since[i] then group_value.block(g, tonumber(since[i])) end
     into[gids[i]] = g
   end
@@ -86,10 +89,15 @@ function group.is_touched(gid)
   return g and g.touched
 end
 
--- Job `id` must not start before `time`. While it is the head, no job of the group starts.
-function group.hold(g, id, time)
+-- Job `id` must not start before `time`. While it is the head, no job of the group starts. `snoozed`: its handler asked
+-- for that, and no attempt has failed.
+function group.hold(g, id, time, snoozed)
   g.holds = g.holds or {}
   g.holds[id], g.gated = time, true
+  if snoozed then
+    g.snoozed = g.snoozed or {}
+    g.snoozed[id] = true
+  end
   group.touch(g)
 end
 
@@ -97,6 +105,10 @@ function group.release(g, id)
   if g.holds and g.holds[id] then
     g.holds[id] = nil
     if next(g.holds) == nil then g.holds = nil end
+    if g.snoozed then
+      g.snoozed[id] = nil
+      if next(g.snoozed) == nil then g.snoozed = nil end
+    end
     group.touch(g)
     return true
   end
@@ -123,7 +135,7 @@ end
 
 -- The one decision: returns the state of the group, and until when it is parked.
 function group.decide(g)
-  if g.running >= g.limit then
+  if g.running >= g.limit or (g.opened and g.running > 0) then
     return 'busy'
   elseif not g.head then
     return 'idle'
