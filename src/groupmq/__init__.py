@@ -24,12 +24,13 @@ from groupmq.core.errors import (
     RetryJob,
     ScriptError,
     ServerRefused,
+    Snooze,
     WrongState,
 )
 from groupmq.core.events import Event
 from groupmq.core.events import Kind as EventKind
 from groupmq.core.filters import JobFilter
-from groupmq.core.limits import Debounce, RateLimit, Throttle
+from groupmq.core.limits import Breaker, Debounce, RateLimit, Throttle
 from groupmq.core.middleware import Middleware
 from groupmq.core.options import MAX_ATTEMPTS, Retention
 from groupmq.core.ordering import Ordering
@@ -76,6 +77,7 @@ __all__ = [
     "Attempt",
     "Backoff",
     "BatchFailed",
+    "Breaker",
     "ConfigurationError",
     "ConnectionLost",
     "Cron",
@@ -136,6 +138,7 @@ __all__ = [
     "ScriptError",
     "ServerInfo",
     "ServerRefused",
+    "Snooze",
     "StalledJob",
     "Throttle",
     "Turn",

@@ -19,6 +19,7 @@ from groupmq.core.errors import (
     RetryJob,
     ScriptError,
     ServerRefused,
+    Snooze,
     WrongState,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "RetryJob",
     "ScriptError",
     "ServerRefused",
+    "Snooze",
     "WrongState",
 ]

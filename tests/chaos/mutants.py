@@ -1,7 +1,8 @@
 """Teeth: scripts with a defect, run under chaos, must be found out. `python -m tests.chaos.mutants [NAME ...]`.
 
 The state machine (`tests.model`) catches every defect of the list in a virtual world. These are the ones whose harm
-must also show from outside, in a history of real processes. Each has a run of its own, with what it takes to bring it out.
+must also show from outside, in a history of real processes. Each has a run of its own, with what it takes to bring it
+out.
 """
 
 from __future__ import annotations

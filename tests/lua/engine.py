@@ -211,6 +211,12 @@ class Engine:
     def fail(self, job_id: str, reason: str = "by hand") -> Change:
         return self.call(commands.fail(job_id, reason, self.options.keep, self.now))
 
+    def skip(self, *job_ids: str) -> list[Change]:
+        return self.call(commands.skip(job_ids, self.options.keep, self.now)).changes
+
+    def skip_group(self, group: str = "g", limit: int = 100) -> commands.Skipped:
+        return self.call(commands.skip_group(group, limit, self.options.keep, self.now))
+
     def update(self, job_id: str, data: bytes) -> Change:
         return self.call(commands.update(job_id, data, self.now))
 
@@ -263,6 +269,14 @@ class Engine:
         """The place of a group."""
         place: str = self.call(commands.look_group(group, self.now))[0]
         return place
+
+    def blocked(self) -> dict[str, int]:
+        """Blocked groups and since when."""
+        return dict(self.call(commands.list_blocked(0, 1000, self.now)).found)
+
+    def look_group(self, group: str = "g") -> commands.GroupLook:
+        _, (look,) = self.call(commands.look_groups([group], 10, self.now))
+        return look
 
     def counts(self) -> dict[str, int]:
         names = ("active", "waiting", "delayed", "completed", "failed", "groups")

@@ -90,6 +90,11 @@ def one(engine: Engine) -> None:
     engine.add("a")
 
 
+def blocked(engine: Engine) -> None:
+    engine.add("a", "b", on_failed="hold")
+    engine.fail_run(engine.take_one())
+
+
 def delayed(engine: Engine) -> None:
     engine.add("a", delay=60)
 
@@ -99,6 +104,7 @@ CALLS: dict[str, Callable[[Engine], Call[Any]]] = {
     "remove": after(one, lambda e: commands.remove(["a"], None, e.now)),
     "fail": after(one, lambda e: commands.fail("a", "why", e.options.keep, e.now)),
     "retry": after(failed, lambda e: commands.retry("a", e.now)),
+    "skip": after(blocked, lambda e: commands.skip(["a"], e.options.keep, e.now)),
     "promote": after(delayed, lambda e: commands.reschedule("a", 0, only_delayed=True, now=e.now)),
     "change delay": after(one, lambda e: commands.reschedule("a", 500, only_delayed=False, now=e.now)),
     "update": after(one, lambda e: commands.update("a", b"new")),

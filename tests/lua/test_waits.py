@@ -87,7 +87,7 @@ def test_a_group_behind_a_running_job(engine: Engine) -> None:
     engine.add("runs", "waits1", "waits2")
     taken = engine.take_one()
     engine.pass_time(10 * MINUTE)
-    assert held(engine) == (10 * MINUTE, "g", "running", "runs", 1, T0, 0, 2)
+    assert held(engine) == (10 * MINUTE, "g", "running", "runs", 1, T0, 0, 2, 0)
     assert startable(engine) is None
     engine.retry_run(taken, 0)
     engine.take_one()
@@ -98,14 +98,14 @@ def test_a_group_behind_a_job_in_its_back_off(engine: Engine) -> None:
     engine.add("fails", "waits")
     engine.retry_run(engine.take_one(), 5 * MINUTE)
     engine.pass_time(MINUTE)
-    assert held(engine) == (MINUTE, "g", "backoff", "fails", 1, T0, T0 + 5 * MINUTE, 2)
+    assert held(engine) == (MINUTE, "g", "backoff", "fails", 1, T0, T0 + 5 * MINUTE, 2, 0)
 
 
 def test_a_paused_group(engine: Engine) -> None:
     engine.add("a", "b")
     engine.pause("g")
     engine.pass_time(MINUTE)
-    assert held(engine) == (MINUTE, "g", "paused", "", 0, T0, 0, 2)
+    assert held(engine) == (MINUTE, "g", "paused", "", 0, T0, 0, 2, 0)
 
 
 def test_a_paused_group_with_a_running_job_is_paused(engine: Engine) -> None:
@@ -119,7 +119,7 @@ def test_a_group_that_was_told_to_come_less_often(engine: Engine) -> None:
     engine.add("a", "b")
     taken = engine.take_one()
     engine.advance(commands.rate_limited(taken.id, taken.fence, MINUTE))
-    assert held(engine) == (0, "g", "rate-limited", "", 0, T0, T0 + MINUTE, 2)
+    assert held(engine) == (0, "g", "rate-limited", "", 0, T0, T0 + MINUTE, 2, 0)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_group_that_waits_for_its_rate_or_its_window(
         engine.add("first")
         engine.complete(engine.take_one())
     engine.add("a", "b")
-    assert held(engine) == (0, "g", reason, "", 0, T0, until, 2)
+    assert held(engine) == (0, "g", reason, "", 0, T0, until, 2, 0)
 
 
 def test_the_longest_of_many_held_groups_is_found_page_by_page(engine: Engine) -> None:

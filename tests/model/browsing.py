@@ -10,7 +10,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import FIRST_WAITING, Call, Place
 from tests.model import waiting
 from tests.model.model import Model
-from tests.model.parts import UNGROUPED, Job
+from tests.model.parts import UNGROUPED, Conf, Job
 
 Carry = Callable[[Call[Any]], Any]
 PAGE = 3
@@ -81,18 +81,29 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
         line = model.waiting(group)
         assert look.next == [job.id for job in line[:2]]
         assert (look.waiting, look.running) == (len(line), model.running(group))
+        assert (look.blocked, look.blockers) == (model.blocked.get(group, 0), len(model.blockers(group)))
+        failures = model.breakers[group].failures if group in model.breakers else 0
+        assert (look.failures, look.opened) == (failures, model.opened(group))
+        if group in model.blocked:
+            first = model.blockers(group)[0]
+            assert (look.holder, look.attempts) == (first.id, first.stored.attempts if first.stored else 0)
         if line:
             reason = waiting.reason_of(model, line[0], now)
             known = "running" if reason == "stopping" else reason
             assert (look.why, look.since) == (known, waiting.since(line[0])), f"{group!r}: {look}, expected {reason}"
-            assert look.holder == (line[0].id if reason == "backoff" else "")
-            gated = reason not in ("", "paused", "running", "stopping")
+            if group not in model.blocked:
+                assert look.holder == (line[0].id if reason in ("backoff", "snoozed") else "")
+            gated = reason not in ("", "paused", "blocked", "running", "stopping")
             assert look.until == (model.opens(line[0]) if gated else 0)
     scanned = {group.id: group for group in call(commands.scan_groups(sizes=True, now=now)).found}
     assert set(scanned) == model.live_groups() - {UNGROUPED}
     for group, found in scanned.items():
         sizes = len(model.waiting(group)), model.running(group), len(model.in_state("delayed", group))
         assert (found.waiting, found.running, found.delayed) == sizes
+        paused = model.conf.get(group, Conf()).paused
+        assert (found.place == "blocked") == (group in model.blocked and not paused), f"{found} of a blocked group"
+    listed = call(commands.list_blocked(0, 100, now))
+    assert (listed.total, dict(listed.found)) == (len(model.blocked), model.blocked)
     runs = {run.id: (run.group_id, run.fence, run.ahead) for run in call(commands.list_runs("0", now=now)).found}
     leases = [(job.id, job.group, job.lease) for job in model.in_state("active")]
     assert runs == {i: (group, lease.fence, int(lease.ahead)) for i, group, lease in leases if lease}

@@ -10,6 +10,8 @@ from tests.model.arriving import Arriving
 from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report, Stop
 
 CANCELLED = "cancelled"
+UNUSED = {"release": "released", "limited": "rate_limited", "snooze": "snoozed"}
+"""Reports of runs that use no attempt, and how they are remembered."""
 MOST_RUNS = 20
 ROOM = 524_288
 """Bytes of results in an entry of the log, as far as they are stored elsewhere."""
@@ -51,31 +53,41 @@ class Ending(Arriving):
             together = ahead and report.kind == "complete"
             together = together and (job.lease.reserved or self._completed_before == job.group)
             self.runs.append(0 if together else max(0, now - job.lease.started))
+        if report.kind in ("fail", "retry", "abandon") and not job.lease.cancelled:
+            self.attempt_failed(job.group, now)
         later = now + report.delay if report.delay else 0
         if report.kind == "abandon":
-            self._fail(job, self.stop_run(job, now), report.reason, report.stack, now, report.error)
+            cancelled = job.lease.cancelled
+            stored = self.stop_run(job, now)
+            self._fail(job, stored, report.reason, report.stack, now, report.error, cancelled=cancelled)
             return True
-        if job.lease.cancelled and report.kind not in ("complete", "fail"):
-            self._fail(job, self._end_run(job), CANCELLED, "", now)
+        cancelled = job.lease.cancelled
+        if cancelled and report.kind not in ("complete", "fail"):
+            self._fail(job, self._end_run(job), CANCELLED, "", now, cancelled=True)
             return True
-        if report.kind in ("release", "limited"):
+        if report.kind in UNUSED:
             stored = self._end_run(job)._replace(reason=report.reason, error=report.error)
-            if report.kind == "limited" or not ahead:
-                self.keep_run(job, stored, "rate_limited" if report.kind == "limited" else "released", now)
+            if report.kind != "release" or not ahead:
+                self.keep_run(job, stored, UNUSED[report.kind], now)
             job.state = "waiting"
             if report.kind == "limited":
                 self._come_back_later(job, later)
+            elif later and (report.yields or job.group == UNGROUPED):
+                job.state, job.due = "delayed", later
+            elif later:
+                job.hold, job.snoozed = later, True
             return True
         stored = self._end_run(job)
         if report.kind == "complete":
             job.state, job.stored, job.result = "completed", stored._replace(finished=now), report.result
             self.counters["processed"] += 1
+            self.breakers.pop(job.group, None)
             self._completed_before = job.group
             self._ended["completed"].append(job)
             result = self._as_told(report.result, completions)
             self.tell("completed", job.id, job.group, stored.attempts, result, worker if ahead else None)
         elif report.kind == "fail":
-            self._fail(job, stored, report.reason, report.stack, now, report.error)
+            self._fail(job, stored, report.reason, report.stack, now, report.error, cancelled=cancelled)
         else:
             job.stored = stored._replace(reason=report.reason, stack=report.stack, error=report.error)
             self.keep_run(job, job.stored, "retried", now)
@@ -127,13 +139,39 @@ class Ending(Arriving):
             run = [s.attempts, outcome, s.error, s.reason, s.stack, s.worker, s.started, ended, s.fence]
             job.history = [*job.history, run][-MOST_RUNS:]
 
-    def _fail(self, job: Job, stored: StoredState, reason: str, stack: str, now: int, error: str = "") -> None:
-        job.state, job.hold, job.due, job.expires = "failed", 0, 0, 0
+    def _fail(
+        self,
+        job: Job,
+        stored: StoredState,
+        reason: str,
+        stack: str,
+        now: int,
+        error: str = "",
+        *,
+        cancelled: bool = False,
+    ) -> None:
+        """For good. Whatever the reason, it blocks its group if it says so, or the queue: not if it was cancelled."""
+        job.state, job.hold, job.snoozed, job.due, job.expires = "failed", 0, False, 0, 0
         job.stored = stored._replace(finished=now, reason=reason, stack=stack, error=error)
         self.counters["failed"] += 1
         self._log(job, now, final=True)
         self.tell("failed", job.id, job.group, stored.attempts, reason, stack)
         self._ended["failed"].append(job)
+        own = job.record.options.get("f")
+        holds = self.options.on_failed == "hold" if own is None else own
+        if holds and not cancelled and job.group != UNGROUPED:
+            job.blocks = now
+            if job.group not in self.blocked:
+                self.blocked[job.group] = now
+                self.tell("blocked", job.id, job.group)
+
+    def settle_block(self, job: Job) -> None:
+        """Somebody has decided about a job. Its group goes on when no other failed job blocks it."""
+        if job.blocks:
+            job.blocks = 0
+            if not self.blockers(job.group):
+                del self.blocked[job.group]
+                self.tell("unblocked", job.id, job.group)
 
     def _log(self, job: Job, now: int, *, final: bool) -> None:
         s = job.stored or FRESH
@@ -153,11 +191,13 @@ class Ending(Arriving):
             stored = self._end_run(job)
             stored = stored._replace(stalls=stored.stalls + 1)
             self.counters["stalled"] += 1
+            if not cancelled:
+                self.attempt_failed(job.group, now)
             reason = f"stalled: the lease of worker {stored.worker} expired"
             last = CANCELLED if cancelled else self._last_chance(job, stored, reason)
             self.tell("stalled", job.id, job.group, stored.attempts, last is not None)
             if last is not None:
-                self._fail(job, stored, last, "", now)
+                self._fail(job, stored, last, "", now, cancelled=cancelled)
             else:
                 job.state, job.stored = "waiting", stored._replace(reason=reason)
                 self.keep_run(job, job.stored, "stalled", now)
@@ -196,15 +236,19 @@ class Ending(Arriving):
     def retain(self, now: int) -> None:
         """What just ended joins the kept ones, and the oldest beyond the bound are forgotten.
 
-        A process that keeps nothing forgets what it ended itself, and nothing that others keep.
+        A process that keeps nothing forgets what it ended itself, and nothing that others keep. A job that blocks its
+        group neither goes nor counts.
         """
         kinds: tuple[Finished, ...] = ("completed", "failed")
         for kind in kinds:
             new, keep = self._ended[kind], self.policy.keep[kind]
-            every = [*(self.finished(kind) if keep else ()), *new]
-            over = max(0, len(every) - keep) if new and keep >= 0 else 0
+            released = self._released if kind == "failed" else []
+            every = [job for job in [*(self.finished(kind) if keep else released), *new] if not job.blocks]
+            over = max(0, len(every) - keep) if (new or released) and keep >= 0 else 0
             for job in every[:over]:
                 del self.jobs[job.id]
-            for job in every[over:]:
-                job.stamp = job.stamp or self.next_stamp(now)
+            for job in new:
+                if self.jobs.get(job.id) is job:
+                    job.stamp = self.next_stamp(now)
             new.clear()
+        self._released.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.model.ledger import Ledger
-from tests.model.parts import UNGROUPED, Conf, Job, Starts, Window
+from tests.model.parts import UNGROUPED, Conf, Failing, Job, Starts, Window
 
 NEVER = 2**53
 """An order beyond this is no time; whoever waits for it to pass waits for ever."""
@@ -13,18 +13,26 @@ class Gates(Ledger):
     # May it start?
 
     def startable_heads(self) -> list[Job]:
-        """The first job of each group that is neither paused nor full, even if it has to wait for its time."""
+        """The first job of each group that is neither paused, blocked nor full, even if it has to wait for its time."""
         return [
             self.waiting(group)[0]
             for group in {j.group for j in self.in_state("waiting")}
-            if not self.conf.get(group, Conf()).paused and self.running(group) < self.limit_of(group)
+            if not self.is_stopped(group) and self.running(group) < self.slots_of(group)
         ]
+
+    def slots_of(self, group: str) -> float:
+        """How many jobs of a group may run: only one to try it, while its breaker is open."""
+        return min(1, self.limit_of(group)) if self.opened(group) else self.limit_of(group)
+
+    def is_stopped(self, group: str) -> bool:
+        return self.conf.get(group, Conf()).paused or group in self.blocked
 
     def opens(self, head: Job) -> int:
         """The first instant at which the head of a group may start. Nothing of this is for jobs without a group."""
         if head.group == UNGROUPED:
             return 0
         times = [head.hold, self.rests.get(head.group, 0), self.event_passes(head), self.rate_allows(head.group)]
+        times.append(self.opened(head.group))
         if head.group in self.windows:
             times.append(self.windows[head.group].till)
         return max(times)
@@ -89,6 +97,7 @@ class Gates(Ledger):
         """The schedule, and every other future instant at which an answer changes."""
         times = self.schedule(now) | {self.throttled} | {s.ends for s in self.stand_ins.values()}
         times |= {self.rate_allows(group) for group in self.group_starts} | {w.till for w in self.windows.values()}
+        times |= {failing.forgotten for failing in self.breakers.values()}
         times |= {repeat.fields["next"] for repeat in self.repeats.values()}
         return {time for time in times if now < time < NEVER}
 
@@ -109,6 +118,14 @@ class Gates(Ledger):
 
     def rest(self, group: str, until: int) -> None:
         self.rests[group] = max(self.rests.get(group, 0), until)
+
+    def attempt_failed(self, group: str, now: int) -> None:
+        """So often in a row, and the group rests."""
+        if self.options.breaker is not None and group != UNGROUPED:
+            most, cooldown = self.options.breaker.packed()
+            failures = (self.breakers[group].failures if group in self.breakers else 0) + 1
+            opened = now + cooldown if failures >= most else self.opened(group)
+            self.breakers[group] = Failing(failures, opened, now + 10 * cooldown)
 
     def note_start(self, job: Job, now: int) -> None:
         """Both limits count every start, those of the group only if it has one."""
@@ -131,4 +148,5 @@ class Gates(Ledger):
     def sweep(self, now: int) -> None:
         """Forget what is over and would only take up room."""
         self.group_starts = {group: s for group, s in self.group_starts.items() if s.until >= now}
+        self.breakers = {group: failing for group, failing in self.breakers.items() if failing.forgotten > now}
         self.stand_ins = {key: s for key, s in self.stand_ins.items() if s.ends > now}

@@ -14,6 +14,7 @@ from tests.model.parts import (
     UNGROUPED,
     Conf,
     Entry,
+    Failing,
     Finished,
     Job,
     Repeat,
@@ -64,6 +65,9 @@ class Ledger:
     had_notes: bool = False
     entries: list[Entry] = field(default_factory=list)
     """One for each call since somebody listened."""
+    blocked: dict[str, int] = field(default_factory=dict)
+    """Groups that failed jobs block, and since when."""
+    breakers: dict[str, Failing] = field(default_factory=dict)
     rests: dict[str, int] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
@@ -83,6 +87,8 @@ class Ledger:
     """With round-robin: the number in the line that each ready group drew when it joined it."""
     served: list[str] = field(default_factory=list)
     """With round-robin: the groups this call has taken from, in that order; they join the line anew."""
+    _released: list[Job] = field(default_factory=list)
+    """Failed jobs that block nothing any more since this call."""
     _ended: dict[str, list[Job]] = field(default_factory=lambda: {"completed": [], "failed": []})
 
     def tell(self, kind: str, job_id: str, group: str, *more: Any) -> None:
@@ -110,6 +116,14 @@ class Ledger:
     def finished(self, kind: Finished) -> list[Job]:
         """The oldest first."""
         return sorted((j for j in self.in_state(kind) if j.stamp), key=lambda job: job.stamp)
+
+    def blockers(self, group: str) -> list[Job]:
+        """The one that has blocked it longest first."""
+        return sorted((j for j in self.in_state("failed", group) if j.blocks), key=lambda j: (j.blocks, j.id.encode()))
+
+    def opened(self, group: str) -> int:
+        """Until when its breaker makes a group rest; then one job at a time is tried. 0 = the breaker is closed."""
+        return self.breakers[group].opened if group in self.breakers else 0
 
     def live(self, group: str) -> list[Job]:
         return [j for j in self.jobs.values() if j.group == group and j.state in ("waiting", "delayed", "active")]

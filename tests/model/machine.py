@@ -12,9 +12,9 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import FRESH
 from tests.model import browsing, waiting
 from tests.model import strategies as draws
+from tests.model.deciding import Deciding
 from tests.model.pair import at, same
 from tests.model.parts import State
-from tests.model.telling import Telling
 
 CHANGES_OF_A_JOB = (
     "remove",
@@ -32,7 +32,7 @@ LOOKS = (*("at_everything", "for_damage") * 4, "after_a_flush", *("through_the_q
 """A flush has the library compiled again, which takes longer than looking."""
 
 
-class QueueMachine(Telling):
+class QueueMachine(Deciding):
     """Operators share few rules with many words, so that most steps are work."""
 
     # One job
@@ -164,7 +164,9 @@ class QueueMachine(Telling):
         model = self.model
         sizes = [len(model.in_state(state)) for state in ("active", "waiting", "delayed", "completed", "failed")]
         expected = [*sizes, len(model.live_groups() - {""}), int(model.paused)]
-        same(self.call(commands.counts())[:7], expected)
+        same((counted := self.call(commands.counts()))[:7], expected)
+        same(counted[10], len(model.blocked))
+        same(self.call(commands.stats(now=self.now)).blocked, len(model.blocked))
         ids = sorted(model.jobs)
         views = self.call(commands.get(ids, self.now))
         for job_id, view in zip(ids, views, strict=True):
@@ -173,7 +175,7 @@ class QueueMachine(Telling):
             same((view.state, view.stored, view.result), (job.state, job.stored or FRESH, job.result))
             same(record.unpack(view.record), job.record)
             same((view.fence, view.hold), (job.lease.fence if job.lease else 0, job.hold))
-            same(view.score, job.due or job.stamp)
+            same((view.score, view.blocks), (job.due or job.stamp, job.blocks))
             same(view.progress, job.progress.encode() if job.progress is not None else None)
             same(
                 [line.text for line in commands.log_lines(view.log)] if view.log else [], [line for _, line in job.log]
@@ -206,11 +208,13 @@ class QueueMachine(Telling):
     def place(self, group: str) -> tuple[str, int]:
         """Where a group is said to be, in the words and the order of the design, and how long its head waits, or -1."""
         conf, waiting = self.model.conf.get(group), self.model.waiting(group)
+        if waiting and conf is not None and conf.paused:
+            return "paused", -1
+        if group in self.model.blocked:
+            return "blocked", -1
         if not waiting:
             return "idle", -1
-        if conf is not None and conf.paused:
-            return "paused", -1
-        if self.model.running(group) >= self.model.limit_of(group):
+        if self.model.running(group) >= self.model.slots_of(group):
             return "busy", -1
         opens = self.model.opens(waiting[0])
         return ("parked", opens - self.now) if opens > self.now else ("ready", -1)

@@ -60,6 +60,7 @@ class Model(Working):
         return answer
 
     def _remove(self, job: Job) -> None:
+        self.settle_block(job)
         del self.jobs[job.id]
         self.tell("removed", job.id, job.group)
 
@@ -112,8 +113,26 @@ class Model(Working):
             stalled = "stalled" if s.reason.startswith("stalled:") else "failed"
             outcome = "failed" if s.error else CANCELLED if s.reason == CANCELLED else stalled
             self.keep_run(job, s, outcome, s.finished)
+        self.settle_block(job)
         job.state, job.stored, job.stamp = "waiting", None, 0
         self.tell("added", job.id, job.group)
+
+    def skip(self, ids: Sequence[str], now: int) -> list[tuple[str, int]]:
+        """The jobs stay failed and block nothing any more."""
+        answer: list[tuple[str, int]] = []
+        for job_id in ids:
+            job = self.jobs.get(job_id)
+            answer.append((job.state if job else "", DONE if job and job.blocks else LEFT))
+            if job is not None and job.blocks:
+                self.settle_block(job)
+                self._released.append(job)
+        self.retain(now)
+        self.settle()
+        return answer
+
+    def skip_group(self, group: str, limit: int, now: int) -> tuple[list[tuple[str, int]], int]:
+        answer = self.skip([job.id for job in self.blockers(group)[:limit]], now)
+        return answer, len(self.blockers(group))
 
     def fail(self, job_id: str, reason: str, now: int) -> tuple[str, int]:
         job = self.jobs.get(job_id)
@@ -140,6 +159,7 @@ class Model(Working):
             return found, LEFT
         if held:
             job.hold = now + delay if delay else 0
+            job.snoozed = job.snoozed and delay > 0
         elif found == "delayed" or delay:
             if not job.record.order_given and job.stored is None:
                 job.record = job.record._replace(order_ms=now + delay)
@@ -182,9 +202,9 @@ class Model(Working):
             self.tell("paused" if is_now else "resumed", "", group)
 
     def clean(self, kind: Finished, age: int, limit: int, now: int) -> int:
-        """Forget what finished at least `age` ago, on the clock that stamped it."""
+        """Forget what finished at least `age` ago, on the clock that stamped it, and blocks no group."""
         latest = max(now * 1000, self.stamp) - age * 1000
-        old = [job for job in self.finished(kind) if job.stamp <= latest][:limit]
+        old = [job for job in self.finished(kind) if job.stamp <= latest and not job.blocks][:limit]
         for job in old:
             del self.jobs[job.id]
         return len(old)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from tests.model.mutant import Mutant
 from tests.model.mutants_of_answers import ANSWERS
+from tests.model.mutants_of_blocking import BLOCKING
+from tests.model.mutants_of_breaking import BREAKING
 from tests.model.mutants_of_browsing import BROWSING
 from tests.model.mutants_of_calls import CALLS
 from tests.model.mutants_of_reserves import RESERVES
@@ -248,4 +250,6 @@ MUTANTS = [
     *WAITS,
     *ANSWERS,
     *BROWSING,
+    *BLOCKING,
+    *BREAKING,
 ]

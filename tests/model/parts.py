@@ -57,6 +57,10 @@ class Job:
     lease: Lease | None = None
     stored: StoredState | None = None
     result: bytes | None = None
+    snoozed: bool = False
+    """Its handler asked for that hold."""
+    blocks: int = 0
+    """Since when it blocks its group, which it does as a failed job; 0 = it does not."""
     stamp: int = 0
     """When it finished, in microseconds of a clock that only grows."""
     progress: str | None = None
@@ -74,7 +78,7 @@ class Job:
 class Report:
     """What a worker says of one run."""
 
-    kind: Literal["complete", "retry", "fail", "release", "limited", "begin", "abandon", "ended"]
+    kind: Literal["complete", "retry", "fail", "release", "limited", "snooze", "begin", "abandon", "ended"]
     id: str
     fence: int
     result: bytes | None = None
@@ -159,6 +163,15 @@ class Starts:
 
     times: tuple[int, ...]
     until: int
+
+
+@dataclass(frozen=True)
+class Failing:
+    """Attempts of a group that failed in a row, until when it rests because of that, and when they are forgotten."""
+
+    failures: int
+    opened: int
+    forgotten: int
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ ROW = st.sampled_from((1, 2, 3))
 FILL = st.sampled_from((2, 3, 5))
 FEW = st.lists(draws.alike(), min_size=2, max_size=5)
 ACTS = ("removes", "fails", "cancels", "updates", "moves", "promotes", "recalls", "recalls a page")
-WITH_ROWS = ("plain", "default", "steady", "arrival", "max group", "silent")
+WITH_ROWS = ("plain", "default", "steady", "arrival", "max group", "silent", "hold", "some hold", "breaker")
 
 
 class RowMachine(QueueMachine):

@@ -20,7 +20,7 @@ from tests.support.keyspace import Keyspace
 # Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
 NOT_OF_THE_MODEL = {
     *("schema", "config", "overrides", "repeat_at", "logged", "log_bytes", "stopping", "window", "resent", "due"),
-    *("interrupts", "attempts", "loose", "large"),
+    *("interrupts", "attempts", "loose", "large", "blocks", "breakers", "spared"),
 }
 
 
@@ -62,13 +62,16 @@ class Stored:
             "stored": {i: StoredState(*s) for i, s in k.state.items()},
             "history": k.history,
             "results": k.results,
-            "groups": {g: (s.running, s.delayed, s.holds) for g, s in k.groups.items()},
+            "groups": {g: (s.running, s.delayed, s.holds, s.snoozed) for g, s in k.groups.items()},
             # One that is over is forgotten when somebody looks at the group next.
             "rests": {g: s.rest for g, s in k.groups.items() if s.rest > k.now},
             "windows": {g: (s.since, s.till) for g, s in k.groups.items() if s.till > k.now},
             "conf": {
                 g: (bool(c.get("paused")), c.get("limit", 0), tuple(c.get("rate", ()))) for g, c in k.conf.items()
             },
+            "breakers": {g: (*failing, k.breaking.get(g)) for g, failing in k.breakers.items()},
+            "blocked": k.blocked,
+            "blockers": k.blockers,
             "meta": {n: v for n, v in k.meta.items() if v and n not in NOT_OF_THE_MODEL},
             "starts": k.starts,
             "group starts": {g: (tuple(times), k.rated.get(g)) for g, times in k.group_starts.items()},
@@ -133,12 +136,16 @@ def expected(model: Model, now: int) -> dict[str, Any]:
                 model.running(g),
                 len(model.in_state("delayed", g)),
                 {j.id: j.hold for j in model.in_state("waiting", g) if j.hold},
+                {j.id for j in model.in_state("waiting", g) if j.snoozed},
             )
             for g in model.live_groups()
         },
         "rests": {g: rest for g, rest in model.rests.items() if rest > now},
         "windows": {g: (w.since, w.till) for g, w in model.windows.items() if w.till > now},
         "conf": {g: (c.paused, c.limit, c.rate) for g, c in model.conf.items()},
+        "breakers": {g: (f.failures, f.opened, f.forgotten) for g, f in model.breakers.items()},
+        "blocked": model.blocked,
+        "blockers": {j.id: (j.group, j.blocks) for j in jobs if j.blocks},
         "meta": _meta(model),
         "starts": model.starts,
         "group starts": {g: (s.times, s.until) for g, s in model.group_starts.items()},

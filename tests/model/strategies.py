@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from groupmq.core import record
 from groupmq.core.drafts import Draft
-from groupmq.core.limits import Debounce, Dedupe, RateLimit, Throttle
+from groupmq.core.limits import Breaker, Debounce, Dedupe, RateLimit, Throttle
 from groupmq.core.ordering import Ordering
 from tests.model.parts import Finished, State
 
@@ -52,9 +52,12 @@ class Kind:
     """Of each worker, in an exclusive queue."""
     extras: bool = True
     """With ttl, dedupe, repeats, notes and cancelled jobs; without them more of the other things happen."""
+    says: int = 0
+    """Every such job, by its id, says itself whether it blocks its group, and not what the queue says; 0 = none."""
 
 
 LATE = Ordering.arrival(0.1, 0.12)
+FEW_STARTS = RateLimit(1, 0.05)
 KINDS = (
     Kind("plain", steady=False, extras=False),
     Kind("default", steady=False),
@@ -75,6 +78,13 @@ KINDS = (
     Kind("events in turn", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
     Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),
     Kind("silent", {"events": False}),
+    Kind("breaker", {"breaker": Breaker(2, 0.2)}),
+    Kind("breakers in turn", {"breaker": Breaker(1, 0.05), "fairness": "round-robin", "group_rate_limit": FEW_STARTS}),
+    Kind("hold and break", {"on_failed": "hold", "breaker": Breaker(2, 0.5), "exclusive": True}, says=2),
+    Kind("hold", {"on_failed": "hold"}, says=5),
+    Kind("some hold", says=2),
+    Kind("hold in turn", {"on_failed": "hold", "fairness": "round-robin", "ordering": LATE}, says=5),
+    Kind("hold exclusively", {"on_failed": "hold", "exclusive": True, "group_rate_limit": RateLimit(2, 0.3)}),
 )
 
 
@@ -105,13 +115,16 @@ class Item:
     data: bytes
     ttl: int = 0
     dedupe: Dedupe | None = None
+    holds: bool | None = None
+    """What it says itself of what its group does when it has failed."""
 
     def draft(self, groups: tuple[str, ...], now: int) -> Draft:
         delay, run_at = self.when
         if isinstance(self.dedupe, Debounce):
             delay, run_at = self.dedupe.delay_ms, None
         group = None if self.group < 0 else groups[self.group % len(groups)]
-        head = self.max_attempts, self.order_ms is not None, (group or "").encode(), None
+        options = None if self.holds is None else {"f": self.holds}
+        head = self.max_attempts, self.order_ms is not None, (group or "").encode(), options
         return Draft(
             id=self.id,
             group_id=group,
@@ -120,9 +133,9 @@ class Item:
             delay_ms=delay,
             run_at_ms=0 if run_at is None else max(0, now + run_at),
             max_attempts=self.max_attempts,
-            options=None,
+            options=options,
             data=self.data,
-            body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0),
+            body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0, holds=self.holds),
             ttl_ms=self.ttl,
             dedupe=self.dedupe,
         )
@@ -196,7 +209,7 @@ def alike() -> SearchStrategy[Item]:
     )
 
 
-RARE = ("begin", "abandon", "ended")
+RARE = ("begin", "abandon", "ended", "snooze")
 
 
 def wishes(*fences: str) -> SearchStrategy[Wish]:

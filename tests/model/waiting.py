@@ -29,10 +29,14 @@ def compare(found: Waits, model: Model, now: int) -> None:
         waited, _, reason, head = next(one for one in held.values() if one[1] == said.group_id)
         assert (said.waited_ms, said.reason, said.since) == (waited, reason, since(head)), f"{said}, expected {reason}"
         assert said.waiting == len(model.waiting(said.group_id))
-        assert said.until == (0 if reason in ("paused", "running", "stopping") else model.opens(head))
+        assert said.failures == (model.breakers[said.group_id].failures if said.group_id in model.breakers else 0)
+        assert said.until == (0 if reason in ("paused", "blocked", "running", "stopping") else model.opens(head))
         assert said.job_id in _holders(model, head, reason), f"{said} is held by another job"
-        if reason == "backoff":
+        if reason in ("backoff", "snoozed"):
             assert said.attempt == (head.stored.attempts if head.stored else 0)
+        if reason == "blocked":
+            stored = model.jobs[said.job_id].stored
+            assert said.attempt == (stored.attempts if stored else 0)
     running: dict[str, int] = {}
     for job in model.in_state("active"):
         if job.lease is not None and not job.lease.ahead:
@@ -69,15 +73,19 @@ def reason_of(model: Model, head: Job, now: int) -> str:
     group = head.group
     if model.conf.get(group, Conf()).paused:
         return "paused"
-    if model.running(group) >= model.limit_of(group):
+    if group in model.blocked:
+        return "blocked"
+    if model.running(group) >= model.slots_of(group):
         return "running" if model.in_state("active", group) else "stopping"
     opens = model.opens(head)
     if opens <= now:
         return ""
     if head.hold == opens:
-        return "backoff"
+        return "snoozed" if head.snoozed else "backoff"
     if model.rests.get(group, 0) == opens:
         return "rate-limited"
+    if model.opened(group) == opens:
+        return "breaker"
     return "rate" if model.rate_allows(group) == opens else "window"
 
 
@@ -86,4 +94,6 @@ def _holders(model: Model, head: Job, reason: str) -> set[str]:
         active = [job for job in model.in_state("active", head.group) if job.lease is not None]
         begun = {job.id for job in active if job.lease is not None and not job.lease.ahead}
         return begun or {job.id for job in active}
-    return {head.id} if reason == "backoff" else {""}
+    if reason == "blocked":
+        return {model.blockers(head.group)[0].id}
+    return {head.id} if reason in ("backoff", "snoozed") else {""}

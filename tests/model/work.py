@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import redis
 from hypothesis import strategies as st
@@ -58,13 +59,18 @@ class Work(Pair):
     def add(self, items: list[draws.Item], *, whole: bool = False) -> None:
         if not self.kind.extras:
             items = [replace(item, ttl=0, dedupe=None) for item in items]
-        drafts = [item.draft(self.groups, self.now) for item in items]
+        drafts = [self.settled(item).draft(self.groups, self.now) for item in items]
         known = self.known_due()
         answer = self.call(commands.add(drafts, self.now, whole=whole))
         same(answer, self.model.add(drafts, self.now, whole=whole))
         self.look()
         if self.now < self.known_due() < known:
             assert self.any_marker(), "something became the next thing due and no marker tells sleeping workers"
+
+    def settled(self, item: draws.Item) -> draws.Item:
+        """The item as this kind of queue has it. What jobs say themselves follows from their ids."""
+        says = self.kind.says and crc32(item.id.encode()) % self.kind.says == 0
+        return replace(item, holds=self.model.options.on_failed != "hold") if says else item
 
     def known_due(self) -> int:
         """The time until which workers sleep at most: nothing is due before it."""
@@ -229,9 +235,10 @@ class Work(Pair):
         kind: Any = "retry" if wish.kind == "yield" else wish.kind
         reason, stack = ("why \u00fc", "at\nline 1") if kind in ("retry", "fail", "abandon") else ("", "")
         result = wish.result if kind == "complete" else None
-        delay = wish.delay if kind == "retry" or (kind == "limited" and self.kind.steady) else 0
+        delay = wish.delay if kind in ("retry", "snooze") or (kind == "limited" and self.kind.steady) else 0
         error = "shop.errors.Declined" if reason and wish.which % 2 else ""
-        return Report(kind, job_id, fence, result, delay, wish.kind == "yield", reason, stack, error)
+        yields = wish.kind == "yield" or (kind == "snooze" and wish.which % 3 == 0)
+        return Report(kind, job_id, fence, result, delay, yields, reason, stack, error)
 
     def lease(self, which: int, fence: str, worker: str | None = None) -> tuple[str, int]:
         """The id and token of a job that runs, with this worker, or a wrong one of the asked kind."""
@@ -305,6 +312,8 @@ def outcome_of(report: Report) -> commands.Outcome:
         return commands.abandoned(report.id, report.fence, report.reason, report.stack, report.error)
     if report.kind == "ended":
         return commands.ended(report.id, report.fence)
+    if report.kind == "snooze":
+        return commands.snoozed(report.id, report.fence, report.delay, report.yields)
     if report.kind == "limited":
         return commands.rate_limited(report.id, report.fence, report.delay)
     return commands.released(report.id, report.fence)

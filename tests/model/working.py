@@ -159,6 +159,7 @@ class Working(Ending):
         assert self._has_rows, "nobody may follow here"
         assert self.limit_of(head.group) == 1, "jobs that may run at once are made to wait"
         assert not self.rate_of(head.group), "starts that the rate of the group does not see"
+        assert not self.opened(head.group), "the job that is tried is not alone"
         assert max(self.opens(job), job.hold) <= now, "a job starts too early"
         assert job.record.priority == head.record.priority, "a less urgent job is taken before other groups"
         assert (head.stored, job.stored) == (None, None), "a job that did not end well is not alone"
@@ -194,6 +195,7 @@ class Working(Ending):
         assert not self.overdue_to_join(now), "jobs are due that have not joined their groups"
         assert job.group == UNGROUPED or self.limit_of(job.group) == 1, "others of its group may start before it"
         assert not self.rate_of(job.group), "starts that the rate of the group does not see"
+        assert not self.opened(job.group), "the job that is tried waits for a slot"
         assert job.group == UNGROUPED or self.options.ordering is None or self.options.ordering.kind == "arrival"
         assert job.stored is None, "a job that did not end well is not alone"
         assert not job.expires, "a job with a ttl has to start when it is taken"
@@ -274,7 +276,7 @@ class Working(Ending):
         if job.stored is None:
             since = job.record.created_ms if job.record.order_given else job.record.order_ms
             self.waits.append(max(0, now - since))
-        job.state, job.hold, job.expires = "active", 0, 0
+        job.state, job.hold, job.snoozed, job.expires = "active", 0, False, 0
         fence, deadline = self.next_stamp(now), now + request.lease_ms
         job.lease = Lease(fence, deadline, now, request.worker, ahead=ahead, reserved=reserved)
         if not ahead:

@@ -32,6 +32,7 @@ class StoredGroup:
     rest: int = 0
     since: int = 0
     till: int = 0
+    snoozed: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -49,6 +50,16 @@ class Keyspace:
     waiting: dict[str, list[bytes]]
     groups: dict[str, StoredGroup]
     conf: dict[str, dict[str, Any]]
+    blocked: dict[str, float]
+    """Groups that a failed job blocks, and since when."""
+    blockers: dict[str, tuple[str, int]]
+    """Jobs that block their group: the group, and since when."""
+    blocking: list[tuple[str, str, int]]
+    """The same as the index by group says: group, job, since when."""
+    breakers: dict[str, tuple[int, int]]
+    """Groups whose attempts fail: how often in a row, and until when an open breaker rests."""
+    breaking: dict[str, float]
+    """When that is forgotten."""
     ready: dict[str, float]
     parked: dict[str, float]
     delayed: dict[str, float]
@@ -100,6 +111,10 @@ class Keyspace:
         own = self.conf.get(group_id, {}).get("rate") or self.rules.get("group_rate")
         return own if group_id else None
 
+    def opened(self, group_id: str) -> int:
+        """Until when an open breaker makes the group rest; 0 = it has none."""
+        return self.breakers.get(group_id, (0, 0))[1] if "breaker" in self.rules else 0
+
     def waiting_ids(self, group_id: str) -> list[str]:
         return [member[16:].decode() for member in self.waiting.get(group_id, [])]
 
@@ -150,6 +165,14 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         waiting=waiting,
         groups={g: _group(raw) for g, raw in hash_of("groups").items()},
         conf={g: msgspec.msgpack.decode(raw) for g, raw in hash_of("conf").items()},
+        blocked=zset_of("blocked"),
+        blockers={i: (raw[6:].decode(), int.from_bytes(raw[:6], "big")) for i, raw in hash_of("blockers").items()},
+        blocking=[_blocker(raw) for raw in dump.scores(keys.fixed("blocking"))],
+        breakers={
+            g: (int.from_bytes(raw[:4], "big"), int.from_bytes(raw[4:], "big"))
+            for g, raw in hash_of("breakers").items()
+        },
+        breaking=zset_of("breaking"),
         ready=zset_of("ready"),
         parked=zset_of("parked"),
         delayed=zset_of("delayed"),
@@ -264,8 +287,16 @@ def _group(raw: bytes) -> StoredGroup:
         delayed,
         raw[10 : 10 + size],
         waits.get("h", {}),
-        *(waits.get(name, 0) for name in "rsu"),
+        waits.get("r", 0),
+        waits.get("s", 0),
+        waits.get("u", 0),
+        frozenset(waits.get("z", ())),
     )
+
+
+def _blocker(raw: bytes) -> tuple[str, str, int]:
+    size = 2 + int.from_bytes(raw[:2], "big")
+    return raw[2:size].decode(), raw[size + 6 :].decode(), int.from_bytes(raw[size : size + 6], "big")
 
 
 def _lease(raw: bytes) -> tuple[int, str]:
@@ -277,7 +308,7 @@ def _lease(raw: bytes) -> tuple[int, str]:
 
 def violations(k: Keyspace) -> list[str]:
     """Every broken invariant, in words. Empty for a healthy queue."""
-    parts = (_jobs, _groups, _indexes, _due, _limits, _repeats, _turn, _notes, _log, _measures)
+    parts = (_jobs, _groups, _indexes, _due, _limits, _repeats, _turn, _notes, _log, _measures, _blocks)
     return [line for part in parts for line in part(k)]
 
 
@@ -327,6 +358,8 @@ def _groups(k: Keyspace) -> list[str]:
             )
         if g.head != (k.waiting.get(name) or [b""])[0]:
             found.append(f"group {name!r} says its head is {g.head!r}, its zset says otherwise")
+        if not g.snoozed <= set(g.holds):
+            found.append(f"group {name!r} says that {set(g.snoozed)} are snoozed, and holds {set(g.holds)}")
         for held in g.holds:
             if held not in k.waiting_ids(name):
                 found.append(f"group {name!r} holds {held!r}, which does not wait in it")
@@ -348,7 +381,9 @@ def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
     actual = _entry(k, name)
     if name in k.ready and name in k.parked:
         return [f"group {name!r} is both ready and parked"]
-    free = not members or k.conf.get(name, {}).get("paused") or g.running >= k.limit(name)
+    stopped = k.conf.get(name, {}).get("paused") or name in k.blocked
+    probed = k.opened(name) and g.running > 0
+    free = not members or stopped or probed or g.running >= k.limit(name)
     if free:
         return [] if actual[1] is None else [f"group {name!r} is {actual} but has nothing it may start"]
     opens = _opens(k, name, g, members[0])
@@ -364,7 +399,7 @@ def _place(k: Keyspace, name: str, g: StoredGroup) -> list[str]:
 
 def _opens(k: Keyspace, name: str, g: StoredGroup, head: bytes) -> float:
     """When the head of a group may start."""
-    times = [g.holds.get(head[16:].decode(), 0), g.rest, g.till]
+    times = [g.holds.get(head[16:].decode(), 0), g.rest, g.till, k.opened(name)]
     if name and "event_window" in k.rules:
         times.append(min(2**63 - 1 - int.from_bytes(head[2:10], "big") + k.rules["event_window"], 2**53))
     rate, starts = k.rate(name), k.group_starts.get(name, [])
@@ -416,6 +451,12 @@ def _limits(k: Keyspace) -> list[str]:
         found.append("jobs have a ttl, and nothing says that any has")
     if set(k.group_starts) != set(k.rated):
         found.append(f"starts of groups {sorted(k.group_starts)} are kept, {sorted(k.rated)} are listed")
+    if set(k.breakers) != set(k.breaking):
+        found.append(f"failures of groups {sorted(k.breakers)} are counted, those of {sorted(k.breaking)} end")
+    if k.breakers and k.meta.get("breakers") != "1":
+        found.append("failures of groups are counted, and nothing says that any are")
+    if any(k.breaking.get(group, 0) < till for group, (_, till) in k.breakers.items()):
+        found.append("failures of a group are forgotten while it rests")
     if set(k.dedupe) != set(k.deduped):
         found.append("keys of dedupe and their times are not the same")
     size = k.rules.get("rate", [0])[0]
@@ -471,6 +512,27 @@ def _notes(k: Keyspace) -> list[str]:
     first = min((end for end, _, _ in k.stopping.values()), default=None)
     if (None if first is None else str(int(first))) != k.meta.get("stopping"):
         found.append(f"the first run being stopped ends at {first}, the queue says {k.meta.get('stopping')}")
+    return found
+
+
+def _blocks(k: Keyspace) -> list[str]:
+    """A group is blocked as long as one of its failed jobs says so, and all indexes agree which ones do."""
+    found = []
+    for job_id, (group, since) in k.blockers.items():
+        if job_id not in k.failed or job_id not in k.jobs or k.jobs[job_id].group_id != group or not group:
+            found.append(f"job {job_id!r} blocks group {group!r} and is no failed job of it")
+        if k.blocked.get(group, since + 1) > since:
+            found.append(f"job {job_id!r} blocks group {group!r} since {since}, which says {k.blocked.get(group)}")
+    if sorted((group, job_id, since) for job_id, (group, since) in k.blockers.items()) != sorted(k.blocking):
+        found.append(f"blocking jobs {k.blockers} are not those listed by group: {k.blocking}")
+    if set(k.blocked) != {group for group, _ in k.blockers.values()}:
+        found.append(f"groups {sorted(k.blocked)} are blocked, by {k.blockers}")
+    if bool(k.blocked) != (k.meta.get("blocks") == "1"):
+        found.append(f"groups {sorted(k.blocked)} are blocked, the queue says {k.meta.get('blocks')!r}")
+    spared = float(k.meta.get("spared", "0"))
+    free = [job_id for job_id, stamp in k.failed.items() if stamp <= spared and job_id not in k.blockers]
+    if free:
+        found.append(f"failed jobs {free} block nothing, and are never forgotten")
     return found
 
 

@@ -82,6 +82,8 @@ BAD_ITEMS: list[tuple[str, dict[str, Any], str]] = [
     ("backoff", {"backoff": True}, "a Backoff"),
     ("on_retry", {"on_retry": "skip"}, "'hold' or 'yield'"),
     ("on_retry", {"on_retry": False}, "'hold' or 'yield'"),
+    ("on_failed", {"on_failed": "skip"}, "'continue' or 'hold'"),
+    ("on_failed", {"on_failed": True}, "'continue' or 'hold'"),
     ("ttl", {"ttl": 0}, "between 0.001 s"),
     ("ttl", {"ttl": -1}, "between 0.001 s"),
     ("ttl", {"ttl": math.nan}, "between 0.001 s"),

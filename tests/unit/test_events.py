@@ -152,7 +152,9 @@ def test_columns_of_a_later_release_are_passed_over() -> None:
 
 
 def test_the_kinds_are_those_of_the_contract() -> None:
-    promised = "added active progress completed retrying failed stalled removed drained paused resumed"
+    promised = (
+        "added active progress completed retrying failed stalled removed drained paused resumed blocked unblocked"
+    )
     assert set(KINDS) == {*promised.split(), "gap"}
     assert set(KINDS) > ENDS
 

@@ -18,7 +18,7 @@ from groupmq.protocol import commands, functions
 from tests.support.by_hand import ClientByHand, Steps
 
 OPTIONS = QueueOptions(name="orders", group_concurrency=2)
-OPENED = [b"2", json.dumps({"group_concurrency": 2}).encode()]
+OPENED = [b"3", json.dumps({"group_concurrency": 2}).encode()]
 COUNTS = [0] * 10
 LISTED = ("SADD", "groupmq:queues", "orders")
 
@@ -81,7 +81,7 @@ def test_a_queue_is_opened_once() -> None:
 def test_opened_after_settings_are_known_to_agree_only() -> None:
     talk = client_of(OPTIONS, "x")
     with pytest.raises(ConfigurationError):
-        Server(talk.call(commands.counts(), 0)).answer([b"2", b"{}"])
+        Server(talk.call(commands.counts(), 0)).answer([b"3", b"{}"])
     assert not talk.session.opened
 
 
@@ -211,7 +211,7 @@ def test_who_only_looks_at_a_queue_does_not_list_it() -> None:
 def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
     server = conversation(opened=False)
     with pytest.raises(ConfigurationError) as caught:
-        server.answer([b"2", b'{"group_concurrency": 5, "exclusive": true}'])
+        server.answer([b"3", b'{"group_concurrency": 5, "exclusive": true}'])
     assert str(caught.value) == (
         "queue 'orders' exists with other settings: exclusive is True there and False here; "
         "group_concurrency is 5 there and 2 here. "
@@ -222,7 +222,7 @@ def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
 def test_a_queue_of_another_format_is_refused_with_both_formats() -> None:
     server = conversation(opened=False)
     with pytest.raises(
-        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 2"
+        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 3"
     ):
         server.answer([b"9", b"{}"])
 

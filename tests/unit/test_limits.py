@@ -10,7 +10,7 @@ import pytest
 
 from groupmq.core import limits
 from groupmq.core.errors import ConfigurationError, GroupFull, GroupMQError
-from groupmq.core.limits import MAX_STARTS, Debounce, RateLimit, Throttle
+from groupmq.core.limits import MAX_STARTS, Breaker, Debounce, RateLimit, Throttle
 from tests.unit.hostile import Opaque
 
 BAD_DURATIONS: list[Any] = [0, -1, 0.0005, math.nan, math.inf, "5", None, True, timedelta(0), 10**12, Opaque()]
@@ -31,6 +31,30 @@ def test_a_bad_number_of_starts_is_refused_by_name(count: Any) -> None:
 def test_a_bad_window_of_a_rate_is_refused_by_name(per: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"^RateLimit\.per: expected .*, got "):
         RateLimit(1, per)
+
+
+@pytest.mark.parametrize("failures", [0, -1, 1.0, True, "5", None], ids=label)
+def test_a_bad_number_of_failures_is_refused_by_name(failures: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^Breaker\.failures: expected an integer from 1 to 1000000, got "):
+        Breaker(failures)
+
+
+@pytest.mark.parametrize("cooldown", BAD_DURATIONS, ids=label)
+def test_a_bad_cooldown_is_refused_by_name(cooldown: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^Breaker\.cooldown: expected .*, got "):
+        Breaker(5, cooldown)
+
+
+def test_a_breaker_is_a_breaker_or_nothing() -> None:
+    assert (limits.breaker(None), limits.breaker(Breaker())) == (None, Breaker(5, 60))
+    assert (Breaker().packed(), Breaker(3, timedelta(minutes=1)).described()) == (
+        [5, 60_000],
+        {"failures": 3, "cooldown": 60.0},
+    )
+    with pytest.raises(
+        ConfigurationError, match=r"^breaker: expected a Breaker\(failures=5, cooldown=60\) or None, got 5"
+    ):
+        limits.breaker(5)
 
 
 @pytest.mark.parametrize("key", BAD_KEYS, ids=label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from datetime import timedelta
@@ -12,9 +13,10 @@ import pytest
 from groupmq import Queue, Retention, Worker
 from groupmq.core.checks import text
 from groupmq.core.errors import ConfigurationError, GroupMQError
-from groupmq.core.limits import RateLimit
+from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.options import QueueOptions
 from groupmq.core.ordering import Ordering
+from groupmq.core.settings import QueueSettings
 from tests.unit.hostile import Opaque
 
 NOWHERE = "redis://127.0.0.1:1"
@@ -258,11 +260,23 @@ SHARED: list[dict[str, Any]] = [
     {"group_rate_limit": RateLimit(1, 1)},
     {"max_group_size": 5},
     {"priority_ageing_ms": 1000},
+    {"on_failed": "hold"},
+    {"breaker": Breaker(5, 60)},
+    {"breaker": Breaker(5, 61)},
+    {"breaker": Breaker(4, 60)},
 ]
 
 
 def test_each_shared_setting_is_one_that_processes_can_disagree_on() -> None:
     assert len({QueueOptions("q", **settings).shared for settings in SHARED}) == len(SHARED)
+
+
+def test_shared_settings_are_read_back_as_they_were_given() -> None:
+    options = QueueOptions("q", on_failed="hold", breaker=Breaker(4, 2.5))
+    assert options.rules == {"hold": True, "breaker": [4, 2500]}
+    settings = QueueSettings.from_stored(json.loads(options.shared))
+    assert (settings.on_failed, settings.breaker, settings.unknown) == ("hold", Breaker(4, 2.5), {})
+    assert settings.to_dict()["breaker"] == {"failures": 4, "cooldown": 2.5}
 
 
 def test_settings_that_are_each_process_own_are_not_shared() -> None:

@@ -12,7 +12,7 @@ import pytest
 from groupmq.client.job import Job
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
-from groupmq.core.errors import ConfigurationError, FailJob, PayloadTooLarge, RateLimited, RetryJob
+from groupmq.core.errors import ConfigurationError, FailJob, PayloadTooLarge, RateLimited, RetryJob, Snooze
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.protocol import commands
@@ -157,6 +157,22 @@ def test_a_rate_limited_job_without_a_group_waits_outside() -> None:
     job = Job(None, JSON, "id", "active", Record(0, 0, 0, 0, 3, False, None, {}, b"1"), 3)
     assert POLICY.raised(job, RateLimited()).yields
     assert not POLICY.raised(job, RateLimited(retry_after=0)).yields
+
+
+@pytest.mark.parametrize(
+    ("after", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000), ("1", 1000), (-1, 1000)]
+)
+def test_snooze_brings_the_job_back_later_and_a_bad_delay_costs_nothing(after: Any, ms: int) -> None:
+    error = Snooze(after, "not yet")
+    report = POLICY.raised(running(2, 3), error)
+    assert report.outcome == (commands.SNOOZE, "id", 77, ms, False, "not yet", "groupmq.errors.Snooze")
+    assert (report.event, report.error, report.yields) == ("snoozed", error, False)
+
+
+def test_a_snoozed_job_yields_as_its_retries_do() -> None:
+    assert POLICY.raised(running(y=True), Snooze(5)).yields
+    assert not POLICY.raised(running(y=True), Snooze(0)).yields
+    assert OutcomePolicy(replace(OPTIONS, on_retry="yield"), Backoff.fixed(2)).raised(running(), Snooze(5)).outcome[4]
 
 
 def broken_policy(answer: Any) -> OutcomePolicy:

@@ -43,6 +43,9 @@ class JobActions(Snapshot):
     async def retry(self) -> bool:
         return await self._queue.retry(self.id)
 
+    async def skip(self) -> bool:
+        return await self._queue.skip(self.id)
+
     async def promote(self) -> bool:
         return await self._queue.promote(self.id)
 

@@ -14,7 +14,7 @@ from groupmq.core.errors import ConfigurationError
 from groupmq.core.ids import new_id, new_ids
 from groupmq.core.job_options import JOB_OPTIONS
 from groupmq.core.limits import Debounce, Dedupe
-from groupmq.core.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_retry
+from groupmq.core.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_failed, on_retry
 from groupmq.core.tuples import of_class
 
 FIELDS_OF_ITEMS = JOB_OPTIONS | {"data", "headers"}
@@ -59,6 +59,7 @@ def draft(
     timeout: object = None,
     backoff: object = None,
     on_retry: object = None,
+    on_failed: object = None,
     job_id: object = None,
     ttl: object = None,
     dedupe: object = None,
@@ -80,14 +81,16 @@ def draft(
     order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
     attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
     options = None
-    if timeout is not None or backoff is not None or on_retry is not None or job_id is not None:
-        options = _options(timeout, backoff, on_retry, named=job_id is not None)
+    if job_id is not None or any(one is not None for one in (timeout, backoff, on_retry, on_failed)):
+        options = _options(timeout, backoff, on_retry, on_failed, named=job_id is not None)
     if headers:
         if not all(isinstance(part, str) for pair in headers.items() for part in pair):
             raise ConfigurationError.expected("headers", "text for names and values", headers)
         options = (options or {}) | {"h": headers}
     raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
-    body = record.pack_body(attempts, order is not None, (group or "").encode(), options, raw, has_ttl=ttl_ms > 0)
+    holds = options.get("f") if options else None
+    head = attempts, order is not None, (group or "").encode(), options
+    body = record.pack_body(*head, raw, has_ttl=ttl_ms > 0, holds=holds)
     own_id = text(job_id, "job_id") if job_id is not None else new_id() if ids is None else next(ids)
     urgency = whole(priority, "priority", 0, MAX_PRIORITY)
     time = 0 if run_at is None else max(0, epoch_millis(run_at, "run_at"))
@@ -146,7 +149,7 @@ def _draft_of(
     return draft(queue, data, headers, ids, **options)
 
 
-def _options(timeout: object, backoff: object, retry: object, *, named: bool) -> dict[str, Any] | None:
+def _options(timeout: object, backoff: object, retry: object, failed: object, *, named: bool) -> dict[str, Any] | None:
     """The rarely used settings, as stored with the job; None when there is none."""
     options: dict[str, Any] = {}
     if timeout is not None:
@@ -160,6 +163,8 @@ def _options(timeout: object, backoff: object, retry: object, *, named: bool) ->
         options["b"] = policy.packed()
     if retry is not None:
         options["y"] = on_retry(retry) == "yield"
+    if failed is not None:
+        options["f"] = on_failed(failed) == "hold"
     if named:
         options["n"] = new_id()
     return options or None

@@ -156,6 +156,17 @@ class BatchFailed(Exception):
         self.results = results
 
 
+class Snooze(Exception):
+    """Raised by a handler that cannot work yet: the job comes back after `delay`, at its place, and no attempt is used.
+
+    Its group waits for it, unless `on_retry` is "yield".
+    """
+
+    def __init__(self, delay: float | timedelta, reason: str = "snoozed") -> None:
+        super().__init__(reason)
+        self.delay = delay
+
+
 class RateLimited(Exception):
     """Raised by a handler that was told to slow down (HTTP 429): the job's group rests for `retry_after`.
 
@@ -190,6 +201,6 @@ def class_path(error: BaseException) -> str:
 
 
 # Jobs are stored with the path of the class that failed them, filters compare it, and pickles hold it.
-_RAISED_BY_HANDLERS = [FailJob, RetryJob, RateLimited, BatchFailed]
+_RAISED_BY_HANDLERS = [FailJob, RetryJob, Snooze, RateLimited, BatchFailed]
 for _error in [GroupMQError, *GroupMQError.__subclasses__(), PayloadTooLarge, *_RAISED_BY_HANDLERS]:
     _error.__module__ = "groupmq.errors"

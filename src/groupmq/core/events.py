@@ -26,6 +26,8 @@ Kind = Literal[
     "drained",
     "paused",
     "resumed",
+    "blocked",
+    "unblocked",
     "gap",
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -146,7 +148,12 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 }
 _ORDER = {
     name: at
-    for at, name in enumerate(("completed", "begun", "stalled", "retrying", "failed", "removed", "added", "active"))
+    for at, name in enumerate(
+        (
+            *("completed", "begun", "stalled", "retrying", "failed", "blocked"),
+            *("removed", "unblocked", "added", "active"),
+        )
+    )
 }
 
 

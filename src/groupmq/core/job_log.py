@@ -118,6 +118,16 @@ class JobLog:
     def released(self, job: Snapshot) -> None:
         self._line("debug", job, job.attempts_made, "was given back: it waits at its place, and no attempt was used")
 
+    def snoozed(self, job: Snapshot, delay_ms: int, reason: str) -> None:
+        self._line(
+            "info",
+            job,
+            job.attempts_made,
+            "asked to be called later: %s. No attempt was used; it starts again in %g s",
+            reason,
+            delay_ms / 1000,
+        )
+
     def rate_limited(self, job: Snapshot, delay_ms: int, reason: str) -> None:
         self._line(
             "info",

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 from groupmq.core.backoff import BackoffPolicy
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.limits import Dedupe
-from groupmq.core.options import OnRetry
+from groupmq.core.options import OnFailed, OnRetry
 
 
 class JobOptions(TypedDict, total=False):
@@ -18,7 +18,7 @@ class JobOptions(TypedDict, total=False):
     order_ms: int | None
     """The place in the group: smaller runs first. Default: the time of the add."""
     priority: int
-    """From 0 to 1023; higher runs first."""
+    """From 0, the most urgent, to 1023. Within a group, jobs of a smaller number run first."""
     delay: Duration | None
     """Start no sooner than this long from now."""
     run_at: Instant | None
@@ -31,6 +31,8 @@ class JobOptions(TypedDict, total=False):
     """How long to wait before the next attempt."""
     on_retry: OnRetry | None
     """`hold`: the group waits for the next attempt. `yield`: it goes on."""
+    on_failed: OnFailed | None
+    """`hold`: if the job fails for good, its group is blocked until someone decides. Default: that of the queue."""
     job_id: str | None
     """An id of the caller's. If a job has it already, nothing is added."""
     ttl: Duration | None

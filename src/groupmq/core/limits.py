@@ -37,6 +37,32 @@ class RateLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class Breaker:
+    """A group whose attempts fail `failures` times in a row rests for `cooldown`, then one job is tried.
+
+    If that one completes, the group goes on; if it fails, the group rests again. Resting uses no attempt.
+
+    >>> Breaker(failures=3, cooldown=10)
+    Breaker(failures=3, cooldown=10)
+    """
+
+    failures: int = 5
+    cooldown: Duration = 60
+
+    def __post_init__(self) -> None:
+        whole(self.failures, "Breaker.failures", 1, 1_000_000)
+        millis(self.cooldown, "Breaker.cooldown", minimum=0.001)
+
+    def packed(self) -> list[int]:
+        """Failures and milliseconds."""
+        return [self.failures, millis(self.cooldown, "Breaker.cooldown")]
+
+    def described(self) -> dict[str, Any]:
+        failures, cooldown_ms = self.packed()
+        return {"failures": failures, "cooldown": cooldown_ms / 1000}
+
+
+@dataclass(frozen=True, slots=True)
 class Throttle:
     """Of all adds of a group with this key, only the first adds a job until `ttl` is over; the others get that one."""
 
@@ -77,6 +103,12 @@ def rate_limit(value: object, argument: str) -> RateLimit | None:
     if value is None or isinstance(value, RateLimit):
         return value
     raise ConfigurationError.expected(argument, "a RateLimit(count, per=seconds) or None", value)
+
+
+def breaker(value: object) -> Breaker | None:
+    if value is None or isinstance(value, Breaker):
+        return value
+    raise ConfigurationError.expected("breaker", "a Breaker(failures=5, cooldown=60) or None", value)
 
 
 def dedupe(value: object) -> Dedupe | None:

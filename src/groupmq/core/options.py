@@ -16,11 +16,12 @@ from groupmq.core.checks import Logger, flag, one_of, takes, text, whole
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.limits import RateLimit
+from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.ordering import Ordering
 from groupmq.core.signatures import unknown_option
 
 OnRetry = Literal["hold", "yield"]
+OnFailed = Literal["continue", "hold"]
 Fairness = Literal["oldest", "round-robin"]
 UNBOUNDED = -1
 MAX_PRIORITY = 1023
@@ -62,7 +63,7 @@ def retention(value: object, argument: str) -> Retention:
     return Retention(count=whole(value, argument, 0, 2**31))
 
 
-SHARED_DEFAULTS = {"fairness": "oldest", "exclusive": False, "events": True}
+SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": False, "events": True}
 """What an absent shared setting means; None for the others."""
 
 
@@ -73,6 +74,8 @@ class QueueArguments(TypedDict, total=False):
     max_attempts: int
     backoff: BackoffPolicy | Duration
     on_retry: OnRetry
+    on_failed: OnFailed
+    breaker: Breaker | None
     keep_completed: int | Retention
     keep_failed: int | Retention
     ordering: Ordering | None
@@ -96,6 +99,8 @@ QUEUE_DEFAULTS: dict[str, Any] = {
     "max_attempts": 3,
     "backoff": backoffs.DEFAULT,
     "on_retry": "hold",
+    "on_failed": "continue",
+    "breaker": None,
     "keep_completed": 100,
     "keep_failed": 100,
     "ordering": None,
@@ -125,6 +130,8 @@ class QueueOptions:
     max_attempts: int = 3
     backoff: BackoffPolicy = backoffs.DEFAULT
     on_retry: OnRetry = "hold"
+    on_failed: OnFailed = "continue"
+    breaker: Breaker | None = None
     keep_completed: Retention = Retention(count=100)
     keep_failed: Retention = Retention(count=100)
     ordering: Ordering | None = None
@@ -156,6 +163,8 @@ class QueueOptions:
             max_attempts=whole(given["max_attempts"], "max_attempts", 1, MAX_ATTEMPTS),
             backoff=backoffs.checked(given["backoff"], "backoff"),
             on_retry=on_retry(given["on_retry"]),
+            on_failed=on_failed(given["on_failed"]),
+            breaker=limits.breaker(given["breaker"]),
             keep_completed=retention(given["keep_completed"], "keep_completed"),
             keep_failed=retention(given["keep_failed"], "keep_failed"),
             ordering=ordering.checked(given["ordering"]),
@@ -187,6 +196,8 @@ class QueueOptions:
         ageing = self.priority_ageing_ms
         settings = {
             "group_concurrency": self.group_concurrency,
+            "on_failed": self.on_failed,
+            "breaker": self.breaker and self.breaker.described(),
             "ordering": self.ordering and self.ordering.described(),
             "fairness": self.fairness,
             "exclusive": self.exclusive,
@@ -214,6 +225,8 @@ class QueueOptions:
             "max_group": self.max_group_size,
             "ageing": self.priority_ageing_ms,
             "silent": None if self.events else True,
+            "hold": self.on_failed == "hold" or None,
+            "breaker": self.breaker and self.breaker.packed(),
         }
         return {name: value for name, value in rules.items() if value is not None}
 
@@ -232,6 +245,10 @@ def queue_name(value: object, argument: str = "name") -> str:
 
 def on_retry(value: object, argument: str = "on_retry") -> OnRetry:
     return "hold" if one_of(value, argument, "hold", "yield") == "hold" else "yield"
+
+
+def on_failed(value: object, argument: str = "on_failed") -> OnFailed:
+    return "hold" if one_of(value, argument, "continue", "hold") == "hold" else "continue"
 
 
 def fairness(value: object) -> Fairness:

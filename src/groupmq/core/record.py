@@ -18,7 +18,7 @@ _NONE = _SIZE.pack(0)
 _ORDER = struct.Struct(">Q")
 _LAST_PRIORITY, _LAST_ORDER, _LAST_ARRIVAL = (1 << 16) - 1, (1 << 63) - 1, (1 << 48) - 1
 
-ORDER_GIVEN, HAS_TTL = 1, 2
+ORDER_GIVEN, HAS_TTL, HOLDS, CONTINUES = 1, 2, 4, 8
 
 
 class Record(NamedTuple):
@@ -52,9 +52,15 @@ def pack_body(
     data: bytes,
     *,
     has_ttl: bool = False,
+    holds: bool | None = None,
 ) -> bytes:
-    """What follows `created`; the server puts place and time of creation before it."""
+    """What follows `created`; the server puts place and time of creation before it.
+
+    `holds`: whether the job blocks its group when it has failed for good; None = as the queue says.
+    """
     flags = (ORDER_GIVEN if order_given else 0) | (HAS_TTL if has_ttl else 0)
+    if holds is not None:
+        flags |= HOLDS if holds else CONTINUES
     head = _BODY.pack(max_attempts, flags, len(group))
     if not options:
         return b"".join((head, group, _NONE, data))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from groupmq.core.limits import RateLimit
-from groupmq.core.options import Fairness
+from groupmq.core.limits import Breaker, RateLimit
+from groupmq.core.options import Fairness, OnFailed
 from groupmq.core.ordering import Ordering
 
 
@@ -16,6 +16,8 @@ class QueueSettings:
     """What is stored with a queue. Options that are a process's own (job_timeout, max_attempts ...) are not here."""
 
     group_concurrency: int = 1
+    on_failed: OnFailed = "continue"
+    breaker: Breaker | None = None
     ordering: Ordering | None = None
     fairness: Fairness = "oldest"
     exclusive: bool = False
@@ -54,7 +56,7 @@ class QueueSettings:
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
-            found[one.name] = value.described() if isinstance(value, Ordering | RateLimit) else value
+            found[one.name] = value.described() if isinstance(value, Ordering | RateLimit | Breaker) else value
         return found | {"unknown": dict(self.unknown)}
 
 
@@ -69,9 +71,14 @@ def _rate_limit(value: Any) -> RateLimit | None:
     return None if value is None else RateLimit(value["count"], per=value["per"])
 
 
+def _breaker(value: Any) -> Breaker | None:
+    return None if value is None else Breaker(value["failures"], value["cooldown"])
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "ordering": _ordering,
     "rate_limit": _rate_limit,
     "group_rate_limit": _rate_limit,
+    "breaker": _breaker,
 }
 DEFAULTS = QueueSettings()

@@ -59,6 +59,7 @@ class Snapshot:
     timeout: float | None = None
     backoff: Backoff | None = None
     on_retry: str | None = None
+    on_failed: str | None = None
     failed_reason: str | None = None
     stacktrace: str | None = None
     error_class: str | None = None
@@ -110,6 +111,8 @@ class Snapshot:
             self.backoff = Backoff.unpacked(options["b"])
         if "y" in options:
             self.on_retry = "yield" if options["y"] else "hold"
+        if "f" in options:
+            self.on_failed = "hold" if options["f"] else "continue"
         if "h" in options:
             self.headers = options["h"]
 

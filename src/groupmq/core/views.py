@@ -29,7 +29,10 @@ class JobCounts:
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """One group. `state`: idle, ready, busy, parked (its head waits for `held_for`) or paused."""
+    """One group. `state`: idle, ready, busy, parked (its head waits for `held_for`), paused or blocked.
+
+    A group that is paused and blocked is shown as paused while jobs wait in it; `blocked_since` says the rest.
+    """
 
     id: str
     state: str
@@ -44,6 +47,12 @@ class GroupInfo:
     """What keeps the group from starting its head, since when and until when; None if nothing does."""
     rate_limit: RateLimit | None = None
     """Its own, or the queue's `group_rate_limit`."""
+    blocked_by: str | None = None
+    """The job that failed for good under `on_failed="hold"` and stopped the group; of several the first."""
+    blocked_since: datetime | None = None
+    """Since when the group is blocked; None if it is not."""
+    blockers: int = 0
+    """How many failed jobs block it. Each of them has to be retried, skipped or removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,9 @@ class MinuteStats:
         return self.completed
 
 
-HELD_REASONS = ("running", "stopping", "backoff", "paused", "window", "rate", "rate-limited")
+HELD_REASONS = (
+    *("running", "stopping", "backoff", "snoozed", "paused", "blocked", "window", "rate", "rate-limited", "breaker"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +132,11 @@ class HeldGroup:
     reason: str
     """running (as many of its jobs run as may), stopping (the handler of a job that was removed or failed by hand has
     not ended), backoff (its first job failed and waits for the next attempt), paused,
+    blocked (a job failed for good under `on_failed="hold"`), snoozed (the handler of its first job raised Snooze),
+    breaker (too many attempts in a row have failed),
     window (ordering), rate (the group's limit), rate-limited (a handler raised RateLimited)."""
     job_id: str | None
-    """The job that holds it: the running one, or the one in its back-off."""
+    """The job that holds it: the running one, the one in its back-off, or the failed one that blocks it."""
     attempt: int | None
     """Of that job: the current run, or the one that failed."""
     since: datetime
@@ -134,6 +147,8 @@ class HeldGroup:
     """Jobs that wait in the group."""
     wait: float
     """Seconds that the first job has been waiting."""
+    failures: int | None = None
+    """breaker: how many attempts have failed in a row."""
 
     @property
     def explanation(self) -> str:
@@ -144,9 +159,12 @@ class HeldGroup:
             "running": f"job {self.job_id!r} runs, {run}",
             "stopping": "a job was removed or failed by hand, and its handler has not ended",
             "backoff": f"job {self.job_id!r} failed, {run}, and is tried again{until.replace(' until', ' at')}",
+            "snoozed": f"job {self.job_id!r} asked to be called again{until.replace(' until', ' at')}",
             "paused": "paused by an operator",
+            "blocked": f"job {self.job_id!r} failed for good, {run}; retry it, skip it or remove it",
             "window": f"an ordering window has not passed{until}",
             "rate": f"the group's rate limit{until}",
+            "breaker": f"breaker open{until}, {self.failures} failures in a row",
             "rate-limited": f"a handler raised RateLimited; the group rests{until}",
         }[self.reason]
 
@@ -186,6 +204,8 @@ class Metrics:
     """Of the groups that cannot start their first job, the one whose first job has waited longest; None if none is.
 
     Grows when one customer is blocked, however many workers there are."""
+    groups_blocked: int = 0
+    """Groups that a failed job blocks (`on_failed="hold"`)."""
 
     @property
     def processed(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 T = TypeVar("T")
-SCHEMA = "2"
+SCHEMA = "3"
 CHUNK = 100
 """Items per script call: so many take the server a millisecond or two, and nobody else is served meanwhile."""
 

@@ -44,6 +44,9 @@ class JobActions(Snapshot):
     def retry(self) -> bool:
         return self._queue.retry(self.id)
 
+    def skip(self) -> bool:
+        return self._queue.skip(self.id)
+
     def promote(self) -> bool:
         return self._queue.promote(self.id)
 

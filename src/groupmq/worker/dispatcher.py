@@ -152,6 +152,9 @@ class Dispatcher:
         elif event == "rate_limited":
             job.state = "delayed" if report.yields else "waiting"
             telemetry.rate_limited(job, report)
+        elif event == "snoozed":
+            job.state = "delayed" if report.yields else "waiting"
+            telemetry.snoozed(job, report)
         elif event in ("retrying", "failed"):
             job.attempts_made += 1
             job.failed_reason, job.stacktrace, kind = report.outcome[-3:]

@@ -247,7 +247,7 @@ class Executor:
             self._listener.lease_lost(job)
             lane.slot_freed()
         else:
-            if report.error is not None and report.event != "rate_limited":
+            if report.error is not None and report.event not in ("rate_limited", "snoozed"):
                 self._listener.handler_raised(report.error, job)
             lane.report(report)
         self._on_end()

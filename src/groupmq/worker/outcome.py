@@ -19,6 +19,7 @@ from groupmq.core.errors import (
     JobCancelled,
     RateLimited,
     RetryJob,
+    Snooze,
     class_path,
     said,
 )
@@ -28,9 +29,10 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
 from groupmq.worker.runners import HandlerError
 
-ReportEvent = Literal["completed", "retrying", "failed", "released", "rate_limited", "begun", "ended"]
+ReportEvent = Literal["completed", "retrying", "failed", "released", "rate_limited", "snoozed", "begun", "ended"]
 _REST_MS = 1000
-"""Used if `retry_after` is not a duration: the mistake must cost neither the job an attempt nor the service a call."""
+"""Used if `retry_after`, or the delay of a Snooze, is not a duration: the mistake must cost neither the job an attempt
+nor the service a call."""
 
 
 class RunReport(NamedTuple):
@@ -67,12 +69,16 @@ class OutcomePolicy:
         """The handler raised: retry the job if it has attempts left, else fail it."""
         if isinstance(error, RateLimited):
             return self.rate_limited(job, error)
+        if isinstance(error, Snooze):
+            return self.snoozed(job, error)
         return self.final(job, error) if isinstance(error, FailJob) else self.retried(job, error)
 
     def retried(self, job: Job, error: BaseException) -> RunReport:
         """The attempt failed: another one follows if the job has any left."""
         if isinstance(error, RateLimited):
             return self.rate_limited(job, error)
+        if isinstance(error, Snooze):
+            return self.snoozed(job, error)
         if job.attempt >= job.max_attempts:
             return self.final(job, error)
         yields = (job.on_retry or self.queue.on_retry) == "yield"
@@ -94,6 +100,18 @@ class OutcomePolicy:
         outside = delay_ms > 0 and job.group_id is None
         outcome = commands.rate_limited(job.id, job.fence, delay_ms, clipped(said(error), 500), class_path(error))
         return RunReport(job, outcome, "rate_limited", error, yields=outside)
+
+    def snoozed(self, job: Job, error: Snooze) -> RunReport:
+        """The handler raised Snooze: the job comes back later, at its place, and no attempt is used."""
+        try:
+            delay_ms = millis(error.delay, "Snooze.delay")
+        except ConfigurationError:
+            delay_ms = _REST_MS
+        yields = (job.on_retry or self.queue.on_retry) == "yield"
+        outside = delay_ms > 0 and (yields or job.group_id is None)
+        reason = clipped(said(error), 500)
+        outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
+        return RunReport(job, outcome, "snoozed", error, yields=outside)
 
     def cancelled(self, job: Job, *, abandoned: bool = False) -> RunReport:
         """Cancelled by an operator: no further attempts. `abandoned`: its handler has not ended yet."""

@@ -27,6 +27,7 @@ from groupmq.core.errors import (
     GroupMQError,
     RateLimited,
     RetryJob,
+    Snooze,
     class_path,
     said,
 )
@@ -274,6 +275,8 @@ def _error_of(kind: str, text: str, delay: Any) -> Exception:
     """The error that a child has described."""
     if kind == "retry":
         return RetryJob(text, delay=delay)
+    if kind == "snooze":
+        return Snooze(delay, text)
     if kind == "rate_limited":
         return RateLimited(text, retry_after=delay)
     return FailJob(text) if kind == "fail" else HandlerError(text)
@@ -284,6 +287,8 @@ def _raised(error: BaseException) -> tuple[str, Any]:
     trace, kind = traceback.format_exc(), class_path(error)
     if isinstance(error, RetryJob):
         return "retry", (said(error), trace, error.delay, kind)
+    if isinstance(error, Snooze):
+        return "snooze", (said(error), trace, error.delay, kind)
     if isinstance(error, RateLimited):
         return "rate_limited", (said(error), trace, error.retry_after, kind)
     if isinstance(error, FailJob):

@@ -42,6 +42,7 @@ class WorkerMetrics:
     failed: int = 0
     released: int = 0
     rate_limited: int = 0
+    snoozed: int = 0
     lease_lost: int = 0
     stalled_seen: int = 0
     connection_errors: int = 0
@@ -141,6 +142,10 @@ class Telemetry:
     def rate_limited(self, job: Job, report: RunReport) -> None:
         self.metrics.rate_limited += 1
         self._log.rate_limited(job, report.outcome[3], said(report.error) if report.error else "rate limited")
+
+    def snoozed(self, job: Job, report: RunReport) -> None:
+        self.metrics.snoozed += 1
+        self._log.snoozed(job, report.outcome[3], said(report.error) if report.error else "snoozed")
 
     def lease_lost(self, job: Job) -> None:
         """The lease of a run is another worker's, or gone: nothing of this run is recorded."""

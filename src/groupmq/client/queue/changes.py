@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupmq.client.queue.base import QueueBase
-from groupmq.client.queue.settling import cancel_all, change, recall, remove_all
+from groupmq.client.queue.settling import cancel_all, change, recall, remove_all, until
 from groupmq.core import codec
 from groupmq.core.checks import one_of, text
 from groupmq.core.clipping import clipped
@@ -14,7 +14,7 @@ from groupmq.core.durations import Duration, millis
 from groupmq.core.errors import ConfigurationError, JobNotFound, LeaseLost, WrongState
 from groupmq.core.filters import STATES
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Change
+from groupmq.protocol.commands import UNSETTLED, Change
 
 LIVE = ("waiting", "delayed", "active")
 NO_PROGRESS: Any = object()
@@ -37,6 +37,12 @@ class JobChanges(QueueBase):
         """Run a failed job again, from its original place, attempts counted anew."""
         answer = await self._call(commands.retry(text(job_id, "job_id")))
         return _changed(job_id, answer, "failed")
+
+    async def skip(self, job_id: str) -> bool:
+        """Give up a failed job that blocks its group (`on_failed="hold"`): it stays failed, and the group goes on."""
+        call = commands.skip([text(job_id, "job_id")], self.options.keep)
+        answer = await until(self._call, call, lambda answer: answer.changes[0].status != UNSETTLED)
+        return _changed(job_id, answer.changes[0], "failed, blocking its group")
 
     async def promote(self, job_id: str) -> bool:
         """Let a delayed job, or one in its back-off, start now."""

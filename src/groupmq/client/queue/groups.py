@@ -21,7 +21,7 @@ from groupmq.core.limits import RateLimit
 from groupmq.core.pages import GroupPage, JobPage, Lane
 from groupmq.core.views import GroupInfo
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK, GroupLook, ListedRun, ScannedGroup
+from groupmq.protocol.commands import CHUNK, UNSETTLED, GroupLook, ListedRun, ScannedGroup
 
 GroupSort = Literal["held", "oldest", "deepest", "busiest", "name"]
 SORTS = ("held", "oldest", "deepest", "busiest", "name")
@@ -252,7 +252,13 @@ class Groups(QueueBase):
         return changed
 
     async def resume_group(self, group_id: str) -> bool:
-        return await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False))
+        """Let a paused or blocked group go on. The jobs that blocked it are given up, as by `skip`."""
+        resumed = await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False))
+        while True:
+            answer = await self._call(commands.skip_group(group_id, CHUNK, self.options.keep))
+            resumed = resumed or any(change.status == commands.DONE for change in answer.changes)
+            if not answer.left and not any(change.status == UNSETTLED for change in answer.changes):
+                return resumed
 
     async def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
         """Let `n` jobs of one group run at once; None = the queue's own setting again."""

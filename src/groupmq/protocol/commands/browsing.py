@@ -11,7 +11,7 @@ from groupmq.protocol.commands.measures import texts_in
 
 _LENGTH = struct.Struct(">I")
 _GROUP = struct.Struct(">BBIII6sd")
-_PLACES = ("idle", "ready", "busy", "parked", "paused")
+_PLACES = ("idle", "ready", "busy", "parked", "paused", "blocked")
 
 
 class StoredAttempt(NamedTuple):
@@ -224,6 +224,14 @@ class GroupLook(NamedTuple):
     attempts: int
     since: int
     until: int
+    blocked: int
+    """Since when a failed job blocks it, in ms; 0 = none does."""
+    blockers: int
+    """How many jobs block it."""
+    failures: int
+    """Attempts in a row that have failed, as its breaker counts them."""
+    opened: int
+    """Its breaker is open and it rests until then, in ms; 0 = the breaker is closed."""
     next: list[str]
 
 

@@ -40,6 +40,8 @@ class StoredJob(NamedTuple):
     progress: bytes | None = None
     log: bytes | None = None
     expires: int = 0
+    blocks: int = 0
+    """Since when it blocks its group, in ms; 0 = it does not."""
 
 
 def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
@@ -97,7 +99,7 @@ def get(ids: Sequence[str], now: int | None = None) -> Call[list[StoredJob | Non
 def _parse_view(raw: list[Any] | None) -> StoredJob | None:
     if raw is None:
         return None
-    state, stored_record, stored, result, score, fence, started, worker, hold, progress, log, expires = raw
+    state, stored_record, stored, result, score, fence, started, worker, hold, progress, log, expires, blocks = raw
     return StoredJob(
         state.decode(),
         stored_record,
@@ -111,6 +113,7 @@ def _parse_view(raw: list[Any] | None) -> StoredJob | None:
         progress,
         log,
         int(expires),
+        blocks,
     )
 
 
@@ -153,6 +156,28 @@ def retry_all(ids: Sequence[str], stamps: Sequence[str] | None = None, now: int 
 
 def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[Change]:
     return Call("fail", arguments(id=job_id, reason=reason, keep=keep, now=now), _parse_change)
+
+
+class Skipped(NamedTuple):
+    changes: list[Change]
+    """For each job: the state it was found in, and LEFT (it blocks no group), DONE or UNSETTLED (ask again)."""
+    left: int
+    """Jobs that still block the group, if a group was named."""
+
+
+def _parse_skipped(reply: list[Any]) -> Skipped:
+    flat, left = reply
+    return Skipped([Change(flat[i].decode(), flat[i + 1]) for i in range(0, len(flat), 2)], left)
+
+
+def skip(ids: Sequence[str], keep: dict[str, int], now: int | None = None) -> Call[Skipped]:
+    """Give up jobs that block their groups: they stay failed, the groups go on."""
+    return Call("skip", arguments(ids=list(ids), keep=keep, now=now), _parse_skipped)
+
+
+def skip_group(group_id: str, limit: int, keep: dict[str, int], now: int | None = None) -> Call[Skipped]:
+    """The same for the first `limit` jobs that block a group; it goes on when none is left."""
+    return Call("skip", arguments(group=group_id, limit=limit, keep=keep, now=now), _parse_skipped)
 
 
 def update(job_id: str, data: bytes, now: int | None = None) -> Call[Change]:

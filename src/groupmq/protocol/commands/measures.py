@@ -44,6 +44,8 @@ class Stats(NamedTuple):
     """Groups whose head has to wait: for a back-off, a window, a rate."""
     overrides: int
     """Groups with settings of their own."""
+    blocked: int = 0
+    """Groups that a failed job blocks."""
 
 
 def numbers(raw: bytes | None, count: int) -> list[int]:
@@ -92,11 +94,14 @@ class HeldHead(NamedTuple):
     until: int
     """0 = not known."""
     waiting: int
+    failures: int = 0
+    """Attempts in a row that have failed, as its breaker counts them."""
 
 
-Places = tuple[str, str, str, str]
-"""Where to go on in the line, the running jobs, the parked groups and the settings of groups; '' = done there."""
-FIRST_PAGE: Places = ("-inf", "0", "0", "0")
+Places = tuple[str, str, str, str, str]
+"""Where to go on in the line, the running jobs, the parked groups, the settings of groups and the blocked groups;
+'' = done there."""
+FIRST_PAGE: Places = ("-inf", "0", "0", "0", "0")
 
 
 class Waits(NamedTuple):
@@ -121,8 +126,9 @@ def waits(places: Places = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
             tuple(texts_in(following)),
         )
 
-    ready, active, parked, conf = (place or None for place in places)
-    return Call("waits", arguments(ready=ready, active=active, parked=parked, conf=conf, now=now), parse)
+    ready, active, parked, conf, blocked = (place or None for place in places)
+    args = arguments(ready=ready, active=active, parked=parked, conf=conf, blocked=blocked, now=now)
+    return Call("waits", args, parse)
 
 
 def texts_in(row: list[Any]) -> list[Any]:

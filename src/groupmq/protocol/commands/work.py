@@ -68,7 +68,7 @@ class Due(NamedTuple):
 
 
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
-COMPLETE, RETRY, FAIL, RELEASE, RATE_LIMITED, BEGIN, ABANDON, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
+COMPLETE, RETRY, FAIL, RELEASE, RATE_LIMITED, BEGIN, ABANDON, ENDED, SNOOZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 Outcome = tuple[Any, ...]
 """Kind, id, fence, and what the kind needs."""
 
@@ -92,6 +92,11 @@ def released(job_id: str, fence: int) -> Outcome:
 
 def rate_limited(job_id: str, fence: int, delay_ms: int, reason: str = "", error: str = "") -> Outcome:
     return RATE_LIMITED, job_id, fence, delay_ms, reason, error
+
+
+def snoozed(job_id: str, fence: int, delay_ms: int, yields: bool, reason: str = "", error: str = "") -> Outcome:
+    """The handler asked to be called later; no attempt is used, and unless it `yields` its group waits."""
+    return SNOOZE, job_id, fence, delay_ms, yields, reason, error
 
 
 def begun(job_id: str, fence: int) -> Outcome:

@@ -24,7 +24,7 @@ Reply      {now, ms until something is due or -1, indexes of the refused outcome
             ms until the next tick of a repeat or -1, epoch of the worker's turn or 0,
             for each group how many of its jobs were taken together, {} = one each; prefetched heads come last,
             0, or the token up to which the worker must give back its prefetched heads (lib/reserve.lua)}
-Events     active, begun, completed, retrying, failed, stalled, drained
+Events     active, begun, completed, retrying, failed, stalled, blocked, drained
 Cost       O(outcomes + take * row) reads and writes: about 3 commands per group and 25 per call;
            lib/budget.lua bounds the jobs that one call handles
 ]]

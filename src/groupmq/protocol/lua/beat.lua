@@ -16,7 +16,7 @@ Reply      {ids whose lease no longer belongs to this worker, ms until the next 
             tokens of prefetched jobs to give back,
             indexes of the refused outcomes (completed jobs are counted first),
             0, or the token up to which the worker must give back its prefetched heads (lib/reserve.lua)}
-Events     begun, completed, retrying, failed, drained; without outcomes none
+Events     begun, completed, retrying, failed, blocked, drained; without outcomes none
 Cost       O(held + outcomes) fields in some ten commands; while there are interrupts or stopping runs, also all of them
 ]]
 --- @include "lib/args"

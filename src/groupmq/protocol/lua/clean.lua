@@ -1,5 +1,5 @@
 --[[
-Forget finished jobs that ended at least `age` ago, oldest first.
+Forget finished jobs that ended at least `age` ago, oldest first. A job that blocks its group (lib/blocking.lua) stays.
 
 Arguments
   kind        'completed' or 'failed'
@@ -10,20 +10,13 @@ Events     none
 Cost       O(limit) fields in some ten commands
 ]]
 --- @include "lib/args"
---- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/whole"
---- @include "lib/seen"
 --- @include "lib/meta"
---- @include "lib/writes"
 --- @include "lib/retention"
 --- @writes allow-oom remembers
 -- Stamps may run ahead of the clock (lib/meta.lua). With `now_us` alone, age = 0 would miss jobs that just finished.
 local latest = whole(math.max(now_us, meta.stamp) - A.age * 1000)
-local old = redis.call('ZRANGE', K[A.kind], '-inf', latest, 'BYSCORE', 'LIMIT', 0, A.limit)
-seen.add(K[A.kind])
-for i = 1, #old do
-  W.zrem(K[A.kind], old[i])
-  retention.forget(old[i])
-end
+local old = retention.oldest(A.kind, A.limit, latest)
+retention.drop(A.kind, old)
 return commit(#old)

@@ -3,9 +3,10 @@ Count the jobs in each state. The number of waiting jobs is not stored: it is th
 the other states, so no counter can drift.
 
 Arguments  none
-Reply      {active, waiting, delayed, completed, failed, groups, 1 if paused, ready groups, parked groups, workers}
+Reply      {active, waiting, delayed, completed, failed, groups, 1 if paused, ready groups, parked groups, workers,
+            blocked groups}
 Events     none
-Cost       O(1): 10 commands
+Cost       O(1): 11 commands
 ]]
 --- @include "lib/keys"
 --- @include "lib/meta"
@@ -17,4 +18,5 @@ local groups = redis.call('HLEN', K.groups) - redis.call('HEXISTS', K.groups, ''
 return {
   active, waiting, delayed, completed, failed, groups, meta.paused and 1 or 0,
   redis.call('ZCARD', K.ready), redis.call('ZCARD', K.parked), redis.call('HLEN', K.workers),
+  redis.call('ZCARD', K.blocked),
 }

@@ -8,7 +8,7 @@ Arguments
   policy      as in advance
 Reply      {jobs promoted, groups unparked, stalled jobs, flat: id, group, 1 if it failed for good,
             ms until something is due or -1, jobs that were checked because their ttl has ended}
-Events     failed, stalled, drained
+Events     failed, stalled, blocked, drained
 Cost       O(1): at most 60 delayed jobs, 60 groups, and 30 each of leases, stopping runs and jobs past their ttl
            (lib/budget.lua), about 3 commands for each
 ]]

@@ -7,11 +7,10 @@ Arguments
   keep        {completed, failed}: how many finished jobs to keep
 Reply      {the state the job was found in ('' = no such job),
             1 = failed, 0 = already finished or not there, 2 = prefetched and not settled yet: ask again}
-Events     failed, drained
+Events     failed, blocked, drained
 Cost       O(1): some 20 commands
 ]]
 --- @include "lib/args"
---- @include "lib/record"
 --- @include "lib/state"
 --- @include "lib/lease"
 --- @include "lib/find"
@@ -26,7 +25,7 @@ local found, status = job.state, 2
 if not recall.pending(job) then
   local s = job.lease and lease.state_after(job.lease) or state.load({ job.id })[1] or state.fresh()
   detach_job(job)
-  fail_job(job.id, record.group_of(job.rec), s, A.reason, '')
+  fail_job(job.id, job.rec, s, { reason = A.reason })
   retention.settle(A.keep)
   found, status = job.state, 1
 end

@@ -6,7 +6,7 @@ Arguments
 Reply      for as many jobs as fit in one reply, at least the first (lib/room.lua), per id: false, or {state, record,
            state record or '', result or false, score (due time in ms if delayed, stamp if finished, else 0),
            token or 0, started, worker, end of its hold (ms, 0 = none), progress (JSON or false), log (packed or false),
-           when its ttl ends (ms, 0 = never)}
+           when its ttl ends (ms, 0 = never), since when it blocks its group (ms, 0 = it does not)}
 Events     none
 Cost       O(N): two or three commands per job and ten per call, and about a megabyte of records and results
 ]]
@@ -18,6 +18,7 @@ Cost       O(N): two or three commands per job and ten per call, and about a meg
 --- @include "lib/lease"
 --- @include "lib/find"
 --- @include "lib/room"
+--- @include "lib/blocking"
 local function expires(job)
   if not meta.ttls or not record.has_ttl(job.rec) then return 0 end
   return tonumber(redis.call('ZSCORE', K.expiring, job.id)) or 0
@@ -32,6 +33,7 @@ local progress, logs = {}, {}
 if meta.notes and #ids > 0 then
   progress, logs = redis.call('HMGET', K.progress, unpack(ids)), redis.call('HMGET', K.logs, unpack(ids))
 end
+local blockers = meta.blocks and #ids > 0 and redis.call('HMGET', K.blockers, unpack(ids)) or {}
 local results = #ids > 0 and redis.call('HMGET', K.results, unpack(ids)) or {}
 for i = 1, #found do
   local job = found[i]
@@ -41,7 +43,7 @@ for i = 1, #found do
     reply[i] = {
       job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.token, l.started,
       job.lease and lease.worker(l) or '', holds and holds[job.id] or 0, progress[i] or false, logs[i] or false,
-      expires(job),
+      expires(job), blockers[i] and select(2, blocking.unpack(blockers[i])) or 0,
     }
   else
     reply[i] = false

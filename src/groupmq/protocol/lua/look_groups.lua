@@ -6,12 +6,16 @@ Arguments
   next        how many of the waiting jobs of each group to name
 Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none), 1 if paused,
             ms until its head may start or -1, its rate limit {n, per} or {},
-            why its head cannot start (lib/held.lua; '' = it can, or no job waits; 'running' may mean 'stopping'),
-            if the head is in its back-off: the head and how often it has run, else '' and 0,
+            why its head cannot start (lib/held.lua; '' = it can, or no job waits; 'running' may mean 'stopping';
+            'blocked' even if no job waits),
+            if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has run,
+            else '' and 0,
             since when the head waits (0 = no job waits), until when it is held (0 = not known),
+            since when the group is blocked (0 = it is not), how many jobs block it,
+            failed attempts in a row that its breaker counts, until when its open breaker rests (0 = it is closed),
             ids of the waiting jobs that start next}}
 Events     none
-Cost       O(groups * next): some seven commands per group, and about a megabyte of records
+Cost       O(groups * next): some ten commands per group, and about a megabyte of records
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -20,6 +24,7 @@ Cost       O(groups * next): some seven commands per group, and about a megabyte
 --- @include "lib/record"
 --- @include "lib/group"
 --- @include "lib/held"
+--- @include "lib/blocking"
 --- @include "lib/waiting"
 local BYTES = 1048576 -- of records that one call reads: a record holds the data of its job
 local UNKNOWN = 2147483647 -- shown for a group whose stored value is damaged, until repair has counted it
@@ -27,7 +32,7 @@ local UNKNOWN = 2147483647 -- shown for a group whose stored value is damaged, u
 local function look(g)
   local state, time = group.decide(g)
   state = group.shown_state(g, state)
-  local key, why, since, holder, attempts, next_ids = group.key(g), '', 0, '', 0, {}
+  local key, why, since, holder, attempts, next_ids = group.key(g), g.blocked and 'blocked' or '', 0, '', 0, {}
   if g.head then
     local id = record.id_of(g.head)
     -- Beyond BYTES no record is read, and the order is taken as the start of the wait. That is exact unless the job
@@ -40,16 +45,20 @@ local function look(g)
     end
     g.state, g.due = state, time
     why = held.why(g) or ''
-    if why == 'backoff' then holder, attempts = id, held.attempts(id) end
+    if why == 'backoff' or why == 'snoozed' then holder = id end
     if A.next > 0 then
       local members = waiting.first(key, A.next)
       for i = 1, #members do next_ids[i] = record.id_of(members[i]) end
     end
   end
+  if g.blocked then holder = held.blocker(g) end
+  if holder ~= '' then attempts = held.attempts(holder) end
   local limit = g.limit == math.huge and -1 or g.limit
   return {
     state, redis.call('ZCARD', key), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
-    time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0, next_ids,
+    time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0,
+    g.blocked or 0, g.blocked and blocking.count(g.id) or 0, g.failures or 0, g.opened or 0,
+    next_ids,
   }
 end
 

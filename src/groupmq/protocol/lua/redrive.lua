@@ -1,5 +1,6 @@
 --[[
-Run failed jobs again. Each job goes back to its original sort key, and its attempts are counted from 0.
+Run failed jobs again. Each job goes back to its original sort key, and its attempts are counted from 0. A job that
+blocks its group (lib/blocking.lua) blocks it no longer.
 
 Arguments
   ids         job ids
@@ -7,7 +8,7 @@ Arguments
               left alone; absent = any failure
 Reply      per job, flat: the state it was found in ('' = no such job), and 1 = redriven, 0 = not,
            2 = beyond the bytes that one call may read (lib/room.lua): ask again
-Events     added
+Events     added, unblocked
 Cost       O(ids) fields in some ten commands, and 2 commands per group; with large jobs also 2 commands per job
 ]]
 --- @include "lib/args"

@@ -6,7 +6,7 @@ Arguments
   states      names: remove only jobs in one of these states; absent = any
 Reply      per id: 1 = removed, 0 = not there or in another state, 2 = ask again: it is prefetched and not settled yet,
            or beyond the bytes that one call may read (lib/room.lua)
-Events     removed, drained
+Events     removed, unblocked, drained
 Cost       O(ids) fields in some ten commands, about 2 commands per group, running or prefetched job; with large jobs
            also 2 commands per job
 ]]

@@ -2,7 +2,8 @@
 Check and repair one page of one structure. The client goes through all structures.
 
 Arguments
-  structure   'jobs', 'groups', 'group', 'ready', 'parked', 'repeats', 'ticks', 'stops', 'stopping';
+  structure   'jobs', 'groups', 'group', 'ready', 'parked', 'repeats', 'ticks', 'stops', 'stopping', 'blockers',
+              'blocking', 'blocked', 'breakers', 'breaking';
               an index of job ids: 'state', 'results', 'leases', 'progress', 'logs', 'interrupts', 'active', 'delayed',
               'completed', 'failed', 'expiring';
               'keys': find groups that `groups` does not list; 'delayed groups': name the group of each delayed job;
@@ -15,7 +16,7 @@ Arguments
 Reply      {next cursor ('0' = end), how many entries were checked, damage, flat: kind, id ...,
             of 'keys' the groups found; of 'delayed groups', flat: job, group ...; of 'delayed counts' the groups that
             disagree, flat: group, fingerprint ...}
-Events     drained, if the last group turns out to be empty
+Events     drained, if the last group turns out to be empty; unblocked, if no job blocks a group
 Cost       about 50 entries per call ('keys': 500 keys), some 10 commands each; structures of groups also count the
            leases, up to 5,000 of them
 ]]
@@ -26,6 +27,8 @@ Cost       about 50 entries per call ('keys': 500 keys), some 10 commands each; 
 --- @include "lib/mend_jobs"
 --- @include "lib/mend_groups"
 --- @include "lib/mend_repeats"
+--- @include "lib/mend_blocking"
+--- @include "lib/mend_entries"
 local HASHES = { state = true, results = true, leases = true, progress = true, logs = true, interrupts = true }
 local PAGE = 50
 
@@ -79,6 +82,18 @@ elseif A.structure == 'stops' then
 elseif A.structure == 'stopping' then
   cursor, names = page('ZSCAN', K.stopping)
   mend.stopping(names)
+elseif A.structure == 'blockers' then
+  cursor, names = page('HSCAN', K.blockers)
+  mend.blockers(names)
+elseif A.structure == 'blocking' then
+  cursor, names = page('ZSCAN', K.blocking)
+  mend.blocking(names)
+elseif A.structure == 'blocked' then
+  cursor, names = page('ZSCAN', K.blocked)
+  mend.blocked(names)
+elseif A.structure == 'breakers' or A.structure == 'breaking' then
+  cursor, names = page(A.structure == 'breakers' and 'HSCAN' or 'ZSCAN', K[A.structure])
+  mend.breakers(names)
 elseif HASHES[A.structure] then
   cursor, names = page('HSCAN', K[A.structure])
   mend.index(K[A.structure], names, false)

@@ -38,8 +38,9 @@ local time = now + A.delay
 -- A job that has run keeps its sort key: a retry must not move behind jobs that arrived after it.
 local has_run = state.load({ job.id })[1]
 if held then
+  local snoozed = g.snoozed and g.snoozed[job.id]
   group.release(g, job.id)
-  if A.delay > 0 then group.hold(g, job.id, time) end
+  if A.delay > 0 then group.hold(g, job.id, time, snoozed) end
 elseif job.state == 'delayed' or A.delay > 0 then
   local ends = record.has_ttl(job.rec) and redis.call('ZSCORE', K.expiring, job.id)
   detach_job(job)

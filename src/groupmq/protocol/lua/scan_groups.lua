@@ -1,27 +1,24 @@
 --[[
 Read a page of the groups with a few numbers each, enough to sort them by; or, where there are too many groups to read
-them all, only those that matter most: the first of the ready, of the parked and of the running groups.
+them all, only those that matter most: the first of the blocked, of the ready, of the parked and of the running groups.
 
 Arguments  `cursor` or `first`
   cursor      '0' = start
   first       how many groups of each kind
   sizes       true = count the waiting jobs of each group
 Reply      {next cursor ('0' = end), groups in all, per group: state (1 byte: 0 idle, 1 ready, 2 busy, 3 parked,
-            4 paused), 1 byte: 1 = a job waits, waiting (0 if not counted), running, delayed (4 bytes each),
+            4 paused, 5 blocked), 1 byte: 1 = a job waits, waiting (0 if not counted), running, delayed (4 bytes each),
             arrival of its head (6), order of its head (a double), then its id}
 Events     none
-Cost       about PAGE groups (or 3 * first), one command for each group that is counted
+Cost       about PAGE groups (or 4 * first), one command for each group that is counted
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
---- @include "lib/meta"
 --- @include "lib/record"
---- @include "lib/group_value"
 --- @include "lib/group"
 --- @include "lib/lease"
 local PAGE = 600
-local PLACES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4 }
-local NONE = {}
+local PLACES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked = 5 }
 
 -- Returns a cursor, group ids, and the stored value of each group.
 local function front()
@@ -32,6 +29,7 @@ local function front()
       gids[#gids + 1] = gid
     end
   end
+  for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.first - 1)) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.parked, 0, A.first - 1)) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.first - 1)) do note(gid) end
   for _, raw in ipairs(lease.stored(redis.call('ZRANGE', K.active, 0, A.first - 1))) do
@@ -50,18 +48,18 @@ end
 --- @reads
 local cursor, gids, values
 if A.first then cursor, gids, values = front() else cursor, gids, values = page() end
-local conf, told, n = NONE, {}, 0
-if meta.overrides and gids[1] then conf = redis.call('HMGET', K.conf, unpack(gids)) end
+local groups, told, n = {}, {}, 0
+if gids[1] then group.build(groups, gids, values) end
 for i = 1, #gids do
   -- The jobs without a group are not a group. A damaged value is left to repair.
   if gids[i] ~= '' and values[i] and #values[i] >= 10 then
-    local g = group_value.read(gids[i], values[i], conf[i])
+    local g = groups[gids[i]]
     local place, head, seq, order, waiting = group.decide(g), g.head, 0, 0, 0
     if head then
       seq, order = record.seq_of(head), record.order_of(head)
       if A.sizes then waiting = redis.call('ZCARD', group.key(g)) end
     end
-    if g.paused then place = 'paused' end
+    if g.paused then place = 'paused' elseif g.blocked then place = 'blocked' end
     n = n + 1
     told[n] = struct.pack(
       '>BBI4I4I4I6d', PLACES[place], head and 1 or 0, waiting, g.running, g.delayed, seq, order

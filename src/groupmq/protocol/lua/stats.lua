@@ -6,9 +6,9 @@ Arguments
   failures    how many failed attempts
 Reply      {now, measures as stored (lib/measure_value.lua) or false, workers, flat: id, presence ..., failed attempts,
             {wait, run} of all minutes that are over, as stored (lib/minutes.lua) or false,
-            {ready groups, parked groups, groups with settings of their own}}
+            {ready groups, parked groups, groups with settings of their own, blocked groups}}
 Events     none
-Cost       O(workers + failures): 10 commands
+Cost       O(workers + failures): 11 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -24,5 +24,5 @@ local failures = A.failures > 0 and redis.call('LRANGE', K.failures, 0, A.failur
 
 return {
   now, meta.measures, redis.call('HGETALL', K.workers), failures, redis.call('HMGET', K.series, 'wait', 'run'),
-  { groups_in('ready'), groups_in('parked'), redis.call('HLEN', K.conf) },
+  { groups_in('ready'), groups_in('parked'), redis.call('HLEN', K.conf), redis.call('ZCARD', K.blocked) },
 }

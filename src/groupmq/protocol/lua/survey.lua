@@ -32,7 +32,7 @@ local function first(list, n, before, tell)
   return told
 end
 
--- The groups of this page, those in `again`, and the first of the ready groups.
+-- The groups of this page, those in `again`, and the first of the blocked and of the ready groups.
 local function candidates()
   local scan, gids, seen = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', PAGE), {}, {}
   local function note(gid)
@@ -43,6 +43,7 @@ local function candidates()
   end
   for i = 1, #scan[2], 2 do note(scan[2][i]) end
   for _, gid in ipairs(A.again) do note(gid) end
+  for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.groups - 1)) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.groups - 1)) do note(gid) end
   return scan[1], gids
 end

@@ -6,10 +6,11 @@ Arguments  where to go on in each key; absent = that key is done
   active      offset in `active`
   parked      offset in `parked`
   conf        cursor of the groups with settings
+  blocked     offset in `blocked`
 Reply      {now, {ms waited, group, job} or {}, held or {}, running jobs of each worker, flat: worker, count ...,
-            {ready, active, parked, conf} to go on with, '' = done}
+            {ready, active, parked, conf, blocked} to go on with, '' = done}
   held     {ms waited, group, reason, holder or '', its attempt, since when the head waits, until when it is held or 0,
-            waiting jobs}
+            waiting jobs, failed attempts in a row that its breaker counts}
 Events     none
 Cost       O(PAGE) for each key, and LEVELS priorities of `ready`
 ]]
@@ -116,21 +117,27 @@ local function look_at_paused(cursor)
   return scan[1] == '0' and '' or scan[1]
 end
 
+local function look_at_blocked(offset)
+  local gids = redis.call('ZRANGE', K.blocked, offset, offset + PAGE - 1)
+  note_groups(gids)
+  return #gids == PAGE and whole(offset + PAGE) or ''
+end
+
 local function told_held(head)
   local g = head.g
   local holder = { id = '', attempt = 0 }
   if g.why == 'running' then holder = call.holders[g.id] end
-  if g.why == 'backoff' then
-    local id = record.id_of(g.head)
+  if g.why == 'backoff' or g.why == 'snoozed' or g.why == 'blocked' then
+    local id = g.why == 'blocked' and held.blocker(g) or record.id_of(g.head)
     holder = { id = id, attempt = held.attempts(id) }
   end
-  local till = g.state == 'parked' and not g.paused and g.due or 0
+  local till = g.state == 'parked' and g.due or 0
   local n_waiting = redis.call('ZCARD', group.key(g))
-  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting }
+  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting, g.failures or 0 }
 end
 
 --- @reads
-local following = { '', '', '', '' }
+local following = { '', '', '', '', '' }
 call.in_line, call.unable, call.holders, call.running = oldest.new(), oldest.new(), {}, {}
 if A.ready then following[1] = look_in_line(A.ready) end
 if A.active then
@@ -139,6 +146,7 @@ if A.active then
 end
 if A.parked then following[3] = look_at_parked(tonumber(A.parked)) end
 if A.conf then following[4] = look_at_paused(A.conf) end
+if A.blocked then following[5] = look_at_blocked(tonumber(A.blocked)) end
 local first, stuck, workers = oldest.longest(call.in_line), oldest.longest(call.unable), {}
 for worker, n in pairs(call.running) do
   workers[#workers + 1] = worker

@@ -13,9 +13,9 @@ from groupmq.core.durations import Duration, millis
 from groupmq.core.errors import ConfigurationError, JobNotFound, LeaseLost, WrongState
 from groupmq.core.filters import STATES
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Change
+from groupmq.protocol.commands import UNSETTLED, Change
 from groupmq.sync.queue.base import QueueBase
-from groupmq.sync.queue.settling import cancel_all, change, recall, remove_all
+from groupmq.sync.queue.settling import cancel_all, change, recall, remove_all, until
 
 LIVE = ("waiting", "delayed", "active")
 NO_PROGRESS: Any = object()
@@ -38,6 +38,12 @@ class JobChanges(QueueBase):
         """Run a failed job again, from its original place, attempts counted anew."""
         answer = self._call(commands.retry(text(job_id, "job_id")))
         return _changed(job_id, answer, "failed")
+
+    def skip(self, job_id: str) -> bool:
+        """Give up a failed job that blocks its group (`on_failed="hold"`): it stays failed, and the group goes on."""
+        call = commands.skip([text(job_id, "job_id")], self.options.keep)
+        answer = until(self._call, call, lambda answer: answer.changes[0].status != UNSETTLED)
+        return _changed(job_id, answer.changes[0], "failed, blocking its group")
 
     def promote(self, job_id: str) -> bool:
         """Let a delayed job, or one in its back-off, start now."""

@@ -17,7 +17,7 @@ from groupmq.core.limits import RateLimit
 from groupmq.core.pages import GroupPage, JobPage, Lane
 from groupmq.core.views import GroupInfo
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK, GroupLook, ListedRun, ScannedGroup
+from groupmq.protocol.commands import CHUNK, UNSETTLED, GroupLook, ListedRun, ScannedGroup
 from groupmq.sync.job import Job
 from groupmq.sync.queue.base import QueueBase
 from groupmq.sync.queue.changes import LIVE
@@ -253,7 +253,13 @@ class Groups(QueueBase):
         return changed
 
     def resume_group(self, group_id: str) -> bool:
-        return self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False))
+        """Let a paused or blocked group go on. The jobs that blocked it are given up, as by `skip`."""
+        resumed = self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False))
+        while True:
+            answer = self._call(commands.skip_group(group_id, CHUNK, self.options.keep))
+            resumed = resumed or any(change.status == commands.DONE for change in answer.changes)
+            if not answer.left and not any(change.status == UNSETTLED for change in answer.changes):
+                return resumed
 
     def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
         """Let `n` jobs of one group run at once; None = the queue's own setting again."""

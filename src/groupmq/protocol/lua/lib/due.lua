@@ -114,7 +114,7 @@ function due.overdue()
       detach_job(job)
       failed[job.id], n_failed = true, n_failed + 1
       local s = state.load({ job.id })[1] or state.fresh()
-      fail_job(job.id, record.group_of(job.rec), s, 'expired: not started within its ttl', '')
+      fail_job(job.id, job.rec, s, { reason = 'expired: not started within its ttl' })
     else
       W.zrem(K.expiring, job.id)
     end

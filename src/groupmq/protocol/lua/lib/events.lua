@@ -8,6 +8,8 @@ reader notices when it has missed some; a column is an array with a value per jo
   completed  ids, groups, attempts, sizes           retrying   ids, groups, attempts, delays, reasons
   failed     ids, groups, attempts, reasons, stacks stalled    ids, groups, attempts, whether for good
   progress   ids, groups, values (JSON)             removed    ids, groups
+  blocked    ids, groups: the job that stopped its group
+  unblocked  ids, groups: the job that was settled last
   drained, paused, resumed: ids ('' each), groups ('' = the queue)
 
 No `active` was published for a prefetched job that has completed. `completed` then has two columns more: 1 = the job

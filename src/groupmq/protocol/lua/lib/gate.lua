@@ -1,8 +1,9 @@
 --[[
 Why a group waits although it has a free slot: the time before which its head must not start.
 
-  hold    of the head: the back-off after its failure
+  hold    of the head: the back-off after its failure, or its handler raised Snooze
   rest    of the group: a handler raised RateLimited
+  breaker of the group: too many attempts in a row have failed (lib/breaker_changes.lua)
   window  of the group: it waits for late arrivals (Ordering.arrival)
   order   of the head: until its order + a window has passed (Ordering.event_time)
   rate    of the group: its n-th last start is too recent
@@ -39,6 +40,7 @@ function gate.opens(g)
   if g.rest then
     if g.rest <= now then g.rest = nil elseif g.rest > time then time = g.rest end
   end
+  if g.opened and g.opened > time then time = g.opened end
   if g.till then
     if g.till <= now then g.since, g.till = nil, nil elseif g.till > time then time = g.till end
   end

@@ -5,7 +5,9 @@ A group is in exactly one state, and only `group.decide` decides which:
 
   no waiting job             idle    no entry anywhere
   paused by an operator      paused  in neither zset
-  running == limit           busy    in neither zset; the end of a run refreshes it
+  a failed job blocks it     blocked in neither zset
+  running == limit           busy    in neither zset; the end of a run refreshes it. While its breaker is open, one
+                                     run is enough: the probe
   its head may not start yet parked  in `parked`, by the time it may
   otherwise                  ready   in `ready`, with the score of lib/line.lua
 
@@ -28,6 +30,20 @@ local group = {}
 --- @private
 local NONE = {}
 
+-- Build the groups `gids` from their stored values and from what else is stored about them, into a table by group id.
+-- `gated`: as in group_value.read.
+function group.build(into, gids, values, gated)
+  local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(gids)) or NONE
+  local since = meta.blocks and redis.call('ZMSCORE', K.blocked, unpack(gids)) or NONE
+  local failing = rules.breaker and meta.breakers and redis.call('HMGET', K.breakers, unpack(gids)) or NONE
+  for i = 1, #gids do
+    local g = group_value.read(gids[i], values[i], conf[i], gated)
+    if failing[i] then group_value.read_breaker(g, failing[i]) end
+    if since[i] then group_value.block(g, tonumber(since[i])) end
+    into[gids[i]] = g
+  end
+end
+
 -- Load the groups `gids`, which may contain duplicates, with one command.
 function group.load(gids)
   local loaded, missing, n = call.loaded, {}, 0
@@ -41,10 +57,7 @@ function group.load(gids)
   end
   if n == 0 then return end
   seen.add(K.groups)
-  local raw = redis.call('HMGET', K.groups, unpack(missing))
-  local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(missing)) or NONE
-  local gated = gate.is_everywhere()
-  for i = 1, n do loaded[missing[i]] = group_value.read(missing[i], raw[i], conf[i], gated) end
+  group.build(loaded, missing, redis.call('HMGET', K.groups, unpack(missing)), gate.is_everywhere())
 end
 
 function group.get(gid)
@@ -76,10 +89,15 @@ function group.is_touched(gid)
   return g and g.touched
 end
 
--- Job `id` must not start before `time`. While it is the head, no job of the group starts.
-function group.hold(g, id, time)
+-- Job `id` must not start before `time`. While it is the head, no job of the group starts. `snoozed`: its handler asked
+-- for that, and no attempt has failed.
+function group.hold(g, id, time, snoozed)
   g.holds = g.holds or {}
   g.holds[id], g.gated = time, true
+  if snoozed then
+    g.snoozed = g.snoozed or {}
+    g.snoozed[id] = true
+  end
   group.touch(g)
 end
 
@@ -87,6 +105,10 @@ function group.release(g, id)
   if g.holds and g.holds[id] then
     g.holds[id] = nil
     if next(g.holds) == nil then g.holds = nil end
+    if g.snoozed then
+      g.snoozed[id] = nil
+      if next(g.snoozed) == nil then g.snoozed = nil end
+    end
     group.touch(g)
     return true
   end
@@ -113,12 +135,14 @@ end
 
 -- The one decision: returns the state of the group, and until when it is parked.
 function group.decide(g)
-  if g.running >= g.limit then
+  if g.running >= g.limit or (g.opened and g.running > 0) then
     return 'busy'
   elseif not g.head then
     return 'idle'
   elseif g.paused then
     return 'paused'
+  elseif g.blocked then
+    return 'blocked'
   end
   local time = g.gated and gate.opens(g) or 0
   if time > now then return 'parked', time end
@@ -138,9 +162,11 @@ function group.refresh(g)
   end
 end
 
--- The state to show to people: `busy` means that all slots are taken, even if no job of the group waits.
+-- The state to show to people. `busy` means that all slots are taken, even if no job of the group waits. `blocked` is
+-- shown even if no job waits, because the next one will; `paused` hides it, because a pause has to end first.
 function group.shown_state(g, state)
   if g.paused and g.head then return 'paused' end
+  if g.blocked then return 'blocked' end
   if state == 'busy' and not g.head then return 'idle' end
   return state
 end

@@ -2,7 +2,7 @@
 How a group is stored in `groups`: running (4 bytes), delayed (4), the head (2 bytes of length, then the member; equal
 to the last member of the zset, and stored here so that neither an add nor the end of a run has to read the zset), then,
 if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time before which that job must
-not start, binding while it is the head; r = rest of the group; s, u = since and until when it waits for arrivals.
+not start, binding while it is the head; z = job id -> true if its handler snoozed it; r = rest of the group; s, u = since and until when it waits for arrivals.
 ]]
 --- @include "lib/meta"
 local group_value = {}
@@ -24,7 +24,24 @@ end
 -- Read the map behind the head: what makes the group wait.
 local function unpack_waits(g, raw)
   local waits = cmsgpack.unpack(raw)
-  g.holds, g.rest, g.since, g.till, g.gated = waits.h, waits.r, waits.s, waits.u, true
+  g.holds, g.snoozed, g.rest, g.since, g.till, g.gated = waits.h, waits.z, waits.r, waits.s, waits.u, true
+end
+
+-- The group is blocked since `since`: whatever its value says, it has no entry in `ready`.
+function group_value.block(g, since)
+  g.blocked = since
+  if g.at == 'ready' then g.at = 'none' end
+end
+
+-- Attempts of the group have failed in a row (lib/breaker_changes.lua). Whether its time has come is not known.
+function group_value.read_breaker(g, raw)
+  if #raw ~= 10 then return end -- damaged: no breaker until repair has deleted it
+  local failures, till = struct.unpack('>I4I6', raw)
+  g.failures = failures
+  if till > 0 then
+    g.opened, g.gated = till, true
+    if g.at == 'ready' then g.at = 'unknown' end
+  end
 end
 
 -- Build a group from its stored value and an operator's settings. `gated`: the rules of the queue may make any head
@@ -67,7 +84,9 @@ function group_value.read(gid, raw, conf, gated)
     removed = false, -- members that this call removes, as arguments of ZREM, and as a set
   }
   -- Fields that few groups have: gated (its head may have to wait), rest, since, till (all lib/gate.lua), rate,
-  -- started (jobs that this call starts, if rates or tickets need it), paused, due (when a parked group may start),
+  -- started (jobs that this call starts, if rates or tickets need it), paused, blocked (since when), blockers (how many
+  -- jobs block it; both lib/blocking.lua), failures (attempts in a row that failed), opened (its breaker is open and it
+  -- rests until then; both lib/breaker_changes.lua), snoozed (job id -> true), due (when a parked group may start),
   -- ticket (lib/line.lua), size (transitions/enter.lua), pos and known_all (of `stored`), popped, undone, new, sorted,
   -- sorted_of (lib/members.lua, lib/heads.lua).
   if waits then unpack_waits(g, waits) end
@@ -78,7 +97,7 @@ end
 
 local function pack_waits(g)
   if not (g.holds or g.rest or g.till) then return '' end
-  return cmsgpack.pack({ h = g.holds, r = g.rest, s = g.since, u = g.till })
+  return cmsgpack.pack({ h = g.holds, z = g.snoozed, r = g.rest, s = g.since, u = g.till })
 end
 
 -- The value to store at the end of the call, nil if the group has no live job.

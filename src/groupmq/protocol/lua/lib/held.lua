@@ -2,10 +2,13 @@
 Why the head of a group with waiting jobs cannot start:
 
   paused        by an operator
+  blocked       a job of the group has failed for good (lib/blocking.lua); it is the holder
   running       all slots of the group are taken; one of the running jobs is the holder
   stopping      an operator removed or failed a job whose handler has not ended (lib/stopping.lua)
   backoff       the head failed and waits for its next attempt; the head is the holder
+  snoozed       the handler of the head raised Snooze; the head is the holder
   rate-limited  a handler raised RateLimited
+  breaker       too many attempts in a row have failed (lib/breaker_changes.lua)
   rate          the rate limit of the group
   window        an ordering window has not passed
 ]]
@@ -14,6 +17,7 @@ Why the head of a group with waiting jobs cannot start:
 --- @include "lib/rate"
 --- @include "lib/state"
 --- @include "lib/group"
+--- @include "lib/blocking"
 local held = {}
 --- @private
 
@@ -21,6 +25,7 @@ local held = {}
 function held.reason(g, holder)
   group.refresh(g)
   if g.paused then return 'paused' end
+  if g.blocked then return 'blocked' end
   if g.state == 'busy' then return holder and (holder.stopping and 'stopping' or 'running') or nil end
   return held.gate(g)
 end
@@ -28,6 +33,7 @@ end
 -- The same for a group whose state is known. Does not tell 'stopping' from 'running'.
 function held.why(g)
   if g.paused then return 'paused' end
+  if g.blocked then return 'blocked' end
   if g.state == 'busy' then return 'running' end
   return held.gate(g)
 end
@@ -35,12 +41,17 @@ end
 -- The reason why a group is parked, nil if it is not.
 function held.gate(g)
   if g.state ~= 'parked' then return nil end
-  if g.holds and g.holds[record.id_of(g.head)] == g.due then return 'backoff' end
+  local id = record.id_of(g.head)
+  if g.holds and g.holds[id] == g.due then return g.snoozed and g.snoozed[id] and 'snoozed' or 'backoff' end
   if g.rest == g.due then return 'rate-limited' end
+  if g.opened == g.due then return 'breaker' end
   return g.rate and rate.next(g) == g.due and 'rate' or 'window'
 end
 
--- How often a waiting job has run.
+-- The job that has blocked the group longest, '' if it is not known.
+function held.blocker(g) return blocking.first(g.id, 1)[1] or '' end
+
+-- How often a job has run that does not run now.
 function held.attempts(id)
   local s = redis.call('HGET', K.state, id)
   return s and cmsgpack.unpack(s)[ATTEMPTS] or 0

@@ -20,6 +20,11 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
                    (`g:` with no group id holds the jobs that belong to no group)
   groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
   conf       hash  group id -> operator's overrides: paused, limit, rate
+  blocked    zset  groups that a failed job blocks, by since when (lib/blocking.lua)
+  blockers   hash  job id -> since when it blocks its group, and the group
+  blocking   zset  the same jobs by group and time, score 0
+  breakers   hash  group id -> failed attempts in a row, until when it rests (lib/breaker_changes.lua)
+  breaking   zset  the same groups, by the time at which that is forgotten
   ready      zset  groups that may start a job now, in the order of lib/line.lua
   parked     zset  groups whose head must wait, by the time it may start
   delayed    zset  jobs that wait outside their group, by due time
@@ -46,7 +51,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   repeats    hash  repeat id -> definition (lib/repeats.lua)
   ticks      zset  repeat id, by its next tick
 ]]
-local SCHEMA = '2'
+local SCHEMA = '3'
 local FAILURES_KEPT = 1000
 local NEVER = '9007199254740992' -- ms, as text: 2^53, later than all times
 local keys = {}
@@ -54,9 +59,9 @@ local K
 --- @private
 local FIXED = {
   'meta', 'jobs', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events', 'marks',
-  'labels', 'groups', 'conf', 'ready', 'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed',
-  'failures', 'series', 'lanes', 'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated',
-  'dedupe', 'deduped', 'repeats', 'ticks',
+  'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'ready', 'parked', 'delayed',
+  'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes', 'calls_even', 'calls_odd',
+  'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'repeats', 'ticks',
 }
 local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:' } -- with a group or a worker behind it
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because

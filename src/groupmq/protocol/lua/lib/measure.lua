@@ -35,7 +35,8 @@ end
 
 function measure.note()
   local waits, runs, counts = call.waits, call.runs, call.counts
-  if not (waits or runs or counts) then return end
+  local dropped = call.dropped or 0
+  if not (waits or runs or counts) and dropped == 0 then return end
   local minute, value = math.floor(now / 60000), meta.measures
   if not measure_value.is_ours(value) then
     value = measure_value.empty(minute)
@@ -43,5 +44,5 @@ function measure.note()
     minutes.close(value)
     value = measure_value.in_minute(value, minute)
   end
-  W.hset(K.meta, 'measures', measure_value.add(value, counts or NONE, waits, runs, call.dropped or 0))
+  W.hset(K.meta, 'measures', measure_value.add(value, counts or NONE, waits, runs, dropped))
 end

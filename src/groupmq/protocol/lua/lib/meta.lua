@@ -18,6 +18,8 @@ sequences:
   max_group                live jobs a group may have
   ageing                   ms of waiting that count as one level of priority
   silent                   no events are written
+  breaker                  {failures, cooldown (ms)}: lib/breaker_changes.lua
+  hold                     a job that failed for good blocks its group, unless it says otherwise
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"

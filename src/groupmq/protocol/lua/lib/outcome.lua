@@ -14,6 +14,7 @@ lease: with any other token it changes nothing, and the reply says so. A refused
 --- @include "lib/stopping"
 --- @include "lib/interrupts"
 --- @include "lib/measure"
+--- @include "lib/breaker_changes"
 --- @include "transitions/begin"
 --- @include "transitions/fail"
 --- @include "transitions/release"
@@ -27,6 +28,7 @@ local RELEASE = 3 -- given back, no attempt is used
 local LIMITED = 4 -- the handler raised RateLimited
 local BEGIN = 5 -- a prefetched job has started and runs
 local ABANDON = 6 -- a FAIL whose handler has not ended yet
+local SNOOZE = 8 -- the handler raised Snooze: later, no attempt is used
 local ENDED = 7 -- the handler has ended of a run that was abandoned or whose job an operator has ended
 
 -- Load the groups of raw leases. Jobs prefetched behind another job are skipped: that job has the same group. If it is
@@ -77,20 +79,27 @@ local KIND, ID, TOKEN = 1, 2, 3
 local FAILURE = { REASON = 4, STACK = 5, ERROR = 6 } -- of FAIL and ABANDON
 local RETRIED = { DELAY = 4, YIELD = 5, REASON = 6, STACK = 7, ERROR = 8 }
 local RESTED = { DELAY = 4, REASON = 5, ERROR = 6 } -- of LIMITED
+local SNOOZED = { DELAY = 4, YIELD = 5, REASON = 6, ERROR = 7 }
 
 -- Apply the transition for a run that has ended without completing its job.
 local function conclude(o, id, l, rec)
   local kind, cancelled = o[KIND], interrupts.cancels(id)
   if kind == ABANDON then stopping.add(id, l) else end_run(id, l) end
   local s = lease.state_after(l)
-  if kind == FAIL or kind == RETRY or kind == ABANDON then measure.run(now - l.started) end
+  if kind == FAIL or kind == RETRY or kind == ABANDON then
+    measure.run(now - l.started)
+    if not cancelled then breaker_changes.failed(group.get(l.gid)) end
+  end
   if kind ~= RELEASE then announce_begin(id, l) end
   if not rec then
     retention.forget(id) -- its record was deleted from outside: nothing of the job may stay
   elseif kind == FAIL or kind == ABANDON then
-    fail_job(id, l.gid, s, o[FAILURE.REASON], o[FAILURE.STACK], o[FAILURE.ERROR])
+    fail_job(id, rec, s, {
+      reason = o[FAILURE.REASON], stack = o[FAILURE.STACK], error = o[FAILURE.ERROR], cancelled = cancelled,
+    })
   elseif cancelled then
-    fail_job(id, l.gid, s, interrupts.CANCELLED, '') -- a cancelled job does not run again, whatever its outcome
+    -- A cancelled job does not run again, whatever its outcome.
+    fail_job(id, rec, s, { reason = interrupts.CANCELLED, cancelled = true })
   elseif kind == RETRY then
     retry_job(id, rec, s, {
       delay = o[RETRIED.DELAY], yield = o[RETRIED.YIELD], reason = o[RETRIED.REASON], stack = o[RETRIED.STACK],
@@ -100,6 +109,10 @@ local function conclude(o, id, l, rec)
     s[REASON], s[ERROR] = o[RESTED.REASON] or '', o[RESTED.ERROR] or ''
     history.note(id, s, 'rate_limited', l.attempts == 0)
     release_rate_limited(id, rec, o[RESTED.DELAY])
+  elseif kind == SNOOZE then
+    s[REASON], s[ERROR] = o[SNOOZED.REASON] or '', o[SNOOZED.ERROR] or ''
+    history.note(id, s, 'snoozed', l.attempts == 0)
+    snooze_job(id, rec, o[SNOOZED.DELAY], o[SNOOZED.YIELD])
   else
     if not l.ahead then history.note(id, s, 'released', l.attempts == 0) end
     put_back(id, rec)

@@ -5,7 +5,8 @@ A job's record, one opaque value in `jobs`:
                      jobs that start later sort first
   created   6 bytes  milliseconds
   max       2 bytes  max_attempts, 0 = the worker's or queue's
-  flags     1 byte   1 = the order was given by the caller, 2 = the job has a ttl
+  flags     1 byte   1 = the order was given by the caller, 2 = the job has a ttl, 4 = it blocks its group when it has
+                     failed for good, 8 = it does not, whatever the queue says
   group     2 bytes of length, then the id; length 0 = no group
   options   2 bytes of length, then what only the client reads
   data      the rest, which Lua never reads
@@ -22,7 +23,7 @@ priority * ageing: a job that has waited that much longer starts first, and no m
 --- @include "lib/meta"
 local record = {}
 --- @private
-local TTL = 2
+local TTL, HOLD, CONTINUE = 2, 4, 8
 local PRIORITY_UNIT = 8796093022208 -- 2^43: priority * 2^43 + arrival stays exact below 2^53
 local AGEING_EPOCH = 1577836800000 -- 2020: leaves 12 bits below a time
 local MOST_2, MOST_4, MOST_6 = 65535, 4294967295, 281474976710655 -- largest numbers in 2, 4 and 6 bytes
@@ -41,7 +42,14 @@ function record.build(priority, order, seq, created, body)
 end
 
 local function order_given(rec) return string.byte(rec, 25) % 2 == 1 end
-function record.has_ttl(rec) return string.byte(rec, 25) >= TTL end
+local function has(flags, flag) return flags % (2 * flag) >= flag end
+function record.has_ttl(rec) return has(string.byte(rec, 25), TTL) end
+
+-- Whether the job blocks its group when it has failed for good.
+function record.holds(rec)
+  local flags = string.byte(rec, 25)
+  return has(flags, HOLD) or (rules.hold ~= nil and not has(flags, CONTINUE))
+end
 
 function record.id_of(member) return string.sub(member, 17) end
 function record.seq_of(member) return MOST_6 - struct.unpack('>I6', member, 11) end
@@ -60,7 +68,7 @@ function record.ticket_of(score) return score % PRIORITY_UNIT end
 function record.terms(rec)
   local high, low, created, max, flags = struct.unpack('>xxI4I4xxxxxxI6I2B', rec)
   local since = flags % 2 == 1 and created or number(high, low)
-  return since, max, flags >= TTL
+  return since, max, has(flags, TTL)
 end
 
 function record.waits_since(rec) return (record.terms(rec)) end

@@ -3,6 +3,10 @@ Finished jobs are kept up to a number, the newest ones. The call that exceeds it
 holds at every moment. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. Beyond as many as have just
 finished, one call deletes at most TRIM old jobs: a bound that was lowered far is reached in steps.
 0 does not apply to stored jobs: the jobs that this call ends are forgotten, and jobs that other processes keep stay.
+
+A job that blocks its group (lib/blocking.lua) is never deleted here and does not count: it stays until a person has
+decided about it. So that calls need not read the same blocking jobs again and again, `spared` in `meta` is a stamp up to
+which all failed jobs block their groups. A call reads at most LOOK of them to find one that does not.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -11,9 +15,11 @@ finished, one call deletes at most TRIM old jobs: a bound that was lowered far i
 --- @include "lib/meta"
 --- @include "lib/writes"
 --- @include "lib/state_changes"
+--- @include "lib/blocking_changes"
 local retention = {}
 --- @private
-local TRIM = 60
+local TRIM, LOOK = 60, 500
+local NONE = {}
 
 -- Delete everything that is stored of the job. Its id can be used again.
 function retention.forget(id)
@@ -44,30 +50,86 @@ function retention.finished(kind, id)
   list[#list + 1] = id
 end
 
+-- A failed job no longer blocks its group and stays failed. `stamp`: its score in `failed`.
+function retention.released(id, stamp)
+  call.released = call.released or {}
+  call.released[#call.released + 1] = id
+  meta.spared = math.min(meta.spared, stamp - 1)
+end
+
+-- The failed jobs of this page that block no group, at most `n` of them; `page`: id, score ...
+local function not_blocking(page, n)
+  local ids, found, leading = {}, {}, true
+  for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
+  local blocks = blocking_changes.are(ids)
+  for i = 1, #ids do
+    if not blocks[i] then
+      if #found == n then break end
+      found[#found + 1], leading = ids[i], false
+    elseif leading then
+      meta.spared = tonumber(page[2 * i])
+    end
+  end
+  return found
+end
+
+-- The ids of the oldest kept jobs, at most `n`, finished up to the stamp `latest`; none that blocks its group.
+function retention.oldest(kind, n, latest)
+  seen.add(K[kind])
+  local page = { K[kind], '-inf', latest, 'BYSCORE', 'LIMIT', 0, n }
+  if kind == 'completed' or not meta.blocks then return redis.call('ZRANGE', unpack(page)) end
+  page[2], page[7], page[8] = '(' .. whole(meta.spared), n + LOOK, 'WITHSCORES'
+  return not_blocking(redis.call('ZRANGE', unpack(page)), n)
+end
+
+-- Delete kept jobs.
+function retention.drop(kind, ids)
+  for i = 1, #ids do
+    W.zrem(K[kind], ids[i])
+    retention.forget(ids[i])
+  end
+end
+
+-- The jobs that this call has ended and that may be forgotten.
+local function forgettable(new)
+  if not call.blocking then return new end
+  local found = {}
+  for i = 1, #new do
+    if not blocking_changes.is_new(new[i]) then found[#found + 1] = new[i] end
+  end
+  return found
+end
+
 local function settle_kind(kind, keep)
-  local new, skip, dropped = call[kind], 0, 0
+  local new, skip, skipped = call[kind] or NONE, 0, {}
+  local mine = kind == 'failed' and forgettable(new) or new
   if keep == 0 then
-    skip = #new
+    skip = #mine
+    if kind == 'failed' and call.released then retention.drop(kind, call.released) end
   elseif keep > 0 then
-    local stored = redis.call('ZCARD', K[kind])
+    local stored, dropped = redis.call('ZCARD', K[kind]), 0
+    if kind == 'failed' then stored = stored - blocking_changes.total() + #new - #mine end
+    local excess = stored + #mine - keep
     seen.add(K[kind])
-    local excess = stored + #new - keep
     if excess > 0 and stored > 0 then
-      local old = redis.call('ZRANGE', K[kind], 0, math.min(excess, #new + TRIM) - 1)
-      for i = 1, #old do
-        W.zrem(K[kind], old[i])
-        retention.forget(old[i])
-      end
+      local most = #mine + #(call.released or NONE) + TRIM
+      local old = retention.oldest(kind, math.min(excess, most), '+inf')
+      retention.drop(kind, old)
       dropped = #old
     end
-    skip = math.min(#new, math.max(0, excess - stored))
+    skip = math.min(#mine, math.max(0, excess - stored))
     if kind == 'failed' then call.dropped = dropped + skip end
   end
-  for i = 1, skip do retention.forget(new[i]) end
-  for i = skip + 1, #new do W.zadd(K[kind], whole(meta.next_stamps(1)), new[i]) end
+  for i = 1, skip do
+    retention.forget(mine[i])
+    skipped[mine[i]] = true
+  end
+  for i = 1, #new do
+    if not skipped[new[i]] then W.zadd(K[kind], whole(meta.next_stamps(1)), new[i]) end
+  end
 end
 
 function retention.settle(keep)
   if call.completed then settle_kind('completed', keep.completed) end
-  if call.failed then settle_kind('failed', keep.failed) end
+  if call.failed or call.released then settle_kind('failed', keep.failed) end
 end

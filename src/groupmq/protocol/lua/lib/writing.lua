@@ -12,6 +12,8 @@
 --- @include "lib/meta_changes"
 --- @include "lib/interrupts"
 --- @include "lib/stopping"
+--- @include "lib/blocking_changes"
+--- @include "lib/breaker_changes"
 --- @include "lib/turn"
 --- @include "lib/wake"
 --- @include "lib/reserve"
@@ -39,6 +41,8 @@ local function commit(reply, wait_at)
   if call.attempts_of then history.settle() end
   if call.ttls then note_ttls() end
   if call.stopping then stopping.note() end
+  if call.blocking then blocking_changes.note() end
+  if call.breakers then breaker_changes.note() end
   if meta.interrupts then interrupts.note() end
   if call.wake then wake.note() end
   if call.asked then reserve.note() end

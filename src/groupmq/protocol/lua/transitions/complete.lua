@@ -11,6 +11,7 @@ the same group.
 --- @include "lib/retention"
 --- @include "lib/events"
 --- @include "lib/measure"
+--- @include "lib/breaker_changes"
 local complete_jobs
 --- @private
 local NONE = {}
@@ -38,6 +39,7 @@ function complete_jobs(ids, leases, results, keep, worker)
     else
       if g then group.free(g, ended) end
       g, gid_before, ended = group.get(gid), gid, 1
+      if g.failures then breaker_changes.succeeded(g) end
     end
     -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. Of
     -- a job prefetched from another group only one thing is known: its run was short.

@@ -1,12 +1,18 @@
---[[ Fail: an attempt has failed, or a job has failed for good. ]]
+--[[
+Fail: an attempt has failed, or a job has failed for good. With `on_failed="hold"` a job that failed for good blocks its
+group, whatever the reason, unless a person has cancelled it. Jobs without a group block nothing.
+]]
 --- @include "lib/keys"
 --- @include "lib/clock"
+--- @include "lib/record"
 --- @include "lib/writes"
+--- @include "lib/group"
 --- @include "lib/state"
 --- @include "lib/state_changes"
 --- @include "lib/retention"
 --- @include "lib/events"
 --- @include "lib/measure"
+--- @include "lib/blocking_changes"
 
 -- Append an attempt to `failures`; `s` already counts it. `final`: it was the last attempt.
 local function log_failed_attempt(id, gid, s, final)
@@ -14,12 +20,15 @@ local function log_failed_attempt(id, gid, s, final)
   W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
 end
 
--- Job `id` of group `gid` has failed for good and has no lease. `error`: class of the exception of its handler.
-local function fail_job(id, gid, s, reason, stack, error)
-  s[FINISHED], s[REASON], s[STACK], s[ERROR] = now, reason, stack, error or ''
+-- Job `id` has failed for good and has no lease. `why`: reason, stack (default ''), error (class of the exception of
+-- its handler, default ''), cancelled (by a person).
+local function fail_job(id, rec, s, why)
+  local gid, stack = record.group_of(rec), why.stack or ''
+  s[FINISHED], s[REASON], s[STACK], s[ERROR] = now, why.reason, stack, why.error or ''
   state_changes.save(id, s)
   log_failed_attempt(id, gid, s, true)
   retention.finished('failed', id)
   measure.count('failed', 1)
-  events.note('failed', id, gid, s[ATTEMPTS], reason, stack)
+  events.note('failed', id, gid, s[ATTEMPTS], why.reason, stack)
+  if gid ~= '' and not why.cancelled and record.holds(rec) then blocking_changes.add(group.get(gid), id) end
 end

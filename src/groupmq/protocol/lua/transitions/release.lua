@@ -25,6 +25,18 @@ local function release_unstarted(id, l, rec)
   put_back(id, rec)
 end
 
+-- The handler raised Snooze: the job comes back after `delay` ms, with its sort key. As after a retry, its group waits
+-- for it; with `yields`, or without a group, it is delayed instead.
+local function snooze_job(id, rec, delay, yields)
+  local gid = record.group_of(rec)
+  if delay > 0 and (yields or gid == '') then
+    delay_job(id, rec, now + delay)
+  else
+    put_back(id, rec)
+    if delay > 0 then group.hold(group.get(gid), id, now + delay, true) end
+  end
+end
+
 -- The handler raised RateLimited: the whole group rests for `delay` ms, and the job keeps its sort key. A job without a
 -- group has no group to rest, so it is delayed instead.
 local function release_rate_limited(id, rec, delay)

@@ -9,6 +9,7 @@
 --- @include "lib/stopping"
 --- @include "lib/retention"
 --- @include "lib/events"
+--- @include "lib/blocking_changes"
 
 -- Remove the job from the structure of its state, and keep its record. settle.groups refreshes its group. The run of an
 -- active job keeps its slot until its handler has ended.
@@ -20,6 +21,7 @@ local function detach_job(job)
     members.drop(find.group(job), record.member(job.id, job.rec))
   else
     W.zrem(K[job.state], job.id)
+    if job.state == 'failed' then blocking_changes.settle(job.id) end
     if job.state == 'delayed' then
       local g = find.group(job)
       g.delayed = math.max(0, g.delayed - 1)

@@ -3,6 +3,7 @@ Stall: the lease of a run has expired, because its worker died, hangs or is cut 
 its sort key, or fails for good after its last attempt or after `max_stalled` stalls.
 ]]
 --- @include "lib/record"
+--- @include "lib/group"
 --- @include "lib/state"
 --- @include "lib/state_changes"
 --- @include "lib/lease"
@@ -10,6 +11,7 @@ its sort key, or fails for good after its last attempt or after `max_stalled` st
 --- @include "lib/interrupts"
 --- @include "lib/history"
 --- @include "lib/measure"
+--- @include "lib/breaker_changes"
 --- @include "transitions/fail"
 --- @include "transitions/release"
 
@@ -18,6 +20,7 @@ local function stall_job(id, l, rec, policy)
   local cancelled = interrupts.cancels(id)
   end_run(id, l)
   measure.count('stalled', 1)
+  if not cancelled then breaker_changes.failed(group.get(l.gid)) end
   local s = lease.state_after(l)
   s[STALLS] = l.stalls + 1
   local max = record.max_of(rec)
@@ -33,7 +36,7 @@ local function stall_job(id, l, rec, policy)
   end
   events.note('stalled', id, l.gid, s[ATTEMPTS], why ~= nil)
   if why then
-    fail_job(id, l.gid, s, why, '')
+    fail_job(id, rec, s, { reason = why, cancelled = cancelled })
     return true
   end
   s[REASON] = reason
