@@ -20,7 +20,7 @@ ran, have no ttl, and may run again if their worker dies before it is known whet
 --- @include "lib/lease"
 --- @include "lib/lease_changes"
 --- @include "lib/state"
---- @include "lib/state_changes"
+--- @include "lib/retention"
 --- @include "lib/starts"
 --- @include "lib/turn"
 --- @include "lib/events"
@@ -99,7 +99,7 @@ local function grant(n, row, most, who, more_due, fill)
       -- Its record was deleted from outside. The group continues with its next job.
       g.running = g.running - 1
       group.touch(g)
-      state_changes.forget(id)
+      retention.lose(id)
       measure.count('lost', 1)
     end
     first = first + lengths[r]
