@@ -41,7 +41,11 @@ async def test_nothing_of_a_group_starts_behind_a_job_that_was_given_up(
 
         await eventually(rests, "all but what is behind the job that failed is done")
         assert [job_id for job_id in runs if job_id[0] == "a"] == [f"a{n}" for n in range(8)]
-        assert (await queue.get_group("a")).state == "blocked"
+        group = await queue.get_group("a")
+        assert (group.state, group.blocked_by, group.blockers) == ("blocked", "a7", 1)
+        assert group.held is not None
+        assert group.held.explanation == "job 'a7' failed for good, attempt 1; retry it, skip it or remove it"
+        assert (await queue.get_metrics()).groups_blocked == 1
         fails.clear()
         await queue.retry("a7")
         assert await queue.wait_for_empty(20)

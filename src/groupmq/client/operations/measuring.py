@@ -41,6 +41,7 @@ class Measuring(Base[J]):
             wait=histogram(stats.wait),
             run=histogram(stats.run),
             series=spans(minute, found, step),
+            groups_blocked=stats.blocked,
         )
 
     def _series(self, minutes: int, step: int) -> Steps[tuple[int, list[commands.Minute]]]:
@@ -134,6 +135,7 @@ def held_group(held: commands.Held | None) -> HeldGroup | None:
         datetime.fromtimestamp(held.until / 1000, UTC) if 0 < held.until < LATEST_MS else None,
         held.waiting,
         held.waited_ms / 1000,
+        held.failures or None,
     )
 
 
