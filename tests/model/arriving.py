@@ -11,7 +11,7 @@ from groupmq.core.limits import Debounce
 from groupmq.core.record import Record
 from groupmq.protocol.commands import Added, Ticked
 from tests.model.gates import Gates
-from tests.model.parts import UNGROUPED, Job, Repeat, StandIn
+from tests.model.parts import UNGROUPED, Job, Repeat, StandIn, Unique
 
 
 class Arriving(Gates):
@@ -32,6 +32,8 @@ class Arriving(Gates):
             stand_in = self.stand_in(draft, now)
             if draft.id in self.jobs:
                 duplicates.append(position)
+            elif self._is_taken(draft.id, now):
+                stood_for[position], made[position] = draft.id, self.uniques[draft.id].made
             elif stand_in is not None:
                 stood_for[position] = stand_in
                 made[position] = self._made(draft, stand_in)
@@ -43,6 +45,14 @@ class Arriving(Gates):
                 self._enter(draft, now)
         self.settle()
         return Added(now, order, duplicates, stood_for, too_many, made)
+
+    def _is_taken(self, job_id: str, now: int) -> bool:
+        """By a job that has ended. Once the time is over, the id is free, whoever uses it."""
+        taken = self.uniques.get(job_id)
+        if taken is not None and taken.ends <= now:
+            del self.uniques[job_id]
+            taken = None
+        return taken is not None
 
     def _made(self, draft: Draft, stand_in: str) -> int:
         """When the job that stands for a draft was made, even if it is gone; exact if both name the same ttl."""
@@ -78,6 +88,8 @@ class Arriving(Gates):
         else:
             self.join(job, now)
         self.jobs[job.id] = job
+        if draft.unique_ms:
+            self.uniques[job.id] = Unique(draft.unique_ms, 0, now)
         self.tell("added", job.id, job.group)
         self._stand_for(draft, job.id, now)
 
@@ -124,9 +136,7 @@ class Arriving(Gates):
         for repeat_id, expected, following, *run in ticks:
             repeat = self.repeats.get(repeat_id)
             if repeat is not None and repeat.fields["next"] == expected:
-                for tick in run:
-                    self._occur(repeat_id, repeat, tick, now)
-                added += len(run)
+                added += sum(self._occur(repeat_id, repeat, tick, now) for tick in run)
                 repeat.fields["next"] = following
                 self._keep(repeat_id, repeat)
         self.settle()
@@ -138,12 +148,18 @@ class Arriving(Gates):
     def first_tick(self) -> float:
         return min((repeat.fields["next"] for repeat in self.repeats.values()), default=float("inf"))
 
-    def _occur(self, repeat_id: str, repeat: Repeat, tick: int, now: int) -> None:
-        """A job like any other, ordered by its tick, which its id names: it is never run twice."""
+    def _occur(self, repeat_id: str, repeat: Repeat, tick: int, now: int) -> bool:
+        """A job like any other, ordered by its tick, which its id names: it is never run twice. False if the tick is
+        skipped, because the last one lives."""
+        last = self.jobs.get(f"{repeat_id}:{repeat.fields['last']}")
+        if repeat.fields.get("overlap") == "skip" and last is not None and last.state not in ("completed", "failed"):
+            repeat.fields["skipped"] = repeat.fields.get("skipped", 0) + 1
+            return False
         repeat.fields |= {"last": tick, "count": repeat.fields["count"] + 1}
         job_id = f"{repeat_id}:{tick}"
         if job_id not in self.jobs:
             self._enter(repeat.draft._replace(id=job_id, order_ms=tick), now)
+        return True
 
 
 def scope(draft: Draft) -> tuple[int, str, str]:

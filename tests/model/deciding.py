@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -55,6 +56,27 @@ class Deciding(Telling):
     def skip_group(self, group: str, limit: int) -> None:
         answer: Any = self.call(commands.skip_group(group, limit, self.model.policy.keep, self.now))
         same(answer, self.model.skip_group(group, limit, self.now))
+
+    @precondition(lambda self: self.model.uniques)
+    @rule(
+        item=draws.items(),
+        which=st.integers(0, 9),
+        ms=st.sampled_from((None, -1, 0)),
+        again=st.booleans(),
+        removes=st.sampled_from((False, False, True)),
+    )
+    def an_id_that_may_be_taken_is_used_again(
+        self, item: draws.Item, which: int, ms: int | None, again: bool, removes: bool
+    ) -> None:
+        """Now, or just before or when it is free; `again`: twice in one call."""
+        gone = {job_id: taken for job_id, taken in self.model.uniques.items() if job_id not in self.model.jobs}
+        job_id, taken = sorted((gone or self.model.uniques).items())[which % len(gone or self.model.uniques)]
+        if ms is not None:
+            self.go_to(max(self.now, taken.ends + ms))
+        if removes:
+            same(self.call(commands.remove([job_id], None, self.now)), self.model.remove([job_id], None, self.now))
+            self.look()
+        self.add([replace(item, id=job_id)] * (1 + again))
 
     @precondition(lambda self: self.model.breakers)
     @rule(

@@ -84,6 +84,7 @@ class Ending(Arriving):
             self.breakers.pop(job.group, None)
             self._completed_before = job.group
             self._ended["completed"].append(job)
+            self._id_ended(job.id, now)
             result = self._as_told(report.result, completions)
             self.tell("completed", job.id, job.group, stored.attempts, result, worker if ahead else None)
         elif report.kind == "fail":
@@ -157,6 +158,7 @@ class Ending(Arriving):
         self._log(job, now, final=True)
         self.tell("failed", job.id, job.group, stored.attempts, reason, stack)
         self._ended["failed"].append(job)
+        self._id_ended(job.id, now)
         own = job.record.options.get("f")
         holds = self.options.on_failed == "hold" if own is None else own
         if holds and not cancelled and job.group != UNGROUPED:
@@ -164,6 +166,12 @@ class Ending(Arriving):
             if job.group not in self.blocked:
                 self.blocked[job.group] = now
                 self.tell("blocked", job.id, job.group)
+
+    def _id_ended(self, job_id: str, now: int) -> None:
+        """From now on its id is taken for as long as it says."""
+        if job_id in self.uniques:
+            taken = self.uniques[job_id]
+            self.uniques[job_id] = replace(taken, ends=now + taken.ms)
 
     def settle_block(self, job: Job) -> None:
         """Somebody has decided about a job. Its group goes on when no other failed job blocks it."""

@@ -97,6 +97,7 @@ class Gates(Ledger):
         """The schedule, and every other future instant at which an answer changes."""
         times = self.schedule(now) | {self.throttled} | {s.ends for s in self.stand_ins.values()}
         times |= {self.rate_allows(group) for group in self.group_starts} | {w.till for w in self.windows.values()}
+        times |= {taken.ends for taken in self.uniques.values()}
         times |= {failing.forgotten for failing in self.breakers.values()}
         times |= {repeat.fields["next"] for repeat in self.repeats.values()}
         return {time for time in times if now < time < NEVER}
@@ -149,4 +150,5 @@ class Gates(Ledger):
         """Forget what is over and would only take up room."""
         self.group_starts = {group: s for group, s in self.group_starts.items() if s.until >= now}
         self.breakers = {group: failing for group, failing in self.breakers.items() if failing.forgotten > now}
+        self.uniques = {job_id: taken for job_id, taken in self.uniques.items() if not 0 < taken.ends <= now}
         self.stand_ins = {key: s for key, s in self.stand_ins.items() if s.ends > now}

@@ -23,6 +23,7 @@ from tests.model.parts import (
     State,
     Stop,
     Turn,
+    Unique,
     Window,
 )
 
@@ -68,6 +69,7 @@ class Ledger:
     blocked: dict[str, int] = field(default_factory=dict)
     """Groups that failed jobs block, and since when."""
     breakers: dict[str, Failing] = field(default_factory=dict)
+    uniques: dict[str, Unique] = field(default_factory=dict)
     rests: dict[str, int] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)

@@ -61,6 +61,7 @@ class Model(Working):
 
     def _remove(self, job: Job) -> None:
         self.settle_block(job)
+        self.uniques.pop(job.id, None)
         del self.jobs[job.id]
         self.tell("removed", job.id, job.group)
 
@@ -114,6 +115,8 @@ class Model(Working):
             outcome = "failed" if s.error else CANCELLED if s.reason == CANCELLED else stalled
             self.keep_run(job, s, outcome, s.finished)
         self.settle_block(job)
+        if job.id in self.uniques:
+            self.uniques[job.id] = replace(self.uniques[job.id], ends=0)
         job.state, job.stored, job.stamp = "waiting", None, 0
         self.tell("added", job.id, job.group)
 

@@ -11,6 +11,7 @@ from tests.model.mutants_of_blocking import BLOCKING
 from tests.model.mutants_of_breaking import BREAKING
 from tests.model.mutants_of_browsing import BROWSING
 from tests.model.mutants_of_calls import CALLS
+from tests.model.mutants_of_entries import ENTRIES
 from tests.model.mutants_of_reserves import RESERVES
 from tests.model.mutants_of_rows import ROWS
 from tests.model.mutants_of_telling import TELLING
@@ -252,4 +253,5 @@ MUTANTS = [
     *BROWSING,
     *BLOCKING,
     *BREAKING,
+    *ENTRIES,
 ]

@@ -166,6 +166,15 @@ class Starts:
 
 
 @dataclass(frozen=True)
+class Unique:
+    """An id that stays taken: for how long, until when (0 = its job has not ended), and when the job was made."""
+
+    ms: int
+    ends: int
+    made: int
+
+
+@dataclass(frozen=True)
 class Failing:
     """Attempts of a group that failed in a row, until when it rests because of that, and when they are forgotten."""
 

@@ -46,6 +46,10 @@ class Repeating(Work):
             "count": before.fields["count"] if before else 0,
             "plan": "{}",
         }
+        if self.kind.unique:
+            fields |= {"overlap": "skip"}
+        if before and "skipped" in before.fields:
+            fields |= {"skipped": before.fields["skipped"]}
         self.define(repeat_id, Repeat(fields, draft), self.now if at_once else None, outdated=outdated)
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, *, outdated: bool) -> None:
@@ -97,4 +101,4 @@ def occurrence(draft: Draft) -> Draft:
     head = draft.max_attempts, True, (draft.group_id or "").encode(), draft.options
     holds = draft.options.get("f") if draft.options else None
     body = record.pack_body(*head, draft.data, has_ttl=draft.ttl_ms > 0, holds=holds)
-    return draft._replace(delay_ms=0, run_at_ms=0, dedupe=None, body=body)
+    return draft._replace(delay_ms=0, run_at_ms=0, dedupe=None, unique_ms=0, body=body)

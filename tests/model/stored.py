@@ -20,7 +20,7 @@ from tests.support.keyspace import Keyspace
 # Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
 NOT_OF_THE_MODEL = {
     *("schema", "config", "overrides", "repeat_at", "logged", "log_bytes", "stopping", "window", "resent", "due"),
-    *("interrupts", "attempts", "loose", "large", "blocks", "breakers", "spared"),
+    *("interrupts", "attempts", "loose", "large", "blocks", "breakers", "uniques", "spared"),
 }
 
 
@@ -70,6 +70,7 @@ class Stored:
                 g: (bool(c.get("paused")), c.get("limit", 0), tuple(c.get("rate", ()))) for g, c in k.conf.items()
             },
             "breakers": {g: (*failing, k.breaking.get(g)) for g, failing in k.breakers.items()},
+            "uniques": k.unique,
             "blocked": k.blocked,
             "blockers": k.blockers,
             "meta": {n: v for n, v in k.meta.items() if v and n not in NOT_OF_THE_MODEL},
@@ -144,6 +145,7 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "windows": {g: (w.since, w.till) for g, w in model.windows.items() if w.till > now},
         "conf": {g: (c.paused, c.limit, c.rate) for g, c in model.conf.items()},
         "breakers": {g: (f.failures, f.opened, f.forgotten) for g, f in model.breakers.items()},
+        "uniques": {i: (taken.ms, taken.ends, taken.made) for i, taken in model.uniques.items()},
         "blocked": model.blocked,
         "blockers": {j.id: (j.group, j.blocks) for j in jobs if j.blocks},
         "meta": _meta(model),

@@ -52,6 +52,8 @@ class Kind:
     """Of each worker, in an exclusive queue."""
     extras: bool = True
     """With ttl, dedupe, repeats, notes and cancelled jobs; without them more of the other things happen."""
+    unique: int = 0
+    """ms for which the ids of some jobs stay taken; then repeats skip ticks while their last job lives, too."""
     says: int = 0
     """Every such job, by its id, says itself whether it blocks its group, and not what the queue says; 0 = none."""
 
@@ -78,6 +80,7 @@ KINDS = (
     Kind("events in turn", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
     Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),
     Kind("silent", {"events": False}),
+    Kind("unique ids", unique=300),
     Kind("breaker", {"breaker": Breaker(2, 0.2)}),
     Kind("breakers in turn", {"breaker": Breaker(1, 0.05), "fairness": "round-robin", "group_rate_limit": FEW_STARTS}),
     Kind("hold and break", {"on_failed": "hold", "breaker": Breaker(2, 0.5), "exclusive": True}, says=2),
@@ -115,6 +118,7 @@ class Item:
     data: bytes
     ttl: int = 0
     dedupe: Dedupe | None = None
+    unique: int = 0
     holds: bool | None = None
     """What it says itself of what its group does when it has failed."""
 
@@ -138,6 +142,7 @@ class Item:
             body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0, holds=self.holds),
             ttl_ms=self.ttl,
             dedupe=self.dedupe,
+            unique_ms=self.unique,
         )
 
 

@@ -69,7 +69,10 @@ class Work(Pair):
 
     def settled(self, item: draws.Item) -> draws.Item:
         """The item as this kind of queue has it. What jobs say themselves follows from their ids."""
-        says = self.kind.says and crc32(item.id.encode()) % self.kind.says == 0
+        number = crc32(item.id.encode())
+        if self.kind.unique and number % 2:
+            item = replace(item, unique=self.kind.unique)
+        says = self.kind.says and number % self.kind.says == 0
         return replace(item, holds=self.model.options.on_failed != "hold") if says else item
 
     def known_due(self) -> int:

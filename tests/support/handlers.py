@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
-from groupmq import FailJob, Job, RateLimited, RetryJob
+from groupmq import FailJob, Job, RateLimited, RetryJob, Snooze
 
 
 def square(job: Job) -> dict[str, int]:
@@ -26,6 +26,15 @@ def limited_once(job: Job) -> None:
     except FileExistsError:
         return
     raise RateLimited("429", retry_after=0.1)
+
+
+def snoozes_once(job: Job) -> None:
+    """The data is the path of a file that says that it has."""
+    try:
+        Path(job.data).touch(exist_ok=False)
+    except FileExistsError:
+        return
+    raise Snooze(0.1)
 
 
 def by_word(job: Job) -> object:

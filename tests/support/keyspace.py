@@ -80,6 +80,9 @@ class Keyspace:
     rated: dict[str, float]
     dedupe: dict[bytes, bytes]
     deduped: dict[bytes, float]
+    unique: dict[str, tuple[int, int, int]]
+    """Ids that stay taken: for how many ms, until when (0 = the job has not ended), when the job was made."""
+    uniques: dict[str, float]
     repeats: dict[str, dict[str, Any]]
     ticks: dict[str, float]
     hails: list[str]
@@ -191,6 +194,8 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         rated=zset_of("rated"),
         dedupe=dump.fields(keys.fixed("dedupe")),
         deduped=dump.scores(keys.fixed("deduped")),
+        unique={i: _unique(raw) for i, raw in hash_of("unique").items()},
+        uniques=zset_of("uniques"),
         repeats={i: _repeat(raw) for i, raw in hash_of("repeats").items()},
         ticks=zset_of("ticks"),
         hails=hails,
@@ -297,6 +302,11 @@ def _group(raw: bytes) -> StoredGroup:
 def _blocker(raw: bytes) -> tuple[str, str, int]:
     size = 2 + int.from_bytes(raw[:2], "big")
     return raw[2:size].decode(), raw[size + 6 :].decode(), int.from_bytes(raw[size : size + 6], "big")
+
+
+def _unique(raw: bytes) -> tuple[int, int, int]:
+    ms, ends, made = (int.from_bytes(raw[at : at + 6], "big") for at in (0, 6, 12))
+    return ms, ends, made
 
 
 def _lease(raw: bytes) -> tuple[int, str]:
@@ -457,6 +467,14 @@ def _limits(k: Keyspace) -> list[str]:
         found.append("failures of groups are counted, and nothing says that any are")
     if any(k.breaking.get(group, 0) < till for group, (_, till) in k.breakers.items()):
         found.append("failures of a group are forgotten while it rests")
+    for job_id, (_, ends, _) in k.unique.items():
+        lives = job_id in k.jobs and job_id not in k.completed and job_id not in k.failed
+        if lives != (ends == 0):
+            found.append(f"id {job_id!r} is taken until {ends}, its job lives: {lives}")
+    if k.uniques != {job_id: ends for job_id, (_, ends, _) in k.unique.items() if ends}:
+        found.append(f"ids {k.unique} are taken, the times are {k.uniques}")
+    if k.unique and k.meta.get("uniques") != "1":
+        found.append("ids stay taken, and nothing says that any does")
     if set(k.dedupe) != set(k.deduped):
         found.append("keys of dedupe and their times are not the same")
     size = k.rules.get("rate", [0])[0]

@@ -10,7 +10,7 @@ NUMBERS = (
     *(("stopping", 6), ("window", 6), ("resent", 6), ("asked", 6), ("logged", 6), ("log_bytes", 4), ("epoch", 6)),
     *((name, 1) for name in ("paused", "overrides", "ttls", "notes", "large", "interrupts", "attempts", "loose")),
     ("held", 1),
-    *(("blocks", 1), ("breakers", 1), ("spared", 7)),
+    *(("blocks", 1), ("breakers", 1), ("uniques", 1), ("spared", 7)),
 )
 """Name and bytes of each, as `lua/lib/numbers.lua` has them."""
 TOTALS = ("processed", "failed", "retried", "stalled", "lost", "limited", "lease_lost")

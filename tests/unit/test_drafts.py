@@ -82,8 +82,6 @@ BAD_ITEMS: list[tuple[str, dict[str, Any], str]] = [
     ("backoff", {"backoff": True}, "a Backoff"),
     ("on_retry", {"on_retry": "skip"}, "'hold' or 'yield'"),
     ("on_retry", {"on_retry": False}, "'hold' or 'yield'"),
-    ("on_failed", {"on_failed": "skip"}, "'continue' or 'hold'"),
-    ("on_failed", {"on_failed": True}, "'continue' or 'hold'"),
     ("ttl", {"ttl": 0}, "between 0.001 s"),
     ("ttl", {"ttl": -1}, "between 0.001 s"),
     ("ttl", {"ttl": math.nan}, "between 0.001 s"),
@@ -272,3 +270,26 @@ def test_items_without_an_id_get_one_each_and_others_keep_theirs() -> None:
     made = {one.id for one in drafts[::2]}
     assert len(made) == 100
     assert {one.id for one in drafts[1::2]} == {"mine"}
+
+
+@pytest.mark.parametrize("value", ["skip", True, None.__class__])
+def test_a_bad_on_failed_is_refused_by_name(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^on_failed: expected 'continue' or 'hold', got "):
+        draft(OPTIONS, 1, on_failed=value)
+
+
+@pytest.mark.parametrize("value", [0, -1, "1", True, 0.0001])
+def test_a_bad_unique_for_is_refused_by_name(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^unique_for: expected .*, got "):
+        draft(OPTIONS, 1, job_id="a", unique_for=value)
+
+
+def test_unique_for_needs_an_id() -> None:
+    with pytest.raises(ConfigurationError, match=r"^unique_for: needs a job_id"):
+        draft(OPTIONS, 1, unique_for=5)
+    assert draft(OPTIONS, 1, job_id="a", unique_for=1.5).unique_ms == 1500
+
+
+def test_what_a_job_says_of_its_group_is_in_its_record() -> None:
+    flags = [draft(OPTIONS, 1, on_failed=value).body[2] for value in (None, "hold", "continue")]
+    assert flags == [0, record.HOLDS, record.CONTINUES]

@@ -252,6 +252,8 @@ def test_a_bad_interval_is_refused_by_name(interval: Any) -> None:
         ({"catch_up": "some"}, "catch_up"),
         ({"catch_up": None}, "catch_up"),
         ({"catch_up": ["one"]}, "catch_up"),
+        ({"overlap": "wait"}, "overlap"),
+        ({"overlap": None}, "overlap"),
     ],
 )
 @pytest.mark.parametrize("kind", [lambda **fields: Every(5, **fields), lambda **fields: Cron("0 9 * * *", **fields)])

@@ -36,6 +36,8 @@ class Draft(NamedTuple):
     body: bytes
     ttl_ms: int = 0
     dedupe: Dedupe | None = None
+    unique_ms: int = 0
+    """How long its id stays taken after it has ended; 0 = not at all."""
 
     @property
     def nonce(self) -> str | None:
@@ -61,6 +63,7 @@ def draft(
     on_retry: object = None,
     on_failed: object = None,
     job_id: object = None,
+    unique_for: object = None,
     ttl: object = None,
     dedupe: object = None,
 ) -> Draft:
@@ -76,6 +79,9 @@ def draft(
     delay_ms = 0 if delay is None else millis(delay, "delay")
     if isinstance(once, Debounce):
         delay_ms = once.delay_ms
+    unique_ms = 0 if unique_for is None else millis(unique_for, "unique_for", minimum=0.001)
+    if unique_ms and job_id is None:
+        raise ConfigurationError("unique_for: needs a job_id; an id that groupmq makes is never used twice")
     ttl_ms = 0 if ttl is None else millis(ttl, "ttl", minimum=0.001)
     group = None if group_id is None else text(group_id, "group_id")
     order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
@@ -94,7 +100,8 @@ def draft(
     own_id = text(job_id, "job_id") if job_id is not None else new_id() if ids is None else next(ids)
     urgency = whole(priority, "priority", 0, MAX_PRIORITY)
     time = 0 if run_at is None else max(0, epoch_millis(run_at, "run_at"))
-    return of_class(Draft, (own_id, group, urgency, order, delay_ms, time, attempts, options, raw, body, ttl_ms, once))
+    place = own_id, group, urgency, order, delay_ms, time, attempts
+    return of_class(Draft, (*place, options, raw, body, ttl_ms, once, unique_ms))
 
 
 def drafts_from(queue: QueueOptions, items: Iterable[Any], headers: dict[str, str] | None = None) -> list[Draft]:

@@ -146,6 +146,8 @@ def held(group: HeldGroup | None, most: float) -> Finding:
         return Finding(name, OK, detail)
     if group.reason == "paused":
         return Finding(name, WARN, detail, f"groupmq queue resume --group {group.group_id}")
+    if group.reason == "blocked":
+        return Finding(name, FAIL, detail, f"groupmq job retry {group.job_id}, or give it up with queue.skip()")
     hint = (
         "if it hangs: groupmq job fail ID, or job remove ID" if group.job_id else "see groupmq queue groups --group ID"
     )

@@ -35,6 +35,8 @@ class JobOptions(TypedDict, total=False):
     """`hold`: if the job fails for good, its group is blocked until someone decides. Default: that of the queue."""
     job_id: str | None
     """An id of the caller's. If a job has it already, nothing is added."""
+    unique_for: Duration | None
+    """With `job_id`: the id stays taken for this long after the job has ended, also if the job is not kept."""
     ttl: Duration | None
     """Fail the job if it has not started within this long."""
     dedupe: Dedupe | None

@@ -18,6 +18,7 @@ from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
 from groupmq.core.errors import ConfigurationError
 
 CatchUp = Literal["one", "all", "none"]
+Overlap = Literal["allow", "skip"]
 GRACE_MS = 2000
 """A tick that a living scheduler sees this late is late, not missed."""
 MOST_TICKS = 1000
@@ -37,6 +38,10 @@ class _Repeat(ABC):
     catch_up: CatchUp = "one"
     """What becomes of ticks that nobody was there for: one run for all of them, a run for each, or none."""
 
+    overlap: Overlap = "allow"
+    """With "skip", no new occurrence is added while the one before it is live. Its tick is counted as skipped, and
+    counts against `limit`."""
+
     def __post_init__(self) -> None:
         if self.key is not None:
             text(self.key, "repeat.key")
@@ -47,6 +52,7 @@ class _Repeat(ABC):
             whole(self.limit, "repeat.limit", 1, 2**53)
         flag(self.immediately, "repeat.immediately")
         one_of(self.catch_up, "repeat.catch_up", "one", "all", "none")
+        one_of(self.overlap, "repeat.overlap", "allow", "skip")
 
     def _millis(self, name: str) -> int | None:
         value = getattr(self, name)

@@ -11,6 +11,7 @@ from groupmq.core.backoff import Backoff
 from groupmq.core.deprecation import renamed
 from groupmq.core.limits import RateLimit
 from groupmq.core.options import OnRetry
+from groupmq.core.schedule import Overlap
 from groupmq.core.wording import when
 
 
@@ -276,6 +277,9 @@ class RepeatingJob:
     on_retry: OnRetry | None = None
     ttl: float | None = None
     """Seconds within which each of its jobs must start; None = any time."""
+    overlap: Overlap = "allow"
+    skipped: int = 0
+    """Ticks without an occurrence, because the one before was live (`overlap="skip"`)."""
 
 
 @dataclass(frozen=True, slots=True)

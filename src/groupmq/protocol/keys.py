@@ -44,6 +44,8 @@ FIXED = (
     "rated",
     "dedupe",
     "deduped",
+    "unique",
+    "uniques",
     "repeats",
     "ticks",
 )

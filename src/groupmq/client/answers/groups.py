@@ -30,6 +30,7 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
             _instant(look.until) if 0 < look.until < LATEST_MS else None,
             look.waiting,
             max(0, now - (look.since or now)) / 1000,
+            look.failures or None,
         )
     rate = RateLimit(look.rate[0], look.rate[1] / 1000) if look.rate else None
     return GroupInfo(
@@ -43,6 +44,9 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
         None if look.held_ms < 0 else look.held_ms / 1000,
         held,
         rate,
+        look.blocked_by or None,
+        _instant(look.blocked) if look.blocked else None,
+        look.blockers,
     )
 
 

@@ -33,6 +33,7 @@ def held_group(held: commands.HeldHead | None) -> HeldGroup | None:
         datetime.fromtimestamp(held.until / 1000, UTC) if 0 < held.until < LATEST_MS else None,
         held.waiting,
         held.waited_ms / 1000,
+        held.failures or None,
     )
 
 

@@ -71,11 +71,11 @@ def decide(schedule: Repeat, d: Draft, stored: bytes | None, now: int) -> tuple[
     before = Definition.read(stored) if stored else None
     plan = schedule.plan(now, before.plan if before else None)
     first = now if before is None and schedule.immediately else None
-    count = before.fields["count"] if before else 0
+    count, skipped = (before.fields["count"], before.fields.get("skipped", 0)) if before else (0, 0)
     # On the same grid a tick that is due and not yet run stays due.
     kept = before is not None and schedule.keeps_grid(before.plan)
     following = tick_after(plan, before.fields["next"] - 1 if before and kept else now) or 0
-    if plan["limit"] is not None and count + (first is not None) >= plan["limit"]:
+    if plan["limit"] is not None and count + skipped + (first is not None) >= plan["limit"]:
         following = 0
     if not following and first is None:
         raise ConfigurationError.expected("repeat", "a repeat that still ticks (see its end and limit)", schedule)
@@ -89,6 +89,10 @@ def decide(schedule: Repeat, d: Draft, stored: bytes | None, now: int) -> tuple[
         "count": count,
         "plan": msgspec.json.encode(plan).decode(),
     }
+    if schedule.overlap == "skip":
+        fields["overlap"] = "skip"
+    if skipped:
+        fields["skipped"] = skipped
     return fields, first
 
 
@@ -113,11 +117,15 @@ def repeating_job(definition: Definition, serializer: Serializer) -> RepeatingJo
         backoff=Backoff.unpacked(options["b"]) if "b" in options else None,
         on_retry=("yield" if options["y"] else "hold") if "y" in options else None,
         ttl=fields["ttl"] / 1000 if fields.get("ttl") else None,
+        overlap=fields.get("overlap", "allow"),
+        skipped=fields.get("skipped", 0),
     )
 
 
 def tick_of(rid: str, definition: Definition, now: int, *, watched: bool) -> list[Any]:
     """The ticks of a definition that are due, as `commands.tick` takes them."""
     fields = definition.fields
-    ticks = due_ticks(definition.plan, fields["next"], fields["count"], now, watched=watched)
+    # A limit counts ticks, the skipped ones among them: otherwise a skipped last tick would end the schedule early.
+    count = fields["count"] + fields.get("skipped", 0)
+    ticks = due_ticks(definition.plan, fields["next"], count, now, watched=watched)
     return [rid, fields["next"], ticks.next, *ticks.run]

@@ -18,8 +18,8 @@ from groupmq.protocol.commands import CHUNK
 
 Progress = Callable[[int], object]
 """Called after each bounded step with how many are done so far."""
-OF_GROUPS = ("blockers", "blocking", "blocked", "breakers", "breaking")
-"""Structures that stop groups, or make them wait: to be repaired before the states of groups are."""
+LATER = ("blockers", "blocking", "blocked", "breakers", "breaking", "unique", "uniques")
+"""Structures to be repaired once each job is in its place, and before the states of groups are."""
 REPAIRED = 50
 """Groups whose counts are compared in one call."""
 
@@ -162,7 +162,7 @@ class Bulk(Groups):
         for group_id in groups:
             await self._repair(report, tally, "group", group_id)
         await self._repair_delayed_counts(report, list(groups))
-        for structure in (*OF_GROUPS, "repeats", "ticks", "ready", "parked", "groups"):
+        for structure in (*LATER, "repeats", "ticks", "ready", "parked", "groups"):
             report.groups = await self._repair(report, tally, structure)
         return report
 

@@ -45,6 +45,7 @@ class Measures(QueueBase):
             wait=histogram(stats.wait),
             run=histogram(stats.run),
             series=spans(minute, found, step),
+            groups_blocked=stats.blocked,
         )
 
     async def _series(self, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:

@@ -226,6 +226,8 @@ class GroupLook(NamedTuple):
     until: int
     blocked: int
     """Since when a failed job blocks it, in ms; 0 = none does."""
+    blocked_by: str
+    """The job that has blocked it longest; empty if none does."""
     blockers: int
     """How many jobs block it."""
     failures: int

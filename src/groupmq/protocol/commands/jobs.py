@@ -18,11 +18,12 @@ class Added(NamedTuple):
     duplicates: list[int]
     """Positions, from 0, of the drafts whose id existed."""
     stood_for: Mapping[int, str] = {}
-    """LinePosition of a draft -> id of the job that stands for it (throttle, debounce)."""
+    """Position of a draft -> id of the job that stands for it: throttle, debounce, or its own id, if a job that has
+    ended and is not kept still takes it."""
     full: Sequence[int] = ()
     """Positions of the drafts whose group is full; they were not added."""
     made: Mapping[int, int] = {}
-    """LinePosition of a draft that a job stands for -> when that job was made, in ms."""
+    """Position of a draft that a job stands for -> when that job was made, in ms."""
 
 
 class StoredJob(NamedTuple):
@@ -86,8 +87,9 @@ def _unless_all_alike(values: list[Any], usual: Any) -> list[Any] | None:
 
 
 def _extra(d: Draft) -> list[Any] | bool:
-    if d.ttl_ms or d.dedupe:
-        return [d.ttl_ms or False, d.dedupe.packed() if d.dedupe else False]
+    if d.ttl_ms or d.dedupe or d.unique_ms:
+        extra: list[Any] = [d.ttl_ms or False, d.dedupe.packed() if d.dedupe else False]
+        return [*extra, d.unique_ms] if d.unique_ms else extra
     return False
 
 

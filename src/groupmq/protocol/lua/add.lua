@@ -1,6 +1,6 @@
 --[[
-Add N jobs. A job whose id exists already adds nothing: the data of the first add is kept, so sending a call twice is
-harmless.
+Add N jobs. A job whose id exists already, or is still taken (lib/unique.lua), adds nothing: the data of the first add is
+kept, so sending a call twice is harmless.
 
 Arguments  columns with one value per job; a column after `sizes` is absent if all jobs have the default
   ids         job ids
@@ -10,12 +10,14 @@ Arguments  columns with one value per job; a column after `sizes` is absent if a
   delays      ms, default 0 = none
   times       when the job may start, epoch ms, default 0 = now
   ordered     true = 8 bytes of order precede the body in the blob; default false
-  extras      {ttl (ms or false), dedupe (lib/dedupe.lua) or false}; default false
+  extras      {ttl (ms or false), dedupe (lib/dedupe.lua) or false, how long the id stays taken after the job has
+              ended (ms; lib/unique.lua) or false}; default false
   repeats     true if an id occurs more than once in this call
   whole       true = if a group is full, the call writes nothing
 Blob       for each job its order, if it brings one, and its body (the part of lib/record.lua after `created`)
 Reply      {now, the order given to jobs that brought none, indexes (from 1) of the duplicates,
-            deduplicated jobs, flat: index, id of the job that stands for it, when that job was made,
+            jobs that another one stands for (dedupe, or a job that has ended and whose id is still taken), flat: index,
+            id of that job, when that job was made,
             indexes of the jobs whose group is full}
 Events     added
 Cost       O(N): 2 commands per group and about 10 per call
@@ -28,7 +30,14 @@ Cost       O(N): 2 commands per group and about 10 per call
 --- @include "lib/seen"
 --- @include "transitions/enter"
 --- @include "lib/dedupe"
+--- @include "lib/unique"
 local NONE = {}
+
+-- Job `id`, which was made at `made`, stands for the i-th job.
+local function stand_in(deduped, i, id, made)
+  local n = #deduped
+  deduped[n + 1], deduped[n + 2], deduped[n + 3] = i, id, made
+end
 
 -- Returns true if the job of an earlier add stands for the i-th job, and appends that to `deduped`. A job that still
 -- waits for its debounce is replaced by the i-th job.
@@ -39,9 +48,7 @@ local function stands_in(deduped, i, gid, d, priority, due, order, ttl, body)
     replace_delayed_job(id, created, priority, due, order, ttl, body)
     dedupe.note(gid, d, id, created)
   end
-  deduped[#deduped + 1] = i
-  deduped[#deduped + 1] = id
-  deduped[#deduped + 1] = made
+  stand_in(deduped, i, id, made)
   return true
 end
 
@@ -52,6 +59,7 @@ local ordered, extras, already = A.ordered or NONE, A.extras or NONE, A.repeats 
 local gids, deduped = A.groups, {}
 seen.add(K.jobs)
 local existing = redis.call('HMGET', K.jobs, unpack(ids))
+local taken = unique.load(ids)
 group.load(gids)
 for i = 1, #ids do
   local id, priority, delay, due, order = ids[i], priorities[i] or 0, delays[i], times[i] or 0, false
@@ -64,15 +72,20 @@ for i = 1, #ids do
   at = at + lengths[i]
   if delay and delay > 0 then due = now + delay end
   local extra = extras[i] or NONE
-  local ttl, d = extra[1], extra[2]
-  if existing[i] or (already and already[id]) then
+  local ttl, d, stays = extra[1], extra[2], extra[3]
+  local is_new = not (existing[i] or (already and already[id]))
+  local made = is_new and taken[i] and unique.made(id, taken[i])
+  if not is_new then
     duplicates[#duplicates + 1] = i
+  elseif made then
+    stand_in(deduped, i, id, made)
   elseif not (d and stands_in(deduped, i, gids[i], d, priority, due, order, ttl, body)) then
     local g = group.get(gids[i])
     if group_has_room(g) then
       if already then already[id] = true end
       enter_job(g, id, priority, due, order, ttl, body)
       if d then dedupe.note(gids[i], d, id, now) end
+      if stays then unique.enter(id, stays) end
     else
       full[#full + 1] = i
     end

@@ -11,7 +11,7 @@ Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none)
             if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has run,
             else '' and 0,
             since when the head waits (0 = no job waits), until when it is held (0 = not known),
-            since when the group is blocked (0 = it is not), how many jobs block it,
+            since when the group is blocked (0 = it is not), the job that has blocked it longest or '', how many do,
             failed attempts in a row that its breaker counts, until when its open breaker rests (0 = it is closed),
             ids of the waiting jobs that start next}}
 Events     none
@@ -51,13 +51,14 @@ local function look(g)
       for i = 1, #members do next_ids[i] = record.id_of(members[i]) end
     end
   end
-  if g.blocked then holder = held.blocker(g) end
+  local blocker = g.blocked and held.blocker(g) or ''
+  if why == 'blocked' then holder = blocker end
   if holder ~= '' then attempts = held.attempts(holder) end
   local limit = g.limit == math.huge and -1 or g.limit
   return {
     state, redis.call('ZCARD', key), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
     time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0,
-    g.blocked or 0, g.blocked and blocking.count(g.id) or 0, g.failures or 0, g.opened or 0,
+    g.blocked or 0, blocker, g.blocked and blocking.count(g.id) or 0, g.failures or 0, g.opened or 0,
     next_ids,
   }
 end

@@ -3,7 +3,8 @@ Check and repair one page of one structure. The client goes through all structur
 
 Arguments
   structure   'jobs', 'groups', 'group', 'ready', 'parked', 'repeats', 'ticks', 'stops', 'stopping', 'blockers',
-              'blocking', 'blocked', 'breakers', 'breaking';
+              'blocking', 'blocked', 'breakers', 'breaking',
+              'unique', 'uniques';
               an index of job ids: 'state', 'results', 'leases', 'progress', 'logs', 'interrupts', 'active', 'delayed',
               'completed', 'failed', 'expiring';
               'keys': find groups that `groups` does not list; 'delayed groups': name the group of each delayed job;
@@ -94,6 +95,9 @@ elseif A.structure == 'blocked' then
 elseif A.structure == 'breakers' or A.structure == 'breaking' then
   cursor, names = page(A.structure == 'breakers' and 'HSCAN' or 'ZSCAN', K[A.structure])
   mend.breakers(names)
+elseif A.structure == 'unique' or A.structure == 'uniques' then
+  cursor, names = page(A.structure == 'unique' and 'HSCAN' or 'ZSCAN', K[A.structure])
+  mend.uniques(names)
 elseif HASHES[A.structure] then
   cursor, names = page('HSCAN', K[A.structure])
   mend.index(K[A.structure], names, false)

@@ -6,7 +6,7 @@ Arguments
   ticks       per repeat: {id, expected tick, next tick (0 = this was the last), ticks to add ...}
 Reply      {how many occurrences were added, ms until the next tick of any repeat or -1}
 Events     added
-Cost       O(ticks to add): about 2 commands per repeat, one per occurrence, and some 10 per call
+Cost       O(ticks to add): about 2 commands per repeat, at most 4 per occurrence, and some 10 per call
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -23,8 +23,9 @@ for i = 1, #rids do
   if values[i] then
     local definition, body = repeats.unpack(values[i])
     if definition.next == t[2] then
-      for k = 4, #t do repeats.enter(t[1], definition, body, t[k]) end
-      added = added + #t - 3
+      for k = 4, #t do
+        if repeats.enter(t[1], definition, body, t[k]) then added = added + 1 end
+      end
       definition.next = t[3]
       if t[3] > 0 then repeats.save(t[1], definition, body) else repeats.remove(t[1]) end
     end

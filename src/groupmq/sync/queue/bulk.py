@@ -19,8 +19,8 @@ from groupmq.sync.queue.walks import WaitingWalk
 
 Progress = Callable[[int], object]
 """Called after each bounded step with how many are done so far."""
-OF_GROUPS = ("blockers", "blocking", "blocked", "breakers", "breaking")
-"""Structures that stop groups, or make them wait: to be repaired before the states of groups are."""
+LATER = ("blockers", "blocking", "blocked", "breakers", "breaking", "unique", "uniques")
+"""Structures to be repaired once each job is in its place, and before the states of groups are."""
 REPAIRED = 50
 """Groups whose counts are compared in one call."""
 
@@ -163,7 +163,7 @@ class Bulk(Groups):
         for group_id in groups:
             self._repair(report, tally, "group", group_id)
         self._repair_delayed_counts(report, list(groups))
-        for structure in (*OF_GROUPS, "repeats", "ticks", "ready", "parked", "groups"):
+        for structure in (*LATER, "repeats", "ticks", "ready", "parked", "groups"):
             report.groups = self._repair(report, tally, structure)
         return report
 

@@ -46,6 +46,7 @@ class Measures(QueueBase):
             wait=histogram(stats.wait),
             run=histogram(stats.run),
             series=spans(minute, found, step),
+            groups_blocked=stats.blocked,
         )
 
     def _series(self, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:

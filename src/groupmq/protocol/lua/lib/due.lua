@@ -86,7 +86,7 @@ function due.expire(policy)
       stalled[n + 1], stalled[n + 2], stalled[n + 3] = id, l.gid, final and 1 or 0
     elseif l then
       end_run(id, l)
-      retention.forget(id) -- its record was deleted from outside: nothing of the job may stay
+      retention.lose(id) -- its record was deleted from outside: nothing of the job may stay
     elseif not lease.is_over(id) then
       lease_changes.revoke(id)
     end

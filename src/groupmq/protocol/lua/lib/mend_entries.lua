@@ -1,10 +1,15 @@
---[[ Repair entries that end by time: the failures that breakers count (lib/breaker_changes.lua). ]]
+--[[
+Repair entries that end by time: the failures that breakers count (lib/breaker_changes.lua), and ids that stay taken
+(lib/unique.lua).
+]]
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/whole"
 --- @include "lib/meta"
 --- @include "lib/writes"
 --- @include "lib/group"
+--- @include "lib/find"
+--- @include "lib/unique"
 --- @include "lib/mend"
 --- @private
 
@@ -31,6 +36,33 @@ function mend.breakers(gids)
     elseif not ends then
       mend.report('failures in a row without an end', gids[i])
       W.zadd(K.breaking, whole(now), gids[i])
+    end
+  end
+end
+
+-- An id that stays taken must be readable; its time ends if and only if its job has ended.
+function mend.uniques(ids)
+  if ids[1] and not meta.uniques then
+    meta.uniques = true
+    mend.report('taken ids that no call looks for', 'uniques')
+  end
+  for i, job in ipairs(find.jobs(ids)) do
+    local id = ids[i]
+    local ms, ends = unique.read(redis.call('HGET', K.unique, id))
+    local lives = job.state ~= nil and job.state ~= 'completed' and job.state ~= 'failed'
+    local listed = tonumber(redis.call('ZSCORE', K.uniques, id) or nil)
+    if not ms then
+      mend.report('taken id that cannot be read', id)
+      unique.free(id)
+    elseif lives and (ends > 0 or listed) then
+      mend.report('id that would be free before its job has ended', id)
+      unique.lives(id)
+    elseif not lives and ends == 0 then
+      mend.report('id that would be taken for ever', id)
+      unique.ended({ id })
+    elseif not lives and listed ~= ends then
+      mend.report('taken id without an end', id)
+      W.zadd(K.uniques, whole(ends), id)
     end
   end
 end

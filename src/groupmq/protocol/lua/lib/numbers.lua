@@ -21,30 +21,31 @@ The numbers and flags of a queue: one value in `meta`, because every call reads 
   held                               1 while `holders` may have members, lib/reserve.lua
   blocks                             1 while `blocked` may have members, lib/blocking.lua
   breakers                           1 while `breakers` may have fields, lib/breaker_changes.lua
+  uniques                            1 once a job had an id that stays taken, lib/unique.lua
   spared                             lib/retention.lua
 ]]
 --- @include "lib/keys"
 local numbers = {}
 --- @private
-local LAYOUT = '>I7I6I6I7I4I6I6I6I6I6I6I6I4I6BBBBBBBBBBBI7'
-local SIZE = 100
+local LAYOUT = '>I7I6I6I7I4I6I6I6I6I6I6I6I4I6BBBBBBBBBBBBI7'
+local SIZE = 101
 
 -- Whether the value has the length that `numbers.pack` makes.
 function numbers.is_ours(raw) return raw and #raw == SIZE end
 
 function numbers.read(m, raw)
   local repeat_at, stopping, asked, paused, overrides, ttls, notes, large, interrupts, attempts, loose, held
-  local blocks, breakers
+  local blocks, breakers, uniques
   m.stamp, m.seq, m.order, m.due, m.limit, repeat_at, m.throttled, stopping, m.window, m.resent, asked, m.logged,
     m.log_bytes, m.epoch, paused, overrides, ttls, notes, large, interrupts, attempts, loose, held,
-    blocks, breakers, m.spared =
+    blocks, breakers, uniques, m.spared =
     struct.unpack(LAYOUT, raw)
   m.repeat_at = repeat_at > 0 and repeat_at or nil
   m.stopping = stopping > 0 and stopping or nil
   m.asked = asked > 0 and asked or nil
   m.paused, m.overrides, m.ttls, m.notes, m.large = paused == 1, overrides == 1, ttls == 1, notes == 1, large == 1
   m.interrupts, m.attempts, m.loose, m.held = interrupts == 1, attempts == 1, loose == 1, held == 1
-  m.blocks, m.breakers = blocks == 1, breakers == 1
+  m.blocks, m.breakers, m.uniques = blocks == 1, breakers == 1, uniques == 1
 end
 
 function numbers.pack(m)
@@ -52,7 +53,7 @@ function numbers.pack(m)
     LAYOUT, m.stamp, m.seq, m.order, m.due, m.limit, m.repeat_at or 0, m.throttled, m.stopping or 0, m.window, m.resent,
     m.asked or 0, m.logged, m.log_bytes, m.epoch, m.paused and 1 or 0, m.overrides and 1 or 0, m.ttls and 1 or 0,
     m.notes and 1 or 0, m.large and 1 or 0, m.interrupts and 1 or 0, m.attempts and 1 or 0, m.loose and 1 or 0,
-    m.held and 1 or 0, m.blocks and 1 or 0, m.breakers and 1 or 0, m.spared
+    m.held and 1 or 0, m.blocks and 1 or 0, m.breakers and 1 or 0, m.uniques and 1 or 0, m.spared
   )
 end
 

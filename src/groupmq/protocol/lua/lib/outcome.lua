@@ -92,7 +92,7 @@ local function conclude(o, id, l, rec)
   end
   if kind ~= RELEASE then announce_begin(id, l) end
   if not rec then
-    retention.forget(id) -- its record was deleted from outside: nothing of the job may stay
+    retention.lose(id) -- its record was deleted from outside: nothing of the job may stay
   elseif kind == FAIL or kind == ABANDON then
     fail_job(id, rec, s, {
       reason = o[FAILURE.REASON], stack = o[FAILURE.STACK], error = o[FAILURE.ERROR], cancelled = cancelled,

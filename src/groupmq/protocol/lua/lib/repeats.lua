@@ -1,7 +1,8 @@
 --[[
 Repeating jobs. A definition is one value in `repeats`: 4 bytes of length, a msgpack map, then the body its jobs get
 (lib/record.lua after `created`). The map: group, key, priority, ttl (ms or absent), next, last (ms, 0 = never), count,
-and `plan`, which only the client reads: it computes the ticks, because time zones are not available in Lua.
+`plan`, which only the client reads (it computes the ticks, because time zones are not available in Lua), and, if no
+occurrence may be added while the one before it lives: overlap = 'skip', skipped (how many ticks were).
 
 `ticks` has the next tick of each repeat, and `repeat_at` in `meta` the first of all.
 ]]
@@ -48,13 +49,31 @@ function repeats.remove(rid)
   set_tick(rid, false)
 end
 
--- Add one occurrence: a normal job, ordered by its tick. Its id contains the tick, so no tick is added twice.
+local function id_of(rid, tick) return rid .. ':' .. whole(tick) end
+
+-- Whether the last occurrence that was added, perhaps by this call, has not ended.
+local function lives(rid, last)
+  local id = id_of(rid, last)
+  if call.entered and call.entered[id] then return true end
+  if last == 0 or redis.call('HEXISTS', K.jobs, id) == 0 then return false end
+  return not (redis.call('ZSCORE', K.completed, id) or redis.call('ZSCORE', K.failed, id))
+end
+
+-- Add one occurrence: a normal job, ordered by its tick. Its id contains the tick, so no tick is added twice. Returns
+-- false if the tick was skipped, because the occurrence before it lives.
 function repeats.enter(rid, definition, body, tick)
-  local id = rid .. ':' .. whole(tick)
+  local id = id_of(rid, tick)
+  if definition.overlap == 'skip' and lives(rid, definition.last) then
+    definition.skipped = (definition.skipped or 0) + 1
+    return false
+  end
   definition.last, definition.count = tick, definition.count + 1
-  if redis.call('HEXISTS', K.jobs, id) == 1 then return end
+  if redis.call('HEXISTS', K.jobs, id) == 1 then return true end
+  call.entered = call.entered or {}
+  call.entered[id] = true
   local g = group.get(definition.group)
   enter_job(g, id, definition.priority, 0, record.order(tick), definition.ttl, body)
+  return true
 end
 
 -- Sets and returns the first of all ticks with the changes of this call, nil = none.

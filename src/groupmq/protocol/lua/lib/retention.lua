@@ -16,12 +16,13 @@ which all failed jobs block their groups. A call reads at most LOOK of them to f
 --- @include "lib/writes"
 --- @include "lib/state_changes"
 --- @include "lib/blocking_changes"
+--- @include "lib/unique"
 local retention = {}
 --- @private
 local TRIM, LOOK = 60, 500
 local NONE = {}
 
--- Delete everything that is stored of the job. Its id can be used again.
+-- Delete everything that is stored of the job. Its id can be used again, unless it stays taken (lib/unique.lua).
 function retention.forget(id)
   W.hdel(K.jobs, id)
   if meta.notes then
@@ -29,6 +30,12 @@ function retention.forget(id)
     W.hdel(K.logs, id)
   end
   state_changes.forget(id)
+end
+
+-- The same for a job whose record was deleted from outside.
+function retention.lose(id)
+  retention.forget(id)
+  if meta.uniques then unique.free(id) end
 end
 
 -- The same for many jobs without state and result. The caller must not change the list any more.

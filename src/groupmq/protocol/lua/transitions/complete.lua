@@ -12,6 +12,7 @@ the same group.
 --- @include "lib/events"
 --- @include "lib/measure"
 --- @include "lib/breaker_changes"
+--- @include "lib/unique"
 local complete_jobs
 --- @private
 local NONE = {}
@@ -57,6 +58,7 @@ function complete_jobs(ids, leases, results, keep, worker)
     if keep ~= 0 then keep_one(id, lease.decode(leases[i]), result) end
   end
   group.free(g, ended)
+  if meta.uniques then unique.ended(ids) end
   if behind > 0 then measure.run(0, behind) end
   if keep == 0 then
     retention.forget_all(ids)

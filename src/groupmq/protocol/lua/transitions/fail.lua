@@ -4,6 +4,7 @@ group, whatever the reason, unless a person has cancelled it. Jobs without a gro
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
+--- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/writes"
 --- @include "lib/group"
@@ -13,6 +14,7 @@ group, whatever the reason, unless a person has cancelled it. Jobs without a gro
 --- @include "lib/events"
 --- @include "lib/measure"
 --- @include "lib/blocking_changes"
+--- @include "lib/unique"
 
 -- Append an attempt to `failures`; `s` already counts it. `final`: it was the last attempt.
 local function log_failed_attempt(id, gid, s, final)
@@ -30,5 +32,6 @@ local function fail_job(id, rec, s, why)
   retention.finished('failed', id)
   measure.count('failed', 1)
   events.note('failed', id, gid, s[ATTEMPTS], why.reason, stack)
+  if meta.uniques then unique.ended({ id }) end
   if gid ~= '' and not why.cancelled and record.holds(rec) then blocking_changes.add(group.get(gid), id) end
 end

@@ -1,9 +1,11 @@
 --[[ Redrive: an operator runs a failed job again, with its original sort key and its attempts counted from 0. ]]
 --- @include "lib/keys"
+--- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/writes"
 --- @include "lib/events"
 --- @include "lib/history"
+--- @include "lib/unique"
 --- @include "transitions/release"
 --- @include "transitions/remove"
 
@@ -12,6 +14,7 @@ local function redrive_job(job, s)
   detach_job(job)
   if s then history.keep_last(job.id, s) end
   W.hdel(K.state, job.id)
+  if meta.uniques then unique.lives(job.id) end
   put_back(job.id, job.rec)
   events.note('added', job.id, record.group_of(job.rec))
 end

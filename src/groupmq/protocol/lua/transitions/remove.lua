@@ -10,6 +10,7 @@
 --- @include "lib/retention"
 --- @include "lib/events"
 --- @include "lib/blocking_changes"
+--- @include "lib/unique"
 
 -- Remove the job from the structure of its state, and keep its record. settle.groups refreshes its group. The run of an
 -- active job keeps its slot until its handler has ended.
@@ -33,5 +34,6 @@ end
 local function remove_job(job)
   detach_job(job)
   retention.forget(job.id)
+  if meta.uniques then unique.free(job.id) end
   events.note('removed', job.id, record.group_of(job.rec))
 end

@@ -23,7 +23,7 @@ attempt, and as a job that has run before each then is a batch of its own: the o
 --- @include "lib/lease"
 --- @include "lib/lease_changes"
 --- @include "lib/state"
---- @include "lib/state_changes"
+--- @include "lib/retention"
 --- @include "lib/starts"
 --- @include "lib/turn"
 --- @include "lib/events"
@@ -109,7 +109,7 @@ local function grant(n, row, most, who, more_due, fill)
       -- Its record was deleted from outside. The group continues with its next job.
       g.running = g.running - 1
       group.touch(g)
-      state_changes.forget(id)
+      retention.lose(id)
       measure.count('lost', 1)
     end
     first = first + lengths[r]

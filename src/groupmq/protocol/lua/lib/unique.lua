@@ -1,0 +1,72 @@
+--[[
+Ids that stay taken after their job has ended (`unique_for`), also when the job is not kept: an add with such an id adds
+nothing. A removed job frees its id at once, because a person has decided so; retention and `clean` do not.
+
+  unique   hash  job id -> how long it stays taken (6 bytes, ms), when that ends (6 bytes, ms; 0 = its job has not ended),
+                 when the job was made (6 bytes, ms)
+  uniques  zset  ids whose job has ended, by the time at which they are free
+
+`uniques` in `meta` is 1 once a job has brought an id like that.
+]]
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/writes"
+local unique = {}
+--- @private
+local LAYOUT = '>I6I6I6'
+
+-- How long the id stays taken, until when, and when its job was made; nil if the value is not ours.
+function unique.read(raw)
+  if raw and #raw == 18 then return struct.unpack(LAYOUT, raw) end
+end
+
+-- The job `id` is new and brings `ms`.
+function unique.enter(id, ms)
+  W.hset(K.unique, id, struct.pack(LAYOUT, ms, 0, now))
+  meta.uniques = true
+end
+
+-- The stored values of ids that no job has, by index; {} if there can be none.
+function unique.load(ids) return meta.uniques and redis.call('HMGET', K.unique, unpack(ids)) or {} end
+
+-- If the id is still taken: when its job was made. A value whose time is over is deleted, since it may be used anew.
+function unique.made(id, raw)
+  local _, ends, made = unique.read(raw)
+  if ends and ends > now then return made end
+  if raw then unique.free(id) end
+end
+
+-- The id can be used again at once.
+function unique.free(id)
+  W.hdel(K.unique, id)
+  W.zrem(K.uniques, id)
+end
+
+-- These jobs have ended: from now on their ids are taken for as long as they say.
+function unique.ended(ids)
+  local stored = redis.call('HMGET', K.unique, unpack(ids))
+  for i = 1, #ids do
+    local ms, _, made = unique.read(stored[i])
+    if ms then
+      W.hset(K.unique, ids[i], struct.pack(LAYOUT, ms, now + ms, made))
+      W.zadd(K.uniques, whole(now + ms), ids[i])
+    end
+  end
+end
+
+-- A failed job runs again: its id is taken until it has ended once more.
+function unique.lives(id)
+  local ms, _, made = unique.read(redis.call('HGET', K.unique, id))
+  if not ms then return end
+  W.hset(K.unique, id, struct.pack(LAYOUT, ms, 0, made))
+  W.zrem(K.uniques, id)
+end
+
+function unique.sweep(limit)
+  if not meta.uniques then return 0 end
+  local old = redis.call('ZRANGE', K.uniques, '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, limit)
+  for i = 1, #old do unique.free(old[i]) end
+  return #old
+end
