@@ -16,9 +16,7 @@ APPLICATIONS = ("cli", "contrib", "dashboard", "demo", "metrics")
 PUBLIC = ("sync", "embedded", "errors", "wording")
 """Public modules beside `groupmq` itself."""
 FILES = sorted(path for name in APPLICATIONS for path in (PACKAGE / name).rglob("*.py"))
-PLUMBING = frozenset(
-    "connection session endpoint run call report result_of listen_to make_worker start_soon".split()
-)
+PLUMBING = frozenset("connection session endpoint run call report result_of listen_to make_worker start_soon".split())
 
 
 def contract() -> dict[str, list[str]]:

@@ -93,7 +93,8 @@ def test_without_a_group_the_rest_behind_batch_failed_is_untouched_too() -> None
 
 
 @pytest.mark.parametrize(
-    ("cause", "event"), [(FailJob("x"), "failed"), (RetryJob("x", delay=9), "retrying"), (RateLimited("x"), "rate_limited")]
+    ("cause", "event"),
+    [(FailJob("x"), "failed"), (RetryJob("x", delay=9), "retrying"), (RateLimited("x"), "rate_limited")],
 )
 def test_the_cause_of_batch_failed_decides_about_its_job(cause: Exception, event: str) -> None:
     failed = BatchFailed(at=1)
