@@ -58,7 +58,7 @@ def stopped(
     *,
     abandoned: bool,
 ) -> list[RunReport]:
-    """The handler was stopped. `cancelled`: tokens of the jobs that an operator cancelled; `limit`: its timeout.
+    """The handler was stopped. `cancelled`: fences of the jobs that an operator cancelled; `limit`: its timeout.
 
     A handler that raises BatchFailed when it is stopped says how far it came.
     """

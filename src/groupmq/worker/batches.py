@@ -1,6 +1,6 @@
 """Running batches: several jobs in one call of a handler, in one slot.
 
-Each job has its own lease, token and outcome. What stops one of them stops the handler, and the others are given back,
+Each job has its own lease, fence and outcome. What stops one of them stops the handler, and the others are given back,
 unless the handler says how far it came. Nothing waits here: a batch starts when it comes.
 """
 
@@ -63,7 +63,7 @@ class BatchExecutor:
         self._context = copy_context()
         self._batches: dict[BatchRun, None] = {}
         """In the order in which they started."""
-        self._by_token: dict[int, BatchRun] = {}
+        self._by_fence: dict[int, BatchRun] = {}
         self._to_stop: set[int] = set()
         """Tokens of runs to stop that are not here yet: the reply that brings them may be on its way."""
         self._stopping_since: dict[int, float] = {}
@@ -90,7 +90,7 @@ class BatchExecutor:
         loop, run = asyncio.get_running_loop(), BatchRun(jobs, lane)
         self._batches[run] = None
         for job in jobs:
-            self._by_token[job.fence] = run
+            self._by_fence[job.fence] = run
             self._listener.started(job)
         if run.limit is not None:
             run.hard_end = run.started + run.limit
@@ -130,7 +130,7 @@ class BatchExecutor:
             return
         del self._batches[run]
         for job in run.jobs:
-            del self._by_token[job.fence]
+            del self._by_fence[job.fence]
         for timer in (run.timer, run.give_up):
             if timer is not None:
                 timer.cancel()
@@ -164,9 +164,9 @@ class BatchExecutor:
 
     def _handler_ended(self, run: BatchRun, *, cancelled: bool = True) -> None:
         """The group waits for this where an operator has ended a job, or where a cancelled job was abandoned."""
-        tokens = run.lost | run.cancelled if cancelled else run.lost
+        fences = run.lost | run.cancelled if cancelled else run.lost
         for job in run.jobs:
-            if job.fence in tokens:
+            if job.fence in fences:
                 run.lane.report(self._policy.ended(job))
 
     # Stopping
@@ -208,25 +208,25 @@ class BatchExecutor:
                 run.task.cancel()
         self._left_behind.clear()
 
-    def lease_lost(self, token: int) -> None:
-        run = self._by_token.get(token)
+    def lease_lost(self, fence: int) -> None:
+        run = self._by_fence.get(fence)
         if run is not None:
-            run.lost.add(token)
+            run.lost.add(fence)
             self._stop(run, "lease-lost")
 
     def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop the batches of these jobs. The lists are complete: tokens of earlier calls no longer count.
+        """Stop the batches of these jobs. The lists are complete: fences of earlier calls no longer count.
 
         `ended`: jobs that an operator has removed or failed, so that there is no lease to report under.
         """
-        self._to_stop = {token for token in (*cancelled, *ended) if token not in self._by_token}
-        for token in cancelled:
-            run = self._by_token.get(token)
+        self._to_stop = {fence for fence in (*cancelled, *ended) if fence not in self._by_fence}
+        for fence in cancelled:
+            run = self._by_fence.get(fence)
             if run is not None:
-                run.cancelled.add(token)
+                run.cancelled.add(fence)
                 self._stop(run, "cancelled")
-        for token in ended:
-            self.lease_lost(token)
+        for fence in ended:
+            self.lease_lost(fence)
 
     # Nothing is prefetched, so there is nothing to give back
 
@@ -238,7 +238,7 @@ class BatchExecutor:
     def start_reserved(self, slots: int) -> None:
         pass
 
-    def give_back_reserved(self, token: int) -> None:
+    def give_back_reserved(self, fence: int) -> None:
         pass
 
     def give_back_all(self) -> None:
@@ -246,27 +246,27 @@ class BatchExecutor:
 
     # From the heartbeat thread
 
-    def withdraw(self, tokens: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
         return []
 
     def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
         return []
 
-    def withdraw_reserved(self, token: int) -> list[tuple[Job, ReportLane]]:
+    def withdraw_reserved(self, fence: int) -> list[tuple[Job, ReportLane]]:
         return []
 
-    def request_stop(self, tokens: Sequence[int]) -> None:
+    def request_stop(self, fences: Sequence[int]) -> None:
         """The server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
         now = time.monotonic()
-        self._stopping_since = {token: self._stopping_since.get(token, now) for token in tokens}
+        self._stopping_since = {fence: self._stopping_since.get(fence, now) for fence in fences}
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases (id, token) of running jobs."""
+        """Leases (id, fence) of running jobs."""
         return [(job.id, job.fence) for run in tuple(self._batches) for job in run.jobs]
 
-    def running(self, tokens: set[int]) -> list[Job]:
+    def running(self, fences: set[int]) -> list[Job]:
         """Those of these jobs that run."""
-        return [job for run in tuple(self._batches) for job in run.jobs if job.fence in tokens]
+        return [job for run in tuple(self._batches) for job in run.jobs if job.fence in fences]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
         return [(job, run.task) for run in tuple(self._batches) for job in run.jobs]
@@ -277,7 +277,7 @@ class BatchExecutor:
         The leases of the other jobs would keep the group waiting for a handler that cannot be stopped.
         """
         now = time.monotonic()
-        stopping = {token for token, since in self._stopping_since.items() if now >= since + GRACE}
+        stopping = {fence for fence, since in self._stopping_since.items() if now >= since + GRACE}
         return {
             job.fence
             for run in tuple(self._batches)

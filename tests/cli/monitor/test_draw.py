@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from groupmq import Job
-from groupmq.cli.monitor.draw import Share, Size, frame, shares, sheet, within
+from groupmq.cli.monitor.draw import PanelRows, Size, frame, shares, sheet, within
 from groupmq.cli.monitor.keyboard import KeyAction
 from groupmq.cli.monitor.state import MonitorRow, Question, State, Switch, press, seen
 from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, glyphs_for, number, per_second, span, sparkline
@@ -140,7 +140,7 @@ def test_every_row_is_given_to_a_list(height: int) -> None:
         share = shares(height, airy=airy)
         assert min(share) >= 0
         assert sum(share) == max(0, height - (16 if airy else 11))
-    assert shares(22, airy=False) == Share(4, 4, 3)
+    assert shares(22, airy=False) == PanelRows(4, 4, 3)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ class Size(NamedTuple):
     height: int
 
 
-class Share(NamedTuple):
+class PanelRows(NamedTuple):
     """Rows of each list, headings not counted."""
 
     groups: int
@@ -52,7 +52,7 @@ def frame(state: State, size: Size, glyphs: Glyphs) -> list[Text]:
 
 def sheet(state: State, width: int, glyphs: Glyphs) -> list[Text]:
     """A frame for paper: as long as it needs to be, no keys."""
-    lines = queue_lines(state, width, Share(10, 10, 10), glyphs, airy=True, fill=False)
+    lines = queue_lines(state, width, PanelRows(10, 10, 10), glyphs, airy=True, fill=False)
     return [*lines, exactly(message(state, width, glyphs), width)] if state.trouble else lines
 
 
@@ -65,16 +65,16 @@ def within(state: State, size: Size, glyphs: Glyphs) -> State:
     return replace(state, scroll=min(state.scroll, longest))
 
 
-def shares(room: int, *, airy: bool) -> Share:
+def shares(room: int, *, airy: bool) -> PanelRows:
     """How the rows that are left go to the lists; more than is fetched is never given."""
     fixed = 1 + 2 + 1 + RATES_HEIGHT + 3 + (5 if airy else 0)
     left = max(0, room - fixed)
     groups = min(20, (left + 2) // 3)
     failures = min(50, (left - groups) * 3 // 7)
-    return Share(groups, left - groups - failures, failures)
+    return PanelRows(groups, left - groups - failures, failures)
 
 
-def queue_lines(state: State, width: int, share: Share, glyphs: Glyphs, *, airy: bool, fill: bool) -> list[Text]:
+def queue_lines(state: State, width: int, share: PanelRows, glyphs: Glyphs, *, airy: bool, fill: bool) -> list[Text]:
     """The page of the queue. `fill`: lists are as high as they may get, so that nothing moves as jobs come and go."""
     inner = max(1, width - MARGIN - 1)
     look = state.look

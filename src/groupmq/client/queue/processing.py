@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Job], Any]
 
 
-class Workers:
+class OwnWorkers:
     """The workers of one queue object. One that never starts is a mistake, and is logged."""
 
     def __init__(self, owner: object, queue: str, logger: Logger) -> None:
@@ -105,7 +105,7 @@ class Processing:
     Without a handler it is a decorator that makes one worker for each handler.
     """
 
-    def __init__(self, workers: Workers, make: Callable[[Handler], Worker], handler: Handler | None) -> None:
+    def __init__(self, workers: OwnWorkers, make: Callable[[Handler], Worker], handler: Handler | None) -> None:
         self._workers = workers
         self._make = make
         self._handler = handler

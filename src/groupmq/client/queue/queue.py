@@ -17,7 +17,7 @@ from groupmq.client.queue.base import Chunk
 from groupmq.client.queue.changes import NO_PROGRESS
 from groupmq.client.queue.locality import Locality
 from groupmq.client.queue.methods import QueueMethods
-from groupmq.client.queue.processing import Processing, Workers
+from groupmq.client.queue.processing import OwnWorkers, Processing
 from groupmq.core import middleware as middlewares
 from groupmq.core.drafts import Draft
 from groupmq.core.durations import Duration, seconds
@@ -54,7 +54,7 @@ class Queue(QueueMethods):
         self._connection = Connection(self._endpoint, self.options)
         self._middleware = middlewares.checked(options.get("middleware", ()))
         self._local = Locality(self._connection, self._send_adds, self._send_gets)
-        self._workers = Workers(self, self.name, self.logger)
+        self._workers = OwnWorkers(self, self.name, self.logger)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
