@@ -33,6 +33,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--mutant", help="run with a defect of tests.model.mutants, by its name")
     parser.add_argument("--drain", type=float, default=DRAIN, help="seconds that the drain may take")
     parser.add_argument("--record", type=Path, help="write the figures as a table to this file")
+    parser.add_argument("--judge", type=Path, help="play nothing: judge the histories that --keep left in this folder")
     parser.add_argument("--keep", type=Path, help="keep the history of every round in this folder")
     return parser.parse_args(given)
 
@@ -44,37 +45,49 @@ def tell(line: str) -> None:
 def main(given: list[str] | None = None) -> int:
     args = arguments(given)
     seed = args.seed if args.seed is not None else int(time.time()) % 1_000_000
-    kinds, left = chosen(args.faults), args.minutes * 60
-    total: report.Total | None = None
-    number = 0
+    total = report.Total(seed, args.server, {})
+    if args.judge is not None:
+        for folder in sorted(path for path in args.judge.iterdir() if path.is_dir()):
+            _judge(folder, total)
+    else:
+        _play_all(args, total)
+    tell(report.text(total))
+    if args.record is not None:
+        args.record.write_text(report.table(total), encoding="utf-8")
+    return 1 if total.findings else 0
+
+
+def _play_all(args: argparse.Namespace, total: report.Total) -> None:
+    kinds, left, number = chosen(args.faults), args.minutes * 60, 0
     while left > 0.5:
         number += 1
         seconds = min(left, LONGEST_ROUND)
         left -= seconds
         # The first round has the seed itself, so that one that failed can be played alone.
-        seed_of_round = seed + 1000 * (number - 1)
-        folder = Path(tempfile.mkdtemp(prefix=f"groupmq-chaos-{seed_of_round}-"))
+        seed = total.seed + 1000 * (number - 1)
+        folder = Path(tempfile.mkdtemp(prefix=f"groupmq-chaos-{seed}-"))
         topology = SingleServer(args.server)
         try:
-            versions = report.versions_here(topology.versions())
-            total = total or report.Total(seed, kinds, versions)
             if number == 1:
-                tell(f"chaos: seed {seed}, {args.minutes:g} min, {', '.join(f'{n} {v}' for n, v in versions.items())}")
+                total.versions = report.versions_here(topology.versions())
+                told = ", ".join(f"{name} {which}" for name, which in total.versions.items())
+                tell(f"chaos: seed {seed}, {args.minutes:g} min, {told}")
                 tell(f"  faults: {', '.join(kinds)}")
-            tell(f"round {number}: seed {seed_of_round}, {seconds:.0f} s")
-            play(Round(number, seed_of_round, seconds, kinds, folder, args.drain, args.mutant), topology, tell)
+            tell(f"round {number}: seed {seed}, {seconds:.0f} s")
+            play(Round(number, seed, seconds, kinds, folder, args.drain, args.mutant), topology, tell)
         finally:
             topology.stop()
-        verdict = judge(diary.read(folder))
-        total.add(verdict, seconds)
-        tell(f"  judged: {verdict.counts['jobs']} jobs, {verdict.counts['runs']} runs, {len(verdict.findings)} broken")
-        _keep(folder, args.keep, broken=bool(verdict.findings))
-    if total is None:
-        return 2
-    tell(report.text(total))
-    if args.record is not None:
-        args.record.write_text(report.table(total), encoding="utf-8")
-    return 1 if total.findings else 0
+        _keep(folder, args.keep, broken=_judge(folder, total))
+
+
+def _judge(folder: Path, total: report.Total) -> bool:
+    """Judge one history; whether it breaks a promise."""
+    lines = diary.read(folder)
+    verdict = judge(lines)
+    total.add(verdict, next(line["seconds"] for line in lines if line["k"] == "round"))
+    counts, broken = verdict.counts, len(verdict.findings)
+    tell(f"  judged: {counts['jobs']} jobs, {counts['runs']} runs, {verdict.faults.total()} faults, {broken} broken")
+    return bool(broken)
 
 
 def _keep(folder: Path, where: Path | None, *, broken: bool) -> None:

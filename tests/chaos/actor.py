@@ -1,13 +1,10 @@
-"""One process of a chaos run: `python -m tests.chaos.actor JSON`. It ends when its standard input does."""
+"""One process of a chaos run, made by `nursery.py`: a clock, a release and a part to play."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import logging
 import os
-import sys
 import threading
 import time
 from typing import Any
@@ -16,12 +13,6 @@ from tests.chaos import skew
 from tests.chaos.diary import ACTOR, FOLDER, OWNER, Diary
 
 PULSE, STARVED = 0.1, 0.5
-
-
-def die_with_parent() -> None:
-    with contextlib.suppress(OSError):
-        os.read(0, 1)
-    os._exit(14)
 
 
 def watch_ourselves(diary: Diary) -> None:
@@ -39,8 +30,7 @@ def main(settings: dict[str, Any]) -> None:
     folder, name = settings["history"], settings["name"]
     os.environ |= {FOLDER: folder, ACTOR: name, OWNER: str(os.getpid())}
     diary = Diary(folder, name)
-    for target, args in ((die_with_parent, ()), (watch_ourselves, (diary,))):
-        threading.Thread(target=target, args=args, daemon=True).start()
+    threading.Thread(target=watch_ourselves, args=(diary,), daemon=True).start()
     if settings.get("skew"):
         skew.shift(settings["skew"])
     from tests.chaos import releases
@@ -68,7 +58,3 @@ def main(settings: dict[str, Any]) -> None:
             from tests.chaos import recording
 
             asyncio.run(recording.record(diary, settings))
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

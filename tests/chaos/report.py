@@ -19,7 +19,7 @@ ZEROES = {
     "overlaps": ("S4",),
     "stale outcomes accepted": ("S5", "S6"),
     "unexplained second runs": ("S3",),
-    "early, or above the rate": ("S9",),
+    "early, after a ttl, above a rate": ("S9",),
     "wrong attempts": ("S10",),
     "an id twice": ("S11",),
     "ticks missed or doubled": ("S12",),
@@ -37,7 +37,7 @@ class Total:
     """The sum of all rounds."""
 
     seed: int
-    kinds: tuple[str, ...]
+    server: str
     versions: dict[str, str]
     rounds: int = 0
     seconds: float = 0.0
@@ -67,7 +67,7 @@ class Total:
     @property
     def command(self) -> str:
         minutes = f"{self.seconds / 60:g}"
-        return f'make chaos ARGS="--minutes {minutes} --seed {self.seed}"'
+        return f'make chaos ARGS="--minutes {minutes} --seed {self.seed} --server {self.server}"'
 
 
 def versions_here(server: dict[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 import time
 from typing import Any
 
@@ -11,7 +12,7 @@ _datetime = datetime.datetime
 
 
 def shift(seconds: float) -> None:
-    """Shift this process. Must come before anything else is imported that takes these names over."""
+    """Shift this process, also for modules that have taken the class over already."""
     nanoseconds, true_ns = round(seconds * 1e9), time.time_ns
     vars(time)["time"] = lambda: true_time() + seconds
     vars(time)["time_ns"] = lambda: true_ns() + nanoseconds
@@ -30,4 +31,6 @@ def shift(seconds: float) -> None:
         def utcnow(cls) -> Any:
             return _datetime.now(datetime.UTC).replace(tzinfo=None) + by
 
-    vars(datetime)["datetime"] = Shifted
+    for module in list(sys.modules.values()):
+        if getattr(module, "datetime", None) is _datetime:
+            vars(module)["datetime"] = Shifted

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -17,6 +18,70 @@ from tests.chaos.cast import Actor
 from tests.chaos.diary import Diary
 
 ROOT = Path(__file__).parents[2]
+START = 60.0
+
+
+class Process:
+    """A process that the nursery has made. It stays a zombie until the nursery has told of its end."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.code: int | None = None
+        self.ended = threading.Event()
+
+    def send(self, number: signal.Signals) -> None:
+        if self.code is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send(signal.SIGKILL)
+        self.ended.wait(START)
+
+
+class Nursery:
+    """Makes processes, and learns of their ends."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.chaos.nursery"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._made: dict[int, Process] = {}
+        self._began: dict[str, Process] = {}
+        self._change = threading.Condition()
+        threading.Thread(target=self._listen, name="nursery", daemon=True).start()
+        self._wait_for("ready")
+
+    def start(self, settings: dict[str, Any]) -> Process:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(settings).encode() + b"\n")
+        self._process.stdin.flush()
+        return self._wait_for(settings["name"])
+
+    def _wait_for(self, name: str) -> Process:
+        with self._change:
+            assert self._change.wait_for(lambda: name in self._began, START), f"{name} did not start"
+            return self._began.pop(name)
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            told = json.loads(line)
+            with self._change:
+                if "ended" in told:
+                    process = self._made.pop(told["ended"])
+                    process.code = told["code"]
+                    process.ended.set()
+                else:
+                    process = Process(told.get("began", 0))
+                    self._made[process.pid] = process
+                    self._began[told.get("name", "ready")] = process
+                self._change.notify_all()
+
+    def close(self) -> None:
+        """All processes end with it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(START)
 
 
 class Stage:
@@ -29,20 +94,16 @@ class Stage:
         self._shared = shared
         self._urls = urls
         self._lives: Counter[str] = Counter()
-        self._all: list[subprocess.Popen[bytes]] = []
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._nursery = Nursery()
+        self.processes: dict[str, Process] = {}
         self.frozen: set[str] = set()
 
     def start(self, name: str) -> None:
         actor = self._cast[name]
         self._lives[name] += 1
         told = {"name": name, "role": actor.role, "url": self._urls[name], "life": self._lives[name]}
-        command = [sys.executable, "-m", "tests.chaos.actor", json.dumps(self._shared | actor.settings | told)]
-        log = (Path(self._shared["history"]) / f"{name}.log").open("ab")
-        with log:
-            process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=log, stderr=log)
+        process = self._nursery.start(self._shared | actor.settings | told)
         self.processes[name] = process
-        self._all.append(process)
         self._diary.note("spawn", name=name, role=actor.role, of=process.pid)
 
     def names(self, *roles: str) -> list[str]:
@@ -50,7 +111,7 @@ class Stage:
 
     def alive(self, name: str) -> bool:
         process = self.processes.get(name)
-        return process is not None and process.poll() is None
+        return process is not None and process.code is None
 
     def kill(self, name: str) -> int | None:
         """kill -9; the process id, None if it was gone already."""
@@ -59,23 +120,20 @@ class Stage:
         process = self.processes[name]
         self.frozen.discard(name)
         process.kill()
-        process.wait()
         return process.pid
 
     def freeze(self, name: str) -> int | None:
         if not self.alive(name) or name in self.frozen:
             return None
         self.frozen.add(name)
-        pid = self.processes[name].pid
-        os.kill(pid, signal.SIGSTOP)
-        return pid
+        self.processes[name].send(signal.SIGSTOP)
+        return self.processes[name].pid
 
     def thaw(self, name: str, pid: int) -> None:
-        process = self.processes[name]
-        if name in self.frozen and process.pid == pid:
+        process = self.processes.get(name)
+        if process is not None and name in self.frozen and process.pid == pid:
             self.frozen.discard(name)
-            if process.poll() is None:
-                os.kill(pid, signal.SIGCONT)
+            process.send(signal.SIGCONT)
 
     def thaw_all(self) -> None:
         for name in tuple(self.frozen):
@@ -85,14 +143,14 @@ class Stage:
         """Ask it to go."""
         if not self.alive(name) or name in self.frozen:
             return None
-        self.processes[name].terminate()
+        self.processes[name].send(signal.SIGTERM)
         return self.processes[name].pid
 
     def fallen(self, among: Collection[str] | None = None) -> list[str]:
         """Those that have ended since they were looked at last, each told once. `among`: only of these."""
         found = []
         for name, process in list(self.processes.items()):
-            code = process.poll() if among is None or name in among else None
+            code = process.code if among is None or name in among else None
             if code is not None:
                 self._diary.note("exit", name=name, of=process.pid, code=code)
                 del self.processes[name]
@@ -107,9 +165,7 @@ class Stage:
             self.leave(name)
         deadline, late = time.monotonic() + within, []
         for name in names:
-            try:
-                self.processes[name].wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+            if not self.processes[name].ended.wait(max(0.1, deadline - time.monotonic())):
                 late.append(name)
                 self.kill(name)
         self.fallen(names)  # others that have died meanwhile are for whoever starts them again
@@ -117,9 +173,4 @@ class Stage:
 
     def close(self) -> None:
         """End whatever is left."""
-        for process in self._all:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-            if process.stdin is not None:
-                process.stdin.close()
+        self._nursery.close()

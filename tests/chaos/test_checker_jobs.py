@@ -88,6 +88,14 @@ def test_an_add_without_an_answer_may_have_been_made_or_not() -> None:
     assert book.findings() == []
 
 
+def test_an_expired_job_whose_add_got_no_answer_may_have_had_a_ttl() -> None:
+    book = sound()
+    book.note("adding", 4.0, q="orders", op="x", items=[{"uid": "uid-u", "do": "work", "digest": "d", "ttl": 1.0}])
+    book.event("added", 4.1, "generated", None)
+    book.event("failed", 5.5, "generated", None, attempt=0, reason="expired: not started within its ttl")
+    assert book.findings() == []
+
+
 # S2
 
 

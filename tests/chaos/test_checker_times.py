@@ -48,6 +48,14 @@ def test_one_start_too_many_for_the_rate_is_seen() -> None:
         assert book.rules() == rules, n
 
 
+def test_a_start_after_the_ttl_is_seen() -> None:
+    for start, rules in ((1.9, set[str]()), (2.1, {"S9"})):
+        book = Book()
+        book.add("a", 1.0, ttl=1.0)
+        book.run("a", start, 1.0)
+        assert book.rules() == rules, start
+
+
 # S13
 
 

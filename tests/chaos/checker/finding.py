@@ -15,7 +15,7 @@ RULES = {
     "S6": "no stale outcome is accepted, one outcome for each attempt",
     "S7": "jobs of a group start in order",
     "S8": "a job that comes back keeps its place",
-    "S9": "never early, never above the rate",
+    "S9": "never early, never after its ttl, never above the rate",
     "S10": "attempts count 1, 2, 3, and never beyond the limit",
     "S11": "the same id is the same job",
     "S12": "one job for each tick, on its grid",

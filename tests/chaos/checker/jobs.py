@@ -68,8 +68,8 @@ def _why_not_failed(story: Story, life: Life, event: Event, actions: list[Action
     reason = event.reason or ""
     run = next((run for run in reversed(life.runs) if run.at <= event.at and run.attempt == event.attempt), None)
     if reason.startswith("expired"):
-        ttl = life.spec.told.get("ttl") if life.spec is not None else None
-        return None if ttl else "it had no ttl"
+        # Of a job that was neither acknowledged nor ever ran it is not known which add made it.
+        return None if life.spec is None or "ttl" in life.spec.told else "it had no ttl"
     if reason == "by the operator":
         return None if _asked_for(story, life, event, actions, ("fail",)) else "nobody asked for that"
     if reason == "cancelled":

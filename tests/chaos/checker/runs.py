@@ -115,15 +115,17 @@ def attempts(story: Story, life: Life) -> Iterator[Finding]:
     """S10, from the log: each attempt is charged once, in turn."""
     charged = 0
     for event in life.events:
-        where = f"{life}: {event.kind} {story.when_ms(event.at)}"
         if event.kind == "redriven":
             charged = 0
-        elif event.kind in ("retrying", "stalled", "completed"):
-            if event.attempt != charged + 1:
-                yield Finding("S10", f"{where} is of attempt {event.attempt}, after {charged} were charged")
-            charged = event.attempt or charged + 1
-        elif event.kind == "failed" and event.attempt not in (charged, charged + 1):
+            continue
+        if event.kind not in ("retrying", "stalled", "completed", "failed"):
+            continue
+        right = (charged, charged + 1) if event.kind == "failed" else (charged + 1,)
+        if event.attempt not in right:
+            where = f"{life}: {event.kind} {story.when_ms(event.at)}"
             yield Finding("S10", f"{where} is of attempt {event.attempt}, after {charged} were charged")
+        if event.kind != "failed":
+            charged = event.attempt or charged + 1
     most = max((event.attempt or 0 for event in life.events if event.kind in ("retrying", "stalled")), default=0)
     for run in life.runs:
         if run.attempt > run.max:

@@ -19,6 +19,7 @@ MARGIN = 2.0
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
     for life in story.lives:
         yield from never_early(story, life)
+        yield from never_too_late(story, life)
         yield from nothing_after_removal(story, life)
     yield from rates(story)
     yield from nothing_while_paused(story)
@@ -44,6 +45,18 @@ def never_early(story: Story, life: Life) -> Iterator[Finding]:
         if following is not None and following.at < min(opens - 1, moved) and not redriven:
             early = f"{opens - following.at:.0f} ms before the end of its back-off"
             yield Finding("S9", f"{life}: {following} was granted {early}")
+
+
+def never_too_late(story: Story, life: Life) -> Iterator[Finding]:
+    """A job with a ttl starts within it or not at all. What has started once may run again at any time."""
+    told = life.spec.told if life.spec is not None else {}
+    starts = [run.at for run in life.runs] + [event.at for event in life.events if event.kind == "active"]
+    if "ttl" not in told or not starts or any(event.kind == "redriven" for event in life.events):
+        return
+    due = max(life.created + told.get("delay", 0) * 1000, told.get("run_at", 0), life.created)
+    late = min(starts) - due - told["ttl"] * 1000
+    if late > 1 and min(starts) < story.ms(life.moved):
+        yield Finding("S9", f"{life} was granted {story.when_ms(min(starts))}, {late:.0f} ms after its ttl was over")
 
 
 def nothing_after_removal(story: Story, life: Life) -> Iterator[Finding]:
