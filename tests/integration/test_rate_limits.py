@@ -173,7 +173,7 @@ async def test_rate_limited_lets_its_group_rest_and_uses_no_attempt(queue: Queue
     starts = [start for _, _, _, start in group]
     assert all(after - before >= 200 for before, after in pairwise(starts[:4])), "the group did not rest"
     assert [name for name, _, _, _ in runs[:6]] == ["g", *["other"] * 5], "another group had to wait"
-    assert (metrics.limited, metrics.completed, metrics.failed, metrics.retried) == (3, 8, 0, 0)
+    assert (metrics.rate_limited, metrics.completed, metrics.failed, metrics.retried) == (3, 8, 0, 0)
     assert (await queue.get_metrics()).rate_limited == 3
     assert (errors, await queue.get_failures()) == ([], [])
     assert metrics.advances <= 60
@@ -187,7 +187,7 @@ async def test_rate_limited_means_the_same_in_a_thread_and_in_another_process(
     job = await queue.add(str(tmp_path / "once"), group_id="g", max_attempts=1)
     async with Worker(queue, handlers.limited_once, executor=executor) as worker:
         assert await queue.wait_for_empty(20)
-        assert worker.get_worker_metrics().limited == 1
+        assert worker.get_worker_metrics().rate_limited == 1
     await job.refresh()
     assert (job.state, job.attempts_made) == ("completed", 1)
 
@@ -221,7 +221,7 @@ async def test_a_group_that_rests_goes_on_in_another_worker(make_queue: MakeQueu
 
     await queue.add(1, group_id="g")
     async with Worker(queue, told_to_slow_down) as first:
-        await eventually(lambda: first.get_worker_metrics().limited, "it was told to slow down")
+        await eventually(lambda: first.get_worker_metrics().rate_limited, "it was told to slow down")
         async with Worker(make_queue("shared"), works):
             await asyncio.gather(first.close(), eventually(lambda: len(starts) == 2, "the other one runs it"))
             assert await queue.wait_for_empty(5)

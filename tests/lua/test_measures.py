@@ -298,7 +298,7 @@ def test_groups_are_counted_by_what_they_may_do(engine: Engine) -> None:
     stats = engine.call(commands.stats(now=engine.now))
     assert (stats.ready, stats.parked, stats.overrides) == (2, 1, 3)
     metrics = engine.run(engine.operations.get_metrics(0))
-    assert (metrics.groups_ready, metrics.groups_due, metrics.groups_paused) == (2, 1, 2)
+    assert (metrics.groups_ready, metrics.groups_parked, metrics.groups_paused) == (2, 1, 2)
 
 
 def test_paused_groups_are_counted_page_by_page(engine: Engine) -> None:
