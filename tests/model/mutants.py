@@ -46,7 +46,7 @@ MUTANTS = [
     ),
     # Groups
     Mutant("group not re-armed after a run", "g.running - n)\n  group.touch(g)", "g.running - n)"),
-    Mutant("limit ignored", "if g.running >= g.limit then", "if false then"),
+    Mutant("limit ignored", "if g.running >= g.limit or", "if"),
     Mutant(
         "limit raised and nobody told",
         "group.touch(g)\nlocal was",
@@ -124,8 +124,12 @@ MUTANTS = [
     ),
     Mutant("retry by hand keeps the attempts", "W.hdel(K.state, job.id)\n", ""),
     # Keeping
-    Mutant("one finished job too many", "stored + #new - keep", "stored + #new - keep - 1"),
-    Mutant("the newest finished job goes first", "'ZRANGE', K[kind], 0, math", "'ZREVRANGE', K[kind], 0, math"),
+    Mutant("one finished job too many", "stored + #mine - keep", "stored + #mine - keep - 1"),
+    Mutant(
+        "the newest finished job goes first",
+        "return redis.call('ZRANGE', unpack(page)) end",
+        "return redis.call('ZREVRANGE', K[kind], 0, n - 1) end",
+    ),
     Mutant(
         "a worker that keeps nothing deletes what others keep",
         "  if keep == 0 then\n    skip",
@@ -133,7 +137,7 @@ MUTANTS = [
     ),
     Mutant("clean spares what finished this millisecond", "math.max(now_us, meta.stamp) - A.age", "now_us - A.age"),
     Mutant("result outlives its job", "  W.hdel(K.results, id)\n", ""),
-    Mutant("same id twice in one batch", "if existing[i] or (already and already[id]) then", "if existing[i] then"),
+    Mutant("same id twice in one batch", "not (existing[i] or (already and already[id]))", "not existing[i]"),
     Mutant(
         "delayed job removed and still counted",
         "local g = find.group(job)\n      g.delayed = math.max(0, g.delayed - 1)\n",

@@ -19,8 +19,8 @@ BROWSING = [
     Mutant("another failure retried than the one meant", "(not stamp or whole(job.score) == stamp)", "true", "steady"),
     Mutant(
         "class of an error not stored",
-        "s[STACK], s[ERROR] = now, reason, stack, error or ''",
-        "s[STACK] = now, reason, stack",
+        "s[STACK], s[ERROR] = now, why.reason, stack, why.error or ''",
+        "s[STACK] = now, why.reason, stack",
         "steady",
     ),
     Mutant(

@@ -93,7 +93,7 @@ ROWS = [
         "function release_unstarted(id, l)\n  end_run(id, l)",
         STEADY,
     ),
-    Mutant("slots of completed followers not freed", "free(g, ended)\n  if behind", "free(g, 1)\n  if behind", STEADY),
+    Mutant("slots of completed followers not freed", "free(g, ended)\n  if meta", "free(g, 1)\n  if meta", STEADY),
     Mutant(
         "slots of a completed row not freed", "if g then group.free(g, ended)", "if g then group.free(g, 1)", STEADY
     ),
