@@ -39,6 +39,12 @@ def running(engine: Engine) -> Call[Any]:
     return commands.note(taken.id, taken.token, "1", "a line", engine.now)
 
 
+def dead(engine: Engine) -> Call[Any]:
+    engine.add("a")
+    taken = engine.take_one()
+    return commands.take_back("w", [(taken.id, taken.token)], engine.policy, engine.now)
+
+
 def done(engine: Engine) -> None:
     engine.add("a")
     engine.complete(engine.take_one())
@@ -113,6 +119,7 @@ CALLS: dict[str, Callable[[Engine], Call[Any]]] = {
     "repair": damaged,
     "define": defines,
     "undefine": undefined,
+    "take back": dead,
     "mark": after(one, lambda e: commands.put_mark("v1", None, e.now)),
 }
 

@@ -123,6 +123,7 @@ from groupmq.protocol.commands.work import (
     released,
     retried,
     runnable,
+    take_back,
 )
 
 __all__ = [
@@ -245,6 +246,7 @@ __all__ = [
     "stats",
     "survey",
     "switch",
+    "take_back",
     "tick",
     "undefine",
     "update",
