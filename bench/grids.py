@@ -163,6 +163,12 @@ GRIDS = (
     ),
     _cost("events", "events", {"silent": "off", "events": "on"}, adding=True),
     Grid(
+        "one hot group, 1 ms a call",
+        ("one by one", "batches of {0.hot_group_batch}"),
+        (Row("process", "jobs/s", _keys("hot_group", ("single", "batch")), more_is_better=True),),
+        ratios=True,
+    ),
+    Grid(
         "exclusive queue, two workers",
         ("turns of 1 job", "turns of {0.turn_batch} jobs"),
         (

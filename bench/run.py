@@ -10,6 +10,7 @@ from bench.peers.library import Library
 from bench.peers.running import PeerFailed
 from bench.rounds import rotated
 from bench.scenarios import (
+    batches,
     bulk,
     concurrency,
     depth,
@@ -56,6 +57,7 @@ SCENARIOS = (
     rate.SCENARIO,
     events.SCENARIO,
     exclusive.SCENARIO,
+    batches.SCENARIO,
     fairness.SCENARIO,
 )
 

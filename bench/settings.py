@@ -40,6 +40,8 @@ class Settings:
     repeats_most: int = 2_000
     turns: int = 2_000
     turn_batch: int = 10
+    hot_group_jobs: int = 20_000
+    hot_group_batch: int = 50
     roundtrip_backlog: int = 20_000
     roundtrip_kept: int = 1_000
     roundtrips: int = 1_000

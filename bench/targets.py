@@ -107,6 +107,13 @@ TARGETS = (
     _own("server time per job, long vs short backlog", "depth_server_deep", "depth_server_shallow", at_most=1.3),
     _own("elapsed time per job, long vs short backlog", "depth_wall_deep", "depth_wall_shallow", at_most=1.3),
     _own("20 ticks/s of one repeat, run vs expected", "repeats_one_run", "repeats_one_expected", at_least=1.0),
+    _own(
+        "one hot group, 1 ms a call, batches of 50 vs one by one",
+        "hot_group_batch",
+        "hot_group_single",
+        at_least=10,
+        aim=20,
+    ),
     _own("process with a rate limit of the queue vs without", "rate_rate", "rate_none", at_least=0.9),
     _own("add with events vs without", "events_add_events", "events_add_silent", at_least=0.9),
     _own("process with events vs without", "events_events", "events_silent", at_least=0.9),

@@ -39,6 +39,12 @@ def running(engine: Engine) -> Call[Any]:
     return commands.report_progress(taken.id, taken.fence, "1", "a line", engine.now)
 
 
+def dead(engine: Engine) -> Call[Any]:
+    engine.add("a")
+    taken = engine.take_one()
+    return commands.take_back("w", [(taken.id, taken.fence)], engine.policy, engine.now)
+
+
 def done(engine: Engine) -> None:
     engine.add("a")
     engine.complete(engine.take_one())
@@ -119,6 +125,7 @@ CALLS: dict[str, Callable[[Engine], Call[Any]]] = {
     "repair": damaged,
     "define": defines,
     "undefine": undefined,
+    "take back": dead,
     "mark": after(one, lambda e: commands.put_mark("v1", None, e.now)),
 }
 

@@ -7,7 +7,19 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from bench.peers.groupmq_py import answers, bulk, delays, operations, repeats, shares, single, trickle, turns, variants
+from bench.peers.groupmq_py import (
+    answers,
+    batches,
+    bulk,
+    delays,
+    operations,
+    repeats,
+    shares,
+    single,
+    trickle,
+    turns,
+    variants,
+)
 from bench.peers.groupmq_py.common import VARIANTS
 from groupmq.cli.worker import lifecycle
 
@@ -22,6 +34,7 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, Any]]] = {
     "stamp": trickle.stamp,
     "adds": single.adds,
     "fixed": single.fixed,
+    "batches": batches.run,
     "delays": delays.run,
     "operations": operations.run,
     "repeats": repeats.run,

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from groupmq import Finding
 from groupmq.cli.exits import NOT_FOUND
-from groupmq.cli.options.shared import examples
+from groupmq.cli.options.shared import examples, queue_argument
 from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.options.values import DURATION
 from groupmq.cli.output import tables
@@ -17,11 +17,12 @@ from groupmq.sync import Queue
 
 @click.command(
     epilog=examples(
-        "groupmq check --queue orders",
-        "groupmq check --queue orders --max-wait 60 --strict || alert",
+        "groupmq check orders",
+        "groupmq check orders --max-wait 1m --strict || alert",
         "groupmq check --redis-url redis://host:6379 --json",
     )
 )
+@queue_argument
 @click.option("--max-wait", type=DURATION, default=300, metavar="TIME", help="A job may wait this long.  [default: 5m]")
 @click.option(
     "--prune", is_flag=True, help="Also delete function libraries of other releases that no worker uses any more."
@@ -29,8 +30,8 @@ from groupmq.sync import Queue
 @click.option("--strict", is_flag=True, help="Warnings count as failures.")
 @target_options
 @click.pass_context
-def check(ctx: click.Context, target: Target, max_wait: float, prune: bool, strict: bool) -> None:
-    """Test the server, and with --queue whether the queue is worked on.
+def check(ctx: click.Context, target: Target, name: str | None, max_wait: float, prune: bool, strict: bool) -> None:
+    """Test the server, and of a queue whether it is worked on.
 
     Server: version, role, persistence, eviction, memory, scripts, functions, clock. Queue: workers, the longest wait of
     a job that could start now, and the longest wait in a group that is held: which group, by what, until when; and
@@ -38,13 +39,14 @@ def check(ctx: click.Context, target: Target, max_wait: float, prune: bool, stri
     Exit code 0: no failure (warnings only, unless --strict). 1: a check failed. 3: the server cannot be reached.
     """
     pruned = Queue.prune_libraries(target.url, prefix=target.prefix) if prune else []
-    where, found = _of_queue(target, max_wait) if target.queue else _of_server(target)
+    name = name or target.queue
+    where, found = _of_queue(target, name, max_wait) if name else _of_server(target)
     found.insert(0, Finding("server", "ok", where))
     if prune:
         found.insert(1, Finding("pruned", "ok", ", ".join(pruned) or "no library that nobody uses"))
     bad = {"fail", "warn"} if strict else {"fail"}
     passed = not any(one.status in bad for one in found)
-    show(target, {"ok": passed, "server": where, "queue": target.queue, "checks": found}, lambda: _table(found))
+    show(target, {"ok": passed, "server": where, "queue": name, "checks": found}, lambda: _table(found))
     if not passed:
         ctx.exit(NOT_FOUND)
 
@@ -59,6 +61,6 @@ def _of_server(target: Target) -> tuple[str, list[Finding]]:
     return Queue.address_of(target.url), Queue.check_server(target.url)
 
 
-def _of_queue(target: Target, max_wait: float) -> tuple[str, list[Finding]]:
-    with target.open(make=False) as queue:
+def _of_queue(target: Target, name: str, max_wait: float) -> tuple[str, list[Finding]]:
+    with target.existing(name) as queue:
         return queue.address, queue.check(oldest=max_wait)

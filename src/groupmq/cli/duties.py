@@ -17,6 +17,7 @@ from groupmq import ConnectionLost, Duty, DutyReport, GroupMQError, Queue, Queue
 from groupmq.cli.exits import DONE, code_of
 from groupmq.cli.options.running import running_options
 from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.options.values import DURATION, DurationType
 from groupmq.cli.output import logs
 from groupmq.cli.output.http_pages import serve
 from groupmq.cli.worker import lifecycle
@@ -43,7 +44,7 @@ class DutyLoop:
         self._patience = patience
         self._over = asyncio.Event()
         self._starting: asyncio.Future[None] | None = None
-        self.report = ProcessReport(0, os.getpid(), patience=60.0, queue=queue.name)
+        self.report = ProcessReport(0, os.getpid(), patience=60.0)
 
     async def run(self, *, once: bool) -> int:
         Stages(self._stop).install()
@@ -131,10 +132,10 @@ def duty_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--once", is_flag=True, help="Do what is due now, then exit."),
         click.option(
             "--interval",
-            type=click.FloatRange(0.05),
+            type=DurationType(0.05),
             default=1.0,
             show_default=True,
-            metavar="SECONDS",
+            metavar="TIME",
             help="Longest sleep; what is known to come is done when it is due.",
         ),
     ):
@@ -159,9 +160,9 @@ def scheduler(target: Target, **options: Any) -> None:
 @target_options
 @click.option("--max-attempts", type=int, default=3, show_default=True, help="Runs of a job that sets none.")
 @click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: leaves that to the workers]")
-@click.option("--completed-age", type=float, metavar="SECONDS", help="Remove completed jobs older than this.")
-@click.option("--failed-age", type=float, metavar="SECONDS", help="Remove failed jobs older than this.")
-@click.option("--cleanup-interval", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS")
+@click.option("--completed-age", type=DURATION, metavar="TIME", help="Remove completed jobs older than this.")
+@click.option("--failed-age", type=DURATION, metavar="TIME", help="Remove failed jobs older than this.")
+@click.option("--cleanup-interval", type=DurationType(0.1), default=60.0, show_default=True, metavar="TIME")
 @duty_options
 @running_options
 def recovery(

@@ -102,7 +102,7 @@ def cli() -> None:
     groupmq worker app.tasks:handle --queue orders -c 8
     groupmq job add orders --payload '{"amount": 999}' --group user:42
     groupmq queue stats orders
-    groupmq check --queue orders
+    groupmq check orders
 
     The server is --redis-url, else $GROUPMQ_URL, else $REDIS_URL, else redis://127.0.0.1:6379; the queue is --queue,
     else $GROUPMQ_QUEUE. Exit codes: 0 done, 1 not found or wrong state, 2 bad usage, 3 server unreachable.

@@ -21,6 +21,7 @@ from groupmq.core.loops import this_process
 from groupmq.core.options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
 from groupmq.core.signatures import shows_options
 from groupmq.protocol import commands
+from groupmq.worker.bequest import bequest_of, take_back
 from groupmq.worker.closing import Closing
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.hooks import Hooks, StartupRaised
@@ -357,6 +358,25 @@ class Worker:
             loop_blocks=self._watch.blocks,
             uptime=time.monotonic() - self._started if self._started else 0.0,
         )
+
+    # After its death
+
+    def bequest(self) -> str | None:
+        """What `Worker.take_back` needs after the process of this worker has died. It holds the URL of the server.
+
+        None if the leases have to expire: the queue was made with a client of yours, or handlers run in processes,
+        which outlive the worker.
+        """
+        return bequest_of(self)
+
+    @staticmethod
+    async def take_back(bequest: str) -> list[str]:
+        """Take back the leases of a worker whose process has ended, at once; the ids of the jobs that were running.
+
+        Each of them uses an attempt, as after a stall. Only for whoever knows that the process is gone, such as the
+        parent that has waited for it: of a process that lives on, the jobs would run twice at the same time.
+        """
+        return await take_back(bequest)
 
     # Listening
 

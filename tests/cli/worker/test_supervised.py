@@ -43,6 +43,35 @@ def test_a_killed_process_is_started_again(programs: Programs, queue: Queue) -> 
     assert program.ends() == 0
 
 
+def test_what_a_killed_process_was_doing_goes_back_at_once(programs: Programs, queue: Queue) -> None:
+    """Long before its lease expires; with an attempt, as after a stall, and only its own jobs."""
+    victims = [queue.add("wait", group_id="g") for _ in range(2)]
+    other = queue.add("wait", group_id="other")
+    program = programs.worker("--processes", "2", "--job-timeout", "10m")
+    working(program, 2)
+    program.until(lambda: len(programs.diary("start")) == 2, "both groups run")
+    runs = {line["job"]: line["pid"] for line in programs.diary("start")}
+    os.kill(runs[victims[0].id], signal.SIGKILL)
+    program.says(r"1 running job of process \d+ went back to the queue")
+    program.until(lambda: len(programs.diary("start")) == 3, "the job runs again")
+    again = programs.diary("start")[2]
+    assert (again["job"], again["attempt"]) == (victims[0].id, 2)
+    assert queue.require_job(other.id).attempts_made == 0
+    programs.open_gate()
+    program.until(lambda: queue.get_completed_count() == 3, "all jobs ran")
+    assert queue.require_job(victims[1].id).attempts_made == 1
+    program.signal(signal.SIGTERM)
+    assert program.ends() == 0
+
+
+def test_a_job_that_may_run_once_fails_when_its_process_is_killed(programs: Programs, queue: Queue) -> None:
+    job = queue.add("die", group_id="g", max_attempts=1)
+    program = programs.worker("--processes", "1", "--job-timeout", "10m")
+    program.until(lambda: queue.require_job(job.id).state == "failed", "the job has failed")
+    assert "stalled" in str(queue.require_job(job.id).failed_reason)
+    assert len(programs.diary("start")) == 1
+
+
 def test_one_process_can_be_supervised(programs: Programs, queue: Queue) -> None:
     queue.pause()
     program = programs.worker("--processes", "1")

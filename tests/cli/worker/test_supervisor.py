@@ -26,7 +26,7 @@ def plan(programs: Programs, url: str, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.chdir(programs.folder)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'src'}{os.pathsep}{programs.folder}")
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield WorkerPlan("tasks:handle", url, "orders")
+    yield WorkerPlan("tasks:handle", url, ("orders",))
     for number, handler in before.items():
         signal.signal(number, handler)
 

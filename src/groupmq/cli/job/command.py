@@ -16,7 +16,7 @@ from groupmq.cli.options.shared import Ordered, examples
     cls=Ordered,
     epilog=examples(
         """groupmq job add orders --payload '{"amount": 999}' --group user:42""",
-        "groupmq job list --queue orders --state failed",
+        "groupmq job list orders --state failed",
         "groupmq job retry --queue orders --all --failed",
     ),
 )

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groupmq.cli.job.selection import described, own_attempts, pick
-from groupmq.cli.options.shared import STATES, examples, group_option, states_option
+from groupmq.cli.options.shared import STATES, examples, group_option, queue_argument, states_option
 from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.output import tables
 from groupmq.cli.output.answers import show
@@ -78,18 +78,19 @@ def _log(job: Job) -> Text | None:
     "list",
     short_help="List jobs, by state and group.",
     epilog=examples(
-        "groupmq job list --queue orders",
-        "groupmq job list --queue orders --state failed --group user:42 --limit 100",
-        "groupmq job list -q orders --state failed --json | jq -r '.[].failed_reason'",
+        "groupmq job list orders",
+        "groupmq job list orders --state failed --group user:42 --limit 100",
+        "groupmq job list orders --state failed --json | jq -r '.[].failed_reason'",
     ),
 )
+@queue_argument
 @states_option("Only jobs of this state; may be repeated.  [default: all]")
 @group_option("Only jobs of this group.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="At most this many.")
 @target_options
-def list_jobs(target: Target, states: tuple[str, ...], group_id: str | None, limit: int) -> None:
+def list_jobs(target: Target, name: str | None, states: tuple[str, ...], group_id: str | None, limit: int) -> None:
     """List jobs: active, waiting, delayed, then failed and completed, newest first."""
-    with target.existing() as queue:
+    with target.existing(name) as queue:
         jobs = pick(queue, states or STATES, group_id, limit)
         show(target, [described(job) for job in jobs], lambda: _listed(jobs))
 

@@ -21,6 +21,7 @@ from groupmq.cli.monitor.state import State, seen
 from groupmq.cli.monitor.text import Glyphs, glyphs_for
 from groupmq.cli.options.shared import examples, queue_argument
 from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.options.values import DurationType
 from groupmq.cli.output.answers import as_line, console, plain
 
 NARROWEST, WIDEST = 40, 400
@@ -30,17 +31,17 @@ NARROWEST, WIDEST = 40, 400
     short_help="Watch a queue, live.",
     epilog=examples(
         "groupmq monitor --queue orders",
-        "groupmq monitor orders --interval 5 >> orders.log",
+        "groupmq monitor orders --interval 500ms >> orders.log",
         "groupmq monitor orders --once --json | jq .rates.completed",
     ),
 )
 @queue_argument
 @click.option(
     "--interval",
-    type=click.FloatRange(0.1, 3600),
+    type=DurationType(0.1),
     default=1.0,
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="Time from one look to the next.",
 )
 @click.option("--once", is_flag=True, help="Print one frame; it takes two looks, one interval apart, for the rates.")

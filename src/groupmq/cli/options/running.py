@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from groupmq.cli.options.values import DurationType
 from groupmq.cli.output import logs
 
 PORT = click.IntRange(0, 65535)
@@ -31,8 +32,8 @@ def running_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--health-port", type=PORT, help="Serve /livez and /readyz there."),
         click.option(
             "--unreachable-timeout",
-            type=click.FloatRange(0.1),
-            metavar="SECONDS",
+            type=DurationType(0.1),
+            metavar="TIME",
             help="Exit with 3 after the server was out of reach this long. [default: 3 at start, never later]",
         ),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from groupmq.cli.output.readable_data import READABLE
 from groupmq.sync import Queue
 
 F = TypeVar("F", bound=Callable[..., Any])
+QUEUE_VARIABLE = "GROUPMQ_QUEUE"
 UNSET_ATTEMPTS = MAX_ATTEMPTS
 """What `max_attempts` of a job is here if it has none of its own: only workers know the queue's."""
 
@@ -28,6 +30,8 @@ class Target:
     queue: str | None
     prefix: str
     as_json: bool
+    queues: tuple[str, ...] = ()
+    """Of a command that is about several."""
 
     def name(self, given: str | None = None) -> str:
         """The queue: named by the command, or `--queue`, or $GROUPMQ_QUEUE."""
@@ -54,11 +58,33 @@ def target_options(command: F) -> F:
     """Add --redis-url, --queue, --prefix and --json; the command gets them as `target`."""
 
     @click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
-    @click.option("--queue", "-q", envvar="GROUPMQ_QUEUE", metavar="NAME", help="Queue to use.")
+    @click.option("--queue", "--namespace", "-q", "queue", envvar=QUEUE_VARIABLE, metavar="NAME", help="Queue to use.")
     @click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queue's keys.")
     @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
     @functools.wraps(command)
     def wrapped(*args: Any, redis_url: str | None, queue: str | None, prefix: str, as_json: bool, **rest: Any) -> Any:
         return command(*args, target=Target(redis_url, queue, prefix, as_json), **rest)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def several_queues_options(command: F) -> F:
+    """Like `target_options`, with --queue as often as one likes."""
+
+    @click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
+    @click.option(
+        "--queue", "--namespace", "-q", "queues", multiple=True, metavar="NAME", help="Queue to use; may be repeated."
+    )
+    @click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queue's keys.")
+    @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any, redis_url: str | None, queues: tuple[str, ...], prefix: str, as_json: bool, **rest: Any
+    ) -> Any:
+        # Read here: click would split the value of the variable at spaces.
+        named = queues or tuple(filter(None, [os.environ.get(QUEUE_VARIABLE)]))
+        queues = tuple(dict.fromkeys(named))
+        target = Target(redis_url, queues[0] if queues else None, prefix, as_json, queues)
+        return command(*args, target=target, **rest)
 
     return wrapped  # type: ignore[return-value]

@@ -25,13 +25,31 @@ class DurationType(Type):
 
     name = "duration"
 
+    def __init__(self, least: float = 0.0) -> None:
+        self._least = least
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, int | float):
             return float(value)
         found = _DURATION.fullmatch(str(value).strip().lower())
         if found is None or (found[2] or "s") not in _UNITS:
             self.fail(f"{value!r} is no duration; write seconds or a unit: 30, 1.5, 500ms, 10m, 2h, 7d.", param, ctx)
-        return float(found[1]) * _UNITS[found[2] or "s"]
+        found_seconds = float(found[1]) * _UNITS[found[2] or "s"]
+        if found_seconds < self._least:
+            self.fail(f"{value!r} is too short; it must be at least {self._least:g} s.", param, ctx)
+        return found_seconds
+
+
+class BackoffType(DurationType):
+    """A duration, or two of them: 1s..5m grows from the first to the second, twice as long each time."""
+
+    name = "backoff"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        first, dots, last = str(value).partition("..")
+        if not dots:
+            return super().convert(value, param, ctx)
+        return [super().convert(first, param, ctx), super().convert(last, param, ctx)]
 
 
 def instant(value: Any) -> datetime | float:
@@ -101,4 +119,4 @@ class PayloadType(Type):
             self.fail("it is not UTF-8 text.", param, ctx)
 
 
-DURATION, INSTANT, PAYLOAD = DurationType(), InstantType(), PayloadType()
+DURATION, BACKOFF, INSTANT, PAYLOAD = DurationType(), BackoffType(), InstantType(), PayloadType()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from groupmq.cli.options.shared import Ordered, examples
+from groupmq.cli.queue.listing import failures, list_queues
 from groupmq.cli.queue.pause import pause, resume
 from groupmq.cli.queue.remove import clean, purge
 from groupmq.cli.queue.repair import repair
@@ -23,5 +24,5 @@ def queue() -> None:
     """Look at a queue and its groups; pause, empty and repair it."""
 
 
-for command in (stats, groups, pause, resume, purge, clean, repair):
+for command in (list_queues, stats, groups, failures, pause, resume, purge, clean, repair):
     queue.add_command(command)

@@ -9,29 +9,37 @@ from typing import Any
 
 import click
 
-from groupmq import GroupMQError, Queue, Worker
+from groupmq import GroupMQError, Queue
 from groupmq.cli.exits import BAD_USAGE, code_of, fail
 from groupmq.cli.exporter import metrics_page, new_registry, queue_collector
 from groupmq.cli.options.running import PORT, running_options
-from groupmq.cli.options.target import Target, target_options
+from groupmq.cli.options.target import Target, several_queues_options
+from groupmq.cli.options.values import BACKOFF, DURATION
 from groupmq.cli.output import logs
 from groupmq.cli.output.http_pages import Make, Pages, serve
 from groupmq.cli.worker import lifecycle
+from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.health import ProcessReport, probes
 from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.reload import Watch
 from groupmq.cli.worker.supervisor import Supervisor
 
 _SHARED = ("exclusive", "group_concurrency")
-_QUEUE = ("job_timeout", "max_attempts", "keep_completed", "keep_failed")
-_WORKER = ("concurrency", "executor", "name", "maintenance")
+_QUEUE = ("job_timeout", "max_attempts", "on_retry", "keep_completed", "keep_failed")
+_WORKER = ("executor", "name", "maintenance", "batch_size", "backoff")
 _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
 
 
 @click.command()
 @click.argument("spec", metavar="MODULE:HANDLER")
-@target_options
-@click.option("--concurrency", "-c", type=int, help="Jobs at once in each process. [default: 1]")
+@several_queues_options
+@click.option(
+    "--concurrency",
+    "-c",
+    type=int,
+    envvar="GROUPMQ_CONCURRENCY",
+    help="Jobs at once in each process, of all its queues. [default: 1]",
+)
 @click.option("--processes", type=click.IntRange(1, 256), help="Worker processes, under supervision.")
 @click.option("--burst", is_flag=True, help="Exit when nothing is runnable.")
 @click.option("--reload", is_flag=True, help="Start again when a .py file under this folder changes.")
@@ -39,17 +47,20 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
 @click.option("--exclusive", is_flag=True, default=None, help="One worker at a time in the whole cluster.")
 @click.option("--group-concurrency", type=int, help="Jobs of one group at once. [default: as stored, else 1]")
 @click.option("--executor", type=click.Choice(("thread", "process")), help="Where def handlers run. [default: thread]")
-@click.option("--job-timeout", type=float, metavar="SECONDS", help="Lease of a running job. [default: 30]")
+@click.option("--job-timeout", type=DURATION, metavar="TIME", help="Lease of a running job. [default: 30]")
 @click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: 3]")
+@click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
+@click.option("--on-retry", type=click.Choice(("hold", "yield")), help="What a group does meanwhile. [default: hold]")
+@click.option("--batch-size", type=int, metavar="N", help="Jobs per turn of an exclusive queue. [default: concurrency]")
 @click.option("--keep-completed", type=int, help="Completed jobs to keep. [default: 100]")
 @click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: 100]")
 @click.option("--name", help="Name of the worker. [default: queue name and an id]")
 @click.option(
     "--drain-timeout",
-    type=click.FloatRange(0),
+    type=DURATION,
     default=30.0,
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="What running jobs have after the first SIGTERM.",
 )
 @click.option("--metrics-port", type=PORT, help="Serve /metrics for Prometheus there.")
@@ -72,7 +83,8 @@ def worker(
 ) -> None:
     """Run the jobs of a queue with a handler of yours.
 
-    MODULE:HANDLER is looked for in the current folder first; it may also name a configured Worker.
+    MODULE:HANDLER is looked for in the current folder first. It may also name a configured Worker or Workers, or a
+    Queue, whose handlers were decorated with @queue.process(). Several --queue share the --concurrency of a process.
 
     \b
     groupmq worker app.tasks:handle --queue orders -c 8
@@ -91,11 +103,12 @@ def worker(
     plan = WorkerPlan(
         spec,
         target.url,
-        target.queue,
+        target.queues,
         target.prefix,
         shared={name: given[name] for name in _SHARED if name in given},
         queue_options={name: given[name] for name in _QUEUE if name in given},
         worker_options={name: given[name] for name in _WORKER if name in given},
+        concurrency=given.get("concurrency"),
         flags=_flags(given, unreachable_timeout),
         burst=burst,
         drain_timeout=drain_timeout,
@@ -122,9 +135,9 @@ def _flags(given: dict[str, Any], unreachable_timeout: float | None) -> tuple[st
     """The options that a configured Worker decides itself, as they are spelled; the environment does not count."""
     context = click.get_current_context()
     spelled = [_SPELLED.get(name, f"--{name.replace('_', '-')}") for name in given]
-    for name in ("queue", "redis_url", "prefix"):
+    for name in ("queues", "redis_url", "prefix"):
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            spelled.append(f"--{name.replace('_', '-')}")
+            spelled.append(f"--{name.removesuffix('s').replace('_', '-')}")
     return tuple(spelled + (["--unreachable-timeout"] if unreachable_timeout is not None else []))
 
 
@@ -134,10 +147,11 @@ async def _alone(plan: WorkerPlan, ports: dict[str, int | None], bind: str, regi
     pages = _serve(ports, bind, lambda: [life.report], registry)
     closing: list[Callable[[], None]] = [page.close for page in pages]
 
-    def started(worker: Worker) -> None:
+    def started(crew: Crew) -> None:
         if registry is not None:
-            queue = worker.queue
-            collector, close = queue_collector([queue.name], queue, queue.options.prefix)
+            queue = crew.workers[0].queue
+            names = list(dict.fromkeys(worker.queue.name for worker in crew.workers))
+            collector, close = queue_collector(names, queue, queue.options.prefix)
             registry.register(collector)
             closing.append(close)
 
@@ -155,8 +169,8 @@ async def _supervised(
     # An embedded server belongs to the first process that asks for it: to us, so that all children share it.
     Queue.address_of(plan.url)
     supervisor = Supervisor(plan, processes, Watch(Path.cwd()) if reload else None)
-    if registry is not None and plan.queue:
-        registry.register(queue_collector([plan.queue], plan.url, plan.prefix)[0])
+    if registry is not None and plan.queues:
+        registry.register(queue_collector(list(plan.queues), plan.url, plan.prefix)[0])
     pages = _serve(ports, bind, supervisor.reports, registry)
     try:
         return await supervisor.run()
@@ -178,12 +192,12 @@ def _serve(
 
         def samples() -> Iterable[WorkerSample]:
             for report in reports():
-                values = dict(report.counters)
-                values["uptime_seconds"] = values.pop("uptime", 0.0)
-                values |= {"concurrency": report.concurrency, "ready": int(report.is_ready())}
-                values["loop_blocked_seconds"] = report.blocked_for()
-                if report.queue:
-                    yield WorkerSample(report.queue, report.process, values)
+                for one in report.workers:
+                    values = {**one["counters"], **report.counters}
+                    values["uptime_seconds"] = values.pop("uptime", 0.0)
+                    values |= {"concurrency": one["concurrency"], "ready": int(report.is_ready())}
+                    values["loop_blocked_seconds"] = report.blocked_for()
+                    yield WorkerSample(one["queue"], report.process, values)
 
         registry.register(WorkerCollector(samples))
         pages["metrics"] = metrics_page(registry)

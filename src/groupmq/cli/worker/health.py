@@ -25,9 +25,11 @@ class ProcessReport:
     patience: float = 300.0
     """Seconds the event loop may stand still; long at first, since a module may take its time to import."""
     ready: bool = False
-    queue: str = ""
-    concurrency: int = 0
     counters: dict[str, float] = field(default_factory=dict)
+    workers: list[dict[str, Any]] = field(default_factory=list)
+    """Of each worker: queue, concurrency, counters."""
+    bequests: list[str] = field(default_factory=list)
+    """What it takes to give its jobs back after its death (`Worker.take_back`). Never shown: URLs hold passwords."""
 
     def is_alive(self) -> bool:
         return time.monotonic() - self.loop_seen <= self.patience

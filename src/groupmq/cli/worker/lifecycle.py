@@ -1,4 +1,4 @@
-"""One worker in this process: started, watched, and ended step by step."""
+"""The workers of this process: started, watched, and ended step by step."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from groupmq import ConnectionLost, GroupMQError, ServerRefused, Worker
 from groupmq.cli.exits import DONE, code_of
 from groupmq.cli.output import logs
 from groupmq.cli.output.tables import number
+from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.health import ProcessReport
-from groupmq.cli.worker.loading import make_worker
+from groupmq.cli.worker.loading import make_crew
 from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.signals import Stages
 
@@ -66,13 +67,13 @@ class WorkerLifecycle:
         self._publish = publish
         self._link = link
         self.report = ProcessReport(process, os.getpid())
-        self.worker: Worker | None = None
+        self.crew: Crew | None = None
         self._trouble_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._stages: Stages | None = None
 
-    async def run(self, started: Callable[[Worker], None] = lambda worker: None) -> int:
+    async def run(self, started: Callable[[Crew], None] = lambda crew: None) -> int:
         """Work until stopped; returns the exit code."""
         self._task = asyncio.current_task()
         self._stages = Stages(self._drain, self._give_back)
@@ -96,34 +97,39 @@ class WorkerLifecycle:
             _leave(code)
         return code
 
-    async def _work(self, started: Callable[[Worker], None]) -> None:
-        self.worker = worker = await make_worker(self._plan, self._waiting)
-        if worker is None:
-            _logger.info("queue %s: nobody has added anything yet; nothing to do", self._plan.queue)
+    async def _work(self, started: Callable[[Crew], None]) -> None:
+        self.crew = crew = await make_crew(self._plan, self._waiting)
+        if crew is None:
+            _logger.info("queue %s: nobody has added anything yet; nothing to do", ", ".join(self._plan.queues))
             return
         try:
             calm_collector()
-            worker.on("error", self._trouble)
-            started(worker)
-            await worker.start()
+            for worker in crew.workers:
+                worker.on("error", self._trouble)
+            started(crew)
+            # Before the first job: a supervisor must know what to give back if this process dies.
+            self.report.bequests = [bequest for worker in crew.workers if (bequest := worker.bequest())]
+            self._report_state()
+            await crew.start()
             self._report_state("running")
-            at, slots = worker.queue.address, worker.options.concurrency
-            _logger.info("worker %s works on queue %s at %s, %d at once", worker.name, worker.queue.name, at, slots)
-            await worker.run(burst=self._plan.burst)
+            for line in crew.described():
+                _logger.info("%s", line)
+            await crew.run(burst=self._plan.burst)
         finally:
-            await worker.queue.close()
-        metrics = worker.get_worker_metrics()
-        _logger.info("worker %s ended; it ran %s", worker.name, number(metrics.runs_ended, "job"))
+            await crew.close_queues()
+        for worker in crew.workers:
+            metrics = worker.get_worker_metrics()
+            _logger.info("worker %s ended; it ran %s", worker.name, number(metrics.runs_ended, "job"))
 
     # Ending
 
     def _drain(self) -> None:
-        worker = self.worker
-        if worker is None or self.report.state in ("starting", "waiting"):
+        crew = self.crew
+        if crew is None or self.report.state in ("starting", "waiting"):
             if self._task is not None:
                 self._task.cancel()
             return
-        running = len(worker.get_current_jobs())
+        running = crew.running()
         _logger.info(
             "stopping: %s %s %g s to end; signal again to give %s back now",
             number(running, "running job"),
@@ -132,17 +138,17 @@ class WorkerLifecycle:
             "it" if running == 1 else "them",
         )
         self._report_state("draining")
-        self._close(worker, self._plan.drain_timeout)
+        self._close(crew, self._plan.drain_timeout)
 
     def _give_back(self) -> None:
-        worker = self.worker
-        if worker is not None:
-            running = number(len(worker.get_current_jobs()), "running job")
+        crew = self.crew
+        if crew is not None:
+            running = number(crew.running(), "running job")
             _logger.info("giving back %s; signal again to exit at once", running)
-            self._close(worker, 0)
+            self._close(crew, 0)
 
-    def _close(self, worker: Worker, timeout: float) -> None:
-        task = asyncio.get_running_loop().create_task(worker.close(timeout=timeout))
+    def _close(self, crew: Crew, timeout: float) -> None:
+        task = asyncio.get_running_loop().create_task(crew.close(timeout))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -173,19 +179,24 @@ class WorkerLifecycle:
             self._trouble_at = time.monotonic()
 
     def _report_state(self, state: str | None = None) -> None:
-        report, worker = self.report, self.worker
+        report, crew = self.report, self.crew
         report.loop_seen = time.monotonic()
         report.state = state or report.state
-        if worker is not None:
-            health = worker.health()
-            report.patience = 3 * worker.options.heartbeat + 1
+        if crew is not None:
+            health = [worker.health() for worker in crew.workers]
+            report.patience = 3 * max(worker.options.heartbeat for worker in crew.workers) + 1
             # Answered since the last error: a lost server makes the worker unready at once, not after a time limit.
-            report.ready = health.ready and time.monotonic() - health.server_seen >= self._trouble_at
-            report.queue, report.concurrency = worker.queue.name, worker.options.concurrency
-            counters = asdict(worker.get_worker_metrics())
-            counters["limited"] = counters["rate_limited"]  # its name until the next release
-            report.counters = {name: value for name, value in counters.items() if name != "name"}
+            seen = max(one.server_seen for one in health)
+            report.ready = all(one.ready for one in health) and time.monotonic() - seen >= self._trouble_at
+            report.workers = [_described(worker) for worker in crew.workers]
         self._publish(report)
+
+
+def _described(worker: Worker) -> dict[str, Any]:
+    counters = asdict(worker.get_worker_metrics())
+    del counters["name"]
+    counters["limited"] = counters["rate_limited"]  # its name until the next release
+    return {"queue": worker.queue.name, "concurrency": worker.options.concurrency, "counters": counters}
 
 
 def _leave(code: int) -> None:

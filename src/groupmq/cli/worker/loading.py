@@ -12,8 +12,9 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from groupmq import ConfigurationError, GroupMQError, Queue, QueueNotFound, QueueSettings, Worker
+from groupmq import Backoff, ConfigurationError, GroupMQError, Queue, QueueNotFound, QueueSettings, Worker, Workers
 from groupmq.cli.exits import StartFailed
+from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.plan import WorkerPlan
 
 _logger = logging.getLogger("groupmq.cli")
@@ -22,8 +23,11 @@ PATIENCE = 3.0
 """Seconds a server may be out of reach when the program starts, unless --unreachable-timeout says otherwise."""
 
 
-def load(spec: str) -> Callable[..., Any] | Worker:
-    """The handler, or the configured Worker, that `module:name` stands for; the current folder is looked in first."""
+def load(spec: str) -> Callable[..., Any] | Worker | Workers | Queue:
+    """What `module:name` stands for: a handler, configured workers, or a queue with its handlers.
+
+    The current folder is looked in first.
+    """
     module_name, colon, name = spec.partition(":")
     if not colon or not module_name or not name:
         raise ConfigurationError(f"{spec!r} is not MODULE:HANDLER, such as app.tasks:handle")
@@ -42,10 +46,10 @@ def load(spec: str) -> Callable[..., Any] | Worker:
         found = attrgetter(name)(module)
     except AttributeError:
         raise ConfigurationError(f"{spec}: module {module_name!r} has no {name!r}") from None
-    if isinstance(found, Worker) or callable(found):
+    if isinstance(found, Worker | Workers | Queue) or callable(found):
         return found  # type: ignore[no-any-return]
     raise ConfigurationError(
-        f"{spec} is neither a handler (a callable) nor a Worker, but of type {type(found).__name__}"
+        f"{spec} is neither a handler (a callable) nor a Worker or Queue, but of type {type(found).__name__}"
     )
 
 
@@ -67,44 +71,69 @@ def _text_of(error: BaseException) -> str:
         return "(its message cannot be read)"
 
 
-async def make_worker(plan: WorkerPlan, waiting: Callable[[bool], None] = lambda reachable: None) -> Worker | None:
-    """The worker of a plan, its queue opened and found to accept writes. None: there is nothing to do.
+async def make_crew(plan: WorkerPlan, waiting: Callable[[bool], None] = lambda reachable: None) -> Crew | None:
+    """The workers of a plan, their queues opened and found to accept writes. None: there is nothing to do.
 
-    `waiting` is called while the queue does not exist yet, with whether its server answers.
+    `waiting` is called while a queue does not exist yet, with whether its server answers.
     """
     found = load(plan.spec)
-    if isinstance(found, Worker):
-        if plan.flags:
-            raise ConfigurationError(
-                f"{plan.spec} is a configured Worker: {', '.join(plan.flags)} must be said where it is made"
-            )
-        await found.queue.ensure_writable(PATIENCE)
-        return found
-    await _try(plan, found)
-    queue = await open_queue(plan, plan.unreachable_timeout or PATIENCE, waiting)
-    return None if queue is None else _worker(plan, queue, found)
+    if isinstance(found, Worker | Workers | Queue):
+        return await _configured(plan, found)
+    if not plan.queues:
+        raise ConfigurationError("which queue? Name it with --queue, or set GROUPMQ_QUEUE")
+    for name in plan.queues:
+        await _try(plan, name, found)
+    patience = plan.unreachable_timeout or PATIENCE
+    queues = [await open_queue(plan, name, patience, waiting) for name in plan.queues]
+    workers = [_worker(plan, queue, found) for queue in queues if queue is not None]
+    if not workers:
+        return None
+    return Crew(workers, Workers(workers, concurrency=plan.concurrency or 1) if len(plan.queues) > 1 else None)
+
+
+async def _configured(plan: WorkerPlan, found: Worker | Workers | Queue) -> Crew:
+    """Workers that the module has made."""
+    if plan.flags:
+        kind = type(found).__name__
+        raise ConfigurationError(
+            f"{plan.spec} is a configured {kind}: {', '.join(plan.flags)} must be said where it is made"
+        )
+    if isinstance(found, Queue):
+        if not found.workers:
+            raise ConfigurationError(f"{plan.spec} is a queue without handlers: decorate one with @queue.process()")
+        await found.ensure_writable(PATIENCE)
+        return Crew(found.workers, queue=found)
+    crew = Crew([found]) if isinstance(found, Worker) else Crew(tuple(found), found)
+    for worker in crew.workers:
+        await worker.queue.ensure_writable(PATIENCE)
+    return crew
 
 
 def _worker(plan: WorkerPlan, queue: Queue, handler: Callable[..., Any]) -> Worker:
-    return Worker(queue, handler, unreachable_timeout=plan.unreachable_timeout, **plan.worker_options)
+    options = dict(plan.worker_options)
+    if len(plan.queues) == 1:
+        options["concurrency"] = plan.concurrency
+    elif "name" in options:
+        options["name"] += f"-{queue.name}"
+    if isinstance(options.get("backoff"), list):
+        base, most = options["backoff"]
+        options["backoff"] = Backoff.exponential(base=base, max=most)
+    return Worker(queue, handler, unreachable_timeout=plan.unreachable_timeout, **options)
 
 
-async def _try(plan: WorkerPlan, handler: Callable[..., Any]) -> None:
+async def _try(plan: WorkerPlan, name: str, handler: Callable[..., Any]) -> None:
     """Have the options checked now: a mistake must not wait for the server, or for the queue to be made."""
-    if not plan.queue:
-        raise ConfigurationError("which queue? Name it with --queue, or set GROUPMQ_QUEUE")
-    async with Queue(plan.queue, plan.url, prefix=plan.prefix, **plan.queue_options, **plan.shared) as queue:
+    async with Queue(name, plan.url, prefix=plan.prefix, **plan.queue_options, **plan.shared) as queue:
         _worker(plan, queue, handler)
 
 
-async def open_queue(plan: WorkerPlan, patience: float, waiting: Callable[[bool], None]) -> Queue | None:
+async def open_queue(plan: WorkerPlan, name: str, patience: float, waiting: Callable[[bool], None]) -> Queue | None:
     """The queue as it is stored. Settings given on the command line must agree with it; the others are adopted.
 
     A queue that does not exist yet is made with the settings that were given. Without any, making it is left to the
     producer, whose settings would be refused if ours were there first; a burst then has nothing to do.
     """
-    assert plan.queue  # noqa: S101
-    probe = _probe(plan, patience)
+    probe = _probe(plan, name, patience)
     try:
         await probe.ensure_writable(patience)
         try:
@@ -112,24 +141,24 @@ async def open_queue(plan: WorkerPlan, patience: float, waiting: Callable[[bool]
         except QueueNotFound:
             if plan.burst:
                 return None
-            await _until_made(plan, waiting)
+            await _until_made(plan, name, waiting)
         stored = await probe.get_settings()
     finally:
         await probe.close()
-    settings = settings_from(plan.queue, stored) | plan.shared
-    return Queue(plan.queue, plan.url, prefix=plan.prefix, **plan.queue_options, **settings)
+    settings = settings_from(name, stored) | plan.shared
+    return Queue(name, plan.url, prefix=plan.prefix, **plan.queue_options, **settings)
 
 
-def _probe(plan: WorkerPlan, patience: float) -> Queue:
+def _probe(plan: WorkerPlan, name: str, patience: float) -> Queue:
     """The queue whatever its settings are. Only settings that were given make one that does not exist."""
     options = {"prefix": plan.prefix, **plan.queue_options, **plan.shared}
-    return Queue.attach(str(plan.queue), plan.url, make=bool(plan.shared), patience=patience, **options)
+    return Queue.attach(name, plan.url, make=bool(plan.shared), patience=patience, **options)
 
 
-async def _until_made(plan: WorkerPlan, waiting: Callable[[bool], None]) -> None:
-    _logger.info("queue %s: nobody has added anything yet; waiting for its producer", plan.queue)
+async def _until_made(plan: WorkerPlan, name: str, waiting: Callable[[bool], None]) -> None:
+    _logger.info("queue %s: nobody has added anything yet; waiting for its producer", name)
     waiting(True)
-    async with _probe(plan, 0.0) as queue:
+    async with _probe(plan, name, 0.0) as queue:
         while True:
             await asyncio.sleep(_LOOK_AGAIN)
             try:

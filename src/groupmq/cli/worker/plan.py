@@ -13,12 +13,14 @@ class WorkerPlan:
 
     spec: str
     url: str | None = None
-    queue: str | None = None
+    queues: tuple[str, ...] = ()
     prefix: str = "groupmq"
     shared: dict[str, Any] = field(default_factory=dict)
     """Settings that are stored with the queue."""
     queue_options: dict[str, Any] = field(default_factory=dict)
     worker_options: dict[str, Any] = field(default_factory=dict)
+    concurrency: int | None = None
+    """Jobs at once in each process, of all its queues together; None = 1."""
     flags: tuple[str, ...] = ()
     """What a configured Worker decides itself, as it was spelled on the command line."""
     burst: bool = False
@@ -33,4 +35,4 @@ class WorkerPlan:
     @classmethod
     def from_json(cls, text: str) -> WorkerPlan:
         fields = json.loads(text)
-        return cls(**fields | {"flags": tuple(fields["flags"])})
+        return cls(**fields | {name: tuple(fields[name]) for name in ("flags", "queues")})

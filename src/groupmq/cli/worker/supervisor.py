@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+from groupmq import GroupMQError, Worker
+from groupmq.cli.output.tables import number
 from groupmq.cli.worker.health import ProcessReport
 from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.reload import Watch
@@ -27,6 +29,8 @@ _RELOAD_GRACE = 2.0
 _OVERTIME = 10.0
 """Seconds beyond the drain timeout after which a process that does not end is killed."""
 _LIMIT = 2**20
+_TAKE_BACK = 5.0
+"""Seconds that giving back the jobs of a dead process may take."""
 
 
 class ProcessSlot:
@@ -66,11 +70,26 @@ class ProcessSlot:
             code = await process.wait()
             # Its last words may still be on their way, though not for long.
             await asyncio.wait([listening], timeout=1.0)
+            if code != 0:
+                await self._take_back(process.pid, self.report.bequests)
             return code
         finally:
             listening.cancel()
             self.process = self.report = None
             writer.close()
+
+    async def _take_back(self, pid: int, bequests: list[str]) -> None:
+        """Give back what the process was doing: it is dead for certain, so nobody has to wait until leases expire."""
+        for bequest in bequests:
+            try:
+                async with asyncio.timeout(_TAKE_BACK):
+                    ids = await Worker.take_back(bequest)
+            except (GroupMQError, TimeoutError) as error:
+                why = str(error) or "no answer in time"
+                _logger.warning("jobs of process %d run again when their leases expire (%s)", pid, why)
+            else:
+                if ids:
+                    _logger.warning("%s of process %d went back to the queue", number(len(ids), "running job"), pid)
 
     async def _spawn(self, link: int) -> asyncio.subprocess.Process:
         # In a session of its own: Ctrl-C of a terminal reaches the supervisor only, which passes it on.

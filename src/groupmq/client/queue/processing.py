@@ -31,6 +31,10 @@ class OwnWorkers:
         self._names: list[str] = []
         self._end = weakref.finalize(owner, _warn_of_unstarted, queue, self._names, logger)
 
+    @property
+    def made(self) -> tuple[Worker, ...]:
+        return tuple(self._all)
+
     def add(self, worker: Worker) -> None:
         """Close this worker with the queue."""
         self._all.append(worker)

@@ -192,6 +192,11 @@ class Queue(QueueMethods):
         self._workers.add(worker)
         return worker
 
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """Those made by `process`."""
+        return self._workers.made
+
     async def work(self) -> None:
         """Run the workers made by `process` until the queue is closed, or this is cancelled."""
         try:

@@ -130,6 +130,7 @@ from groupmq.protocol.commands.work import (
     retried,
     runnable,
     snoozed,
+    take_back,
 )
 
 __all__ = [
@@ -259,6 +260,7 @@ __all__ = [
     "stats",
     "survey",
     "switch",
+    "take_back",
     "tick",
     "undefine",
     "update",

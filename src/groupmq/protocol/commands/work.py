@@ -272,6 +272,14 @@ def leave(workers: Sequence[str], lanes: Sequence[str]) -> Call[int]:
     return Call("leave", arguments(workers=list(workers), lanes=list(lanes)), int)
 
 
+def take_back(
+    worker: str, runs: Sequence[tuple[str, int]], policy: Policy, now: int | None = None
+) -> Call[list[Stalled]]:
+    """End leases (id, token) of a worker whose process has ended, as if they had expired."""
+    flat = [value for pair in runs for value in pair]
+    return Call("take_back", arguments(worker=worker, runs=flat, policy=policy.packed(), now=now), _parse_stalled)
+
+
 def runnable(now: int | None = None) -> Call[bool]:
     """Whether a waiting job may start now, regardless of which worker has the turn of an exclusive queue."""
     return Call("runnable", arguments(now=now), bool)

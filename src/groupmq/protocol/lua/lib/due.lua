@@ -70,9 +70,13 @@ function due.unpark()
   return #gids
 end
 
--- Take back expired leases. Returns a flat list: job id, group id, 1 if the job has failed for good.
+-- Take back expired leases, as due.take_back does.
 function due.expire(policy)
-  local ids = due_entries.take(K.active, ENDS, COST_OF_END)
+  return due.take_back((due_entries.take(K.active, ENDS, COST_OF_END)), policy)
+end
+
+-- Take back the leases of `ids`. Returns a flat list: job id, group id, 1 if the job has failed for good.
+function due.take_back(ids, policy)
   if #ids == 0 then return {} end
   local leases, recs = lease.load(ids), records(ids)
   local stalled = {}

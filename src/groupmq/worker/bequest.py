@@ -1,0 +1,60 @@
+"""Taking back the leases of a worker that died, for a supervisor that has seen its process end.
+
+Everybody else has to wait until the leases expire: a worker that is silent may be frozen, or cut off from the server,
+and go on.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from groupmq.client.queue.queue import Queue
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Policy, Stalled
+
+if TYPE_CHECKING:
+    from groupmq.worker.worker import Worker
+
+_PER_CALL = 30
+"""Leases that one call takes back: as many as one call takes back of those that expire."""
+
+
+def bequest_of(worker: Worker) -> str | None:
+    """What `take_back` needs to know, as text."""
+    queue, options = worker.queue, worker.options
+    url = queue._connection.endpoint.identity
+    # A handler in a process of its own outlives the worker, and nobody here can tell when it ends.
+    if not isinstance(url, str) or options.executor == "process":
+        return None
+    shared = queue.options
+    return json.dumps(
+        {
+            "worker": worker.id,
+            "queue": shared.name,
+            "prefix": shared.prefix,
+            "url": url,
+            "max_attempts": options.max_attempts,
+            "max_stalled": options.max_stalled,
+            "keep": shared.keep,
+        }
+    )
+
+
+async def take_back(bequest: str) -> list[str]:
+    """End every lease of that worker as if it had expired; the ids of the jobs that had begun."""
+    told = json.loads(bequest)
+    worker, policy = told["worker"], Policy(told["max_attempts"], told["max_stalled"], told["keep"])
+    async with Queue.attach(told["queue"], told["url"], prefix=told["prefix"]) as queue:
+        call = queue._connection.call
+        held, cursor = [], ""
+        while cursor != "0":
+            page = await call(commands.list_runs(cursor or "0"))
+            held += [(run.id, run.fence) for run in page.found if run.worker == worker]
+            cursor = page.cursor
+        stalled: list[Stalled] = []
+        for at in range(0, max(1, len(held)), _PER_CALL):
+            some = await call(commands.take_back(worker, held[at : at + _PER_CALL], policy))
+            stalled += some
+        await call(commands.leave([worker], commands.lane_names(worker)))
+    return [one.id for one in stalled]
