@@ -112,7 +112,7 @@ async def _configured(plan: WorkerPlan, found: Worker | Workers | Queue) -> Crew
 def _worker(plan: WorkerPlan, queue: Queue, handler: Callable[..., Any]) -> Worker:
     options = dict(plan.worker_options)
     if len(plan.queues) == 1:
-        options["concurrency"] = plan.concurrency or 1
+        options["concurrency"] = 1 if plan.concurrency is None else plan.concurrency
     elif "name" in options:
         options["name"] += f"-{queue.name}"
     if isinstance(options.get("backoff"), list):
