@@ -43,9 +43,10 @@ test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we
 test-scripts: $(READY_DEV) ## run the tests of the Lua side by EVALSHA, as servers without functions have it
 	@GROUPMQ_CALLS=script $(PYTHON) -m pytest tests/lua -n $(AT_ONCE) --dist worksteal
 
-# Three to six servers per test: fewer tests at once.
-test-cluster: $(READY_DEV) ## run the tests of Sentinel: failovers of real servers
+# Three to nine servers per test: fewer tests at once. Then the same suite as on one server, but for what looks at one.
+test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters, and tests/integration on a cluster
 	@$(PYTHON) -m pytest tests/cluster -n 2 --dist worksteal
+	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest tests/integration -n 2 --dist worksteal
 
 sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
 	@$(PYTHON) -m tools.unasync

@@ -161,6 +161,14 @@ async def test_a_server_that_is_no_cluster_is_named_so(server: Any) -> None:
     await queue.close()
 
 
+async def test_a_check_says_which_primary_it_has_looked_at(calm: Cluster) -> None:
+    async with Queue("orders", calm.url) as queue:
+        findings = {finding.name: finding.detail for finding in await queue.check()}
+        here = f"127.0.0.1:{calm.owner('orders').port}"
+        assert findings["topology"] == f"cluster of 3 primaries: this is {here}, the owner of slot 105"
+        await queue.obliterate()
+
+
 # Failing over
 
 

@@ -205,6 +205,9 @@ class Connection(FunctionClient):
             lines[node] = Line(self.endpoint.at_node(node), own=True)
         return lines[node]
 
+    def whereabouts(self) -> str:
+        return self.endpoint.whereabouts()
+
     async def places(self) -> list[Node | None]:
         slots, finder = self.endpoint.slots, self.endpoint.finder
         if slots is None or finder is None:

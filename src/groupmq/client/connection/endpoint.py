@@ -30,6 +30,7 @@ from groupmq.client.connection.function_client import PATIENCE
 from groupmq.client.connection.sentinel import SentinelRoute
 from groupmq.client.connection.topology import ASKING_TIMEOUT, DESCRIBES_SERVER, Topology
 from groupmq.core.errors import ConfigurationError
+from groupmq.core.wording import number
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 CALL_TIMEOUT = 10.0
@@ -173,6 +174,17 @@ class Endpoint:
         other = copy.copy(self)
         other.own, other.call_timeout = True, call_timeout
         return other
+
+    def whereabouts(self) -> str:
+        """Which of several servers was found last, without secrets; empty for a single server."""
+        if self._topology is None or self.finder is None:
+            return ""
+        node = self.finder.route.node
+        here = f"{node[0]}:{node[1]}" if node is not None else "not known now"
+        if self.slots is None:
+            asked = len(self._topology.nodes)
+            return f"Sentinel: the primary of {self._topology.service!r} is {here} ({number(asked, 'sentinel')} known)"
+        return f"cluster of {len(self.slots.primaries())} primaries: this is {here}, the owner of slot {self.slot}"
 
     def require(self, *, asynchronous: bool) -> None:
         """Refuse a client of the other kind; it would fail later, and less clearly."""

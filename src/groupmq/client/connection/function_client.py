@@ -52,6 +52,10 @@ class FunctionClient:
         """Send one command about one key, which in a cluster may live on another node than the queue."""
         return await self.execute(*parts)
 
+    def whereabouts(self) -> str:
+        """Which server of Sentinel or of a cluster this is; empty for a single server."""
+        return ""
+
     async def places(self) -> list[Node | None]:
         """The primaries of a cluster; [None] for a single server."""
         return [None]

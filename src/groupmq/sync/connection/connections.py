@@ -113,6 +113,9 @@ class BlockingConnection(FunctionClient):
                 return self._execute_asking(said.node, parts)
         raise AssertionError("unreachable")
 
+    def whereabouts(self) -> str:
+        return self._endpoint.whereabouts()
+
     def places(self) -> list[Node | None]:
         slots, finder = self._endpoint.slots, self._endpoint.finder
         if slots is None or finder is None:
