@@ -53,9 +53,10 @@ chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed
 chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which must be found
 	@$(PYTHON) -m tests.chaos.mutants $(ARGS)
 
-# Three to six servers per test: fewer tests at once.
-test-cluster: $(READY_DEV) ## run the tests of Sentinel: failovers of real servers
+# Three to nine servers per test: fewer tests at once. Then the same suite as on one server, but for what looks at one.
+test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters, and tests/integration on a cluster
 	@$(PYTHON) -m pytest tests/cluster -n 2 --dist worksteal
+	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest tests/integration -n 2 --dist worksteal
 
 sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
 	@$(PYTHON) -m tools.unasync

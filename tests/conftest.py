@@ -11,16 +11,17 @@ import redis
 from groupmq import Queue
 from groupmq.core.ids import new_id
 from tests.support import keyspace
+from tests.support.clusters import ON_CLUSTER, ClusterServer
 from tests.support.servers import Kind, Server, available_kinds
 
 MakeQueue = Callable[..., Queue]
 
 
 @pytest.fixture(scope="session", params=available_kinds())
-def session_server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """One server of each kind for the whole run."""
+def session_server(request: pytest.FixtureRequest) -> Iterator[Server | ClusterServer]:
+    """One server of each kind for the whole run; or one cluster (`make test-cluster`)."""
     kind: Kind = request.param
-    server = Server.start(kind)
+    server = ClusterServer.start(kind) if ON_CLUSTER else Server.start(kind)
     yield server
     server.stop()
 
@@ -28,15 +29,18 @@ def session_server(request: pytest.FixtureRequest) -> Iterator[Server]:
 @pytest.fixture
 def server(session_server: Server) -> Iterator[Server]:
     """An empty server. After the test every queue on it must be consistent."""
-    client = redis.Redis.from_url(session_server.url)
-    client.flushall()
+    clients = [redis.Redis.from_url(url) for url in session_server.node_urls]
+    for client in clients:
+        client.flushall()
     yield session_server
     try:
-        keyspace.check(client)
+        for client in clients:
+            keyspace.check(client)
     finally:
-        client.flushall()
-        client.script_flush()
-        client.close()
+        for client in clients:
+            client.flushall()
+            client.script_flush()
+            client.close()
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def url(server: Server) -> str:
 @pytest.fixture
 def client(server: Server) -> Iterator[redis.Redis]:
     """A plain client, for looking at the server behind the queue's back."""
-    client = redis.Redis.from_url(server.url)
+    client = server.client()
     yield client
     client.close()
 

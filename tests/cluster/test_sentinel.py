@@ -69,7 +69,9 @@ async def test_a_url_leads_to_the_primary_with_passwords_of_both_kinds(calm: Sen
         assert queue.address == f"redis+sentinel://{calm.addresses}/{SERVICE}/2"
         assert [info.name for info in await Queue.list(calm_url(calm))] == ["by-url"]
         findings = {finding.name: finding for finding in await queue.check()}
-        assert "primary" in findings["role"].detail
+        assert findings["role"].detail == "primary"
+        primary = f"127.0.0.1:{calm.primary.port}"
+        assert findings["topology"].detail == f"Sentinel: the primary of {SERVICE!r} is {primary} (3 sentinels known)"
         await queue.obliterate()
     with redis.Redis(port=calm.primary.port, password=SECRET, db=2) as client:
         assert client.dbsize() == 0

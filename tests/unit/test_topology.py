@@ -19,6 +19,24 @@ def test_a_url_of_sentinels_names_them_the_service_and_the_database() -> None:
     assert found.where == "redis+sentinel://h1:1,h2:26379,[::1]:3/my%2Fmaster/4"
 
 
+def test_a_url_of_a_cluster_names_some_of_its_nodes() -> None:
+    found = parsed(f"valkeys+cluster://me:{SECRET}@h1:1,h2/3")
+    assert (found.nodes, found.service, found.tls) == ((("h1", 1), ("h2", 6379)), "", True)
+    assert found.where == "rediss+cluster://h1:1,h2:6379/3"
+    assert (found.options["db"], found.options["password"]) == (3, SECRET)
+    assert found.asking["password"] == SECRET
+    assert "db" not in found.asking
+    assert parsed("redis+cluster://h1/").where == "redis+cluster://h1:6379"
+
+
+def test_queues_of_a_cluster_share_a_map_and_a_connection_serves_one_slot() -> None:
+    one, two = Endpoint("redis+cluster://h1").at("{a}"), Endpoint("redis+cluster://h1").at("{b}")
+    assert one.slots is two.slots
+    assert one.address is not two.address
+    assert one.identity != two.identity
+    assert one.at("{b}").address is two.address
+
+
 @pytest.mark.parametrize(("scheme", "tls"), [("redis", False), ("valkey", False), ("rediss", True), ("valkeys", True)])
 def test_tls_is_for_the_server_and_for_those_who_name_it(scheme: str, tls: bool) -> None:
     found = parsed(f"{scheme}+sentinel://h1/mymaster?ssl_ca_certs=%2Fca.pem")

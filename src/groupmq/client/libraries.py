@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from groupmq.client.connection.address import Node
 from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.replies import decoded
 from groupmq.core.errors import ConnectionLost, GroupMQError
@@ -19,9 +20,9 @@ from groupmq.protocol import functions
 _NAME = "library_name"
 
 
-async def names(client: FunctionClient) -> list[str]:
-    """The libraries of groupmq, of all releases, by name."""
-    reply = await client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*")
+async def names(client: FunctionClient, place: Node | None = None) -> list[str]:
+    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `place`."""
+    reply = await client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", place=place)
     return sorted(_name(library) for library in reply)
 
 
@@ -36,17 +37,24 @@ async def prune(client: FunctionClient, used: Collection[str]) -> list[str]:
 
     A process that does use one of them loads it again with its next call.
     """
-    found = await names(client)
-    gone = [name for name in found if name != functions.library().name and name not in used]
-    for name in gone:
-        try:
-            await client.command("FUNCTION", "DELETE", name)
-        except ConnectionLost:
+    gone = set[str]()
+    for place in await client.places():
+        found = await names(client, place)
+        here = [name for name in found if name != functions.library().name and name not in used]
+        for name in here:
+            await _delete(client, name, place)
+        gone.update(here)
+    return sorted(gone)
+
+
+async def _delete(client: FunctionClient, name: str, place: Node | None) -> None:
+    try:
+        await client.command("FUNCTION", "DELETE", name, place=place)
+    except ConnectionLost:
+        raise
+    except GroupMQError as error:
+        if "Library not found" not in str(error):  # somebody else was faster
             raise
-        except GroupMQError as error:
-            if "Library not found" not in str(error):  # somebody else was faster
-                raise
-    return gone
 
 
 async def finding(client: FunctionClient) -> Finding:

@@ -2,14 +2,14 @@
 
 Opening a queue enters it (`FunctionClient.enter`). It is struck out when it is obliterated, or when the queues are
 listed and it is gone. The key is not in the hash tag of a queue, so in a cluster it may live on another node: it is
-read and written by commands of its own, never by a function, and no queue depends on it.
+read and written by commands of its own, sent to the owner of its slot, never by a function, and no queue depends on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groupmq.client.connection.function_client import PATIENCE, FunctionClient
+from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.replies import decoded
 from groupmq.core.errors import ConfigurationError, GroupMQError, ServerRefused
 from groupmq.core.options import queue_name
@@ -31,15 +31,16 @@ async def strike_own(client: FunctionClient) -> None:
         entry.not_removed(error)
 
 
-async def strike(client: FunctionClient, prefix: str, name: str, patience: float = PATIENCE) -> bool:
+async def strike(client: FunctionClient, prefix: str, name: str, patience: float | None = None) -> bool:
     """Take a queue that is gone out of the list; False if it is there again.
 
     A queue is stored first and entered then. So if it was entered before we struck it out, it is stored by now.
     """
-    await client.command("SREM", registry_key(prefix), name, patience=patience)
-    if not await client.command("EXISTS", Keys(prefix, name).meta, patience=patience):
+    key, meta = registry_key(prefix), Keys(prefix, name).meta
+    await client.command("SREM", key, name, key=key, patience=patience)
+    if not await client.command("EXISTS", meta, key=meta, patience=patience):
         return True
-    await client.command("SADD", registry_key(prefix), name, patience=patience)
+    await client.command("SADD", key, name, key=key, patience=patience)
     return False
 
 
@@ -56,7 +57,8 @@ async def _listed(client: FunctionClient, prefix: str) -> list[str]:
     cursor, found = "0", set[str]()
     while True:
         try:
-            reply = await client.command("SSCAN", registry_key(prefix), cursor, "COUNT", PAGE)
+            key = registry_key(prefix)
+            reply = await client.command("SSCAN", key, cursor, "COUNT", PAGE, key=key)
         except GroupMQError as error:
             if "WRONGTYPE" not in str(error):
                 raise
@@ -80,9 +82,11 @@ def _name(raw: bytes | str) -> str | None:
 
 async def _existing(client: FunctionClient, prefix: str, listed: Sequence[str]) -> list[str]:
     try:
-        count = await client.command("EXISTS", *(Keys(prefix, name).meta for name in listed))
-        if count == len(listed):
-            return list(listed)
+        # In a cluster the queues are in different slots, and one command must not name keys of two.
+        if not client.session.is_in_cluster:
+            count = await client.command("EXISTS", *(Keys(prefix, name).meta for name in listed))
+            if count == len(listed):
+                return list(listed)
     except GroupMQError as error:
         if not _is_denied(error):
             raise
@@ -96,7 +100,8 @@ async def _existing(client: FunctionClient, prefix: str, listed: Sequence[str]) 
 async def _exists(client: FunctionClient, prefix: str, name: str) -> bool:
     """Whether a queue is there, and this user may look at it."""
     try:
-        if await client.command("EXISTS", Keys(prefix, name).meta):
+        meta = Keys(prefix, name).meta
+        if await client.command("EXISTS", meta, key=meta):
             return True
     except GroupMQError as error:
         if not _is_denied(error):

@@ -80,9 +80,11 @@ async def examine(client: FunctionClient) -> list[Finding]:
     before = time.time()
     seconds, micros = await client.command("TIME")
     after = time.time()
+    whereabouts = client.whereabouts()
     return [
         findings.version(found),
         findings.role(found),
+        *([Finding("topology", OK, whereabouts)] if whereabouts else ()),
         findings.persistence(found, save),
         findings.eviction(found),
         findings.memory(found),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from groupmq.client.connection.address import Node
 from groupmq.client.connection.replies import decoded
 from groupmq.core.errors import ConnectionLost, GroupMQError
 from groupmq.core.findings import OK, WARN
@@ -20,9 +21,9 @@ from groupmq.sync.connection.function_client import FunctionClient
 _NAME = "library_name"
 
 
-def names(client: FunctionClient) -> list[str]:
-    """The libraries of groupmq, of all releases, by name."""
-    reply = client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*")
+def names(client: FunctionClient, place: Node | None = None) -> list[str]:
+    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `place`."""
+    reply = client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", place=place)
     return sorted(_name(library) for library in reply)
 
 
@@ -37,17 +38,24 @@ def prune(client: FunctionClient, used: Collection[str]) -> list[str]:
 
     A process that does use one of them loads it again with its next call.
     """
-    found = names(client)
-    gone = [name for name in found if name != functions.library().name and name not in used]
-    for name in gone:
-        try:
-            client.command("FUNCTION", "DELETE", name)
-        except ConnectionLost:
+    gone = set[str]()
+    for place in client.places():
+        found = names(client, place)
+        here = [name for name in found if name != functions.library().name and name not in used]
+        for name in here:
+            _delete(client, name, place)
+        gone.update(here)
+    return sorted(gone)
+
+
+def _delete(client: FunctionClient, name: str, place: Node | None) -> None:
+    try:
+        client.command("FUNCTION", "DELETE", name, place=place)
+    except ConnectionLost:
+        raise
+    except GroupMQError as error:
+        if "Library not found" not in str(error):  # somebody else was faster
             raise
-        except GroupMQError as error:
-            if "Library not found" not in str(error):  # somebody else was faster
-                raise
-    return gone
 
 
 def finding(client: FunctionClient) -> Finding:

@@ -3,7 +3,7 @@
 
 Opening a queue enters it (`FunctionClient.enter`). It is struck out when it is obliterated, or when the queues are
 listed and it is gone. The key is not in the hash tag of a queue, so in a cluster it may live on another node: it is
-read and written by commands of its own, never by a function, and no queue depends on it.
+read and written by commands of its own, sent to the owner of its slot, never by a function, and no queue depends on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from groupmq.client.connection.replies import decoded
 from groupmq.core.errors import ConfigurationError, GroupMQError, ServerRefused
 from groupmq.core.options import queue_name
 from groupmq.protocol.keys import Keys, registry_key
-from groupmq.sync.connection.function_client import PATIENCE, FunctionClient
+from groupmq.sync.connection.function_client import FunctionClient
 
 AT_ONCE = 100
 """Queues whose existence is asked for in one command."""
@@ -32,15 +32,16 @@ def strike_own(client: FunctionClient) -> None:
         entry.not_removed(error)
 
 
-def strike(client: FunctionClient, prefix: str, name: str, patience: float = PATIENCE) -> bool:
+def strike(client: FunctionClient, prefix: str, name: str, patience: float | None = None) -> bool:
     """Take a queue that is gone out of the list; False if it is there again.
 
     A queue is stored first and entered then. So if it was entered before we struck it out, it is stored by now.
     """
-    client.command("SREM", registry_key(prefix), name, patience=patience)
-    if not client.command("EXISTS", Keys(prefix, name).meta, patience=patience):
+    key, meta = registry_key(prefix), Keys(prefix, name).meta
+    client.command("SREM", key, name, key=key, patience=patience)
+    if not client.command("EXISTS", meta, key=meta, patience=patience):
         return True
-    client.command("SADD", registry_key(prefix), name, patience=patience)
+    client.command("SADD", key, name, key=key, patience=patience)
     return False
 
 
@@ -57,7 +58,8 @@ def _listed(client: FunctionClient, prefix: str) -> list[str]:
     cursor, found = "0", set[str]()
     while True:
         try:
-            reply = client.command("SSCAN", registry_key(prefix), cursor, "COUNT", PAGE)
+            key = registry_key(prefix)
+            reply = client.command("SSCAN", key, cursor, "COUNT", PAGE, key=key)
         except GroupMQError as error:
             if "WRONGTYPE" not in str(error):
                 raise
@@ -81,9 +83,11 @@ def _name(raw: bytes | str) -> str | None:
 
 def _existing(client: FunctionClient, prefix: str, listed: Sequence[str]) -> list[str]:
     try:
-        count = client.command("EXISTS", *(Keys(prefix, name).meta for name in listed))
-        if count == len(listed):
-            return list(listed)
+        # In a cluster the queues are in different slots, and one command must not name keys of two.
+        if not client.session.is_in_cluster:
+            count = client.command("EXISTS", *(Keys(prefix, name).meta for name in listed))
+            if count == len(listed):
+                return list(listed)
     except GroupMQError as error:
         if not _is_denied(error):
             raise
@@ -97,7 +101,8 @@ def _existing(client: FunctionClient, prefix: str, listed: Sequence[str]) -> lis
 def _exists(client: FunctionClient, prefix: str, name: str) -> bool:
     """Whether a queue is there, and this user may look at it."""
     try:
-        if client.command("EXISTS", Keys(prefix, name).meta):
+        meta = Keys(prefix, name).meta
+        if client.command("EXISTS", meta, key=meta):
             return True
     except GroupMQError as error:
         if not _is_denied(error):

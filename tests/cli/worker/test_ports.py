@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from groupmq.sync import Queue
 from tests.cli.programs import Program, Programs, children
-from tests.support.servers import Server, _free_port
+from tests.support.servers import Server, free_port
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
@@ -144,7 +144,7 @@ def test_metrics_of_supervised_processes_come_from_one_port(programs: Programs, 
 
 def test_metrics_and_health_on_one_port(programs: Programs, queue: Queue) -> None:
     queue.pause()
-    port = str(_free_port())
+    port = str(free_port())
     program = programs.worker("--bind", "127.0.0.1", "--health-port", port, "--metrics-port", port)
     program.says("works on queue")
     assert program.port("/metrics") == program.port("/livez") == int(port)

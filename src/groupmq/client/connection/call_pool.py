@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from typing import Any
 
 from hiredis import pack_command
@@ -31,15 +32,27 @@ class CallPool:
         self._in_use: set[Any] = set()
         self._closed = False
 
-    async def execute(self, *parts: Any) -> Any:
+    def execute(self, *parts: Any) -> Coroutine[Any, Any, Any]:
         """Send one command, and return the reply as it came."""
+        return self._exchange(pack_command(parts), 1)
+
+    def execute_asking(self, *parts: Any) -> Coroutine[Any, Any, Any]:
+        """The same of a node that is about to own the key's slot: ASKING holds for the next command only."""
+        return self._exchange(pack_command(("ASKING",)) + pack_command(parts), 2)
+
+    async def _exchange(self, packed: bytes, replies: int) -> Any:
         async with asyncio.timeout(self._timeout):
             connection = await self._connection()
             self._in_use.add(connection)
             try:
-                await connection.send_packed_command(pack_command(parts), check_health=False)
+                await connection.send_packed_command(packed, check_health=False)
+                while replies > 1:
+                    await connection.read_response(disable_decoding=True)
+                    replies -= 1
                 reply = await connection.read_response(disable_decoding=True)
             except Exception:
+                if replies > 1:
+                    await connection.disconnect(nowait=True)  # another reply is still to come
                 await self._put_back(connection)  # still connected if the server answered, with an error
                 raise
             except BaseException:

@@ -7,7 +7,9 @@ import contextlib
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any
 
+from groupmq.client.connection.address import Node
 from groupmq.client.connection.call_pool import CallPool
+from groupmq.client.connection.cluster import SlotMap, redirection, slot_of
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import is_denied, understood
 from groupmq.client.connection.finding import stale
@@ -22,6 +24,7 @@ _BLOCK_MARGIN = 2.0
 _SHORT_BLOCK_MS = 100
 _MOST_CALLS = 50
 """Calls of one queue object under way at a time; redis-py 8 allows a pool 100 connections."""
+_MOST_REDIRECTIONS = 3
 _CALLS = frozenset({"FCALL", "FCALL_RO", "EVALSHA", "EVALSHA_RO", "EVAL", "SADD", "EXISTS"})
 """Commands that are sent over the call pool: redis-py does not convert their replies, so they need no client of its."""
 
@@ -94,8 +97,28 @@ class Line(Dropper):
                     return await self._calls.execute(*parts)
                 return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
             except Exception as error:
-                self._address.observe(error, self._moves)
+                if not self._address.observe(error, self._moves):
+                    raise
+        return await self._execute_again(parts)
+
+    async def _execute_again(self, parts: tuple[Any, ...]) -> Any:
+        """A node of a cluster has said who owns the queue's slot now: ask that one, but follow nobody further."""
+        await self._drop_stale(failover=False)
+        async with self._slots:
+            try:
+                if self._calls is not None and parts[0] in _CALLS:
+                    return await self._calls.execute(*parts)
+                return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
+            except Exception as error:
+                self._address.observe(error, self._address.moves)
                 raise
+
+    async def execute_asking(self, *parts: Any) -> Any:
+        """Send a command about one key to the node that its slot is being moved to."""
+        if self._calls is None:
+            raise RuntimeError("only a client of our own is used in a cluster")
+        async with self._slots:
+            return await self._calls.execute_asking(*parts)
 
     def primary_moved(self, *, failover: bool) -> None:
         if failover:  # else the next call drops what is idle
@@ -129,9 +152,11 @@ class Connection(FunctionClient):
         if session is None:
             endpoint.require(asynchronous=True)
         super().__init__(Session(options, endpoint.where) if session is None else session, endpoint.patience)
-        self.endpoint = endpoint
+        self.endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._own = session is not None or endpoint.client is None or endpoint.own
         self._lines = PerLoop(self._make_line)
+        self._others: PerLoop[dict[Node, Line]] = PerLoop(dict)
+        """Lines to other nodes of a cluster, for keys that are not of this queue."""
         self._users: tuple[asyncio.AbstractEventLoop, object] | None = None
         """Where the user's own client is in use: event loop and process."""
 
@@ -150,15 +175,59 @@ class Connection(FunctionClient):
         """Send one command. A cancelled one drops its connection: a late reply must not reach the next call."""
         return self._lines.here().execute(*parts)
 
+    def execute_for(self, key: str, *parts: Any) -> Coroutine[Any, Any, Any]:
+        """Send one command about one key, which in a cluster may live on another node than the queue."""
+        slots = self.endpoint.slots
+        if slots is None or slot_of(key) == self.endpoint.slot:
+            return self.execute(*parts)
+        return self._execute_elsewhere(slots, slot_of(key), parts)
+
+    async def _execute_elsewhere(self, slots: SlotMap, slot: int, parts: tuple[Any, ...]) -> Any:
+        for left in range(_MOST_REDIRECTIONS, -1, -1):
+            node = slots.owner(slot)
+            if node is None and self.endpoint.finder is not None:
+                node = await self.endpoint.finder.run(slots.search(slot))
+            try:
+                return await self._line_to(node).execute(*parts)
+            except Exception as error:
+                said = redirection(error, node)
+                if said is None or left == 0:
+                    raise
+            if not said.for_good:
+                return await self._line_to(said.node).execute_asking(*parts)
+        raise AssertionError("unreachable")
+
+    def _line_to(self, node: Node | None) -> Line:
+        lines = self._others.here()
+        if node is None:
+            return self._lines.here()
+        if node not in lines:
+            lines[node] = Line(self.endpoint.at_node(node), own=True)
+        return lines[node]
+
+    def whereabouts(self) -> str:
+        return self.endpoint.whereabouts()
+
+    async def places(self) -> list[Node | None]:
+        slots, finder = self.endpoint.slots, self.endpoint.finder
+        if slots is None or finder is None:
+            return [None]
+        await finder.run(slots.search(self.endpoint.slot))
+        return [*slots.primaries()]
+
+    def execute_at(self, place: Node | None, *parts: Any) -> Coroutine[Any, Any, Any]:
+        return self._line_to(place).execute(*parts)
+
     def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
         return asyncio.sleep(seconds)
 
     async def close(self) -> None:
         """Close what this event loop has open. What others have open ends with them."""
         self.session.closed = True
-        line = self._lines.known()
-        if line is not None:
-            await line.close()
+        line, others = self._lines.known(), self._others.known()
+        for known in (line, *(others or {}).values()):
+            if known is not None:
+                await known.close()
 
 
 def _has_connections(client: Any) -> bool:
@@ -195,11 +264,10 @@ class WakeConnection(Dropper):
                     self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
                 )
         except Exception as error:
-            known = address.moves != moves
-            address.observe(error, moves)
+            known = address.moves != moves or address.observe(error, moves)
             await self.drop()
             if known:
-                return False  # the connection was dropped, since the primary has moved
+                return False  # the primary has moved, and the worker asks for work there
             raise understood(error, self._endpoint.where) from error
         if reply is not None:
             self._popped = reply[0].decode()
@@ -258,8 +326,10 @@ class StreamConnection(Dropper):
                     "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
                 )
         except Exception as error:
-            self._endpoint.address.observe(error, self._moves)
+            moved = self._endpoint.address.observe(error, self._moves)
             await self._drop()
+            if moved:
+                return {}  # the next read is of the node that has the log now
             raise understood(error, self._endpoint.where) from error
         pairs = reply.items() if isinstance(reply, dict) else reply or ()
         return {key.decode(): entries for key, entries in pairs}

@@ -16,7 +16,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from groupmq.client.connection import topology
-from groupmq.client.connection.address import Address
+from groupmq.client.connection.address import Address, Node, Route
+from groupmq.client.connection.cluster import NodeRoute, SlotMap, SlotRoute, slot_of
 from groupmq.client.connection.faults import require_known_options
 from groupmq.client.connection.finding import (
     BlockingFindingConnection,
@@ -29,6 +30,7 @@ from groupmq.client.connection.function_client import PATIENCE
 from groupmq.client.connection.sentinel import SentinelRoute
 from groupmq.client.connection.topology import ASKING_TIMEOUT, DESCRIBES_SERVER, Topology
 from groupmq.core.errors import ConfigurationError
+from groupmq.core.wording import number
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 CALL_TIMEOUT = 10.0
@@ -36,11 +38,12 @@ CALL_TIMEOUT = 10.0
 
 _CONNECT_TIMEOUT = 5.0
 FAILOVER_PATIENCE = 15.0
-"""Seconds a producer's call rides over a failover of Sentinel, which takes longer than a restart."""
-_SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix://, redis+sentinel:// or embedded://"
+"""Seconds a producer's call rides over a failover of Sentinel or of a cluster, which takes longer than a restart."""
+_SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix://, redis+sentinel://, redis+cluster:// or embedded://"
 
 _addresses: WeakValueDictionary[object, Address] = WeakValueDictionary()
-_routes: WeakValueDictionary[object, SentinelRoute] = WeakValueDictionary()
+_routes: WeakValueDictionary[object, Route] = WeakValueDictionary()
+_slot_maps: WeakValueDictionary[object, SlotMap] = WeakValueDictionary()
 
 
 def resolve_url(url: str | None) -> str:
@@ -93,7 +96,12 @@ class Endpoint:
         self.client: Any = None
         self._url: str | None = None
         self._topology: Topology | None = None
-        self._finder: Finder | None = None
+        self.finder: Finder | None = None
+        """How connections find their server, if that is not always the same."""
+        self.slots: SlotMap | None = None
+        """Of a cluster."""
+        self.slot = 0
+        """Of the queue, in a cluster."""
         if source is None or isinstance(source, str):
             self._read(resolve_url(source))
         elif (found := topology.described(source)) is not None:
@@ -121,19 +129,44 @@ class Endpoint:
         require_known_options(pool)
 
     def _find_address(self) -> Address:
-        if self._topology is None:
+        found = self._topology
+        if found is None:
             return _addresses.setdefault(self.identity, Address())
-        self.where, self.patience = self._topology.where, FAILOVER_PATIENCE
-        route = _routes.setdefault(self.identity, SentinelRoute(self._topology.nodes, self._topology.service))
-        limits = {"socket_timeout": ASKING_TIMEOUT, "socket_connect_timeout": ASKING_TIMEOUT, "protocol": 2}
-        self._finder = Finder(route, self._topology.asking | limits, tls=self._topology.asking_tls)
+        self.where, self.patience = found.where, FAILOVER_PATIENCE
+        if found.kind == "cluster":
+            self.slots = _slot_maps.setdefault(found.identity, SlotMap(found.nodes))
+            return self._lead_by(_route(self.identity, SlotRoute(self.slots, self.slot)))
+        return self._lead_by(_route(self.identity, SentinelRoute(found.nodes, found.service)))
+
+    def _lead_by(self, route: Route) -> Route:
+        if self._topology is not None:
+            limits = {"socket_timeout": ASKING_TIMEOUT, "socket_connect_timeout": ASKING_TIMEOUT, "protocol": 2}
+            self.finder = Finder(route, self._topology.asking | limits, tls=self._topology.asking_tls)
+        self.address = route
         return route
+
+    def at(self, key: str) -> Endpoint:
+        """The same server or cluster; in a cluster connections lead to the primary that owns the slot of a key."""
+        if self.slots is None:
+            return self
+        other = copy.copy(self)
+        other.slot = slot_of(key)
+        other._lead_by(_route(other.identity, SlotRoute(self.slots, other.slot)))
+        return other
+
+    def at_node(self, node: Node) -> Endpoint:
+        """One node of a cluster."""
+        if self.slots is None:
+            return self
+        other = copy.copy(self)
+        other._lead_by(NodeRoute(self.slots, node))
+        return other
 
     @property
     def identity(self) -> object:
         """The same for two endpoints that one connection can serve."""
         if self._topology is not None:
-            return self._topology.identity
+            return self._topology.identity if self.slots is None else (self._topology.identity, self.slot)
         return self._url if self._url is not None else id(self.client.connection_pool)
 
     def beside(self, call_timeout: float | None = None) -> Endpoint:
@@ -141,6 +174,17 @@ class Endpoint:
         other = copy.copy(self)
         other.own, other.call_timeout = True, call_timeout
         return other
+
+    def whereabouts(self) -> str:
+        """Which of several servers was found last, without secrets; empty for a single server."""
+        if self._topology is None or self.finder is None:
+            return ""
+        node = self.finder.route.node
+        here = f"{node[0]}:{node[1]}" if node is not None else "not known now"
+        if self.slots is None:
+            asked = len(self._topology.nodes)
+            return f"Sentinel: the primary of {self._topology.service!r} is {here} ({number(asked, 'sentinel')} known)"
+        return f"cluster of {len(self.slots.primaries())} primaries: this is {here}, the owner of slot {self.slot}"
 
     def require(self, *, asynchronous: bool) -> None:
         """Refuse a client of the other kind; it would fail later, and less clearly."""
@@ -202,11 +246,16 @@ class Endpoint:
         """The options of connections that find their server."""
         options = {} if self._topology is None else self._topology.options
         given = {} if timeout is None else {"socket_timeout": timeout}
-        return {**ours, **options, **given, "finder": self._finder}
+        return {**ours, **options, **given, "finder": self.finder}
 
     def _described(self) -> dict[str, Any]:
         kwargs = self.client.connection_pool.connection_kwargs
         return {name: value for name, value in kwargs.items() if value is not None and DESCRIBES_SERVER.fullmatch(name)}
+
+
+def _route(identity: object, made: Route) -> Route:
+    """What all connections of this process know about a primary; `made` if there are none yet."""
+    return _routes.setdefault(identity, made)
 
 
 def _is_asynchronous(client: Any) -> bool:

@@ -34,9 +34,11 @@ _BY_CLASS = {
     "MasterDownError": "MASTERDOWN",
 }
 _OTHER_SLOT = (
-    "is a node of a cluster and does not own the slot of this queue; groupmq does not support clusters yet: "
-    "use a server that is not part of one"
+    "is a node of a cluster and does not own the slot of this queue; write redis+cluster:// in place of redis://, "
+    "and the queue is found wherever it is"
 )
+# What a script meets in a slot that is being moved, or in a cluster that is down, has no word of its own in front.
+_IN_SCRIPT = {"access a non local key in a cluster node": "TRYAGAIN", "while the cluster is down": "CLUSTERDOWN"}
 _CLUSTER = {"MovedError": "MOVED", "AskError": "ASK", "ClusterCrossSlotError": "CROSSSLOT"}
 # Where a script was when the server refused a command of it: its hash, and its line, which matters for its own errors.
 _SCRIPT = re.compile(r"\s*script: (?:\w+, )?on @?\w+:\d+\.?")
@@ -57,6 +59,11 @@ def is_lost(error: BaseException) -> bool:
     names = _class_names(error)
     known = isinstance(error, ConnectionLost | OSError | EOFError | TimeoutError)
     return known or "ConnectionError" in names or "TimeoutError" in names
+
+
+def is_refusal(error: BaseException) -> bool:
+    """The server, or the connection, has said what is wrong."""
+    return is_lost(error) or "RedisError" in _class_names(error)
 
 
 def is_no_script(error: BaseException) -> bool:
@@ -87,6 +94,8 @@ def understood(error: BaseException, where: str) -> GroupMQError:
     names = _class_names(error)
     message = str(error)
     moved = next((_CLUSTER[name] for name in names if name in _CLUSTER), message.split(" ", 1)[0])
+    if moved in ("MOVED", "ASK") and "+cluster://" in where:
+        return ServerRefused("TRYAGAIN", f"the server at {where} {_REFUSALS['TRYAGAIN']}: {message}")
     if moved in _CLUSTER.values():
         return ServerRefused(moved, f"the server at {where} {_OTHER_SLOT}")
     kind = _kind(error)
@@ -137,9 +146,17 @@ def may_pass(error: BaseException) -> bool:
     return isinstance(error, ConnectionLost)
 
 
+def is_cluster_down(error: BaseException) -> bool:
+    """The node is cut off from most of its cluster, or a slot is served by nobody."""
+    return _kind(error) == "CLUSTERDOWN"
+
+
 def _kind(error: BaseException) -> str:
     """The first word of a refusal, which the client library may have turned into a class."""
-    return next((_BY_CLASS[name] for name in _class_names(error) if name in _BY_CLASS), str(error).split(" ", 1)[0])
+    message = str(error)
+    by_class = next((_BY_CLASS[name] for name in _class_names(error) if name in _BY_CLASS), None)
+    in_script = next((kind for words, kind in _IN_SCRIPT.items() if words in message), None)
+    return by_class or in_script or message.split(" ", 1)[0]
 
 
 def _class_names(error: BaseException) -> list[str]:

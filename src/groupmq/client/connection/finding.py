@@ -14,7 +14,7 @@ import redis.asyncio
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import ResponseError
 
-from groupmq.client.connection.address import Ask, Node, Route
+from groupmq.client.connection.address import Ask, Node, Route, Search
 from groupmq.client.connection.faults import is_denied
 from groupmq.client.connection.replies import decoded
 
@@ -38,14 +38,17 @@ class Finder:
         locks = _locks.setdefault(asyncio.get_running_loop(), WeakKeyDictionary())
         async with locks.setdefault(route, asyncio.Lock()):
             if route.node is None:
-                search = route.search()
-                try:
-                    question = next(search)
-                    while True:
-                        question = search.send(await self._ask(question))
-                except StopIteration as end:
-                    route.node = end.value
-            found: Node = route.node
+                route.node = await self.run(route.search())
+            return route.node
+
+    async def run(self, search: Search) -> Node:
+        """Ask what a search wants to know, until it has found the node."""
+        try:
+            question = next(search)
+            while True:
+                question = search.send(await self._ask(question))
+        except StopIteration as end:
+            found: Node = end.value
             return found
 
     async def _ask(self, question: Ask) -> Any:
@@ -66,14 +69,17 @@ class Finder:
         route = self.route
         node = route.node
         if node is None:
-            search = route.search()
-            try:
-                question = next(search)
-                while True:
-                    question = search.send(self._ask_blocking(question))
-            except StopIteration as end:
-                node = route.node = end.value
+            node = route.node = self.run_blocking(route.search())
         return node
+
+    def run_blocking(self, search: Search) -> Node:
+        try:
+            question = next(search)
+            while True:
+                question = search.send(self._ask_blocking(question))
+        except StopIteration as end:
+            found: Node = end.value
+            return found
 
     def _ask_blocking(self, question: Ask) -> Any:
         kind = redis.SSLConnection if self._tls else redis.Connection

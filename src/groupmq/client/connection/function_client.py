@@ -12,6 +12,7 @@ import random
 import time
 from typing import Any, TypeVar
 
+from groupmq.client.connection.address import Node
 from groupmq.client.connection.faults import (
     is_no_function,
     is_no_script,
@@ -46,6 +47,22 @@ class FunctionClient:
     async def execute(self, *parts: Any) -> Any:
         """Send one command and return its reply as it came. Errors are those of the client library."""
         raise NotImplementedError
+
+    async def execute_for(self, key: str, *parts: Any) -> Any:
+        """Send one command about one key, which in a cluster may live on another node than the queue."""
+        return await self.execute(*parts)
+
+    def whereabouts(self) -> str:
+        """Which server of Sentinel or of a cluster this is; empty for a single server."""
+        return ""
+
+    async def places(self) -> list[Node | None]:
+        """The primaries of a cluster; [None] for a single server."""
+        return [None]
+
+    async def execute_at(self, place: Node | None, *parts: Any) -> Any:
+        """Send one command to one of `places`."""
+        return await self.execute(*parts)
 
     async def sleep(self, seconds: float) -> None:
         raise NotImplementedError
@@ -92,21 +109,28 @@ class FunctionClient:
         entry = self.session.entry
         entry.due = 0.0
         try:
-            await self.execute(*entry.command)
+            await self.execute_for(entry.key, *entry.command)
         except Exception as error:
             entry.not_written(error)
         else:
             entry.written()
 
-    async def command(self, *parts: Any, patience: float | None = None) -> Any:
+    async def command(
+        self, *parts: Any, patience: float | None = None, key: str | None = None, place: Node | None = None
+    ) -> Any:
         """Send a command that is about the server or about all of its queues. It must be safe to send again.
 
+        In a cluster it goes to the owner of the queue's slot, or of the slot of `key`, or to `place`.
         Errors are ours; while the server cannot be reached, try again for up to `patience` seconds.
         """
         self.session.require_open()
         give_up, pause = time.monotonic() + (self.patience if patience is None else patience), _FIRST_PAUSE
         while True:
             try:
+                if key is not None:
+                    return await self.execute_for(key, *parts)
+                if place is not None:
+                    return await self.execute_at(place, *parts)
                 return await self.execute(*parts)
             except Exception as error:
                 known = understood(error, self.session.where)

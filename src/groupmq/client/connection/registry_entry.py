@@ -30,8 +30,12 @@ class RegistryEntry:
         """When to write it, on the monotonic clock; infinity once it is written."""
 
     @property
+    def key(self) -> str:
+        return registry_key(self.prefix)
+
+    @property
     def command(self) -> tuple[str, str, str]:
-        return ("SADD", registry_key(self.prefix), self.name)
+        return ("SADD", self.key, self.name)
 
     def written(self) -> None:
         self.due = math.inf

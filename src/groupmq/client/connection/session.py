@@ -21,6 +21,7 @@ class Session:
         self.options = options
         self.keys = Keys(options.prefix, options.name)
         self.where = where
+        self.is_in_cluster = "+cluster://" in where
         self.entry = RegistryEntry(options, where)
         self.slots = CallSlots()
         self.calls_by: Literal["function", "script"] = "function"

@@ -1,4 +1,4 @@
-"""Several nodes behind one URL or client: Sentinel. What is said of them, taken apart. No I/O."""
+"""Several nodes behind one URL or client: Sentinel or a cluster. What is said of them, taken apart. No I/O."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from redis.asyncio.connection import parse_url
 from groupmq.client.connection.address import Node
 from groupmq.core.errors import ConfigurationError
 
-SENTINEL_PORT = 26379
+Kind = Literal["sentinel", "cluster"]
 ASKING_TIMEOUT = 1.0
-"""Seconds that a sentinel may take to connect, and to answer, before the next one is asked."""
+"""Seconds that a sentinel or node may take to connect, and to answer, before the next one is asked."""
+_PORTS = {"sentinel": 26379, "cluster": 6379}
 # What of a user's own client describes the server; timeouts, retries, decoding and parsers stay ours.
 DESCRIBES_SERVER = re.compile(r"host|port|path|db|username|password|credential_provider|client_name|protocol|ssl(_.+)?")
 
@@ -24,9 +25,11 @@ DESCRIBES_SERVER = re.compile(r"host|port|path|db|username|password|credential_p
 class Topology:
     """Nodes that say where a server is, and how to reach both."""
 
-    kind: Literal["sentinel"]
+    kind: Kind
     nodes: tuple[Node, ...]
+    """Those who know where the server is: the sentinels, or some nodes of the cluster."""
     service: str
+    """The name that the sentinels have for it; empty for a cluster."""
     where: str
     """For people, without secrets."""
     tls: bool
@@ -48,35 +51,40 @@ def is_topology(scheme: str) -> bool:
 
 
 def parsed(url: str) -> Topology:
-    """Read `redis+sentinel://[user:password@]host[:port],.../service[/db]?...`. Raises ValueError."""
+    """Read a URL of several nodes. Raises ValueError.
+
+    `redis+sentinel://[user:password@]host[:port],.../service[/db]?...` or `redis+cluster://...host[:port],...[/db]?...`
+    """
     parts = urlsplit(url)
-    known = re.fullmatch(r"(redis|rediss|valkey|valkeys)\+(sentinel)", parts.scheme)
+    known = re.fullmatch(r"(redis|rediss|valkey|valkeys)\+(sentinel|cluster)", parts.scheme)
     if known is None:
         raise ValueError(url)
+    kind: Kind = "cluster" if known[2] == "cluster" else "sentinel"
     tls = known[1] in ("rediss", "valkeys")
     user, at, hosts = parts.netloc.rpartition("@")
-    nodes = tuple(_node(host, SENTINEL_PORT) for host in hosts.split(","))
-    service, _, database = parts.path.strip("/").partition("/")
-    if not service or not re.fullmatch(r"\d*", database):
+    nodes = tuple(_node(host, _PORTS[kind]) for host in hosts.split(","))
+    path = parts.path.strip("/")
+    service, _, database = ("", "", path) if kind == "cluster" else path.partition("/")
+    if (kind == "sentinel" and not service) or not re.fullmatch(r"\d*", database):
         raise ValueError(url)
     query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    asking = {name.removeprefix("sentinel_"): value for name, value in query if name in _OF_SENTINELS}
-    rest = urlencode([(name, value) for name, value in query if name not in _OF_SENTINELS])
+    mine = _OF_SENTINELS if kind == "sentinel" else ()
+    rest = urlencode([(name, value) for name, value in query if name not in mine])
     scheme = "rediss" if tls else "redis"
     plain = f"{scheme}://{user}{at}{_spelled(*nodes[0])}/{database}{'?' if rest else ''}{rest}"
-    options: dict[str, Any] = dict(parse_url(plain))
-    shared = {name: value for name, value in options.items() if name.startswith("ssl_")}
-    where = f"{scheme}+{known[2]}://{','.join(_spelled(*node) for node in nodes)}/{service}"
-    return Topology(
-        known[2],  # type: ignore[arg-type]
-        nodes,
-        unquote(service),
-        f"{where}/{database}" if database else where,
-        tls,
-        _without_place(options),
-        asking | shared,
-        tls,
-    )
+    options = _without_place(dict(parse_url(plain)))
+    if kind == "cluster":
+        asking = _without_database(_server_options(options.items()))
+    else:
+        asking = {name.removeprefix("sentinel_"): value for name, value in query if name in mine}
+        asking |= {name: value for name, value in options.items() if name.startswith("ssl_")}
+    where = _shown(kind, nodes, path, tls=tls)
+    return Topology(kind, nodes, unquote(service), where, tls, options, asking, tls)
+
+
+def _shown(kind: Kind, nodes: Iterable[Node], path: str, *, tls: bool) -> str:
+    hosts = ",".join(_spelled(*node) for node in nodes)
+    return f"{'rediss' if tls else 'redis'}+{kind}://{hosts}{'/' if path else ''}{path}"
 
 
 _OF_SENTINELS = ("sentinel_username", "sentinel_password")
@@ -84,28 +92,35 @@ _OF_SENTINELS = ("sentinel_username", "sentinel_password")
 
 def described(client: Any) -> Topology | None:
     """The topology that a client of the user's stands for; None if it is one of a single server."""
+    if hasattr(client, "nodes_manager"):
+        return _cluster_of(client)
     pool: Any = getattr(client, "connection_pool", None)
-    if not hasattr(pool, "service_name"):
-        return None
+    return _service_of(pool) if hasattr(pool, "service_name") else None
+
+
+def _service_of(pool: Any) -> Topology:
+    """Of a client of Sentinel.master_for()."""
     if not getattr(pool, "is_master", True):
         raise ConfigurationError("redis: this client reads from replicas; a queue needs one of Sentinel.master_for()")
     asked = [sentinel.connection_pool for sentinel in pool.sentinel_manager.sentinels]
     if not asked:
         raise ConfigurationError("redis: this client of Sentinel.master_for() knows no sentinel")
     nodes = tuple((str(one.connection_kwargs["host"]), int(one.connection_kwargs["port"])) for one in asked)
-    options = _server_options(pool.connection_kwargs.items())
-    tls = _has_tls(pool)
-    where = f"{'rediss' if tls else 'redis'}+sentinel://{','.join(_spelled(*node) for node in nodes)}"
-    return Topology(
-        "sentinel",
-        nodes,
-        str(pool.service_name),
-        f"{where}/{pool.service_name}/{options.get('db', 0)}",
-        tls,
-        options,
-        _server_options(asked[0].connection_kwargs.items()),
-        _has_tls(asked[0]),
-    )
+    options, tls = _server_options(pool.connection_kwargs.items()), _has_tls(pool)
+    where = _shown("sentinel", nodes, f"{pool.service_name}/{options.get('db', 0)}", tls=tls)
+    asking = _server_options(asked[0].connection_kwargs.items())
+    return Topology("sentinel", nodes, str(pool.service_name), where, tls, options, asking, _has_tls(asked[0]))
+
+
+def _cluster_of(client: Any) -> Topology:
+    """Of a RedisCluster client."""
+    known = client.nodes_manager
+    nodes = tuple(dict.fromkeys((str(node.host), int(node.port)) for node in known.startup_nodes.values()))
+    given = client.get_connection_kwargs()
+    options = _server_options(given.items())
+    tls = bool(given.get("ssl")) or "SSL" in getattr(given.get("connection_class"), "__name__", "")
+    where = _shown("cluster", nodes, "", tls=tls)
+    return Topology("cluster", nodes, "", where, tls, options, _without_database(options), tls)
 
 
 def _has_tls(pool: Any) -> bool:
@@ -116,6 +131,10 @@ def _server_options(options: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     described = {name: value for name, value in options if value is not None and DESCRIBES_SERVER.fullmatch(name)}
     described.pop("ssl", None)
     return _without_place(described)
+
+
+def _without_database(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "db"}
 
 
 def _without_place(options: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,19 @@ import contextlib
 import time
 from typing import Any
 
+from hiredis import pack_command
+
+from groupmq.client.connection.address import Node
+from groupmq.client.connection.cluster import redirection, slot_of
 from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
-from groupmq.client.connection.faults import is_lost, understood
+from groupmq.client.connection.faults import is_refusal, understood
 from groupmq.client.connection.finding import stale
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConnectionLost
 from groupmq.core.options import QueueOptions
 from groupmq.sync.connection.function_client import FunctionClient
+
+_MOST_REDIRECTIONS = 3
 
 
 class BlockingConnection(FunctionClient):
@@ -22,6 +28,9 @@ class BlockingConnection(FunctionClient):
         self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float | None = None
     ) -> None:
         super().__init__(Session(options, endpoint.where), endpoint.patience)
+        self._endpoint = endpoint = endpoint.at(self.session.keys.meta)
+        self._others: dict[Node, Any] = {}
+        """Clients of other nodes of a cluster, for keys that are not of this queue."""
         self._address = endpoint.address
         self._moves = endpoint.address.moves
         self._own = own or endpoint.client is None or endpoint.own
@@ -68,10 +77,79 @@ class BlockingConnection(FunctionClient):
         try:
             return self._client.execute_command(*parts, NEVER_DECODE=True)
         except Exception as error:
-            if self._moves != self._address.moves and not is_lost(error):
-                raise ConnectionLost(f"the primary at {self.session.where} has moved") from error
-            self._address.observe(error, self._moves)
+            if not self._is_redirected(error):
+                raise
+        # A node of a cluster has said who owns the queue's slot now: ask that one, but follow nobody further.
+        self._moves = self._address.moves
+        self._drop_stale(in_use=False)
+        try:
+            return self._client.execute_command(*parts, NEVER_DECODE=True)
+        except Exception as error:
+            self._is_redirected(error)
             raise
+
+    def _is_redirected(self, error: Exception) -> bool:
+        moved = self._moves != self._address.moves
+        again = self._address.observe(error, self._moves)
+        if moved and not again and not is_refusal(error):
+            # Another thread has dropped the connection, and the client library stumbles over its remains.
+            raise ConnectionLost(f"the primary of {self.session.where} has moved") from error
+        return again
+
+    def execute_for(self, key: str, *parts: Any) -> Any:
+        slots, finder = self._endpoint.slots, self._endpoint.finder
+        if slots is None or finder is None or slot_of(key) == self._endpoint.slot:
+            return self.execute(*parts)
+        slot = slot_of(key)
+        for left in range(_MOST_REDIRECTIONS, -1, -1):
+            node = slots.owner(slot) or finder.run_blocking(slots.search(slot))
+            try:
+                return self.execute_at(node, *parts)
+            except Exception as error:
+                said = redirection(error, node)
+                if said is None or left == 0:
+                    raise
+            if not said.for_good:
+                return self._execute_asking(said.node, parts)
+        raise AssertionError("unreachable")
+
+    def whereabouts(self) -> str:
+        return self._endpoint.whereabouts()
+
+    def places(self) -> list[Node | None]:
+        slots, finder = self._endpoint.slots, self._endpoint.finder
+        if slots is None or finder is None:
+            return [None]
+        finder.run_blocking(slots.search(self._endpoint.slot))
+        return [*slots.primaries()]
+
+    def execute_at(self, place: Node | None, *parts: Any) -> Any:
+        if place is None:
+            return self.execute(*parts)
+        try:
+            return self._client_of(place).execute_command(*parts, NEVER_DECODE=True)
+        except Exception as error:
+            self._endpoint.at_node(place).address.observe(error, 0)
+            raise
+
+    def _client_of(self, node: Node) -> Any:
+        if node not in self._others:
+            self._others[node] = self._endpoint.at_node(node).blocking()
+        return self._others[node]
+
+    def _execute_asking(self, node: Node, parts: tuple[Any, ...]) -> Any:
+        """Send a command about one key to the node that its slot is being moved to.
+
+        ASKING holds for the next command of its connection only, so both go in one write.
+        """
+        connection = self._client_of(node).connection_pool.make_connection()
+        try:
+            connection.connect()
+            connection.send_packed_command([pack_command(("ASKING",)) + pack_command(parts)], check_health=False)
+            connection.read_response(disable_decoding=True)
+            return connection.read_response(disable_decoding=True)
+        finally:
+            connection.disconnect()
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -80,3 +158,5 @@ class BlockingConnection(FunctionClient):
         self.session.closed = True
         if self._own:
             self._client.close()
+        for client in self._others.values():
+            client.close()
