@@ -21,7 +21,7 @@ from tests.chaos.topology import SingleServer
 from tests.support.servers import available_kinds
 
 LONGEST_ROUND = 120.0
-DRAIN = 120.0
+DRAIN = 60.0
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -31,7 +31,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--faults", help=f"only these kinds: {','.join(ALL)}")
     parser.add_argument("--server", choices=available_kinds(), default="valkey")
     parser.add_argument("--mutant", help="run with a defect of tests.model.mutants, by its name")
-    parser.add_argument("--drain", type=float, default=DRAIN, help="seconds that the drain may take")
+    parser.add_argument("--drain", type=float, default=DRAIN, help="seconds without progress that fail the drain")
     parser.add_argument("--record", type=Path, help="write the figures as a table to this file")
     parser.add_argument("--judge", type=Path, help="play nothing: judge the histories that --keep left in this folder")
     parser.add_argument("--keep", type=Path, help="keep the history of every round in this folder")

@@ -12,14 +12,13 @@ from typing import Any
 from tests.chaos import skew
 from tests.chaos.diary import ACTOR, FOLDER, OWNER, Diary
 
-PULSE, STARVED = 0.1, 0.5
+PULSE, STARVED = 0.1, 0.25
 
 
-def watch_ourselves(diary: Diary) -> None:
+def watch_ourselves(diary: Diary, over: threading.Event | None = None) -> None:
     """Note when this process was not given any time: a lease may run out by that, and no fault is to blame."""
-    last = time.monotonic()
-    while True:
-        time.sleep(PULSE)
+    last, over = time.monotonic(), over or threading.Event()
+    while not over.wait(PULSE):
         now = time.monotonic()
         if now - last > STARVED:
             diary.note("starved", since=last)

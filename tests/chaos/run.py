@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
+import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+import redis
+
 from groupmq import GroupMQError
+from tests.chaos.actor import PULSE, watch_ourselves
 from tests.chaos.cast import QUEUES, actors, targets
 from tests.chaos.diary import Diary
 from tests.chaos.injecting import Injector
@@ -23,6 +29,7 @@ from tests.chaos.working import open_queue
 from tests.support.waiting import wait_until
 
 STEP, SAMPLE, TELL = 0.02, 5.0, 10.0
+SLOW = 0.25
 GO_WITHIN = 20.0
 Tell = Callable[[str], None]
 
@@ -37,13 +44,17 @@ class Round:
     kinds: Collection[str]
     folder: Path
     drain: float
-    """Seconds that the rest of the work may take after the last fault."""
+    """Seconds after the last fault in which something of the rest must get done: with none of it, it is stuck."""
     mutant: str | None = None
 
 
 def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
     """Play a round; how many faults of each kind there were. Everything else is in the history."""
     diary = Diary(str(told.folder), "stage")
+    over = threading.Event()
+    watch = threading.Thread(target=_watch_server, args=(topology, diary, over), daemon=True)
+    threading.Thread(target=watch_ourselves, args=(diary, over), daemon=True).start()
+    watch.start()
     cast = actors(told.kinds, mutant=told.mutant)
     faults = plan(told.seed, told.seconds, told.kinds, targets(cast))
     diary.note("round", seed=told.seed, seconds=told.seconds, kinds=list(told.kinds), faults=len(faults))
@@ -58,7 +69,9 @@ def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
             _chaos(told, injector, topology, diary, tell)
             _peace(told, injector, stage, topology, diary, tell)
         finally:
+            over.set()
             stage.close()
+            watch.join(60)
     return dict(injector.counted)
 
 
@@ -115,15 +128,15 @@ async def _settle(url: str, diary: Diary) -> None:
 
 
 async def _drain(url: str, within: float, injector: Injector, tell: Tell) -> bool:
-    """Whether all queues become empty, with nothing started again but what a poisonous job has killed."""
+    """Whether all queues become empty, however slowly, with nothing started again but what a poisonous job killed."""
     queues = [open_queue(role.name, url) for role in QUEUES]
-    deadline, left, next_tell = time.monotonic() + within, 1, time.monotonic() + TELL
+    least, left, deadline, next_tell = math.inf, 1, time.monotonic() + within, time.monotonic() + TELL
     while left and time.monotonic() < deadline:
         injector.step()
-        try:
+        with contextlib.suppress(GroupMQError):
             left = sum([(await queue.get_job_counts()).total for queue in queues])
-        except GroupMQError:
-            left = 1
+        if left < least:
+            least, deadline = left, time.monotonic() + within
         if time.monotonic() > next_tell:
             next_tell += TELL
             tell(f"    draining: {left} jobs left")
@@ -131,6 +144,16 @@ async def _drain(url: str, within: float, injector: Injector, tell: Tell) -> boo
     for queue in queues:
         await queue.close()
     return not left
+
+
+def _watch_server(topology: Topology, diary: Diary, over: threading.Event) -> None:
+    """Note when the server took long to answer, or did not, for whatever reason."""
+    while not over.wait(PULSE):
+        began = time.monotonic()
+        with contextlib.suppress(redis.RedisError), topology.client() as client:
+            client.ping()
+        if time.monotonic() - began > SLOW:
+            diary.note("starved", since=began, actor="server")
 
 
 def _clock(diary: Diary) -> None:

@@ -152,6 +152,25 @@ def test_an_id_that_is_kept_cannot_be_added_again() -> None:
     assert book.rules() == {"S11"}
 
 
+def test_an_id_is_free_again_when_its_job_was_cleaned() -> None:
+    book = sound()
+    book.add("c", 4.0)
+    book.run("c", 5.0, 4.0, outcome="failed")
+    book.act("clean", 6.0, 6.1, state="failed", answer=1)
+    book.add("c", 7.0, uid="uid-c2")
+    book.run("c", 8.0, 7.0, uid="uid-c2")
+    assert book.findings() == []
+
+
+def test_an_id_of_a_failed_job_that_is_kept_cannot_be_added_again() -> None:
+    book = sound()
+    book.add("c", 4.0)
+    book.run("c", 5.0, 4.0, outcome="failed")
+    book.add("c", 7.0, uid="uid-c2")
+    book.run("c", 8.0, 7.0, uid="uid-c2")
+    assert book.rules() == {"S11"}
+
+
 def test_one_add_that_made_two_jobs_is_seen() -> None:
     book = sound()
     book.event("added", 4.0, "c")

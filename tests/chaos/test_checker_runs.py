@@ -32,6 +32,16 @@ def test_a_second_run_that_no_fault_explains_is_seen() -> None:
     assert "S3" in book.rules()
 
 
+def test_a_process_that_was_given_no_time_explains_a_second_run() -> None:
+    for seconds, rules in ((0.4, {"S3"}), (1.2, set[str]())):
+        book = stalled(sound())
+        book.note("starved", 6.0 + seconds, since=6.0)
+        assert book.rules() == rules
+        book = stalled(sound())
+        book.note("starved", 6.0 + seconds, since=6.0, actor="server", pid=1)
+        assert book.rules() == rules
+
+
 def test_a_fault_long_before_explains_nothing() -> None:
     book = stalled(sound())
     book.fault("hang", 0.2, 0.4)

@@ -93,7 +93,7 @@ def test_a_start_while_a_pause_was_on_its_way_or_in_another_group_is_right() -> 
 
 
 def ticking(*ticks: float) -> Book:
-    """A repeat every second from second 1 on, removed at second 9, with jobs for these ticks."""
+    """A repeat every second from second 1 on, removed at second 17, with jobs for these ticks."""
     book = Book("ticks")
     told = {"key": "every", "start": EPOCH + 1000, "every": 1000}
     book.note("repeating", 0.4, **told)
@@ -102,7 +102,7 @@ def ticking(*ticks: float) -> Book:
         job = f"repeat-x:{EPOCH + round(tick * 1000)}"
         book.event("added", tick + 0.01, job)
         book.run(job, tick + 0.1, tick + 0.01, uid="tick:every", order=EPOCH + round(tick * 1000))
-    book.act("remove_repeating_job", 9.0, 9.1, key="every")
+    book.act("remove_repeating_job", 17.0, 17.1, key="every")
     return book
 
 

@@ -9,6 +9,8 @@ from tests.chaos.checker.story import Fault, Run, Story
 
 LEASE = 3.0
 """Seconds, as all queues of a run have it; said again here, since the checker shares nothing with what it checks."""
+ENOUGH = 1.0
+"""Seconds without time in which a heartbeat may come too late: a third of the lease."""
 AFTER = 2.0
 """Seconds that a process may pause after a fault before it tries again."""
 _RANK = (
@@ -26,7 +28,6 @@ _RANK = (
     "memory",
     "clients",
     "functions",
-    "starved",
 )
 _OF_SERVER = ("restart", "stop", "memory", "clients", "functions", "scripts")
 
@@ -36,7 +37,18 @@ def find(story: Story, pid: int | None, since: float, until: float) -> Fault | N
     struck = list(story.faults_of.get(pid, ())) if pid is not None else []
     struck += story.faults_of.get("server", ())
     overlapping = [f for f in struck if f.t0 <= until and f.t1 >= since and f.kind in _RANK]
+    if not overlapping and _starved(story, pid, since, until) >= ENOUGH:
+        return Fault("starved", "", pid, since, until)
     return min(overlapping, key=lambda fault: _RANK.index(fault.kind), default=None)
+
+
+def _starved(story: Story, pid: int | None, since: float, until: float) -> float:
+    """Seconds of that time for which the process, the network between or the server was given no time by the machine.
+
+    Each of them measures itself: it wakes up every 0.1 s, and notes when that was late.
+    """
+    gaps: list[Fault] = [*story.faults_of.get(pid, ()), *story.starved_for_all]
+    return sum(max(0.0, min(f.t1, until) - max(f.t0, since)) for f in gaps if f.kind == "starved")
 
 
 def of_loss(story: Story, run: Run, until: float) -> str | None:

@@ -165,7 +165,7 @@ def same_id_same_job(story: Story) -> Iterator[Finding]:
             began = story.when_ms(second.created)
             if first.last_end is None:
                 yield Finding("S11", f"{first} was added again {began}, while it was still there")
-            elif first.state == "completed" and _still_kept(ended[first.q], first.events[-1].n, second.place):
+            elif _is_kept(story, first, second, ended[first.q]):
                 yield Finding("S11", f"{first} was added again {began}, though it was kept and its id taken")
     for (q, uid), born in by_uid.items():
         if len(born) > 1:
@@ -186,5 +186,13 @@ def _twice_acknowledged(story: Story) -> Iterator[Finding]:
             acked[key] = spec
 
 
-def _still_kept(completed: list[int], since: int, until: int) -> bool:
-    return bisect_left(completed, until) - bisect_left(completed, since + 1) < KEPT // 2
+def _is_kept(story: Story, first: Life, second: Life, completed: list[int]) -> bool:
+    """Whether the first one was still stored when the second was made: neither removed, cleaned nor trimmed."""
+    if first.state not in ("completed", "failed"):
+        return False
+    ended, began = story.mono(first.events[-1].at), story.mono(second.created)
+    cleaned = (a for a in story.actions if a.q == first.q and a.what == "clean" and a.told["state"] == first.state)
+    if any(action.t1 >= ended - MARGIN and action.t0 <= began + MARGIN for action in cleaned):
+        return False
+    later = bisect_left(completed, second.place) - bisect_left(completed, first.events[-1].n + 1)
+    return first.state == "failed" or later < KEPT // 2

@@ -192,8 +192,14 @@ class Story:
         self.faults_of: dict[object, list[Fault]] = defaultdict(list)
         for fault in self.faults:
             self.faults_of[fault.pid if fault.pid is not None else fault.target].append(fault)
+        self.starved_for_all: list[Fault] = []
+        """When the network or the server got no time: that concerns everybody."""
         for line in self.of_kind("starved"):
-            self.faults_of[line["pid"]].append(Fault("starved", line["actor"], line["pid"], line["since"], line["t"]))
+            starved = Fault("starved", line["actor"], line["pid"], line["since"], line["t"])
+            if line["actor"] in ("stage", "server"):
+                self.starved_for_all.append(starved)
+            else:
+                self.faults_of[line["pid"]].append(starved)
         for line in self.of_kind("poison"):
             self.faults_of[line["pid"]].append(Fault("poison", line["actor"], line["pid"], line["t"], line["t"]))
         self.workers = {line["worker"]: line["pid"] for line in self.of_kind("ready") if line.get("worker")}
@@ -213,9 +219,9 @@ def tell(lines: Iterable[Line]) -> Story:
     runs = _runs(by_kind)
     specs = _specs(by_kind)
     actions = _actions(by_kind)
-    lives = _lives(events)
-    _match(lives, runs, specs, actions)
     offset = offsets[len(offsets) // 2] if offsets else 0.0
+    lives = _lives(events, _births(specs, runs), _Redrives(actions, offset))
+    _match(lives, runs, specs, actions)
     return Story(specs, runs, events, lives, actions, _faults(by_kind), by_kind, begun, offset)
 
 
@@ -299,8 +305,36 @@ def _faults(by_kind: dict[str, list[Line]]) -> list[Fault]:
     return found
 
 
-def _lives(events: dict[str, list[Event]]) -> list[Life]:
-    """Jobs as the log tells of them. An `added` of a failed job is an operator who lets it run again."""
+def _births(specs: list[Spec], runs: list[Run]) -> set[tuple[str, str, int]]:
+    """Jobs of which it is known when they were made."""
+    acked = {(spec.q, spec.ack["id"], spec.ack["created"]) for spec in specs if spec.ack is not None and spec.acked}
+    return acked | {(run.q, run.job, run.created) for run in runs}
+
+
+class _Redrives:
+    """When operators let failed jobs run again."""
+
+    def __init__(self, actions: list[Action], offset: float) -> None:
+        self._offset = offset
+        self._actions: dict[str, list[Action]] = defaultdict(list)
+        for action in actions:
+            if action.what in ("retry", "retry_many"):
+                self._actions[action.q].append(action)
+
+    def cover(self, event: Event) -> bool:
+        t = (event.at - self._offset) / 1000
+        return any(
+            action.t0 - 0.05 <= t <= action.t1 + 0.05 and action.told.get("job", event.job) == event.job
+            for action in self._actions[event.q]
+        )
+
+
+def _lives(events: dict[str, list[Event]], births: set[tuple[str, str, int]], redrives: _Redrives) -> list[Life]:
+    """Jobs as the log tells of them.
+
+    An `added` of a failed job is an operator who lets it run again, unless a job is known to have been made just then:
+    `clean` forgets finished jobs without a word, and their ids are free.
+    """
     found: list[Life] = []
     for q, log in events.items():
         current: dict[str, Life] = {}
@@ -308,7 +342,12 @@ def _lives(events: dict[str, list[Event]]) -> list[Life]:
             if event.job is None or event.kind == "progress":
                 continue
             life = current.get(event.job)
-            if event.kind == "added" and (life is None or life.state != "failed"):
+            if event.kind == "added" and (
+                life is None
+                or life.state != "failed"
+                or (q, event.job, event.at) in births
+                or not redrives.cover(event)
+            ):
                 life = current[event.job] = Life(q, event.job, event.at, event.group, event.n)
                 found.append(life)
             elif event.kind == "added":

@@ -12,6 +12,8 @@ WINDOWS = {"window": 200}
 """Milliseconds that queues ordered by event time wait."""
 RATES = {"metered": (25, 500)}
 """Starts in any window of so many milliseconds."""
+LATE = 10_000
+"""Milliseconds before the removal of a repeat in which a tick may still have been on its way."""
 MARGIN = 2.0
 """Milliseconds by which the two clocks may be told apart wrongly."""
 
@@ -110,7 +112,7 @@ def ticks(story: Story, notes: Notes) -> Iterator[Finding]:
             continue
         since = min(story.ms(other["t"]) for other in story.of_kind("repeats") if other["key"] == key)
         first = start + max(0, -(-int(since + 1 - start) // every)) * every
-        until = story.ms(ended[key].t0) - 3000
+        until = story.ms(ended[key].t0) - LATE
         missed = [tick for tick in range(first, int(until), every) if tick not in seen]
         for tick in missed:
             yield Finding("S12", f"repeat {key!r}: the tick {story.when_ms(tick)} has no job")
