@@ -30,6 +30,8 @@ CONFIG: dict[str, object] = {
 
 
 def start_node(kind: Kind, **config: object) -> Server:
+    if "tls-cluster" in config:
+        config["tls-port"] = free_port()
     return Server.start(kind, config={**CONFIG, "cluster-port": free_port(), **config})
 
 
@@ -76,7 +78,8 @@ class Cluster:
         wait_until(self._agree, "every node knows every replica", 30)
 
     def meet(self, node: Server, other: Server) -> None:
-        run(node, "CLUSTER", "MEET", "127.0.0.1", other.port, other.option("cluster-port"))
+        port = other.option("tls-port") or other.port
+        run(node, "CLUSTER", "MEET", "127.0.0.1", port, other.option("cluster-port"))
 
     def add_node(self) -> Server:
         """A new primary without slots."""

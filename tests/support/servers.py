@@ -109,8 +109,8 @@ class Server:
         return self._running().pid
 
     def option(self, name: str) -> str:
-        """What it was started with."""
-        return self._options[name]
+        """What it was started with; empty if that was not said."""
+        return self._options.get(name, "")
 
     @property
     def runs(self) -> bool:
