@@ -31,7 +31,7 @@ def said(programs: Programs, *words: str, code: int) -> str:
         ("tasks:", "'tasks:' is not MODULE:HANDLER"),
         ("nowhere.tasks:handle", "nowhere.tasks:handle: there is no module 'nowhere' (looked in"),
         ("tasks:nothing", "tasks:nothing: module 'tasks' has no 'nothing'"),
-        ("tasks:number", "tasks:number is neither a handler (a callable) nor a Worker, but of type int"),
+        ("tasks:number", "tasks:number is neither a handler (a callable) nor a Worker or Queue, but of type int"),
     ],
 )
 def test_a_wrong_module_path_is_bad_usage(programs: Programs, spec: str, words: str) -> None:
@@ -57,7 +57,7 @@ def test_a_queue_must_be_named(programs: Programs) -> None:
     ("words", "told"),
     [
         (["-c", "0"], "concurrency: expected an integer from 1"),
-        (["--job-timeout", "-1"], "job_timeout: expected"),
+        (["--job-timeout", "-1"], "is no duration"),
         (["--name", ""], "name: expected a non-empty string"),
         (["--reload", "--burst"], "--reload and --burst exclude each other"),
         (["--redis-url", "http://x"], "redis: expected a URL"),
