@@ -124,6 +124,6 @@ def _document_is_described(context: Any, response: Any, case: Any) -> None:
 def test_every_document_is_described() -> None:
     described = describe("/base")
     schemas = described["components"]["schemas"]
-    assert {"QueuesPage", "LanesPage", "JobPage", "PlanPage", "OutcomePage", "ErrorPage"} <= set(schemas)
+    assert {"QueuesPage", "LanesPage", "JobDocument", "PlanPage", "OutcomePage", "ErrorPage"} <= set(schemas)
     assert described["servers"] == [{"url": "/base"}]
     assert described["openapi"] == "3.1.0"

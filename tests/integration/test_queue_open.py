@@ -45,6 +45,8 @@ async def test_the_stored_settings_are_those_of_the_process_that_made_it(make_qu
     assert opened.options.shared == made.options.shared
     assert json.loads(json.dumps(settings.to_dict())) == {
         "group_concurrency": 3,
+        "on_failed": "continue",
+        "breaker": None,
         "ordering": {"kind": "arrival", "window": 0.5, "max_wait": 2.0},
         "fairness": "round-robin",
         "exclusive": True,

@@ -31,8 +31,8 @@ BREAKING = [
     Mutant("two jobs are tried at once", " or (g.opened and g.running > 0)", "", OPEN),
     Mutant(
         "jobs are prefetched behind the one that is tried",
-        "g.limit == 1 and not g.gated then return members.pop_row",
-        "g.limit == 1 then return members.pop_row",
+        "g.limit == 1 and not g.gated then\n    return members.pop_row",
+        "g.limit == 1 then\n    return members.pop_row",
         ROWS,
     ),
     Mutant("the job that is tried is reserved", "if g.gated or (g.limit ~= 1", "if (g.limit ~= 1", ROWS),

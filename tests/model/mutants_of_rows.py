@@ -15,8 +15,8 @@ ROWS = [
         "",
         STEADY,
     ),
-    Mutant("job with a ttl follows", "if has_ttl or (max", "if (max", STEADY),
-    Mutant("job that may run once follows", "has_ttl or (max > 0 and max or default) == 1", "has_ttl", STEADY),
+    Mutant("job with a ttl follows", "if (has_ttl and not wait) or (max", "if (max", STEADY),
+    Mutant("job that may run once follows", ") or (max > 0 and max or default) == 1", ")", STEADY),
     Mutant("job that may run once by default follows", "(max > 0 and max or default) == 1", "max == 1", STEADY),
     Mutant("job that ran before follows", "if not rec or states[i] then break", "if not rec then break", STEADY),
     Mutant("job that ran before is followed", "lengths[r] > 1 and not s and", "lengths[r] > 1 and", STEADY),
@@ -32,7 +32,7 @@ ROWS = [
         "~= 1 then\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\nend\n",
         STEADY,
     ),
-    Mutant("rows where no job may stall", "local row = ahead and who.row", "local row = has_rows and who.row", STEADY),
+    Mutant("rows where no job may stall", "row = (ahead or who.together)", "row = (has_rows or who.together)", STEADY),
     Mutant("rows where two may run at once", "row > 1 and g.limit == 1 and", "row > 1 and", STEADY),
     Mutant(
         "rows where a group has to wait", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: event time"
@@ -72,7 +72,7 @@ ROWS = [
     Mutant("row not removed", "if g.popped then W.pop(key, g.popped) end", "", STEADY),
     Mutant("rows not told to the worker", "n_rows < m and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < m and rows or {}", "rows", STEADY),
-    Mutant("rows not told again", "if l.follows and l.gid == before then", "if false then", STEADY),
+    Mutant("rows not told again", "if (begins or l.follows) and l.gid == before then", "if false then", STEADY),
     Mutant(
         "row told again in parts",
         "      before = l.gid\n    else\n",
@@ -139,7 +139,7 @@ ROWS = [
         STEADY,
     ),
     # What is told
-    Mutant("followers are ahead of nobody", "worker, false, lease.FOLLOWS)", "worker, false, 0)", STEADY),
+    Mutant("followers are ahead of nobody", "wait and 0 or lease.FOLLOWS)", "0)", STEADY),
     Mutant(
         "followers active at once",
         "      rows[n_rows] = m - head + 1\n",

@@ -20,7 +20,7 @@ class Crew:
         self.workers = tuple(workers)
         self._shared = shared
         self._queue = queue
-        self._entered = AsyncExitStack()
+        self._open = AsyncExitStack()
 
     def described(self) -> list[str]:
         """What works where, in lines for the log."""
@@ -39,7 +39,7 @@ class Crew:
         if self._shared is not None:
             await self._shared.start()
         elif self._queue is not None:
-            await self._entered.enter_async_context(self._queue)
+            await self._open.enter_async_context(self._queue)
         else:
             for worker in self.workers:
                 await worker.start()
@@ -60,6 +60,6 @@ class Crew:
         await asyncio.gather(*(worker.close(timeout) for worker in self.workers))
 
     async def close_queues(self) -> None:
+        await self._open.aclose()
         for queue in {id(worker.queue): worker.queue for worker in self.workers}.values():
             await queue.close()
-        await self._entered.aclose()

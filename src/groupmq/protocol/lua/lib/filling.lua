@@ -30,8 +30,9 @@ function filling.waits(g, size, wait)
 end
 
 -- Whether several jobs of the group may start at once in one batch. Of a group that runs several at a time another
--- worker could start a later job beside them, and the rate of a group counts each start.
-function filling.fits(g) return (g.limit == 1 or g.id == '') and not g.rate end
+-- worker could start a later job beside them, and the rate of a group counts each start. While its breaker is open,
+-- one job is tried; and a job behind the head may be held, so that it must not start yet.
+function filling.fits(g) return (g.limit == 1 or g.id == '') and not (g.rate or g.opened or g.holds) end
 
 -- Take the head out of the group; returns it, and how many jobs may start with it, up to `n` with the head.
 function filling.pop(g, n)
