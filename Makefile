@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts test-cluster chaos chaos-ci chaos-mutants sync check bench
+.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants sync check bench
 .PHONY: bench-python clean venv chromium
 
 VENV := .venv
@@ -17,7 +17,7 @@ OLDEST := .venv-oldest
 READY_OLDEST := $(OLDEST)/.ready
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: $(READY_DEMO) ## run the demo on an embedded server
 	@$(PYTHON) -m groupmq.demo
@@ -53,9 +53,12 @@ chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed
 chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which must be found
 	@$(PYTHON) -m tests.chaos.mutants $(ARGS)
 
-# Three to nine servers per test: fewer tests at once. Then the same suite as on one server, but for what looks at one.
-test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters, and tests/integration on a cluster
+# Three to nine servers per test: fewer tests at once.
+test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters: failovers and moving slots of real servers
 	@$(PYTHON) -m pytest tests/cluster -n 2 --dist worksteal
+
+# The same suite as on one server, but for what looks at one.
+test-on-cluster: $(READY_DEV) ## run tests/integration on a cluster
 	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest tests/integration -n 2 --dist worksteal
 
 sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
