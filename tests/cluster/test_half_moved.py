@@ -42,7 +42,7 @@ async def fill(queue: Queue) -> list[tuple[str, int]]:
     leases = []
     for request in range(1, 4):
         taken = await queue._call(take("lane", request))
-        leases += [(job.id, job.token) for job in taken.jobs]
+        leases += [(job.id, job.fence) for job in taken.jobs]
     assert len(leases) == 3
     job_id, token = leases.pop()
     await queue._call(take("lane", 4, [commands.completed(job_id, token, b"1")]))
