@@ -7,6 +7,7 @@ a task for the write. Together that takes longer than the call itself, and a cal
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Coroutine
 from typing import Any
@@ -98,17 +99,16 @@ class CallPool:
         for connection in old:
             await connection.disconnect(nowait=True)
 
-    async def close_idle(self) -> None:
-        idle, self._idle = self._idle, []
-        for connection, _ in idle:
-            await connection.disconnect(nowait=True)
-
     async def close(self) -> None:
-        """Close all connections. A call that is under way fails: nobody would close its connection after it."""
+        """Close all connections. A call that is under way fails: nobody would close its connection after it.
+
+        It waits for each of them: one with TLS says goodbye first, and would stay open if its event loop ended before.
+        """
         self._closed = True
-        await self.close_idle()
-        for connection in tuple(self._in_use):
-            await connection.disconnect(nowait=True)
+        idle, self._idle = self._idle, []
+        for connection in (*(connection for connection, _ in idle), *self._in_use):
+            with contextlib.suppress(Exception):
+                await connection.disconnect()
 
 
 async def _is_quiet(connection: Any) -> bool:
