@@ -50,6 +50,18 @@ async def test_a_blocked_group_goes_on_when_someone_decides(make_queue: MakeQueu
     assert (found.state if found else None) == ends[how]
 
 
+async def test_resuming_a_paused_and_blocked_group_ends_the_pause_only(make_queue: MakeQueue) -> None:
+    queue = make_queue("q", on_failed="hold")
+    await added(queue)
+    await Worker(queue, fail_first).run(burst=True)
+    await queue.pause_group("g")
+    assert await queue.resume_group("g")
+    assert (await queue.get_group("g")).state == "blocked"
+    assert await queue.resume_group("g")
+    assert (await queue.get_group("g")).state == "ready"
+    assert not await queue.resume_group("g")
+
+
 async def test_only_a_job_that_blocks_its_group_can_be_skipped(make_queue: MakeQueue) -> None:
     queue = make_queue("q")
     [job] = await added(queue, 1)

@@ -252,8 +252,14 @@ class Groups(QueueBase):
         return changed
 
     async def resume_group(self, group_id: str) -> bool:
-        """Let a paused or blocked group go on. The jobs that blocked it are given up, as by `skip`."""
-        resumed = await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False))
+        """Let a paused or blocked group go on. The jobs that blocked it are given up, as by `skip`.
+
+        Of a group that is paused and blocked only the pause ends: resuming it after a deployment must not run past a
+        failed payment. A second call ends the block.
+        """
+        if await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False)):
+            return True
+        resumed = False
         while True:
             answer = await self._call(commands.skip_group(group_id, CHUNK, self.options.keep))
             resumed = resumed or any(change.status == commands.DONE for change in answer.changes)
