@@ -91,14 +91,14 @@ def test_many_refusals_of_one_failover_are_one_move() -> None:
     route.confirmed(OLD)
     watching = Watching(route)
     for _ in range(50):
-        route.heard(redis.exceptions.ReadOnlyError("READONLY You can't write against a read only replica."), 0)
+        route.observe(redis.exceptions.ReadOnlyError("READONLY You can't write against a read only replica."), 0)
     assert (route.moves, route.node, watching.told) == (1, None, [False])
 
 
 def test_a_lost_connection_makes_the_next_one_search_and_drops_no_other() -> None:
     route = make()
     route.confirmed(OLD)
-    route.heard(redis.exceptions.ConnectionError("reset"), 0)
+    route.observe(redis.exceptions.ConnectionError("reset"), 0)
     assert (route.moves, route.node) == (0, None)
 
 

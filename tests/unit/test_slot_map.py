@@ -103,8 +103,8 @@ def test_moved_is_followed_at_once_and_counts_once() -> None:
     route = SlotRoute(slots, 5)
     route.confirmed(ONE)
     moved = redis.exceptions.ResponseError("MOVED 5 h2:2")
-    assert route.heard(moved, 0) is True
-    assert route.heard(moved, 0) is True  # of a call that was sent before
+    assert route.observe(moved, 0) is True
+    assert route.observe(moved, 0) is True  # of a call that was sent before
     assert (route.node, route.moves, slots.owner(5)) == (TWO, 1, TWO)
     assert route.confirmed(TWO)
     assert route.moves == 1  # a slot that moves is no failover
@@ -113,7 +113,7 @@ def test_moved_is_followed_at_once_and_counts_once() -> None:
 def test_ask_moves_nobody() -> None:
     route = SlotRoute(SlotMap([ONE]), 5)
     route.confirmed(ONE)
-    assert route.heard(redis.exceptions.ResponseError("ASK 5 h2:2"), 0) is False
+    assert route.observe(redis.exceptions.ResponseError("ASK 5 h2:2"), 0) is False
     assert (route.node, route.moves) == (ONE, 0)
 
 
@@ -129,16 +129,16 @@ def test_a_node_that_says_the_cluster_is_down_may_be_cut_off_and_is_left(message
     route = SlotRoute(slots, 5)
     route.confirmed(ONE)
     slots.patch(5, ONE)
-    route.heard(redis.exceptions.ResponseError(message), 0)
+    route.observe(redis.exceptions.ResponseError(message), 0)
     assert (route.node, route.moves, slots.owner(5)) == (None, 1, None)
 
 
 def test_what_a_node_says_of_other_slots_is_remembered() -> None:
     slots = SlotMap([ONE])
     route = NodeRoute(slots, ONE)
-    route.heard(redis.exceptions.ResponseError("MOVED 77 h2:2"), 0)
+    route.observe(redis.exceptions.ResponseError("MOVED 77 h2:2"), 0)
     assert slots.owner(77) == TWO
-    route.heard(redis.exceptions.ConnectionError("reset"), 0)
+    route.observe(redis.exceptions.ConnectionError("reset"), 0)
     slots.patch(78, ONE)
-    route.heard(redis.exceptions.ConnectionError("reset"), 0)
+    route.observe(redis.exceptions.ConnectionError("reset"), 0)
     assert slots.owner(78) is None

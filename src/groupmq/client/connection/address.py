@@ -47,7 +47,7 @@ class Address:
         key, watchers = id(watcher), self._watchers
         watchers[key] = this_process(), weakref.ref(watcher, lambda _: watchers.pop(key, None))
 
-    def heard(self, error: BaseException, since: int) -> bool:
+    def observe(self, error: BaseException, since: int) -> bool:
         """Note what an error says about the primary; True if the command should be sent again at once.
 
         `since`: the number of moves when the command was sent. Fifty calls that are refused are one move, not fifty.
@@ -96,7 +96,7 @@ class Route(Address):
         if self.node == node:
             self.node = None
 
-    def heard(self, error: BaseException, since: int) -> bool:
+    def observe(self, error: BaseException, since: int) -> bool:
         if since == self.moves and (is_lost(error) or is_moved(error)):
             self.node = None  # the search may say the same again, and costs little
-        return super().heard(error, since)
+        return super().observe(error, since)

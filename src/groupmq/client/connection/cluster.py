@@ -124,7 +124,7 @@ class SlotRoute(Route):
         super().lost(node)
         self.slots.lost(node)
 
-    def heard(self, error: BaseException, since: int) -> bool:
+    def observe(self, error: BaseException, since: int) -> bool:
         said = redirection(error, self.node or self._last)
         if said is None or not said.for_good:
             if since == self.moves and self.node is not None and (is_lost(error) or is_cluster_down(error)):
@@ -132,7 +132,7 @@ class SlotRoute(Route):
                 if is_cluster_down(error):  # this node may be cut off, and its replica be promoted
                     self.node = None
                     self._move()
-            return super().heard(error, since)
+            return super().observe(error, since)
         if said.slot != self.slot:
             return False
         if said.node != self.node:
@@ -158,10 +158,10 @@ class NodeRoute(Route):
         super().lost(node)
         self.slots.lost(node)
 
-    def heard(self, error: BaseException, since: int) -> bool:
+    def observe(self, error: BaseException, since: int) -> bool:
         said = redirection(error, self._fixed)
         if said is not None and said.for_good:
             self.slots.patch(said.slot, said.node)
         elif is_lost(error):
             self.slots.lost(self._fixed)
-        return super().heard(error, since)
+        return super().observe(error, since)

@@ -97,7 +97,7 @@ class Line(Dropper):
                     return await self._calls.execute(*parts)
                 return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
             except Exception as error:
-                if not self._address.heard(error, self._moves):
+                if not self._address.observe(error, self._moves):
                     raise
         return await self._execute_again(parts)
 
@@ -110,7 +110,7 @@ class Line(Dropper):
                     return await self._calls.execute(*parts)
                 return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
             except Exception as error:
-                self._address.heard(error, self._address.moves)
+                self._address.observe(error, self._address.moves)
                 raise
 
     async def execute_asking(self, *parts: Any) -> Any:
@@ -264,7 +264,7 @@ class WakeConnection(Dropper):
                     self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
                 )
         except Exception as error:
-            known = address.moves != moves or address.heard(error, moves)
+            known = address.moves != moves or address.observe(error, moves)
             await self.drop()
             if known:
                 return False  # the primary has moved, and the worker asks for work there
@@ -326,7 +326,7 @@ class StreamConnection(Dropper):
                     "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
                 )
         except Exception as error:
-            moved = self._endpoint.address.heard(error, self._moves)
+            moved = self._endpoint.address.observe(error, self._moves)
             await self._drop()
             if moved:
                 return {}  # the next read is of the node that has the log now

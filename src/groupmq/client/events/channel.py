@@ -134,7 +134,7 @@ class Channel:
     def _tell_of_gap(self, gap: Event) -> None:
         self.emitter.emit("gap", gap)
         for watcher in tuple(self._watchers.values()):
-            watcher.heard(gap)
+            watcher.observe(gap)
 
     def _deliver(self, entry: Entry) -> None:
         self.read_for_nobody += len(entry.events)
@@ -148,7 +148,7 @@ class Channel:
     def _tell(self, job_id: str, event: Event) -> None:
         watcher = self._watchers.get(job_id)
         if watcher is not None:
-            watcher.heard(event)
+            watcher.observe(event)
         if event.kind not in ENDS:
             past = self._recent.pop(job_id, None)
             if past is not None:

@@ -28,7 +28,7 @@ class JobListeners(Emitter):
         self._told: deque[Event] = deque(maxlen=_TOLD)
         self._newcomers: list[tuple[str, Listener]] = []
 
-    def heard(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if self._before is None:
             self._tell(event)
         else:

@@ -90,7 +90,7 @@ class BlockingConnection(FunctionClient):
 
     def _is_redirected(self, error: Exception) -> bool:
         moved = self._moves != self._address.moves
-        again = self._address.heard(error, self._moves)
+        again = self._address.observe(error, self._moves)
         if moved and not again and not is_refusal(error):
             # Another thread has dropped the connection, and the client library stumbles over its remains.
             raise ConnectionLost(f"the primary of {self.session.where} has moved") from error
@@ -129,7 +129,7 @@ class BlockingConnection(FunctionClient):
         try:
             return self._client_of(place).execute_command(*parts, NEVER_DECODE=True)
         except Exception as error:
-            self._endpoint.at_node(place).address.heard(error, 0)
+            self._endpoint.at_node(place).address.observe(error, 0)
             raise
 
     def _client_of(self, node: Node) -> Any:
