@@ -8,6 +8,12 @@ PYTHON := $(VENV)/bin/python
 CODE := src tests tools $(if $(wildcard bench/*.py),bench)
 # Test processes at once, each with servers of its own. Tests mostly wait: two more than there are cores.
 AT_ONCE := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2 )))
+# Of tests/integration, what is run on a cluster too.
+ON_CLUSTER := $(patsubst %,tests/integration/test_%.py,queue_basics queue_adding queue_list queue_changing queue_looking queue_settings queue_life attempts \
+    cancel events exclusive fairness failure_groups functions handler_shapes job_limits listeners \
+    ordering_windows prefetch presence progress rate_limits reconfigure repeats reserve results \
+    sync_queue sync_listening worker_concurrency worker_events worker_handlers worker_leases \
+    worker_retries worker_start)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Stamps: an install is repeated only when pyproject.toml changes.
@@ -57,9 +63,8 @@ chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which 
 test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters: failovers and moving slots of real servers
 	@$(PYTHON) -m pytest tests/cluster -n 2 --dist worksteal
 
-# The same suite as on one server, but for what looks at one.
-test-on-cluster: $(READY_DEV) ## run tests/integration on a cluster
-	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest tests/integration -n 2 --dist worksteal
+test-on-cluster: $(READY_DEV) ## run much of tests/integration on a cluster
+	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest $(ON_CLUSTER) -n 2 --dist worksteal
 
 sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
 	@$(PYTHON) -m tools.unasync

@@ -17,6 +17,12 @@ from tests.support.servers import Kind, Server, available_kinds
 MakeQueue = Callable[..., Queue]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On a cluster, leave out what looks at one server."""
+    if ON_CLUSTER:
+        items[:] = [item for item in items if item.get_closest_marker("one_server") is None]
+
+
 @pytest.fixture(scope="session", params=available_kinds())
 def session_server(request: pytest.FixtureRequest) -> Iterator[Server | ClusterServer]:
     """One server of each kind for the whole run; or one cluster (`make test-cluster`)."""

@@ -57,10 +57,10 @@ async def test_failures_removals_and_switches_are_heard(queue: Queue, client: An
     assert [event.group_id for event in heard if event.kind in ("paused", "resumed")] == [None, None, "g", "g"]
 
 
-async def test_a_stall_is_heard(make_queue: MakeQueue, client: Any) -> None:
+async def test_a_stall_is_heard(make_queue: MakeQueue, client: Any, url: str) -> None:
     queue = make_queue(job_timeout=0.2)
     async with listening(queue, client) as heard:
-        with Fleet(client_url(client), queue.name, job_timeout=0.2, worker={"maintenance": False}) as fleet:
+        with Fleet(url, queue.name, job_timeout=0.2, worker={"maintenance": False}) as fleet:
             [process] = fleet.start()
             job = await queue.add({"seconds": 60})
             await heard.has("active")
@@ -71,13 +71,11 @@ async def test_a_stall_is_heard(make_queue: MakeQueue, client: Any) -> None:
             await job.remove()
 
 
-def client_url(client: Any) -> str:
-    return f"redis://127.0.0.1:{client.connection_pool.connection_kwargs['port']}/0"
-
-
-async def test_the_events_of_all_workers_in_all_processes_are_heard_each_once(queue: Queue, client: Any) -> None:
+async def test_the_events_of_all_workers_in_all_processes_are_heard_each_once(
+    queue: Queue, client: Any, url: str
+) -> None:
     async with listening(queue, client) as heard:
-        with Fleet(client_url(client), queue.name, worker={"concurrency": 2}) as fleet:
+        with Fleet(url, queue.name, worker={"concurrency": 2}) as fleet:
             fleet.start(2)
             await queue.add_many({"data": {"seconds": 0.01}, "group_id": f"g{n % 20}"} for n in range(100))
             await heard.has("completed", 100)

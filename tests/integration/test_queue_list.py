@@ -18,7 +18,6 @@ import valkey.asyncio
 from groupmq import ConfigurationError, ConnectionLost, Queue, QueueInfo, ServerRefused, Worker
 from groupmq.client import registry
 from groupmq.client.connection import registry_entry
-from groupmq.client.connection.function_client import FunctionClient
 from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
@@ -125,6 +124,7 @@ async def test_what_is_not_the_name_of_a_queue_is_left_alone(
     assert client.scard(LIST) == 5
 
 
+@pytest.mark.one_server
 async def test_thousands_of_queues_are_listed_a_page_at_a_time(
     make_queue: MakeQueue, url: str, client: redis.Redis
 ) -> None:
@@ -161,6 +161,7 @@ async def test_a_queue_made_again_while_it_is_struck_out_stays_listed(
     assert await names(url) == ["orders"]
 
 
+@pytest.mark.one_server
 @pytest.mark.parametrize("decodes", [True, False])
 @pytest.mark.parametrize("protocol", [2, 3])
 @pytest.mark.parametrize("library", [redis, valkey])
@@ -219,6 +220,7 @@ def limited(server: Server, client: Any) -> Any:
     client.execute_command("ACL", "DELUSER", "limited")
 
 
+@pytest.mark.one_server
 async def test_a_user_who_may_not_write_the_list_works_without_it(
     limited: str, url: str, caplog: pytest.LogCaptureFixture, client: redis.Redis
 ) -> None:
@@ -259,6 +261,7 @@ async def test_the_rights_that_the_docs_name_are_enough_to_be_listed(
         client.execute_command("ACL", "DELUSER", "orders")
 
 
+@pytest.mark.one_server
 async def test_a_user_sees_only_the_queues_it_may_read(make_queue: MakeQueue, server: Server, client: Any) -> None:
     for name in ("mine", "theirs"):
         await make_queue(name).add(1)

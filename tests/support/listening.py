@@ -13,7 +13,14 @@ from tests.support.waiting import eventually
 
 def readers(client: Any) -> list[dict[str, str]]:
     """Connections that wait for new entries of a log, by what the server says."""
-    return [one for one in client.client_list() if one["cmd"] == "xread" and "b" in one["flags"]]
+    return [one for one in connected(client) if one["cmd"] == "xread" and "b" in one["flags"]]
+
+
+def connected(client: Any) -> list[dict[str, str]]:
+    """All connections of a server, or of all primaries of a cluster."""
+    if not hasattr(client, "get_primaries"):
+        return list(client.client_list())
+    return [one for node in client.get_primaries() for one in client.get_redis_connection(node).client_list()]
 
 
 async def hears(client: Any, n: int = 1) -> None:
@@ -27,7 +34,7 @@ async def nobody_hears(queue: Queue, client: Any) -> None:
     async def gone() -> bool:
         await queue.pause_group("nobody")
         await queue.resume_group("nobody")
-        return not any(one["cmd"] == "xread" for one in client.client_list())
+        return not any(one["cmd"] == "xread" for one in connected(client))
 
     await eventually(gone, "nobody reads the log any more")
 
