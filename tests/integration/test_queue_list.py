@@ -295,8 +295,7 @@ async def test_a_queue_that_could_not_be_listed_for_now_is_listed_later(
 
 
 async def test_a_server_that_is_away_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    defaults = FunctionClient.command.__kwdefaults__
-    monkeypatch.setattr(FunctionClient.command, "__kwdefaults__", defaults | {"patience": 0.0})
+    monkeypatch.setattr(endpoint, "PATIENCE", 0.0)
     with pytest.raises(ConnectionLost):
         await Queue.list("redis://127.0.0.1:1")
 
