@@ -17,7 +17,7 @@ import valkey.asyncio
 
 from groupmq import ConfigurationError, ConnectionLost, Queue, QueueInfo, ServerRefused, Worker
 from groupmq.client import registry
-from groupmq.client.connection import registry_entry
+from groupmq.client.connection import endpoint, registry_entry
 from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
