@@ -50,3 +50,6 @@ def test_the_demo_runs_and_proves_itself() -> None:
     assert "order inversions        0" in done.stdout
     assert "Proved: everything ran" in done.stdout
     assert "kill -9 of worker process" in done.stdout
+    assert "password reset, then receipt, then newsletter" in done.stdout
+    assert "exclusive turns" in done.stdout
+    assert "a tick of a cron  ran" in done.stdout

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from groupmq import Queue
-from groupmq.demo import work
+from groupmq.demo import more, work
 from groupmq.demo.proof import Proof, prove, read
 
 JOBS, GROUPS, PRODUCERS, WORKERS, CONCURRENCY = 600, 60, 3, 4, 8
@@ -125,7 +126,8 @@ async def main() -> Proof:
   retries             {proof.retries:>5}  attempts that failed and were tried again, in their place
   duplicates          {proof.again:>5}  runs cut short by the kill and run again ({metrics.stalled} leases expired)
 """)
-    print("Proved: everything ran, in order, one at a time per group." if proof.holds else "BROKEN: see above.")
+    proof = replace(proof, beside=await more.show())
+    print("\nProved: everything ran, in order, one at a time per group." if proof.holds else "\nBROKEN: see above.")
     return proof
 
 

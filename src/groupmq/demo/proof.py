@@ -14,7 +14,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What happened. The last four must be 0; `again` is explained by kills."""
+    """What happened. `lost`, `unexpected`, `inversions` and `overlaps` must be 0; `again` is explained by kills."""
 
     jobs: int
     runs: int
@@ -24,10 +24,12 @@ class Proof:
     unexpected: int
     inversions: int
     overlaps: int
+    beside: bool = True
+    """Priorities, turns and a tick did what they promise (more.py)."""
 
     @property
     def holds(self) -> bool:
-        return not (self.lost or self.unexpected or self.inversions or self.overlaps)
+        return self.beside and not (self.lost or self.unexpected or self.inversions or self.overlaps)
 
 
 def read(diaries: Iterable[Path]) -> list[Entry]:

@@ -7,15 +7,16 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from groupmq import Job
+from groupmq import HeldGroup, Job
+from groupmq.cli.monitor import panels
 from groupmq.cli.monitor.draw import PanelRows, Size, frame, shares, sheet, within
 from groupmq.cli.monitor.keyboard import KeyAction
 from groupmq.cli.monitor.state import MonitorRow, Question, State, Switch, press, seen
-from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, glyphs_for, number, per_second, span, sparkline
+from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, fit, glyphs_for, number, per_second, span, sparkline
 from groupmq.core.drafts import draft
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Record
-from tests.cli.monitor.samples import EMPTY, HOSTILE, hostile_look, look, run, state
+from tests.cli.monitor.samples import AT, EMPTY, HOSTILE, hostile_look, look, run, state
 from tests.cli.operating import golden
 
 SIZES = [Size(80, 24), Size(120, 40), Size(200, 60), Size(64, 20), Size(63, 24), Size(40, 10), Size(10, 5), Size(1, 1)]
@@ -171,3 +172,24 @@ def test_a_sparkline_shows_the_newest_and_tells_little_from_nothing() -> None:
 )
 def test_a_terminal_gets_letters_that_it_knows(encoding: str | None, glyphs: Glyphs) -> None:
     assert glyphs_for(encoding) == glyphs
+
+
+@pytest.mark.parametrize(("width", "shown"), [(30, "tenant:eu:customer:42"), (15, "tenant:…omer:42"), (6, "tenan…")])
+def test_names_are_cut_in_the_middle_since_they_differ_at_their_end(width: int, shown: str) -> None:
+    assert fit("tenant:eu:customer:42", width, RICH, name=True).rstrip() == shown
+    assert cell_len(fit("日本語の長い名前です", 9, RICH, name=True)) == 9
+
+
+def test_workers_are_shown_with_host_and_pid_where_there_is_room() -> None:
+    one = look().workers[0]
+    assert f"{one.host} {one.pid}" in panels.workers(look(), 80, 5, RICH)[1].plain
+    assert "HOST" not in panels.workers(look(), 40, 5, RICH)[0].plain
+
+
+def test_of_the_group_that_is_held_longest_the_reason_is_shown() -> None:
+    first = look().most_delayed[0]
+    assert first.id is not None
+    held = HeldGroup(first.id, "backoff", None, None, AT, None, 1, 5.0)
+    shown = panels.most_delayed(look(longest_held=held), 60, 5, RICH)
+    assert shown[0].plain.rstrip().endswith("HELD BY")
+    assert shown[1].plain.rstrip().endswith("backoff")

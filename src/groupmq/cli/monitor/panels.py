@@ -35,6 +35,8 @@ T = TypeVar("T")
 NO_GROUP = "(no group)"
 _COUNT, _NAME, _CLOCK = 9, 12, 12
 """Columns for a count, for the name of the queue, for the time."""
+_WITH_HOST, _WITH_REASON = 56, 46
+"""Widths from which on workers are shown with host and pid, and delayed groups with what holds them."""
 _STATES = {"failed": BAD, "paused": BAD, "completed": GOOD, "gone": DIM}
 
 
@@ -42,7 +44,7 @@ def header(state: State, width: int, glyphs: Glyphs) -> Text:
     """Which queue, where, when."""
     word, style = ("PAUSED", f"{BOLD} {BAD}") if state.paused else ("running", GOOD)
     at = f"{state.look.at:%H:%M:%S} UTC" if state.look else "-"
-    columns, cells = [Column("", share=1), Column("", 7)], [Cell(state.queue, BOLD), Cell(word, style)]
+    columns, cells = [Column("", share=1), Column("", 7)], [Cell(state.queue, BOLD, name=True), Cell(word, style)]
     # The name of the queue comes first; what is left is for its server.
     room = min(len(state.where), width - _NAME - 7 - _CLOCK - 3 * GAP)
     if room > 0:
@@ -52,9 +54,9 @@ def header(state: State, width: int, glyphs: Glyphs) -> Text:
 
 def counts(look: QueueSurvey | None, width: int, glyphs: Glyphs) -> list[Text]:
     """How many jobs are in each state, and the longest waits: of what could start now, and in a group that is held."""
-    names = ["active", "waiting", "delayed", "completed", "failed", "groups", "held", "oldest wait"]
+    names = ["total", "active", "waiting", "delayed", "completed", "failed", "groups", "held", "oldest wait"]
     # A number that is cut would be another number: where the screen is narrow there are fewer.
-    for name in ("completed", "groups", "delayed", "failed"):
+    for name in ("completed", "total", "groups", "delayed", "failed"):
         if (_COUNT + GAP) * len(names) - GAP > width:
             names.remove(name)
     values = dict.fromkeys(names, Cell("-"))
@@ -97,7 +99,13 @@ def workers(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
         Column("BUSY", 7, right=True),
         Column("SEEN", 6, right=True),
     ]
-    rows = [(Cell(one.name), Cell(f"{one.busy}/{one.concurrency}"), Cell(span(one.seen), DIM)) for one in found]
+    rows = [
+        [Cell(one.name, name=True), Cell(f"{one.busy}/{one.concurrency}"), Cell(span(one.seen), DIM)] for one in found
+    ]
+    if width >= _WITH_HOST:
+        columns.insert(1, Column("HOST AND PID", 24))
+        for row, one in zip(rows, found, strict=True):
+            row.insert(1, Cell(f"{one.host} {one.pid}", DIM, name=True))
     return _table(columns, rows, width, height, glyphs, "nobody works")
 
 
@@ -115,13 +123,22 @@ def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
 
 def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     """The groups whose first job has waited longest, and why."""
+    held = look.longest_held if look else None
     columns = [
         Column("MOST DELAYED GROUPS", share=1),
         Column("WAITED", 6, right=True),
-        Column("STATE", 6),
+        Column("HELD BY", 12) if width >= _WITH_REASON else Column("STATE", 6),
     ]
     found = look.most_delayed if look else ()
-    rows = [(_group(one.id), Cell(span(one.waited)), _state(one.state)) for one in found]
+    rows = [
+        (
+            _group(one.id),
+            Cell(span(one.waited)),
+            # Of the group that is held longest the survey knows the reason, of the others only the state.
+            _state(held.reason if held and held.group_id == one.id and width >= _WITH_REASON else one.state),
+        )
+        for one in found
+    ]
     return _table(columns, rows, width, height, glyphs, "no group waits")
 
 
@@ -138,8 +155,8 @@ def runs(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     ]
 
     def row(run: RunningJob) -> tuple[Cell, ...]:
-        cells = Cell(run.id), _group(run.group_id), Cell(str(run.attempt)), Cell(span(run.running_for))
-        return *cells, Cell(run.worker, DIM)
+        cells = Cell(run.id, name=True), _group(run.group_id), Cell(str(run.attempt)), Cell(span(run.running_for))
+        return *cells, Cell(run.worker, DIM, name=True)
 
     found = look.runs if look else ()
     at = _selected(state, [MonitorRow("run", run.id) for run in found])
@@ -157,7 +174,7 @@ def failures(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text
     ]
 
     def row(one: RecentFailure) -> tuple[Cell, ...]:
-        cells = Cell(one.id), Cell(str(one.attempt)), Cell(span(one.ago)), _state(one.state or "gone")
+        cells = Cell(one.id, name=True), Cell(str(one.attempt)), Cell(span(one.ago)), _state(one.state or "gone")
         return *cells, Cell(one.error)
 
     found = state.look.failures if state.look else ()
@@ -175,7 +192,7 @@ def _title(name: str, total: int, height: int) -> str:
 
 
 def _group(group_id: str | None) -> Cell:
-    return Cell(NO_GROUP, DIM) if group_id is None else Cell(group_id)
+    return Cell(NO_GROUP, DIM) if group_id is None else Cell(group_id, name=True)
 
 
 def _state(name: str) -> Cell:

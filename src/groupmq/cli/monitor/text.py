@@ -13,6 +13,8 @@ from groupmq.cli.output import tables
 DIM, BOLD, TITLE, GOOD, BAD, SPARK = "dim", "bold", "bold", "green", "red", "cyan"
 CHOSEN = "reverse"
 GAP = 2
+_MIDDLE = 8
+"""Cells from which on a name is cut in the middle."""
 _UNITS = "kMGTPE"
 
 
@@ -48,19 +50,33 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
+    """`name`: if it is cut, then in the middle, since names that differ often differ at their end."""
+
     text: str
     style: str = ""
+    name: bool = False
 
 
-def fit(value: object, width: int, glyphs: Glyphs, *, right: bool = False) -> str:
-    """A value in exactly `width` cells, cut or filled up; control characters as escapes."""
+def fit(value: object, width: int, glyphs: Glyphs, *, right: bool = False, name: bool = False) -> str:
+    """A value in exactly `width` cells, cut or filled up; control characters as escapes. `name`: as of `Cell`."""
     text = tables.words(value, None)
     if (cells := cell_len(text)) > width:
         if width <= 0:
             return ""
+        if name and width >= _MIDDLE:
+            return _cut_in_the_middle(text, width, glyphs)
         # A letter two cells wide may not fit before the mark: set_cell_size then leaves a space.
         return set_cell_size(text, width - 1) + glyphs.cut
     return " " * (width - cells) + text if right else text + " " * (width - cells)
+
+
+def _cut_in_the_middle(text: str, width: int, glyphs: Glyphs) -> str:
+    end = ""
+    for letter in reversed(text):
+        if cell_len(letter + end) > (width - 1) // 2:
+            break
+        end = letter + end
+    return set_cell_size(text, width - 1 - cell_len(end)) + glyphs.cut + end
 
 
 def widths(columns: Sequence[Column], width: int) -> list[int]:
@@ -79,7 +95,7 @@ def line(columns: Sequence[Column], cells: Iterable[Cell], width: int, glyphs: G
     row = Text()
     for i, (column, cell, size) in enumerate(zip(columns, cells, widths(columns, width), strict=True)):
         row.append(" " * GAP if i else "")
-        row.append(fit(cell.text, size, glyphs, right=column.right), cell.style)
+        row.append(fit(cell.text, size, glyphs, right=column.right, name=cell.name), cell.style)
     return exactly(row, width)
 
 
