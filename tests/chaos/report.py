@@ -60,6 +60,7 @@ class Total:
         all_.returns += new.returns
         all_.ticks += new.ticks
         all_.refused += new.refused
+        all_.misinformed += new.misinformed
 
     def broken(self, rules: tuple[str, ...]) -> int:
         return sum(finding.rule in rules for finding in self.findings)
@@ -95,6 +96,7 @@ def rows(total: Total) -> list[tuple[str, str]]:
         ("second runs, and why", f"{notes.duplicates.total():,}: {duplicates}"),
         ("handlers that ran on after their lease", f"{notes.zombies:,}"),
         ("outcomes refused, their workers told", f"{notes.refused:,}"),
+        ("outcomes accepted, their workers told the opposite", f"{notes.misinformed:,}"),
     ]
     for name, seconds in (
         ("a dead worker's job is taken back after", notes.recoveries),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -30,8 +31,10 @@ class Process:
         self.ended = threading.Event()
 
     def send(self, number: signal.Signals) -> None:
+        # It may have ended a moment ago, and the nursery has not told yet.
         if self.code is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send(signal.SIGKILL)

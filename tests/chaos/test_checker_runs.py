@@ -151,6 +151,16 @@ def test_a_loser_whose_outcome_was_accepted_is_seen() -> None:
     assert book.rules() == {"S6"}
 
 
+def test_a_worker_that_was_silent_for_long_may_be_told_the_opposite() -> None:
+    book = sound()
+    start = next(line for line in book.lines if line["k"] == "start" and line["job"] == "b")
+    book.fault("freeze", 3.15, 71.0)
+    book.note("lost", 71.2, q="orders", job="b", fence=start["fence"])
+    verdict = book.verdict()
+    assert verdict.findings == []
+    assert verdict.notes.misinformed == 1
+
+
 # S10
 
 

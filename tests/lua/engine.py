@@ -12,7 +12,7 @@ import redis
 from groupmq.client.answers.repeats import Ran
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.job import Job
-from groupmq.client.queue.upkeep import run_due_repeats
+from groupmq.client.queue.upkeep import forget_gone_workers, run_due_repeats
 from groupmq.core import events
 from groupmq.core.codec import JSON
 from groupmq.core.drafts import draft
@@ -165,6 +165,10 @@ class Engine:
     def tick(self, watched_since: int | None = None) -> Ran:
         """One look of a scheduler."""
         return self.run_now(run_due_repeats(asked, watched_since))
+
+    def forget_gone_workers(self) -> list[str]:
+        """What the clean-up of another worker forgets."""
+        return self.run_now(forget_gone_workers(asked))
 
     def due(self, policy: Policy | None = None, **which: bool) -> commands.Due:
         return self.call(commands.due(policy or self.policy, now=self.now, **which))

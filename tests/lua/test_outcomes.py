@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -305,6 +306,28 @@ def test_a_request_sent_again_leaves_out_what_was_lost_meanwhile(engine: Engine)
     engine.remove("a")
     assert [job.id for job in engine.advance(take=2, request=7).jobs] == ["b"]
     assert [job.id for job in first.jobs] == ["a", "b"]
+
+
+def test_a_request_sent_again_says_when_its_jobs_were_taken(engine: Engine) -> None:
+    """Found by chaos: a handler was told that it had started seconds later than it had been granted its lease."""
+    engine.add("a")
+    first = engine.advance(take=1, request=7)
+    engine.pass_time(2000)
+    assert engine.advance(take=1, request=7).now == first.now
+
+
+def test_a_worker_that_was_silent_for_a_minute_gets_the_same_answer(engine: Engine) -> None:
+    info = {"name": "w", "host": "h", "pid": 1, "concurrency": 1, "current_jobs": 1, "heartbeat": 1.0, "version": "0"}
+    engine.add("a")
+    taken = engine.take_one()
+    engine.call(commands.beat("w", json.dumps(info), 3000, [("a", taken.fence)], engine.now))
+    outcome = commands.completed("a", taken.fence, b"1")
+    first = engine.advance(outcome, request=77)  # the reply is lost, and the process is frozen
+    engine.pass_time(60_000)
+    assert engine.forget_gone_workers() == []  # the clean-up of another worker
+    assert engine.advance(outcome, request=77).accepted == first.accepted == [1]
+    engine.pass_time(10_000)
+    assert engine.forget_gone_workers() == ["w"]
 
 
 def test_requests_of_different_lanes_are_different_requests(engine: Engine) -> None:

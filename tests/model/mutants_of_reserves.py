@@ -64,8 +64,8 @@ RESERVES = [
     ),
     Mutant(
         "reserved job told again as one of a row",
-        "if l.follows and l.gid == before",
-        "if l.ahead and l.gid == before",
+        "(begins or l.follows) and l.gid == before",
+        "(begins or l.ahead) and l.gid == before",
         STEADY,
     ),
     Mutant(
@@ -81,7 +81,7 @@ RESERVES = [
         STEADY,
     ),
     # Workers that are idle
-    Mutant("idle workers not woken", "left or reserved, short", "left, short", STEADY),
+    Mutant("idle workers not woken", "left or reserved or unfilled, short", "left or unfilled, short", STEADY),
     Mutant("holder of a reserve not noted", "  if reserved then reserve.took(worker) end\n", "", STEADY),
     Mutant("nobody says that there are holders", "meta.held = true", "", STEADY),
     Mutant("idle worker does not ask", "if short and not left and not throttled then", "if false then", STEADY),

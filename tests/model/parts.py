@@ -138,6 +138,8 @@ class Answer:
     """The same, if it is known what this call itself has ended."""
     sooner: bool = False
     """A wait that began with this call is the next thing due: workers that sleep must hear of it."""
+    taken_at: int | None = None
+    """Of a request that was sent again: when its jobs were taken; None if none of them is held any more."""
 
 
 @dataclass

@@ -69,10 +69,11 @@ class RowMachine(QueueMachine):
         again: bool,
     ) -> None:
         """One after the other to the groups, from one of them on, or all of them without a group.
-        `again`: the answer was lost."""
-        if self.model.paused:
-            self.pause_queue(0, 0)
+        `again`: the answer was lost. In a queue that was paused, none before the pause has ended."""
         self.add([replace(item, group=where if where < 0 else where + n) for n, item in enumerate(items)])
+        if self.model.paused:
+            self.advance(lane, [], take, lease_ms, row, fill)
+            self.pause_queue(0, 0)
         if beats:
             self.beat(lane, "{}", draws.LEASES[0], [], leaves=False)
         self.take_marker(lane[0])

@@ -195,7 +195,8 @@ class Work(Pair):
             request = replace(request, chosen=tuple(job.id for job in answer.jobs))
         expected = self.model.advance(request, self.now)
         same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
-        same((answer.now, answer.tick_ms, answer.epoch), (self.now, expected.tick_ms, expected.epoch))
+        now = self.now if expected.taken_at is None else expected.taken_at
+        same((answer.now, answer.tick_ms, answer.epoch), (now, expected.tick_ms, expected.epoch))
         same(answer.wanted, expected.wanted)
         same(tuple(answer.rows), expected.rows)
         # What has ended since may have been the next thing due: then somebody asks at that time, and knows better.

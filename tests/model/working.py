@@ -23,8 +23,9 @@ class Working(Ending):
         last = self.lanes.get(request.lane)
         if last is not None and request.number <= last[0]:
             held = self._still_held(last[2])
-            rows = self._rows_of(held)
-            return Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker), rows)
+            rows, lease = self._rows_of(held), self.jobs[held[-1][0]].lease if held else None
+            answer = Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker), rows)
+            return replace(answer, taken_at=None if lease is None else lease.started)
         before, throttled, asked = self.schedule(now), self.throttled, self._is_asked_for(now)
         statuses = self.report_all(request.reports, request.worker, now)
         reported = zip(statuses, request.reports, strict=True)

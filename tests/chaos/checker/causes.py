@@ -17,7 +17,6 @@ _RANK = (
     "kill",
     "poison",
     "freeze",
-    "leave",
     "hang",
     "cut",
     "drop",
@@ -28,6 +27,7 @@ _RANK = (
     "memory",
     "clients",
     "functions",
+    "leave",
 )
 _OF_SERVER = ("restart", "stop", "memory", "clients", "functions", "scripts")
 

@@ -58,3 +58,5 @@ class Notes:
     ticks: int = 0
     refused: int = 0
     """Outcomes that were refused, and their workers told."""
+    misinformed: int = 0
+    """Outcomes that were accepted, of workers that were silent for so long that they were told the opposite."""

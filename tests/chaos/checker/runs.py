@@ -11,6 +11,10 @@ from tests.chaos.checker.story import Event, Life, Run, Story
 
 SOON = 4.0
 """Seconds within which a worker that lives must have been told that its lease is lost."""
+SILENT = 60.0
+"""Seconds of silence after which a worker may be forgotten, and with it the answers that were kept for it. What it
+sends again is judged anew then: an outcome that was accepted is refused the second time. Known: only the word is wrong.
+"""
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
@@ -137,13 +141,17 @@ def attempts(story: Story, life: Life) -> Iterator[Finding]:
 def losers_are_told(story: Story, notes: Notes) -> Iterator[Finding]:
     """S6: who reports under a lease that is lost is refused, and is told."""
     for life in story.lives:
-        accepted = {event.fence for event in life.events if event.fence is not None}
+        accepted = {event.fence: event for event in life.events if event.fence is not None}
         for run in life.runs:
-            notes.refused += run.lost
-            if run.lost and run.fence in accepted:
+            notes.refused += run.lost is not None and run.fence not in accepted
+            if run.lost is not None and run.fence in accepted:
+                silence = run.lost - story.mono(accepted[run.fence].at)
+                if silence > SILENT and causes.find(story, run.pid, run.end, run.lost) is not None:
+                    notes.misinformed += 1
+                    continue
                 yield Finding("S6", f"{life}: {run} was told that its lease is lost, and its outcome was accepted")
             stalled = any(e.kind == "stalled" and e.attempt == run.attempt and e.at >= run.at for e in life.events)
-            if stalled and run.how == "returned" and not run.lost and run.fence not in accepted:
+            if stalled and run.how == "returned" and run.lost is None and run.fence not in accepted:
                 until = story.killed.get(run.pid, story.gone.get(run.pid, run.end))
                 if until - run.end > SOON and causes.find(story, run.pid, run.end, run.end + SOON) is None:
                     yield Finding("S6", f"{life}: {run} lost its lease, ended {story.when(run.end)} and was not told")

@@ -59,8 +59,8 @@ class Run:
     end: float = math.inf
     how: str = ""
     """returned, raised, retry, gave up, limited, cancelled; empty if nobody lived to say."""
-    lost: bool = False
-    """Its worker was told that the lease is no longer its own."""
+    lost: float | None = None
+    """When its worker was told that the lease is no longer its own."""
 
     def __str__(self) -> str:
         return f"attempt {self.attempt} of {self.job!r} under token {self.fence} in {self.actor} ({self.pid})"
@@ -264,7 +264,7 @@ def _runs(by_kind: dict[str, list[Line]]) -> list[Run]:
     for line in by_kind["lost"]:
         loser = by_token.get((line["q"], line["fence"]))
         if loser is not None:
-            loser.lost = True
+            loser.lost = line["t"]
     return found
 
 

@@ -12,6 +12,8 @@ from groupmq.protocol import commands
 
 LATEST_MS = 253_402_300_799_000
 """The end of the year 9999. An order far in the future holds a group until then in an event-time window."""
+REPLIES_KEPT = 60.0
+"""Seconds for which the replies to a worker that went silent are kept, on top of three heartbeats."""
 W = TypeVar("W", commands.Startable, commands.HeldHead)
 
 
@@ -81,6 +83,14 @@ def living_workers(stats: commands.Stats) -> list[WorkerInfo]:
 
 
 def gone_workers(stats: commands.Stats) -> list[str]:
-    """Ids of workers that missed three heartbeats and then some."""
+    """Ids of workers that have been silent for so long that what is kept of them can go.
+
+    The last reply to each of their requests goes too: a worker that was frozen and sends a request again after that is
+    told that its leases are lost, even if its outcomes were accepted. So this waits much longer than `living_workers`.
+    """
     seen = [worker_info(worker_id, raw) for worker_id, raw in stats.workers.items()]
-    return [worker.id for worker in seen if stats.now / 1000 - worker.last_seen.timestamp() > 3 * worker.heartbeat + 5]
+    return [
+        worker.id
+        for worker in seen
+        if stats.now / 1000 - worker.last_seen.timestamp() > 3 * worker.heartbeat + REPLIES_KEPT
+    ]

@@ -18,7 +18,7 @@ Arguments
   batch       jobs per turn (lib/turn.lua); exclusive queues only
   epoch       the turn that the worker believes it has, 0 = none; exclusive queues only
 Blob       the return values of the completed jobs, joined
-Reply      {now, ms until something is due or -1, indexes of the refused outcomes (completed jobs are counted first),
+Reply      {now (to a request that was sent again: when its jobs were taken), ms until something is due or -1, indexes of the refused outcomes (completed jobs are counted first),
             stalled jobs, flat: id, group, 1 if it failed for good,
             jobs = {ids (null = the lease no longer stands), first token, states ({} = no job has run yet), records},
             ms until the next tick of a repeat or -1, epoch of the worker's turn or 0,
@@ -45,8 +45,8 @@ Cost       O(outcomes + take * row) reads and writes: about 3 commands per group
 local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
 local last = lane.last(A.lane, A.request)
 if last then
-  local jobs, rows = lane.jobs(last)
-  return { now, 0, last[1], {}, jobs, tick, turn.epoch(A.worker), rows, 0 }
+  local jobs, rows, taken_at = lane.jobs(last)
+  return { taken_at or now, 0, last[1], {}, jobs, tick, turn.epoch(A.worker), rows, 0 }
 end
 
 budget.spend(#A.completed[1] + #A.others)

@@ -11,7 +11,7 @@ from groupmq.worker.outage import FORGET
 
 
 class PresenceCleanup:
-    """Deregisters workers that missed three heartbeats, with the lanes whose last replies the server keeps for them.
+    """Deregisters workers that have been silent for a minute, with the last replies that the server keeps for them.
 
     `on_gone` is called with their ids.
     """

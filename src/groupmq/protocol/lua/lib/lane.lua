@@ -36,25 +36,25 @@ local function begins_of(rows)
   return begins
 end
 
--- The jobs of the remembered reply, and how many of each group were taken together, as take_jobs returned them. The id
--- of a job whose lease no longer stands is false.
+-- The jobs of the remembered reply, how many of each group were taken together, as take_jobs returned them, and when
+-- they were taken. The id of a job whose lease no longer stands is false.
 function lane.jobs(last)
   local ids, first = last[2], last[3]
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   local _, states = state.load(ids)
   local begins = begins_of(last[4])
-  local n, rows, before = 0, {}, nil -- `before`: group of the previous job in this reply
+  local n, rows, before, taken_at = 0, {}, nil, nil -- `before`: group of the previous job in this reply
   for i = 1, #ids do
     local l = leases[i]
     if begins and begins[i] then before = nil end
     if l and l.token == first + i - 1 and recs[i] then
       n = n + 1
       if (begins or l.follows) and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
-      before = l.gid
+      before, taken_at = l.gid, l.started
     else
       ids[i] = false
     end
   end
-  return { ids, first, states, recs }, #rows < n and rows or {}
+  return { ids, first, states, recs }, #rows < n and rows or {}, taken_at
 end
