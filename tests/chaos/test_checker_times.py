@@ -22,6 +22,15 @@ def test_a_job_that_was_promoted_is_not_early() -> None:
     assert book.findings() == []
 
 
+def test_a_job_that_was_promoted_in_the_millisecond_of_its_start_is_not_early() -> None:
+    """The server tells whole milliseconds, the operator's clock fractions."""
+    book = Book()
+    book.add("a", 1.0, delay=2.0)
+    book.act("promote", 2.9004, 2.91, job="a")
+    book.run("a", 2.9, 1.0, order=EPOCH + 3000)
+    assert book.findings() == []
+
+
 def test_a_back_off_that_is_cut_short_is_seen() -> None:
     book = Book()
     book.add("a", 1.0)

@@ -15,7 +15,7 @@ RATES = {"metered": (25, 500)}
 LATE = 10_000
 """Milliseconds before the removal of a repeat in which a tick may still have been on its way."""
 MARGIN = 2.0
-"""Milliseconds by which the two clocks may be told apart wrongly."""
+"""Milliseconds by which the two clocks may be told apart wrongly: the server tells whole ones."""
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def never_early(story: Story, life: Life) -> Iterator[Finding]:
-    moved = story.ms(life.moved)
+    moved = story.ms(life.moved) - MARGIN
     told = life.spec.told if life.spec is not None else {}
     due = max(life.created + told.get("delay", 0) * 1000, told.get("run_at", 0))
     for run in life.runs:
