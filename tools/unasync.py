@@ -22,6 +22,12 @@ GENERATED = (
     "connection/function_client.py",
     "job_actions.py",
     "libraries.py",
+    "partitions/looking.py",
+    "partitions/methods.py",
+    "partitions/routing.py",
+    "partitions/spreading.py",
+    "partitions/walks.py",
+    "partitions/whereabouts.py",
     "queue/adding.py",
     "queue/base.py",
     "queue/bulk.py",
@@ -43,7 +49,7 @@ GENERATED = (
     "registry.py",
     "server.py",
 )
-BY_HAND = ("connection/connections.py", "job.py", "queue/queue.py")
+BY_HAND = ("connection/connections.py", "job.py", "partitions/replies.py", "queue/queue.py")
 HEADER = "# Generated from src/groupmq/client/{source} by `make sync`; do not edit.\n"
 NAMES = {"Connection": "BlockingConnection", "__aenter__": "__enter__", "__aexit__": "__exit__"}
 _MODULES = {path.removesuffix(".py").replace("/", ".") for path in (*GENERATED, *BY_HAND)}

@@ -195,7 +195,7 @@ class LogReader:
 
     def __init__(self, at: str, number: int | None) -> None:
         self.at = at
-        self._number = number
+        self.number = number
 
     def take(self, entry: Entry) -> list[Event]:
         """The events of the next entry; none if it was seen already."""
@@ -204,8 +204,8 @@ class LogReader:
         if entry.number == UNREADABLE:
             self.at = entry.stream_id
             return []
-        missed = self._number is not None and entry.number != self._number + 1
-        self.at, self._number = entry.stream_id, entry.number
+        missed = self.number is not None and entry.number != self.number + 1
+        self.at, self.number = entry.stream_id, entry.number
         return [gap(entry), *entry.events] if missed else entry.events
 
 

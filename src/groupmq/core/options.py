@@ -18,6 +18,7 @@ from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.ordering import Ordering
+from groupmq.core.partitions import MOST_PARTITIONS, Part
 from groupmq.core.signatures import unknown_option
 
 OnRetry = Literal["hold", "yield"]
@@ -63,7 +64,7 @@ def retention(value: object, argument: str) -> Retention:
     return Retention(count=whole(value, argument, 0, 2**31))
 
 
-SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": False, "events": True}
+SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": False, "events": True, "partitions": 1}
 """What an absent shared setting means; None for the others."""
 
 
@@ -86,6 +87,7 @@ class QueueArguments(TypedDict, total=False):
     group_rate_limit: RateLimit | None
     max_group_size: int | None
     priority_ageing: Duration | None
+    partitions: int | None
     events: bool
     middleware: Sequence[Any]
     max_payload: int
@@ -111,6 +113,7 @@ QUEUE_DEFAULTS: dict[str, Any] = {
     "group_rate_limit": None,
     "max_group_size": None,
     "priority_ageing": None,
+    "partitions": None,
     "events": True,
     "middleware": (),
     "max_payload": 1024 * 1024,
@@ -142,6 +145,10 @@ class QueueOptions:
     group_rate_limit: RateLimit | None = None
     max_group_size: int | None = None
     priority_ageing_ms: int | None = None
+    partitions: int | None = None
+    """None: as stored; 1 for a new queue."""
+    part: Part | None = None
+    """The partition that these are the options of; None = the whole queue."""
     events: bool = True
     max_payload: int = 1024 * 1024
     serializer: Serializer = JSON
@@ -175,6 +182,7 @@ class QueueOptions:
             group_rate_limit=limits.rate_limit(given["group_rate_limit"], "group_rate_limit"),
             max_group_size=None if size is None else whole(size, "max_group_size", 1, 2**31),
             priority_ageing_ms=None if ageing is None else priority_ageing(ageing),
+            partitions=partitions(given["partitions"]),
             events=flag(given["events"], "events"),
             max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
             serializer=serializer,
@@ -185,6 +193,8 @@ class QueueOptions:
                 raise ConfigurationError("priority_ageing: needs fairness='oldest'; groups that take turns do not age")
             if options.ordering is not None and options.ordering.kind == "event_time":
                 raise ConfigurationError("priority_ageing: cannot be combined with Ordering.event_time")
+        if (options.partitions or 1) > 1:
+            _refuse_with_partitions(options)
         return options
 
     @property
@@ -206,6 +216,7 @@ class QueueOptions:
             "group_rate_limit": self.group_rate_limit and self.group_rate_limit.described(),
             "max_group_size": self.max_group_size,
             "priority_ageing": None if ageing is None else ageing / 1000,
+            "partitions": self.partitions or 1,
         }
         changed = {name: value for name, value in settings.items() if value != SHARED_DEFAULTS.get(name)}
         return json.dumps(changed, sort_keys=True)
@@ -261,6 +272,20 @@ def priority_ageing(value: object) -> int:
     if ms > 86_400_000:
         raise ConfigurationError.expected("priority_ageing", "at most a day per level", value)
     return ms
+
+
+def partitions(value: object) -> int | None:
+    return None if value is None else whole(value, "partitions", 1, MOST_PARTITIONS)
+
+
+def _refuse_with_partitions(options: QueueOptions) -> None:
+    """What counts over the whole queue would have to be asked of one shard for every job, which partitions avoid."""
+    for name, instead in (
+        ("exclusive", "each partition has its own line of workers, so nobody could say that only one works"),
+        ("rate_limit", "each partition counts its own starts; use group_rate_limit, which holds per group"),
+    ):
+        if getattr(options, name):
+            raise ConfigurationError(f"{name}: cannot be combined with partitions={options.partitions}: {instead}")
 
 
 def _complete(function: str, given: Mapping[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from groupmq.core.limits import Breaker, RateLimit
-from groupmq.core.options import Fairness, OnFailed
+from groupmq.core.options import Fairness, OnFailed, QueueOptions
 from groupmq.core.ordering import Ordering
 
 
@@ -26,6 +26,7 @@ class QueueSettings:
     max_group_size: int | None = None
     priority_ageing: float | None = None
     """Seconds of waiting that count as one level of priority."""
+    partitions: int = 1
     events: bool = True
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What a newer release of groupmq stored and this one does not know, as it is stored."""
@@ -82,3 +83,12 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "breaker": _breaker,
 }
 DEFAULTS = QueueSettings()
+_FIELDS = tuple(one.name for one in fields(QueueSettings) if one.name not in ("unknown", "priority_ageing"))
+
+
+def options_as_stored(options: QueueOptions, stored: Mapping[str, Any]) -> QueueOptions:
+    """The options of a process with the shared settings of a stored queue in the place of its own."""
+    shared: Any = QueueSettings.from_stored(stored).options()
+    found = QueueOptions.checked(options.name, shared)
+    same = {name: getattr(found, name) for name in _FIELDS}
+    return replace(options, priority_ageing_ms=found.priority_ageing_ms, **same)

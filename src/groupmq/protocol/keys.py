@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from groupmq.core.partitions import Part, tag_of
+
 FIXED = (
     "meta",
     "jobs",
@@ -44,6 +46,7 @@ FIXED = (
     "rated",
     "dedupe",
     "deduped",
+    "elsewhere",
     "unique",
     "uniques",
     "repeats",
@@ -58,14 +61,16 @@ def registry_key(prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Key names of one queue, all under one hash tag so that they share a cluster slot."""
+    """Key names of one queue, all under one hash tag so that they share a cluster slot; or of one of its partitions."""
 
     prefix: str
     queue: str
+    part: Part | None = None
 
     @property
     def base(self) -> str:
-        return f"{self.prefix}:{{{self.queue}}}:"
+        tag = self.queue if self.part is None else tag_of(self.queue, self.part)
+        return f"{self.prefix}:{{{tag}}}:"
 
     @property
     def meta(self) -> str:
@@ -78,6 +83,11 @@ class Keys:
     def fixed(self, name: str) -> str:
         """The key called `name`, one of `FIXED`."""
         return self.base + name
+
+    @property
+    def elsewhere(self) -> str:
+        """Ids that were given to jobs of groups of other partitions (client/partitions/whereabouts.py)."""
+        return self.base + "elsewhere"
 
     def hail(self, worker: str) -> str:
         """The marker of the worker whose turn it is, in an exclusive queue."""

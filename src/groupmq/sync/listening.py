@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,11 +15,13 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.session import Session
 from groupmq.client.events import Channel, Following, JobListeners
+from groupmq.client.events.following_all import FollowingAll
 from groupmq.client.events.results import Results
 from groupmq.core.checks import Logger
 from groupmq.core.errors import ConfigurationError, GroupMQError, said
 from groupmq.core.events import KINDS, Event, Position
 from groupmq.core.loops import leave_behind
+from groupmq.core.positions import Positions
 from groupmq.core.record import Stored
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
@@ -123,6 +125,20 @@ class Listening:
         if subscription is not None and subscription.portal is portal():
             subscription.portal.run(subscription.channel.close())
             subscription.portal.run(subscription.connection.close())
+
+
+def follow_all(partitions: Sequence[Listening], since: str | None) -> Iterator[Event]:
+    """All events of all partitions of a queue, for ever; waits in between."""
+    subscriptions = [listening._open() for listening in partitions]
+    at = None if since is None else Positions.parse(since, len(partitions))
+    following = FollowingAll([subscription.channel for subscription in subscriptions], at)
+    here = subscriptions[0].portal
+    here.run(following.start())
+    try:
+        while (batch := here.run(following.next())) is not None:
+            yield from batch
+    finally:
+        here.run(following.end())
 
 
 class ListenerThread(threading.Thread):

@@ -14,6 +14,7 @@ from groupmq.core.codec import Serializer
 from groupmq.core.drafts import Draft
 from groupmq.core.durations import moment
 from groupmq.core.errors import ConfigurationError
+from groupmq.core.partitions import carrying, place_of
 from groupmq.core.schedule import Repeat, due_ticks, tick_after
 from groupmq.core.views import RepeatingJob
 
@@ -46,11 +47,17 @@ class Ran(NamedTuple):
     errors: list[str]
 
 
-def repeat_id(group_id: str | None, name: str) -> str:
-    """The same for the same group and name, in whatever process."""
+def repeat_place(group_id: str | None, name: str) -> int:
+    """Where a repeat of a queue with partitions lives: with its group, else by its name."""
+    return place_of(name if group_id is None else group_id)
+
+
+def repeat_id(group_id: str | None, name: str, *, carries: bool = False) -> str:
+    """The same for the same group and name, in whatever process. `carries`: it says in which partition it is."""
     group = (group_id or "").encode()
     digest = blake2b(len(group).to_bytes(2, "big") + group + name.encode(), digest_size=9)
-    return f"repeat-{digest.hexdigest()}"
+    made = f"repeat-{digest.hexdigest()}"
+    return carrying(made, repeat_place(group_id, name)) if carries else made
 
 
 def check(given: Mapping[str, Any]) -> None:

@@ -155,10 +155,15 @@ class Connection(FunctionClient):
         self.endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._own = session is not None or endpoint.client is None or endpoint.own
         self._lines = PerLoop(self._make_line)
+        self._borrows = False
         self._others: PerLoop[dict[Node, Line]] = PerLoop(dict)
         """Lines to other nodes of a cluster, for keys that are not of this queue."""
         self._users: tuple[asyncio.AbstractEventLoop, object] | None = None
         """Where the user's own client is in use: event loop and process."""
+
+    def share_lines_of(self, other: Connection) -> None:
+        """Use the connections of another object to the same server, which closes them: partitions need no own."""
+        self._lines, self._others, self._borrows = other._lines, other._others, True
 
     def _make_line(self) -> Line:
         if not self._own:
@@ -224,6 +229,8 @@ class Connection(FunctionClient):
     async def close(self) -> None:
         """Close what this event loop has open. What others have open ends with them."""
         self.session.closed = True
+        if self._borrows:
+            return
         line, others = self._lines.known(), self._others.known()
         for known in (line, *(others or {}).values()):
             if known is not None:

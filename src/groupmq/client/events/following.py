@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 PAGE = 200
 
+_ALL = 2**31
+"""Behind every event of an entry."""
 _BUFFER = 1000
 """Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
 
@@ -57,6 +59,11 @@ class Following:
             self._reader = LogReader(self._since.stream_id, self._since.entry)
             self._first = await self._rest_of(self._since)
             self._feed.behind = True
+
+    @property
+    def begins_at(self) -> Position:
+        """The place before the first event that `next` gives."""
+        return self._since or Position(self._reader.at, self._reader.number or 0, _ALL)
 
     async def next(self) -> list[Event] | None:
         """The next events, once there are any; None if no more will come."""

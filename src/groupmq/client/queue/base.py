@@ -9,7 +9,7 @@ from groupmq.client.answers.jobs import job_from
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.job import Job
-from groupmq.client.queue.walks import WaitingWalk
+from groupmq.client.queue.walks import StateWalk, WaitingWalk, Walk
 from groupmq.core.checks import Logger, whole
 from groupmq.core.drafts import Draft
 from groupmq.core.job_log import JobLog
@@ -46,6 +46,18 @@ class QueueBase:
 
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
+
+    def _walk(
+        self,
+        state: str,
+        *,
+        newest: bool = True,
+        group_id: str | None = None,
+        age_ms: int | None = None,
+        cursor: str | None = None,
+    ) -> Walk:
+        """All jobs of a state, a page at a time."""
+        return StateWalk(self._call, state, newest=newest, group_id=group_id, age_ms=age_ms, cursor=cursor)
 
     async def _views(self, ids: Sequence[str]) -> list[StoredJob | None]:
         """All that is stored about jobs: as many in one call as have room in its reply."""

@@ -30,6 +30,8 @@ class InLoop:
         self.adds: Batcher[Draft, Job] = Batcher(send_adds, lambda d: len(d.body))
         self.gets: Batcher[str, Job | None] = Batcher(send_gets, lambda _: 0)
         self.channel = Channel(connection, options.serializer)
+        self.opening: asyncio.Future[None] | None = None
+        """The call that opens the queue, for all that wait for it."""
         self.results = Results(self.gets.add, listens=options.events)
 
 

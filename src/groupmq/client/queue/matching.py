@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from groupmq.client.job import Job
 from groupmq.client.queue.base import QueueBase
-from groupmq.client.queue.walks import StateWalk
 from groupmq.core.checks import flag, whole
 from groupmq.core.durations import number
 from groupmq.core.errors import ConfigurationError
@@ -38,7 +37,7 @@ class MatchingJobs:
         self._dry_run = flag(dry_run, "dry_run")
         self._matched = self._scanned = self.done = self.skipped = 0
         self._sample: list[str] = []
-        self._walk = StateWalk(queue._call, state, newest=False, group_id=wanted.group_id)
+        self._walk = queue._walk(state, newest=False, group_id=wanted.group_id)
         self._began = 0
         self._found: list[tuple[Job, str]] = []
         self._seen: set[str] = set()

@@ -7,25 +7,28 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.events import JobListeners
+from groupmq.client.events.following_all import iterate_all
 from groupmq.client.job import Job
+from groupmq.client.partitions.methods import PartitionedMethods
 from groupmq.client.queue.base import Chunk
 from groupmq.client.queue.changes import NO_PROGRESS
 from groupmq.client.queue.locality import Locality
-from groupmq.client.queue.methods import QueueMethods
 from groupmq.client.queue.processing import OwnWorkers, Processing
 from groupmq.core import middleware as middlewares
 from groupmq.core.drafts import Draft
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.emitter import Listener
 from groupmq.core.errors import ConfigurationError, GroupFull, GroupMQError
-from groupmq.core.events import Event, Position
+from groupmq.core.events import KINDS, Event, Position
 from groupmq.core.job_log import JobLog
 from groupmq.core.options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
+from groupmq.core.partitions import Part
+from groupmq.core.positions import Positions
 from groupmq.core.signatures import shows_options
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Queue(QueueMethods):
+class Queue(PartitionedMethods):
     """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
 
     >>> async with Queue("orders") as queue:
@@ -46,13 +49,17 @@ class Queue(QueueMethods):
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
-        self.options = QueueOptions.checked(name, options)
+        checked = QueueOptions.checked(name, options)
+        self._set_up(checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
+
+    def _set_up(self, options: QueueOptions, endpoint: Endpoint, middleware: Sequence[Any]) -> None:
+        self.options = options
         self.name = self.options.name
         self.logger = self.options.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
-        self._endpoint = Endpoint.of(redis)
+        self._endpoint = endpoint
         self._connection = Connection(self._endpoint, self.options)
-        self._middleware = middlewares.checked(options.get("middleware", ()))
+        self._middleware = middleware
         self._local = Locality(self._connection, self._send_adds, self._send_gets)
         self._workers = OwnWorkers(self, self.name, self.logger)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -63,10 +70,52 @@ class Queue(QueueMethods):
             await self._local.subscribe()
         return await self._connection.call(call)
 
+    # Partitions
+
+    def _make_parts(self, n: int) -> tuple[Queue, ...]:
+        parts = tuple(self._make_part(Part(i, n)) for i in range(n))
+        for kind in KINDS:
+            for listener in self._local.listeners.listeners(kind):
+                for part in parts:
+                    part._local.listen(kind, listener)
+        return parts
+
+    def _make_part(self, part: Part) -> Queue:
+        queue, whole = Queue.__new__(Queue), self._connection
+        queue._set_up(whole.session.options_of(part), self._endpoint, self._middleware)
+        queue._parts = ()
+        queue._connection.patience = whole.patience
+        queue._connection.session.confirm_by(whole.open, whole.session)
+        if self._endpoint.slots is None:
+            queue._connection.share_lines_of(whole)
+        return queue
+
+    async def _open_once(self) -> None:
+        here = self._local.here()
+        if here.opening is None or here.opening.done():
+            here.opening = asyncio.ensure_future(self._connection.ready())
+            # Whoever waited may have been cancelled; an error that nobody takes would be logged.
+            here.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(here.opening)
+
+    async def _each(self, call: Callable[[Queue], Coroutine[Any, Any, T]]) -> list[T]:
+        found = await asyncio.gather(*(call(part) for part in self._parts or ()), return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException):
+                raise one
+        return cast("list[T]", found)
+
     # Adding
 
     def _submit(self, draft: Draft) -> Coroutine[Any, Any, Job]:
-        return self._local.here().adds.add(draft)
+        if self._parts == ():
+            return self._local.here().adds.add(draft)
+        return self._submit_somewhere(draft)
+
+    async def _submit_somewhere(self, draft: Draft) -> Job:
+        if not await self._learn():
+            return await self._local.here().adds.add(draft)
+        return await self._spread_one(draft)
 
     async def _send_adds(self, drafts: Sequence[Draft]) -> list[Job | GroupFull]:
         jobs = await self._added_apart(drafts, await self._call(commands.add(drafts)))
@@ -115,6 +164,12 @@ class Queue(QueueMethods):
         ...     print(event.kind, event.job_id)
         """
         self._require_events()
+        parts = await self._learn()
+        if parts:
+            channels = [part._local.here().channel for part in parts]
+            async for event in iterate_all(channels, None if since is None else Positions.parse(since, len(parts))):
+                yield event
+            return
         async for event in self._local.here().channel.iterate(None if since is None else Position.parse(since)):
             yield event
 
@@ -125,21 +180,27 @@ class Queue(QueueMethods):
         """
         self._require_events()
         self._local.listen(event, listener)
+        for part in self._parts or ():
+            part._local.listen(event, listener)
         with contextlib.suppress(RuntimeError):
             self._spawn(self._start_listening())
         return listener
 
     async def _start_listening(self) -> None:
         try:
-            await self._local.subscribe()
+            for queue in await self._learn() or (self,):
+                await queue._local.subscribe()
         except GroupMQError:
             self.logger.warning("queue %s: cannot subscribe to events yet; the next call tries again", self.name)
 
     def off(self, event: str, listener: Listener) -> bool:
+        for part in self._parts or ():
+            part._local.listeners.off(event, listener)
         return self._local.listeners.off(event, listener)
 
     def remove_all_listeners(self, event: str | None = None) -> None:
-        self._local.listeners.remove_all(event)
+        for queue in (self, *(self._parts or ())):
+            queue._local.listeners.remove_all(event)
 
     def _require_events(self) -> None:
         if not self.options.events:
@@ -225,6 +286,8 @@ class Queue(QueueMethods):
             if task.get_loop() is asyncio.get_running_loop():
                 task.cancel()
         await here.channel.close()
+        for part in self._parts or ():
+            await part.close()
         await self._connection.close()
 
     async def __aenter__(self) -> Self:

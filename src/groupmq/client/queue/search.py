@@ -9,7 +9,7 @@ from groupmq.client.job import Job
 from groupmq.client.queue.base import QueueBase
 from groupmq.client.queue.matching import MatchingJobs, StepRate
 from groupmq.client.queue.settling import remove_all
-from groupmq.client.queue.walks import StateWalk
+from groupmq.client.queue.walks import Walk
 from groupmq.core.checks import one_of, whole
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.filters import STATES, JobFilter, Matcher, checked_filter
@@ -41,7 +41,7 @@ class JobSearch(QueueBase):
         whole(limit, "limit", 1, 10_000)
         whole(scan, "scan", 1, 1_000_000)
         matcher = Matcher(wanted)
-        walk = StateWalk(self._call, state, group_id=wanted.group_id, age_ms=matcher.older_ms, cursor=cursor)
+        walk = self._walk(state, group_id=wanted.group_id, age_ms=matcher.older_ms, cursor=cursor)
         if wanted.job_id is not None:
             return await self._search_one(wanted.job_id, matcher, walk)
         # Where every job matches, none is read that is not returned.
@@ -64,7 +64,7 @@ class JobSearch(QueueBase):
                     break
         return JobPage(found, walk.cursor(), scanned, walk.total)
 
-    async def _search_one(self, job_id: str, matcher: Matcher, walk: StateWalk) -> JobPage[Job]:
+    async def _search_one(self, job_id: str, matcher: Matcher, walk: Walk) -> JobPage[Job]:
         await walk.next_page(1)  # for the time, and how many there are
         (job,) = await self.get_jobs_by_id([job_id])
         hit = job is not None and job.state == walk.state and matcher.matches(job, walk.now)
@@ -89,11 +89,12 @@ class JobSearch(QueueBase):
         step_rate, report = StepRate(rate), _checked(progress)
         while found := await matching.next_step(step_rate.step):
             if not dry_run:
-                await self._retry([(job.id, stamp) for job, stamp in found], matching, step_rate)
+                await self._retry(found, matching, step_rate)
             report(matching.report(RetryReport))
         return matching.report(RetryReport)
 
-    async def _retry(self, left: Sequence[tuple[str, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+    async def _retry(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+        left = [(job.id, stamp) for job, stamp in found]
         while left:
             ids, stamps = [job_id for job_id, _ in left], [stamp for _, stamp in left]
             call = commands.retry_all(ids, stamps if all(stamps) else None)
@@ -121,13 +122,15 @@ class JobSearch(QueueBase):
         step_rate, report = StepRate(rate), _checked(progress)
         while found := await matching.next_step(step_rate.step):
             if not dry_run:
-                ids = [job.id for job, _ in found]
-                removed = await remove_all(self._call, ids, [state], wait=step_rate.wait())
+                removed = await self._remove_jobs([job for job, _ in found], state, step_rate.wait())
                 step_rate.did(removed)
                 matching.done += removed
                 matching.skipped += len(found) - removed
             report(matching.report(RemoveReport))
         return matching.report(RemoveReport)
+
+    async def _remove_jobs(self, jobs: Sequence[Job], state: str, wait: float) -> int:
+        return await remove_all(self._call, [job.id for job in jobs], [state], wait=wait)
 
     async def get_failure_groups(self, limit: int = 50, *, scan: int = 5000) -> FailureGroups:
         """Kept failed jobs by class of error and shape of message, the most frequent kind first.
@@ -136,13 +139,18 @@ class JobSearch(QueueBase):
         """
         whole(limit, "limit", 0, 10_000)
         whole(scan, "scan", 1, 1_000_000)
+        found, now, total = await self._reasons(scan)
+        return failure_groups(found, now, total, limit)
+
+    async def _reasons(self, scan: int) -> tuple[list[commands.Reason], int, int]:
+        """The newest failures, at most `scan`; the time, and how many failed jobs are kept."""
         found: list[commands.Reason] = []
         while True:
             after = (found[-1].score, found[-1].id) if found else None
             page: commands.Reasons = await self._call(commands.reasons(min(REASONS_PER_CALL, scan - len(found)), after))
             found += page.found
             if not page.found or len(found) >= min(scan, page.total):
-                return failure_groups(found, page.now, page.total, limit)
+                return found, page.now, page.total
 
 
 def _checked(progress: Callable[..., object] | None) -> Callable[..., object]:

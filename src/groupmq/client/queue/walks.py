@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Protocol
 
 from groupmq.client.answers.cursors import packed, refused, unpacked
 from groupmq.client.queue.caller import Caller
@@ -12,6 +13,20 @@ from groupmq.protocol.commands import CHUNK
 
 _SCAN = re.compile(r"[0-9]{1,20}")
 _SCORE = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+?[0-9]{1,3})?")
+
+
+class Walk(Protocol):
+    """The jobs of one state, of a queue or of all its partitions; `StateWalk` says what each part means."""
+
+    state: str
+    total: int
+    now: int
+    newest_stamp: int
+    ended: bool
+
+    async def next_page(self, size: int) -> Iterator[tuple[str, commands.Place]]: ...
+    def stop_at(self, place: commands.Place, *, last: bool) -> None: ...
+    def cursor(self) -> str | None: ...
 
 
 class StateWalk:

@@ -1,6 +1,17 @@
 """The command layer, without I/O: arguments in, a Call out, and the reply parsed. Only this package names scripts."""
 
-from groupmq.protocol.call import CHUNK, CHUNK_BYTES, FRESH, SCHEMA, Call, Policy, StoredState, chunked
+from groupmq.protocol.call import (
+    CHUNK,
+    CHUNK_BYTES,
+    FRESH,
+    MOVING,
+    PARTITIONED,
+    SCHEMA,
+    Call,
+    Policy,
+    StoredState,
+    chunked,
+)
 from groupmq.protocol.commands.browsing import (
     FIRST_WAITING,
     Attempts,
@@ -88,6 +99,7 @@ from groupmq.protocol.commands.operating import (
     open_queue,
     repair,
     repair_delayed_counts,
+    strike,
     switch,
 )
 from groupmq.protocol.commands.repeats import (
@@ -146,6 +158,8 @@ __all__ = [
     "LANES",
     "LARGEST_BUCKET",
     "LEFT",
+    "MOVING",
+    "PARTITIONED",
     "PLACES",
     "PREFETCHED",
     "RATE_LIMITED",
@@ -258,6 +272,7 @@ __all__ = [
     "skip_group",
     "snoozed",
     "stats",
+    "strike",
     "survey",
     "switch",
     "take_back",

@@ -9,10 +9,10 @@ from groupmq.protocol.call import SCHEMA, Call, arguments, text, texts
 
 
 def open_queue(
-    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False
+    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False, schema: str = SCHEMA
 ) -> Call[tuple[str | None, str]]:
     """Make the queue if it does not exist; format and settings as stored now."""
-    args = arguments(schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace)
+    args = arguments(schema=schema, config=config, limit=limit, rules=rules, replace=replace)
     return Call("open", args, _parse_settings)
 
 
@@ -24,6 +24,11 @@ def look_at_queue() -> Call[tuple[str | None, str]]:
 def _parse_settings(reply: list[bytes | None]) -> tuple[str | None, str]:
     schema, stored = reply
     return None if schema is None else schema.decode(), (stored or b"{}").decode()
+
+
+def strike(ids: Sequence[str], entries: Sequence[str]) -> Call[int]:
+    """Forget where jobs with given ids are, as far as the entries are still these; how many."""
+    return Call("strike", arguments(ids=list(ids), entries=list(entries)), int)
 
 
 def switch(

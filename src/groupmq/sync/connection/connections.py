@@ -43,6 +43,12 @@ class BlockingConnection(FunctionClient):
         if self._own:
             self._address.watch(self)
 
+    def share_client_of(self, other: BlockingConnection) -> None:
+        """Use the client of another object to the same server, which closes it: partitions need no own."""
+        if self._own:
+            self._client.close()
+        self._client, self._own = other._client, False
+
     def wait_for_mail(self, worker: str, timeout: float) -> bool:
         """Block until there is mail for a worker (True), or for some time, at most `timeout` (False)."""
         key = self.session.keys.mail(worker)

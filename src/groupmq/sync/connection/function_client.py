@@ -102,8 +102,28 @@ class FunctionClient:
         """Create the queue, or check that this process agrees with how it was created."""
         session = self.session
         session.check_opened(*self._evaluate(session.opening_call(replace=replace)))
-        if session.creates:
+        if session.confirm is not None:
+            # After the partition exists: whoever changes the number of partitions sees what was added before that.
+            session.opened = False
+            session.confirm()
+            session.opened = True
+        elif session.creates:
             self.enter()
+
+    def ready(self, patience: float | None = None) -> None:
+        """Open the queue if this process has not; while the server cannot be reached, try again."""
+        session = self.session
+        session.require_open()
+        give_up, pause = time.monotonic() + (self.patience if patience is None else patience), _FIRST_PAUSE
+        while not session.opened:
+            try:
+                return self.open()
+            except GroupMQError as error:
+                left = give_up - time.monotonic()
+                if left <= 0 or not is_passing(error):
+                    raise
+            self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     def enter(self) -> None:
         """Enter the queue in the list of queues. If that fails, it is missing there and nothing else suffers."""

@@ -49,13 +49,15 @@ class Adding(Repeats):
 
     def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written."""
-        return self._submit_all(self._chunks(items))
+        return self._submit_all(self._chunks(self._drafts(items)))
 
-    def _chunks(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> Iterator[Chunk]:
-        """Calls of bounded size. All items are checked before the first of them is given out."""
+    def _drafts(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Draft]:
         if not isinstance(items, Iterable):
             raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
-        drafts = drafts_from(self.options, items, middlewares.headers(self._middleware))
+        return drafts_from(self.options, items, middlewares.headers(self._middleware))
+
+    def _chunks(self, drafts: Sequence[Draft]) -> Iterator[Chunk]:
+        """Calls of bounded size."""
         for chunk in commands.chunked(drafts, lambda d: len(d.body)):
             yield chunk, commands.add(chunk, whole=True)
 

@@ -17,7 +17,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Added, Call, StoredJob
 from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.sync.job import Job
-from groupmq.sync.queue.walks import WaitingWalk
+from groupmq.sync.queue.walks import StateWalk, WaitingWalk, Walk
 
 T = TypeVar("T")
 Chunk = tuple[Sequence[Draft], Call[Added]]
@@ -47,6 +47,18 @@ class QueueBase:
 
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
+
+    def _walk(
+        self,
+        state: str,
+        *,
+        newest: bool = True,
+        group_id: str | None = None,
+        age_ms: int | None = None,
+        cursor: str | None = None,
+    ) -> Walk:
+        """All jobs of a state, a page at a time."""
+        return StateWalk(self._call, state, newest=newest, group_id=group_id, age_ms=age_ms, cursor=cursor)
 
     def _views(self, ids: Sequence[str]) -> list[StoredJob | None]:
         """All that is stored about jobs: as many in one call as have room in its reply."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from groupmq.client.answers.cursors import packed, refused, unpacked
 from groupmq.client.answers.groups import first_groups, group_info, order_of
@@ -39,6 +39,17 @@ _SEEN = re.compile(r"[0-9]{0,9}")
 """Running jobs that earlier pages of a group have shown."""
 SPARE_READS = 10
 """Calls that jobs with much data may take beyond what others take."""
+
+
+class Lanes(NamedTuple):
+    """A page of groups before it is put together with those of other partitions."""
+
+    lanes: list[tuple[tuple[Any, ...], Lane[Job]]]
+    """Each with its key in the order that was asked for."""
+    total: int
+    scanned: int
+    matched: int
+    complete: bool
 
 
 class Groups(QueueBase):
@@ -94,6 +105,11 @@ class Groups(QueueBase):
         (most running jobs), name. `match`: part of the group id, in upper or lower case. However many groups there
         are, at most some 10,000 are looked through; `complete` says whether these are all.
         """
+        found = self._lanes(sort, match, limit, behind)
+        return GroupPage([lane for _, lane in found.lanes], found.total, found.scanned, found.matched, found.complete)
+
+    def _lanes(self, sort: str, match: str | None, limit: int, behind: int) -> Lanes:
+        """The first groups, each with what decides its place among them."""
         one_of(sort, "sort", *SORTS)
         whole(limit, "limit", 0, 1_000)
         whole(behind, "behind", 0, 100)
@@ -122,15 +138,18 @@ class Groups(QueueBase):
         wanted_ids = [job_id for found in (running_ids, next_ids) for ids in found.values() for job_id in ids]
         jobs, all_jobs = self._read(wanted_ids)
         lanes = [
-            Lane(
-                info,
-                info.held,
-                [jobs[job_id] for job_id in running_ids[info.id] if job_id in jobs],
-                [jobs[job_id] for job_id in next_ids[info.id] if job_id in jobs],
+            (
+                order_of(info, looks[info.id], sort),
+                Lane(
+                    info,
+                    info.held,
+                    [jobs[job_id] for job_id in running_ids[info.id] if job_id in jobs],
+                    [jobs[job_id] for job_id in next_ids[info.id] if job_id in jobs],
+                ),
             )
             for info in shown
         ]
-        return GroupPage(lanes, total, len(groups), len(matching), complete and all_runs and all_jobs)
+        return Lanes(lanes, total, len(groups), len(matching), complete and all_runs and all_jobs)
 
     def _scan_groups(self, *, sizes: bool) -> tuple[dict[str, ScannedGroup], int, bool]:
         """The groups, as many as one looks through; how many there are, and whether these are all."""

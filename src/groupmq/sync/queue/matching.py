@@ -14,7 +14,6 @@ from groupmq.core.pages import RemoveReport, RetryReport
 from groupmq.protocol.commands import CHUNK
 from groupmq.sync.job import Job
 from groupmq.sync.queue.base import QueueBase
-from groupmq.sync.queue.walks import StateWalk
 
 R = TypeVar("R", RetryReport, RemoveReport)
 SAMPLE = 10
@@ -39,7 +38,7 @@ class MatchingJobs:
         self._dry_run = flag(dry_run, "dry_run")
         self._matched = self._scanned = self.done = self.skipped = 0
         self._sample: list[str] = []
-        self._walk = StateWalk(queue._call, state, newest=False, group_id=wanted.group_id)
+        self._walk = queue._walk(state, newest=False, group_id=wanted.group_id)
         self._began = 0
         self._found: list[tuple[Job, str]] = []
         self._seen: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -16,20 +16,21 @@ from groupmq.core.errors import ConfigurationError
 from groupmq.core.events import Event
 from groupmq.core.job_log import JobLog
 from groupmq.core.options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
+from groupmq.core.partitions import Part
 from groupmq.core.signatures import shows_options
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.sync.job import Job
-from groupmq.sync.listening import Listeners, Listening
+from groupmq.sync.listening import Listeners, Listening, follow_all
+from groupmq.sync.partitions.methods import PartitionedMethods
 from groupmq.sync.queue.base import Chunk
-from groupmq.sync.queue.methods import QueueMethods
 
 T = TypeVar("T")
 
 
-class Queue(QueueMethods):
+class Queue(PartitionedMethods):
     """A queue of jobs. Jobs of one group run strictly in order, one at a time; groups run in parallel.
 
     >>> with Queue("orders") as queue:
@@ -38,22 +39,58 @@ class Queue(QueueMethods):
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
-        self.options = QueueOptions.checked(name, options)
+        checked = QueueOptions.checked(name, options)
+        self._set_up(checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
+
+    def _set_up(self, options: QueueOptions, endpoint: Endpoint, middleware: Sequence[Any]) -> None:
+        self.options = options
         self.name = self.options.name
         self.logger = self.options.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
-        self._endpoint = Endpoint.of(redis)
+        self._endpoint = endpoint
         self._connection = BlockingConnection(self._endpoint, self.options)
-        self._middleware = middlewares.checked(options.get("middleware", ()))
+        self._middleware = middleware
         self._listening = Listening(self._endpoint, self._connection.session)
         self._listeners = Listeners(self._listening, self.name)
 
     def _call(self, call: Call[T], /) -> T:
         return self._connection.call(call)
 
+    # Partitions
+
+    def _make_parts(self, n: int) -> tuple[Queue, ...]:
+        return tuple(self._make_part(Part(i, n)) for i in range(n))
+
+    def _make_part(self, part: Part) -> Queue:
+        queue, whole = Queue.__new__(Queue), self._connection
+        queue._set_up(whole.session.options_of(part), self._endpoint, self._middleware)
+        queue._parts = ()
+        queue._connection.patience = whole.patience
+        queue._connection.session.confirm_by(whole.open, whole.session)
+        if self._endpoint.slots is None:
+            queue._connection.share_client_of(whole)
+        return queue
+
+    def _open_once(self) -> None:
+        self._connection.ready()
+
+    def _each(self, call: Callable[[Queue], T]) -> list[T]:
+        found: list[T] = []
+        error: Exception | None = None
+        for part in self._parts or ():
+            try:
+                found.append(call(part))
+            except Exception as raised:
+                error = error or raised
+        if error is not None:
+            raise error
+        return found
+
     # Adding
 
     def _submit(self, draft: Draft) -> Job:
+        if self._learn():
+            return self._spread_one(draft)
         return self._logged(self._added_together([draft], self._call(commands.add([draft], whole=True))))[0]
 
     def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
@@ -76,19 +113,25 @@ class Queue(QueueMethods):
         ...     print(event.kind, event.job_id)
         """
         self._require_events()
+        parts = self._learn()
+        if parts:
+            return follow_all([part._listening for part in parts], since)
         return self._listening.follow(since)
 
     def on(self, event: str, listener: Callable[[Event], Any]) -> Callable[[Event], Any]:
         """Call `listener(event)`, in a thread of its own, for events of all workers in all processes."""
         self._require_events()
-        self._listeners.on(event, listener)
+        for queue in self._learn() or (self,):
+            queue._listeners.on(event, listener)
         return listener
 
     def off(self, event: str, listener: Callable[[Event], Any]) -> bool:
-        return self._listeners.off(event, listener)
+        found = [queue._listeners.off(event, listener) for queue in self._parts or (self,)]
+        return any(found)
 
     def remove_all_listeners(self, event: str | None = None) -> None:
-        self._listeners.remove_all(event)
+        for queue in self._parts or (self,):
+            queue._listeners.remove_all(event)
 
     def _require_events(self) -> None:
         if not self.options.events:
@@ -110,6 +153,8 @@ class Queue(QueueMethods):
 
     def close(self) -> None:
         """Close our connections (never the user's)."""
+        for part in self._parts or ():
+            part.close()
         self._listeners.remove_all()
         self._listening.close()
         self._connection.close()

@@ -16,7 +16,7 @@ from groupmq.sync.job import Job
 from groupmq.sync.queue.base import QueueBase
 from groupmq.sync.queue.matching import MatchingJobs, StepRate
 from groupmq.sync.queue.settling import remove_all
-from groupmq.sync.queue.walks import StateWalk
+from groupmq.sync.queue.walks import Walk
 
 REASONS_PER_CALL = 250
 
@@ -42,7 +42,7 @@ class JobSearch(QueueBase):
         whole(limit, "limit", 1, 10_000)
         whole(scan, "scan", 1, 1_000_000)
         matcher = Matcher(wanted)
-        walk = StateWalk(self._call, state, group_id=wanted.group_id, age_ms=matcher.older_ms, cursor=cursor)
+        walk = self._walk(state, group_id=wanted.group_id, age_ms=matcher.older_ms, cursor=cursor)
         if wanted.job_id is not None:
             return self._search_one(wanted.job_id, matcher, walk)
         # Where every job matches, none is read that is not returned.
@@ -65,7 +65,7 @@ class JobSearch(QueueBase):
                     break
         return JobPage(found, walk.cursor(), scanned, walk.total)
 
-    def _search_one(self, job_id: str, matcher: Matcher, walk: StateWalk) -> JobPage[Job]:
+    def _search_one(self, job_id: str, matcher: Matcher, walk: Walk) -> JobPage[Job]:
         walk.next_page(1)  # for the time, and how many there are
         (job,) = self.get_jobs_by_id([job_id])
         hit = job is not None and job.state == walk.state and matcher.matches(job, walk.now)
@@ -90,11 +90,12 @@ class JobSearch(QueueBase):
         step_rate, report = StepRate(rate), _checked(progress)
         while found := matching.next_step(step_rate.step):
             if not dry_run:
-                self._retry([(job.id, stamp) for job, stamp in found], matching, step_rate)
+                self._retry(found, matching, step_rate)
             report(matching.report(RetryReport))
         return matching.report(RetryReport)
 
-    def _retry(self, left: Sequence[tuple[str, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+    def _retry(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+        left = [(job.id, stamp) for job, stamp in found]
         while left:
             ids, stamps = [job_id for job_id, _ in left], [stamp for _, stamp in left]
             call = commands.retry_all(ids, stamps if all(stamps) else None)
@@ -122,13 +123,15 @@ class JobSearch(QueueBase):
         step_rate, report = StepRate(rate), _checked(progress)
         while found := matching.next_step(step_rate.step):
             if not dry_run:
-                ids = [job.id for job, _ in found]
-                removed = remove_all(self._call, ids, [state], wait=step_rate.wait())
+                removed = self._remove_jobs([job for job, _ in found], state, step_rate.wait())
                 step_rate.did(removed)
                 matching.done += removed
                 matching.skipped += len(found) - removed
             report(matching.report(RemoveReport))
         return matching.report(RemoveReport)
+
+    def _remove_jobs(self, jobs: Sequence[Job], state: str, wait: float) -> int:
+        return remove_all(self._call, [job.id for job in jobs], [state], wait=wait)
 
     def get_failure_groups(self, limit: int = 50, *, scan: int = 5000) -> FailureGroups:
         """Kept failed jobs by class of error and shape of message, the most frequent kind first.
@@ -137,13 +140,18 @@ class JobSearch(QueueBase):
         """
         whole(limit, "limit", 0, 10_000)
         whole(scan, "scan", 1, 1_000_000)
+        found, now, total = self._reasons(scan)
+        return failure_groups(found, now, total, limit)
+
+    def _reasons(self, scan: int) -> tuple[list[commands.Reason], int, int]:
+        """The newest failures, at most `scan`; the time, and how many failed jobs are kept."""
         found: list[commands.Reason] = []
         while True:
             after = (found[-1].score, found[-1].id) if found else None
             page: commands.Reasons = self._call(commands.reasons(min(REASONS_PER_CALL, scan - len(found)), after))
             found += page.found
             if not page.found or len(found) >= min(scan, page.total):
-                return failure_groups(found, page.now, page.total, limit)
+                return found, page.now, page.total
 
 
 def _checked(progress: Callable[..., object] | None) -> Callable[..., object]:

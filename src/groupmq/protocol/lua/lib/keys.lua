@@ -48,6 +48,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   rated      zset  groups that have an `r:` list, by the time from which it is no longer needed
   dedupe     hash  group and key -> the job that stands for it (lib/dedupe.lua)
   deduped    zset  the same, by the time it ends
+  elsewhere  hash  id that a user gave -> where its job is, in a queue with partitions; written by clients
   unique     hash  job id -> how long it stays taken after its job has ended (lib/unique.lua)
   uniques    zset  ids whose job has ended, by the time at which they are free
   repeats    hash  repeat id -> definition (lib/repeats.lua)
@@ -63,8 +64,8 @@ local FIXED = {
   'meta', 'jobs', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events', 'marks',
   'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'ready', 'parked', 'delayed',
   'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes', 'calls_even', 'calls_odd',
-  'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'unique', 'uniques',
-  'repeats', 'ticks',
+  'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere', 'unique',
+  'uniques', 'repeats', 'ticks',
 }
 local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:' } -- with a group or a worker behind it
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because

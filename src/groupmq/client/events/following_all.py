@@ -1,0 +1,83 @@
+"""Following the logs of all partitions of a queue at once. Each log keeps its order; between two there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from groupmq.client.events.following import Following
+from groupmq.core.events import Event, Position
+from groupmq.core.positions import Positions
+from groupmq.core.tasks import end_tasks
+
+if TYPE_CHECKING:
+    from groupmq.client.events.channel import Channel
+
+
+class FollowingAll:
+    """Like `Following`, of several logs. The id of an event says how far each of them has been read."""
+
+    def __init__(self, channels: Sequence[Channel], since: Positions | None) -> None:
+        starts = [None] * len(channels) if since is None else since.each
+        self._logs = [Following(channel, at) for channel, at in zip(channels, starts, strict=True)]
+        self._since = since
+        self._at: list[str] = []
+        self._reads: dict[asyncio.Task[list[Event] | None], int] = {}
+        self._closed = False
+
+    async def start(self) -> None:
+        """From the return of this on nothing is missed."""
+        await asyncio.gather(*(log.start() for log in self._logs))
+        given = [None] * len(self._logs) if self._since is None else self._since.each
+        # A log that nothing is read of yet goes on where it was when we began.
+        self._at = [str(at or log.begins_at) for log, at in zip(self._logs, given, strict=True)]
+        for at in range(len(self._logs)):
+            self._read_on(at)
+
+    def _read_on(self, at: int) -> None:
+        self._reads[asyncio.get_running_loop().create_task(self._logs[at].next())] = at
+
+    async def next(self) -> list[Event] | None:
+        """The next events, once there are any; None if no more will come."""
+        while not self._closed:
+            done, _ = await asyncio.wait(self._reads, return_when=asyncio.FIRST_COMPLETED)
+            found: list[Event] = []
+            for read in done:
+                at = self._reads.pop(read)
+                events = read.result()
+                if events is None:
+                    return None
+                found += [self._placed(at, event) for event in events]
+                self._read_on(at)
+            if found:
+                return found
+        return None
+
+    def _placed(self, at: int, event: Event) -> Event:
+        self._at[at] = str(Position.parse(event.id))
+        return replace(event, id="~".join(self._at))
+
+    def close(self) -> None:
+        """Wake a pending next(); it returns None."""
+        self._closed = True
+        for log in self._logs:
+            log.close()
+
+    async def end(self) -> None:
+        """After `close`: nothing is left behind."""
+        self.close()
+        await end_tasks(list(self._reads))
+
+
+async def iterate_all(channels: Sequence[Channel], since: Positions | None) -> AsyncIterator[Event]:
+    """All events of all logs from a position on, for ever."""
+    following = FollowingAll(channels, since)
+    try:
+        await following.start()
+        while (batch := await following.next()) is not None:
+            for event in batch:
+                yield event
+    finally:
+        await following.end()

@@ -1,0 +1,1 @@
+"""Queues that are spread over several hash tags: where a job is, and the whole queue from its partitions."""

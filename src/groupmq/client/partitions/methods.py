@@ -1,0 +1,237 @@
+"""The methods of a queue, whether or not it has partitions. With one they are those of `QueueMethods`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from groupmq.client import registry
+from groupmq.client.answers import merging
+from groupmq.client.job import Job
+from groupmq.client.partitions.looking import Looking
+from groupmq.client.partitions.routing import by_group, by_id, informed
+from groupmq.client.partitions.whereabouts import Whereabouts, place_in
+from groupmq.client.queue.bulk import Tally
+from groupmq.client.queue.matching import MatchingJobs, StepRate
+from groupmq.client.queue.methods import QueueMethods
+from groupmq.core.checks import whole
+from groupmq.core.durations import Duration, Instant
+from groupmq.core.duty import DutyName
+from groupmq.core.partitions import Part
+from groupmq.core.server_views import Mark
+from groupmq.core.views import DutyReport, RepairReport
+from groupmq.protocol import commands
+
+
+class PartitionedMethods(Looking):
+    """All methods that both clients share."""
+
+    remove = by_id(QueueMethods.remove)
+    retry = by_id(QueueMethods.retry)
+    skip = by_id(QueueMethods.skip)
+    promote = by_id(QueueMethods.promote)
+    change_delay = by_id(QueueMethods.change_delay)
+    update_data = by_id(QueueMethods.update_data)
+    fail = by_id(QueueMethods.fail)
+    cancel = by_id(QueueMethods.cancel)
+    pause_group = by_group(QueueMethods.pause_group)
+    resume_group = by_group(QueueMethods.resume_group)
+    set_group_concurrency = by_group(QueueMethods.set_group_concurrency)
+    set_group_rate_limit = by_group(QueueMethods.set_group_rate_limit)
+    cancel_group = by_group(QueueMethods.cancel_group)
+    retry_many = informed(QueueMethods.retry_many)
+    remove_many = informed(QueueMethods.remove_many)
+
+    async def _retry(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+        if not self._parts:
+            return await super()._retry(found, matching, step_rate)
+        by_part: dict[int, list[tuple[Job, str]]] = {}
+        for job, stamp in found:
+            by_part.setdefault(id(job._queue), []).append((job, stamp))
+        for there in by_part.values():
+            await there[0][0]._queue._retry(there, matching, step_rate)
+        return None
+
+    async def _remove_jobs(self, jobs: Sequence[Job], state: str, wait: float) -> int:
+        if not self._parts:
+            return await super()._remove_jobs(jobs, state, wait)
+        by_part: dict[int, list[Job]] = {}
+        for job in jobs:
+            by_part.setdefault(id(job._queue), []).append(job)
+        removed = 0
+        for there in by_part.values():
+            removed += await there[0]._queue._remove_jobs(there, state, wait)
+            wait = 0.0
+        return removed
+
+    # The whole queue
+
+    async def pause(self) -> None:
+        """Once this returns nothing starts any more, prefetched jobs neither; what runs goes on."""
+        if not await self._learn():
+            return await super().pause()
+        await self._each(lambda part: part.pause())
+        return None
+
+    async def resume(self) -> None:
+        if not await self._learn():
+            return await super().resume()
+        await self._each(lambda part: part.resume())
+        return None
+
+    async def is_paused(self) -> bool:
+        if not await self._learn():
+            return await super().is_paused()
+        return all(await self._each(lambda part: part.is_paused()))
+
+    async def clean(
+        self,
+        state: str,
+        *,
+        grace: Duration = 0,
+        limit: int = 1000,
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many.
+
+        `progress` is called after each bounded step with how many are gone; what it raises ends the work there.
+        """
+        parts = await self._learn()
+        if not parts:
+            return await super().clean(state, grace=grace, limit=limit, progress=progress)
+        left, removed = whole(limit, "limit", 0, 2**31), 0
+        for part in parts:
+            removed += await part.clean(state, grace=grace, limit=left - removed, progress=_beyond(progress, removed))
+        return removed
+
+    async def purge(
+        self,
+        states: Sequence[str] = ("waiting", "delayed"),
+        *,
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """Remove all jobs in these states, in bounded steps; how many. `progress` as in `clean`."""
+        parts = await self._learn()
+        if not parts:
+            return await super().purge(states, progress=progress)
+        removed = 0
+        for part in parts:
+            removed += await part.purge(states, progress=_beyond(progress, removed))
+        return removed
+
+    async def obliterate(self) -> None:
+        """Delete the queue and everything in it, running jobs too."""
+        if not await self._learn():
+            return await super().obliterate()
+        await self._each(lambda part: part.pause())
+        await self._each(lambda part: QueueMethods.obliterate(part))
+        # Last: as long as it is there, a second call finds what an interrupted one has left.
+        while await self._connection.call(commands.obliterate()) > 0:
+            pass
+        await registry.strike_own(self._connection)
+        return None
+
+    async def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
+        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life.
+
+        `progress` is called after each step with how many entries were looked at so far.
+        """
+        parts = await self._learn()
+        if not parts:
+            return await super().repair(progress=progress)
+        reports, tally = [], Tally(None)
+        for part in parts:
+
+            def count(n: int, before: int = tally.done) -> None:
+                tally.done = before + n
+                if progress is not None:
+                    progress(tally.done)
+
+            reports.append(await part.repair(progress=count))
+        return merging.repair(reports)
+
+    async def reconfigure(self) -> None:
+        """Store the shared settings of this object (ordering, limits ...) with the queue, whatever was there before."""
+        session = self._connection.session
+        accepted, session.accepts_stored = session.accepts_stored, True
+        try:
+            parts = await self._learn()
+        finally:
+            session.accepts_stored = accepted
+        if not parts:
+            return await super().reconfigure()
+        await self._connection.open(replace=True)
+        for i, part in enumerate(parts):
+            part.options = part._connection.session.options = session.options_of(Part(i, len(parts)))
+            await QueueMethods.reconfigure(part)
+        return None
+
+    # Duties
+
+    async def run_duty_once(self, duty: DutyName) -> DutyReport:
+        """Run one duty of the workers now: what it did, and when there is more to do.
+
+        `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
+        ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
+        """
+        if not await self._learn():
+            return await super().run_duty_once(duty)
+        report = merging.duty(await self._each(lambda part: part.run_duty_once(duty)))
+        if duty == "cleanup":
+            await self._sweep()
+        return report
+
+    async def run_scheduler_once(self) -> int:
+        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
+        if not await self._learn():
+            return await super().run_scheduler_once()
+        return sum(await self._each(lambda part: part.run_scheduler_once()))
+
+    async def promote_delayed_jobs(self) -> int:
+        """Move delayed jobs that are due into their groups; how many."""
+        if not await self._learn():
+            return await super().promote_delayed_jobs()
+        return sum(await self._each(lambda part: part.promote_delayed_jobs()))
+
+    async def recover_delayed_groups(self) -> int:
+        """Wake groups whose back-off is over; how many."""
+        if not await self._learn():
+            return await super().recover_delayed_groups()
+        return sum(await self._each(lambda part: part.recover_delayed_groups()))
+
+    async def check_stalled_jobs(self) -> list[str]:
+        """Take back jobs whose lease expired; their ids."""
+        if not await self._learn():
+            return await super().check_stalled_jobs()
+        found = await self._each(lambda part: part.check_stalled_jobs())
+        return [job_id for ids in found for job_id in ids]
+
+    async def _sweep(self) -> int:
+        """Forget where jobs are that are gone; how many entries. One that an add may just have written stays."""
+        swept = 0
+        for part in await self._learn():
+            book, cursor = Whereabouts(part._connection), ""
+            while cursor != "0":
+                cursor, entries = await book.settled_page(cursor or "0")
+                ids = list(entries)
+                places = [place_in(entries[job_id]) for job_id in ids]
+                jobs = await self._read_at(ids, [part if place is None else self._at(place) for place in places])
+                gone = {job_id: entries[job_id] for job_id, job in zip(ids, jobs, strict=True) if job is None}
+                swept += await book.strike(gone)
+        return swept
+
+    # Marks
+
+    async def mark(self, label: str, *, at: Instant | None = None) -> Mark:
+        """Mark a moment in the history of the queue, such as a deployment; charts show it. The newest 100 are kept."""
+        parts = await self._learn()
+        return await (parts[0].mark(label, at=at) if parts else super().mark(label, at=at))
+
+    async def get_marks(self, since: Instant | None = None) -> list[Mark]:
+        """The marks from `since` on, oldest first."""
+        parts = await self._learn()
+        return await (parts[0].get_marks(since) if parts else super().get_marks(since))
+
+
+def _beyond(progress: Callable[[int], object] | None, before: int) -> Callable[[int], object] | None:
+    """Progress in one partition as progress in the whole queue."""
+    return None if progress is None else lambda done: progress(before + done)

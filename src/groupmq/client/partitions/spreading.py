@@ -1,0 +1,137 @@
+"""Adding to a queue with partitions: where each job goes, and the ids that say so."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from groupmq.client.answers.repeats import repeat_place
+from groupmq.client.job import Job
+from groupmq.client.partitions.routing import Routing
+from groupmq.client.partitions.whereabouts import Whereabouts
+from groupmq.core import schedule as schedules
+from groupmq.core.checks import text
+from groupmq.core.draft_chain import JobDraft
+from groupmq.core.drafts import Draft
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.partitions import PLACES, carried, carrying, home_of, place_of
+from groupmq.core.schedule import Repeat
+
+if TYPE_CHECKING:
+    from groupmq.client.queue.queue import Queue
+
+
+def place_for(draft: Draft) -> int:
+    """Where a job goes: to its group; without one to the other jobs of its dedupe key, its id's home, or anywhere."""
+    if draft.group_id is not None:
+        return place_of(draft.group_id)
+    if draft.dedupe is not None:
+        return place_of(draft.dedupe.key)
+    return home_of(draft.id) if draft.nonce is not None else secrets.randbelow(PLACES)
+
+
+def placed(draft: Draft, place: int) -> Draft:
+    """The draft with an id that says where it is, unless a user gave the id."""
+    return draft if draft.nonce is not None else draft._replace(id=carrying(draft.id, place))
+
+
+class Spreading(Routing):
+    """The methods that add jobs."""
+
+    async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
+        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written.
+
+        With partitions: in order within each group, and atomically per 100 of one partition.
+        """
+        drafts = self._drafts(items)
+        if not await self._learn():
+            return await self._submit_all(self._chunks(drafts))
+        return await self._spread(drafts)
+
+    async def _spread_one(self, draft: Draft) -> Job:
+        await self._learn()
+        if draft.nonce is not None:
+            (job,) = await self._spread([draft])
+            return job
+        place = place_for(draft)
+        return await self._at(place)._submit(placed(draft, place))
+
+    async def _spread(self, drafts: Sequence[Draft]) -> list[Job]:
+        places = [place_for(draft) for draft in drafts]
+        for draft, place in zip(drafts, places, strict=True):
+            if draft.nonce is not None and carried(draft.id) not in (None, place):
+                raise ConfigurationError(
+                    f"job_id: {draft.id!r} has the form of ids that groupmq makes, and says that its job is in another "
+                    "partition; give another id"
+                )
+        jobs = await self._existing_elsewhere(drafts, places)
+        by_part: dict[int, list[int]] = {}
+        for i, place in enumerate(places):
+            if i not in jobs:
+                by_part.setdefault(id(self._at(place)), []).append(i)
+        for there in by_part.values():
+            part = self._at(places[there[0]])
+            added = await part._submit_all(part._chunks([placed(drafts[i], places[i]) for i in there]))
+            jobs.update(zip(there, added, strict=True))
+        return [jobs[i] for i in range(len(drafts))]
+
+    async def _existing_elsewhere(self, drafts: Sequence[Draft], places: Sequence[int]) -> dict[int, Job]:
+        """Of ids that users gave, enter those whose job goes away from home; the jobs that exist in a third place.
+
+        Such a job makes the new one a duplicate. Two adds of one id to groups of different partitions at the same time
+        may both see none, and both add: within a group, or among jobs without one, an id is unique always.
+        """
+        by_home: dict[int, list[int]] = {}
+        for i, draft in enumerate(drafts):
+            if draft.nonce is not None:
+                by_home.setdefault(id(self._at(home_of(draft.id))), []).append(i)
+        found: dict[int, Job] = {}
+        for given in by_home.values():
+            home = self._at(home_of(drafts[given[0]].id))
+            found.update(await self._enter(home, [(i, drafts[i].id, places[i]) for i in given]))
+        return found
+
+    async def _enter(self, home: Queue, given: Sequence[tuple[int, str, int]]) -> dict[int, Job]:
+        book = Whereabouts(home._connection)
+        entered = await book.find([job_id for _, job_id, _ in given])
+        elsewhere = [
+            (i, job_id, self._at(home_of(job_id) if entry is None else entry))
+            for (i, job_id, place), entry in zip(given, entered, strict=True)
+            if self._at(home_of(job_id) if entry is None else entry) is not self._at(place)
+        ]
+        jobs = await self._read_at([job_id for _, job_id, _ in elsewhere], [part for _, _, part in elsewhere])
+        found = {i: job for (i, _, _), job in zip(elsewhere, jobs, strict=True) if job is not None}
+        for job in found.values():
+            job.duplicate = True
+        # Also where the entry is right: one that is old would be swept away if its job is gone at this moment.
+        away = {
+            job_id: place
+            for (i, job_id, place), entry in zip(given, entered, strict=True)
+            if i not in found and (entry is not None or self._at(place) is not home)
+        }
+        if away:
+            await book.enter(away)
+        return found
+
+    # Repeating jobs
+
+    async def _add_repeating(self, data: Any, repeat: object, headers: dict[str, str] | None, **options: Any) -> Job:
+        if not await self._learn():
+            return await super()._add_repeating(data, repeat, headers, **options)
+        group_id = options.get("group_id")
+        if group_id is not None:
+            text(group_id, "group_id")
+        part = self._at(repeat_place(group_id, schedules.checked(repeat).name))
+        return await part._add_repeating(data, repeat, headers, **options)
+
+    async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
+        """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
+        if not await self._learn():
+            return await super().remove_repeating_job(group_id, repeat_or_key)
+        if isinstance(repeat_or_key, str):
+            name = text(repeat_or_key, "repeat_or_key")
+        else:
+            name = schedules.checked(repeat_or_key, "repeat_or_key").name
+        place = repeat_place(None if group_id is None else text(group_id, "group_id"), name)
+        return await self._at(place).remove_repeating_job(group_id, repeat_or_key)

@@ -1,0 +1,137 @@
+"""Going through the jobs of one state in all partitions, a page at a time, as if they were in one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from groupmq.client.answers.cursors import packed, refused, unpacked
+from groupmq.client.partitions.replies import Reply
+from groupmq.client.queue.walks import Walk
+from groupmq.core.views import JobCounts
+from groupmq.protocol import commands
+from groupmq.protocol.commands import CHUNK
+
+Entry = tuple[str, commands.Place]
+
+
+def key_of(place: commands.Place) -> tuple[float, bytes]:
+    """The order of a sorted set: by score, then by the bytes of the member. `place`: score and id."""
+    return float(place[0]), place[1].encode()
+
+
+class OneByOne:
+    """Jobs that wait have no order across groups: one partition after the other."""
+
+    def __init__(self, walks: Sequence[Walk], at: int, count: Callable[[], Reply[JobCounts]]) -> None:
+        """`at`: the partition to begin with. `count`: of the whole queue."""
+        self._walks = walks
+        self._at = self._shown = at
+        self._count = count
+        self.state = "waiting"
+        self.total = self.now = self.newest_stamp = 0
+        self.ended = False
+
+    async def next_page(self, size: int) -> Iterator[Entry]:
+        if not self.now:
+            counted = await self._count()
+            self.total = counted.waiting
+        self._shown = self._at
+        walk = self._walks[self._at]
+        entries = await walk.next_page(size)
+        self.now, self.newest_stamp = walk.now, self.newest_stamp or walk.newest_stamp
+        if walk.ended:
+            self.ended = self._at == len(self._walks) - 1
+            self._at = min(self._at + 1, len(self._walks) - 1)
+        return entries
+
+    def stop_at(self, place: commands.Place, *, last: bool) -> None:
+        if not last:
+            self._at, self.ended = self._shown, False
+            self._walks[self._at].stop_at(place, last=False)
+
+    def cursor(self) -> str | None:
+        return None if self.ended else packed("part", self._at, self._walks[self._at].cursor() or "")
+
+
+def inner_cursor(cursor: str | None, n: int) -> tuple[int, str | None]:
+    """Partition and cursor in it, of a cursor of `OneByOne`."""
+    if cursor is None:
+        return 0, None
+    at, inner = unpacked(cursor, "part", int, str)
+    if not 0 <= at < n:
+        raise refused(cursor)
+    return at, inner or None
+
+
+def after_of(cursor: str | None, state: str) -> commands.Place | None:
+    """The place behind which a cursor of `Merged` goes on: it is that of a walk through one partition."""
+    return None if cursor is None else tuple(unpacked(cursor, state, str, str))
+
+
+class Merged:
+    """Jobs that have an order (when they ended, when they are due): always the first of all partitions.
+
+    The place of a job is its score and id, which mean the same in each partition, so one place says where all of them
+    go on. A place that is not in a partition begins at its score there; what was shown already is left out.
+    """
+
+    def __init__(self, walks: Sequence[Walk], state: str, *, newest: bool, after: commands.Place | None) -> None:
+        self._walks = walks
+        self.state = state
+        self._newest = newest and state in ("completed", "failed")
+        self._after = after
+        self.total = self.now = self.newest_stamp = 0
+        self.ended = False
+        self._waiting: list[deque[Entry]] = [deque() for _ in walks]
+        self._begun = False
+
+    async def next_page(self, size: int) -> Iterator[Entry]:
+        size = min(size, CHUNK)
+        page: list[Entry] = []
+        while len(page) < size:
+            await self._fill(size - len(page))
+            first = self._first()
+            if first is None:
+                self.ended = True
+                break
+            entry = self._waiting[first].popleft()
+            self._after = entry[1]
+            page.append(entry)
+        else:
+            await self._fill(1)
+            self.ended = self._first() is None
+        return iter(page)
+
+    async def _fill(self, size: int) -> None:
+        """Read on where nothing is left, so that the first of each partition is known."""
+        for waiting, walk in zip(self._waiting, self._walks, strict=True):
+            while not waiting and not walk.ended:
+                entries = await walk.next_page(size)
+                waiting.extend(entry for entry in entries if self._is_new(entry))
+        if not self._begun:
+            self._begun = True
+            self.total = sum(walk.total for walk in self._walks)
+            self.now = max(walk.now for walk in self._walks)
+            self.newest_stamp = max(walk.newest_stamp for walk in self._walks)
+
+    def _is_new(self, entry: Entry) -> bool:
+        if self._after is None:
+            return True
+        one, other = key_of(entry[1]), key_of(self._after)
+        return one < other if self._newest else one > other
+
+    def _first(self) -> int | None:
+        found = [at for at, waiting in enumerate(self._waiting) if waiting]
+        if not found:
+            return None
+        pick = max if self._newest else min
+        return pick(found, key=lambda at: key_of(self._waiting[at][0][1]))
+
+    def stop_at(self, place: commands.Place, *, last: bool) -> None:
+        """For the cursor: what was read behind this job is not read again by this object."""
+        if not last:
+            self._after, self.ended = place, False
+
+    def cursor(self) -> str | None:
+        return None if self.ended or self._after is None else packed(self.state, *self._after)

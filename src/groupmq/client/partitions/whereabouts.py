@@ -1,0 +1,69 @@
+"""Where jobs are whose ids do not say it: a user gave the id, and the job is of a group of another partition.
+
+The partition that the id hashes to, its home, has an entry that names the place of the group. It is written before the
+job: a crash between the two leaves an entry without a job, which finds nothing and is swept away by the clean-up duty
+after an hour. A job without its entry would exist and not be found.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+
+from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.replies import decoded
+from groupmq.protocol import commands
+
+UNSETTLED_MS = 3_600_000
+"""An entry as young as this may belong to an add that is under way: longer than any call is tried."""
+PAGE = 100
+_ENTRY = re.compile(r"([0-9]{1,8}) ([0-9]{1,16})")
+
+
+def entry_of(place: int, now_ms: int) -> str:
+    return f"{place} {now_ms}"
+
+
+def place_in(entry: str) -> int | None:
+    """The place that an entry names; None if it is none of ours."""
+    found = _ENTRY.fullmatch(entry)
+    return None if found is None else int(found[1])
+
+
+def is_settled(entry: str, now_ms: int) -> bool:
+    """Whether no add under way can have written this entry."""
+    found = _ENTRY.fullmatch(entry)
+    return found is None or int(found[2]) < now_ms - UNSETTLED_MS
+
+
+class Whereabouts:
+    """The entries of one partition. Plain commands about one key, each safe to send again."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._key = connection.session.keys.elsewhere
+
+    async def find(self, ids: Sequence[str]) -> list[int | None]:
+        """The place that the entry of each id names."""
+        if not ids:
+            return []
+        reply = await self._connection.command("HMGET", self._key, *ids, key=self._key)
+        return [None if raw is None else place_in(decoded(raw)) for raw in reply]
+
+    async def enter(self, places: Mapping[str, int]) -> None:
+        now_ms = int(time.time() * 1000)
+        flat = [part for job_id, place in places.items() for part in (job_id, entry_of(place, now_ms))]
+        await self._connection.command("HSET", self._key, *flat, key=self._key)
+
+    async def settled_page(self, cursor: str) -> tuple[str, dict[str, str]]:
+        """The next cursor, and entries by id that no add under way has written."""
+        reply = await self._connection.command("HSCAN", self._key, cursor, "COUNT", PAGE, key=self._key)
+        flat, now_ms = reply[1], int(time.time() * 1000)
+        pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+        found = {decoded(job_id): decoded(entry) for job_id, entry in pairs}
+        return decoded(reply[0]), {job_id: entry for job_id, entry in found.items() if is_settled(entry, now_ms)}
+
+    async def strike(self, entries: Mapping[str, str]) -> int:
+        """Forget these entries, unless one was written again meanwhile; how many."""
+        return await self._connection.call(commands.strike(list(entries), list(entries.values()))) if entries else 0

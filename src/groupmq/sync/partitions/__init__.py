@@ -1,0 +1,1 @@
+"""The blocking twin of groupmq.client.partitions."""

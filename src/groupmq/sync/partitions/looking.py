@@ -1,0 +1,231 @@
+# Generated from src/groupmq/client/partitions/looking.py by `make sync`; do not edit.
+"""What only looks at a queue with partitions: sums, merged lists, pages that go on in all partitions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from groupmq.client.answers import merging
+from groupmq.core.checks import text, whole
+from groupmq.core.durations import Duration, seconds
+from groupmq.core.errors import QueueNotFound
+from groupmq.core.partitions import place_of
+from groupmq.core.positions import Positions
+from groupmq.core.settings import QueueSettings
+from groupmq.core.survey_views import QueueSurvey
+from groupmq.core.views import Failure, JobCounts, Metrics, RepeatingJob, Turn, WorkerInfo
+from groupmq.protocol import commands
+from groupmq.protocol.commands import CHUNK
+from groupmq.sync.partitions.routing import by_group, by_id, informed
+from groupmq.sync.partitions.spreading import Spreading
+from groupmq.sync.partitions.walks import Merged, OneByOne, after_of, inner_cursor
+from groupmq.sync.queue.groups import Lanes
+from groupmq.sync.queue.methods import QueueMethods
+from groupmq.sync.queue.walks import Walk
+
+
+class Looking(Spreading):
+    """The getters."""
+
+    get_attempts = by_id(QueueMethods.get_attempts)
+    get_position = by_id(QueueMethods.get_position)
+    get_group = by_group(QueueMethods.get_group)
+    get_group_jobs = by_group(QueueMethods.get_group_jobs)
+    get_group_job_count = by_group(QueueMethods.get_group_job_count)
+    search = informed(QueueMethods.search)
+
+    # Counts
+
+    def get_job_counts(self) -> JobCounts:
+        if not self._learn():
+            return super().get_job_counts()
+        return merging.counts(self._each(lambda part: part.get_job_counts()))
+
+    def get_unique_groups_count(self) -> int:
+        if not self._learn():
+            return super().get_unique_groups_count()
+        return sum(self._each(lambda part: part.get_unique_groups_count()))
+
+    def _counts(self) -> tuple[JobCounts, bool]:
+        if not self._learn():
+            return super()._counts()
+        found = self._each(lambda part: part._counts())
+        return merging.counts([counted for counted, _ in found]), all(paused for _, paused in found)
+
+    def wait_for_empty(self, timeout: Duration = 60) -> bool:
+        """Wait until no job is active, waiting or delayed; False if that takes longer than `timeout`."""
+        if not self._learn():
+            return super().wait_for_empty(timeout)
+        end = time.monotonic() + seconds(timeout, "timeout")
+        while True:
+            left = max(0.0, end - time.monotonic())
+            # Twice: while the partitions are counted one by one, a handler may add to one that was empty, and end.
+            if not super().wait_for_empty(left):
+                return False
+            counted = self.get_job_counts()
+            if not counted.total:
+                return True
+
+    # Lists
+
+    def _walk(
+        self,
+        state: str,
+        *,
+        newest: bool = True,
+        group_id: str | None = None,
+        age_ms: int | None = None,
+        cursor: str | None = None,
+    ) -> Walk:
+        parts = self._parts
+        if not parts:
+            return super()._walk(state, newest=newest, group_id=group_id, age_ms=age_ms, cursor=cursor)
+        if state == "waiting" and group_id is not None:
+            return self._at(place_of(group_id))._walk(state, newest=newest, group_id=group_id, cursor=cursor)
+        if state == "waiting":
+            at, inner = inner_cursor(cursor, len(parts))
+            walks = [part._walk(state, cursor=inner if i == at else None) for i, part in enumerate(parts)]
+            return OneByOne(walks, at, self.get_job_counts)
+        walks = [part._walk(state, newest=newest, age_ms=age_ms, cursor=cursor) for part in parts]
+        return Merged(walks, state, newest=newest, after=after_of(cursor, state))
+
+    def _list_ids(self, state: str, limit: int, offset: int = 0, *, newest: bool = False) -> list[str]:
+        if not self._learn():
+            return super()._list_ids(state, limit, offset, newest=newest)
+        whole(limit, "limit", 0, 2**31)
+        whole(offset, "offset", 0, 2**53)
+        walk = self._walk(state, newest=newest)
+        ids: list[str] = []
+        while len(ids) < limit + offset and not walk.ended:
+            page = walk.next_page(min(CHUNK, limit + offset - len(ids)))
+            ids += [job_id for job_id, _ in page]
+        return ids[offset:]
+
+    def _list_waiting(self, limit: int, offset: int = 0, group_id: str | None = None) -> list[str]:
+        if not self._learn():
+            return super()._list_waiting(limit, offset, group_id)
+        if group_id is None:
+            return self._list_ids("waiting", limit, offset)
+        return self._at(place_of(group_id))._list_waiting(limit, offset, group_id)
+
+    def get_unique_groups(self, limit: int | None = None) -> list[str]:
+        """Groups that have a live job: waiting, active or delayed."""
+        if not self._learn():
+            return super().get_unique_groups(limit)
+        found = self._each(lambda part: part.get_unique_groups(limit))
+        return [group for groups in found for group in groups][:limit]
+
+    def _lanes(self, sort: str, match: str | None, limit: int, behind: int) -> Lanes:
+        if not self._learn():
+            return super()._lanes(sort, match, limit, behind)
+        found = self._each(lambda part: part._lanes(sort, match, limit, behind))
+        lanes = sorted((lane for one in found for lane in one.lanes), key=lambda keyed: keyed[0])[:limit]
+        total, scanned, matched = (sum(column) for column in zip(*(one[1:4] for one in found), strict=True))
+        return Lanes(lanes, total, scanned, matched, all(one.complete for one in found))
+
+    def _reasons(self, scan: int) -> tuple[list[commands.Reason], int, int]:
+        if not self._learn():
+            return super()._reasons(scan)
+        found = self._each(lambda part: part._reasons(scan))
+        newest = sorted((one for reasons, _, _ in found for one in reasons), key=lambda one: -float(one.score))
+        return newest[:scan], max(now for _, now, _ in found), sum(total for _, _, total in found)
+
+    def get_repeating_jobs(self) -> list[RepeatingJob]:
+        """What repeats: when next, when last, how often so far; the next one to run in front."""
+        if not self._learn():
+            return super().get_repeating_jobs()
+        found = self._each(lambda part: part.get_repeating_jobs())
+        jobs = [job for some in found for job in some]
+        return sorted(jobs, key=lambda job: (job.next_run, job.group_id or "", job.key))
+
+    # Measures
+
+    def get_metrics(self, minutes: int = 60, *, step: int = 1, look: int = 500) -> Metrics:
+        """Counters, how long jobs waited and ran, and the last `minutes` (two weeks are kept).
+
+        `step` minutes are summed up to one entry of `series`: two weeks by the hour are 336 of them. `look`: how many
+        calls may look for the longest waits, each at a hundred running jobs and held groups; with few they may miss
+        the longest of a large queue. With partitions: as many in each of them.
+        """
+        if not self._learn():
+            return super().get_metrics(minutes, step=step, look=look)
+        return merging.metrics(self._each(lambda part: part.get_metrics(minutes, step=step, look=look)))
+
+    def get_failures(self, limit: int = 100) -> list[Failure]:
+        """One record per failed attempt, newest first; the newest 1,000 are kept, in each partition."""
+        if not self._learn():
+            return super().get_failures(limit)
+        found = self._each(lambda part: part.get_failures(limit))
+        failures = [failure for some in found for failure in some]
+        return sorted(failures, key=lambda failure: failure.time, reverse=True)[:limit]
+
+    def get_workers(self) -> list[WorkerInfo]:
+        """Workers that have sent a heartbeat lately."""
+        if not self._learn():
+            return super().get_workers()
+        found = self._each(lambda part: part.get_workers())
+        return merging.workers(worker for some in found for worker in some)
+
+    def survey(
+        self,
+        *,
+        cursor: str = "0",
+        also: Sequence[str] = (),
+        groups: int = 20,
+        runs: int = 50,
+        failures: int = 50,
+    ) -> QueueSurvey:
+        """Everything a monitor shows, in five calls however deep the queue is; nothing is written.
+
+        At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
+        `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, five
+        calls for each of them.
+        """
+        parts = self._learn()
+        if not parts:
+            return super().survey(cursor=cursor, also=also, groups=groups, runs=runs, failures=failures)
+        at = dict(zip(map(id, parts), merging.cursor_of_each(text(cursor, "cursor"), len(parts)), strict=True))
+        stay: dict[int, list[str]] = {}
+        for group_id in also:
+            stay.setdefault(id(self._at(place_of(group_id))), []).append(group_id)
+        found = self._each(
+            lambda part: part.survey(
+                cursor=at[id(part)], also=stay.get(id(part), ()), groups=groups, runs=runs, failures=failures
+            )
+        )
+        return merging.survey(found, groups, runs, failures)
+
+    # The whole queue
+
+    def get_settings(self) -> QueueSettings:
+        """The settings that are stored with the queue, whatever this process was given."""
+        if not self._learn():
+            return super().get_settings()
+        self._connection.open()
+        return QueueSettings.from_stored(self._connection.session.stored)
+
+    def get_turn(self) -> Turn | None:
+        """Whose turn it is in an exclusive queue; None if nobody works."""
+        return None if self._learn() else super().get_turn()
+
+    def get_last_event_id(self) -> str:
+        """The id of the newest event: `events(since=...)` with it yields all that happens after this call."""
+        if not self._learn():
+            return super().get_last_event_id()
+        return str(Positions.joined(self._each(lambda part: part.get_last_event_id())))
+
+    def ensure_writable(self, timeout: Duration = 3.0) -> None:
+        """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full.
+
+        With partitions: if that is so of any of their servers.
+        """
+        try:
+            parts: Any = self._learn()
+        except QueueNotFound:
+            parts = ()
+        if not parts:
+            return super().ensure_writable(timeout)
+        self._each(lambda part: part.ensure_writable(timeout))
+        return None

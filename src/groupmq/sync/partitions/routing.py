@@ -1,0 +1,141 @@
+# Generated from src/groupmq/client/partitions/routing.py by `make sync`; do not edit.
+"""Which partition a call is for: by the id of a job, or by a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from groupmq.core.checks import text
+from groupmq.core.errors import GroupMQError
+from groupmq.core.partitions import carried, home_of, place_of
+from groupmq.sync.job import Job
+from groupmq.sync.partitions.replies import Reply
+from groupmq.sync.partitions.whereabouts import Whereabouts
+from groupmq.sync.queue.methods import QueueMethods
+
+if TYPE_CHECKING:
+    from groupmq.sync.queue.queue import Queue
+
+T = TypeVar("T")
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+class Routing(QueueMethods):
+    """A queue that may have partitions, each of which is a queue object of its own."""
+
+    _parts: tuple[Queue, ...] | None = None
+    """None = not known yet how many there are; empty = one, which is this very object."""
+
+    def _make_parts(self, n: int) -> tuple[Queue, ...]:
+        raise NotImplementedError
+
+    def _open_once(self) -> None:
+        """Open the queue; calls that wait for it go on in the order in which they came."""
+        raise NotImplementedError
+
+    def _each(self, call: Callable[[Queue], Reply[T]]) -> list[T]:
+        """The answer of each partition, in their order. One that fails is raised when all have ended."""
+        raise NotImplementedError
+
+    def _learn(self) -> tuple[Queue, ...]:
+        """The partitions. The first call of a process opens the queue for that; others do nothing."""
+        if self._parts is None:
+            self._open_once()
+            n = self._connection.session.partitions or 1
+            if self._parts is None:  # another task may have been faster
+                self._parts = self._make_parts(n) if n > 1 and self.options.part is None else ()
+        return self._parts
+
+    def _at(self, place: int) -> Queue:
+        parts = self._parts
+        if not parts:
+            raise GroupMQError("this queue has no partitions")
+        return parts[place % len(parts)]
+
+    def _find(self, ids: Sequence[str]) -> list[Queue]:
+        """The partition of each job: one call for all ids of a partition that users gave, none for others."""
+        found = [self._at(home_of(job_id)) for job_id in ids]
+        by_home: dict[int, list[int]] = {}
+        for i, job_id in enumerate(ids):
+            if carried(job_id) is None:
+                by_home.setdefault(id(found[i]), []).append(i)
+        for given in by_home.values():
+            places = Whereabouts(found[given[0]]._connection).find([ids[i] for i in given])
+            for i, place in zip(given, places, strict=True):
+                if place is not None:
+                    found[i] = self._at(place)
+        return found
+
+    def get_jobs_by_id(self, ids: Sequence[str]) -> list[Job | None]:
+        """Many jobs at once, in the order of `ids`; None where there is no such job."""
+        if not self._learn():
+            return super().get_jobs_by_id(ids)
+        parts = self._find(ids)
+        jobs = self._read_at(ids, parts)
+        # An entry may outlive its job, and a job without a group have the same id: it is at home.
+        again = [i for i, job in enumerate(jobs) if job is None and parts[i] is not self._at(home_of(ids[i]))]
+        if again:
+            homes = [self._at(home_of(ids[i])) for i in again]
+            for i, job in zip(again, self._read_at([ids[i] for i in again], homes), strict=True):
+                jobs[i] = job
+        return jobs
+
+    def _read_at(self, ids: Sequence[str], parts: Sequence[Queue]) -> list[Job | None]:
+        jobs: list[Job | None] = [None] * len(ids)
+        by_part: dict[int, list[int]] = {}
+        for i, part in enumerate(parts):
+            by_part.setdefault(id(part), []).append(i)
+        for there in by_part.values():
+            found = parts[there[0]].get_jobs_by_id([ids[i] for i in there])
+            for i, job in zip(there, found, strict=True):
+                jobs[i] = job
+        return jobs
+
+    def _home_of(self, job_id: str) -> Queue:
+        """The partition of one job; its home if it is nowhere."""
+        (part,) = self._find([job_id])
+        home = self._at(home_of(job_id))
+        if part is not home:
+            (job,) = part.get_jobs_by_id([job_id])
+            if job is None:
+                return home
+        return part
+
+
+def by_id(method: M) -> M:
+    """The same method, of the partition in which the job is."""
+
+    @wraps(method)
+    def routed(self: Routing, job_id: str, *args: Any, **kwargs: Any) -> Any:
+        if not self._learn():
+            return method(self, job_id, *args, **kwargs)
+        part = self._home_of(text(job_id, "job_id"))
+        return method(part, job_id, *args, **kwargs)
+
+    return cast(M, routed)
+
+
+def by_group(method: M) -> M:
+    """The same method, of the partition in which the group is."""
+
+    @wraps(method)
+    def routed(self: Routing, group_id: str, *args: Any, **kwargs: Any) -> Any:
+        if not self._learn():
+            return method(self, group_id, *args, **kwargs)
+        part = self._at(place_of(text(group_id, "group_id")))
+        return method(part, group_id, *args, **kwargs)
+
+    return cast(M, routed)
+
+
+def informed(method: M) -> M:
+    """The same method, once it is known how many partitions there are."""
+
+    @wraps(method)
+    def learned(self: Routing, *args: Any, **kwargs: Any) -> Any:
+        self._learn()
+        return method(self, *args, **kwargs)
+
+    return cast(M, learned)
