@@ -46,15 +46,22 @@ async def take_back(bequest: str) -> list[str]:
     told = json.loads(bequest)
     worker, policy = told["worker"], Policy(told["max_attempts"], told["max_stalled"], told["keep"])
     async with Queue.attach(told["queue"], told["url"], prefix=told["prefix"]) as queue:
-        call = queue._connection.call
-        held, cursor = [], ""
-        while cursor != "0":
-            page = await call(commands.list_runs(cursor or "0"))
-            held += [(run.id, run.fence) for run in page.found if run.worker == worker]
-            cursor = page.cursor
         stalled: list[Stalled] = []
-        for at in range(0, max(1, len(held)), _PER_CALL):
-            some = await call(commands.take_back(worker, held[at : at + _PER_CALL], policy))
-            stalled += some
-        await call(commands.leave([worker], commands.lane_names(worker)))
+        for part in await queue._learn() or (queue,):
+            stalled += await _take_back(part, worker, policy)
     return [one.id for one in stalled]
+
+
+async def _take_back(queue: Queue, worker: str, policy: Policy) -> list[Stalled]:
+    call = queue._connection.call
+    held, cursor = [], ""
+    while cursor != "0":
+        page = await call(commands.list_runs(cursor or "0"))
+        held += [(run.id, run.fence) for run in page.found if run.worker == worker]
+        cursor = page.cursor
+    stalled: list[Stalled] = []
+    for at in range(0, max(1, len(held)), _PER_CALL):
+        some = await call(commands.take_back(worker, held[at : at + _PER_CALL], policy))
+        stalled += some
+    await call(commands.leave([worker], commands.lane_names(worker)))
+    return stalled

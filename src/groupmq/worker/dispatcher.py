@@ -48,6 +48,7 @@ class Dispatcher:
         self._on_tick = on_tick
         self._open = True
         self._worked = False
+        self.before_first_job: Callable[[], None] | None = None
         self.share: Share | None = None
         """Of slots that several workers have in common."""
         self.context: Any = None
@@ -84,6 +85,9 @@ class Dispatcher:
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
         self._worked = True
+        if self.before_first_job is not None:
+            self.before_first_job()
+            self.before_first_job = None
         if self.share is not None:
             self.share.got_jobs()
         self._prefetch.took(len(taken), len(rows) or len(taken))

@@ -79,7 +79,7 @@ class Fetcher:
         demand: Demand,
         reachability: Reachability,
         connection: Connection,
-        wake: Callable[[], WakeConnection],
+        wake: Callable[[], WakeConnection] | None,
         settings: FetchSettings,
     ) -> None:
         self._listener = listener
@@ -111,7 +111,8 @@ class Fetcher:
         loop = asyncio.get_running_loop()
         self.started = True
         self._reachability.on_return(self.retry_now, loop)
-        self._waker = loop.create_task(self._watch_marker())
+        if self._make_wake is not None:
+            self._waker = loop.create_task(self._watch_marker(self._make_wake()))
         self.poke()
 
     def held(self) -> list[tuple[str, int]]:
@@ -308,9 +309,8 @@ class Fetcher:
 
     # Waiting
 
-    async def _watch_marker(self) -> None:
+    async def _watch_marker(self, wake: WakeConnection) -> None:
         """Block on the marker while there are free slots and nothing is ready. Ends by cancellation."""
-        wake = self._make_wake()
         pauses, again = Pauses(), False
         try:
             while self._demand.phase != "closed":

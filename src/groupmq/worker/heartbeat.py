@@ -75,6 +75,10 @@ class Heartbeat:
         self._beating = threading.Lock()
         self._thread = threading.Thread(target=self._loop, name=f"{settings.worker}-heartbeat", daemon=True)
 
+    @property
+    def begun(self) -> bool:
+        return self._thread.ident is not None
+
     def start(self) -> None:
         self._thread.start()
 
@@ -107,7 +111,8 @@ class Heartbeat:
             self._connection.interrupt()
 
     def join(self, timeout: float) -> None:
-        self._thread.join(timeout)
+        if self.begun:
+            self._thread.join(timeout)
 
     def _loop(self) -> None:
         connection = self._connection = self._connect()

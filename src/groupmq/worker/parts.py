@@ -76,11 +76,15 @@ def make_parts(
     invoke: Callable[[Any], Awaitable[Any]],
     changed: Callable[[], None],
     slots: SharedSlots | None = None,
+    loop_watch: LoopWatch | None = None,
+    *,
+    watches_marker: bool = True,
 ) -> WorkerParts:
     """`invoke` calls the handler: with a job, or with a list of them if it takes batches.
 
     `changed` is called when a run has ended, when nothing is ready, and when the worker gives up. `slots`: those that
-    it shares with other workers; None = it has its own.
+    it shares with other workers; None = it has its own. `loop_watch`: likewise. `watches_marker`: it has its own
+    connection that waits for work.
     """
     shared, connection = queue.options, queue._connection
     lease_ms, serializer, max_attempts = shared.job_timeout_ms, shared.serializer, options.max_attempts
@@ -131,7 +135,7 @@ def make_parts(
         demand,
         reachability,
         connection,
-        lambda: WakeConnection(connection.endpoint, markers, options.blocking_timeout),
+        (lambda: WakeConnection(connection.endpoint, markers, options.blocking_timeout)) if watches_marker else None,
         FetchSettings(
             worker_id,
             lease_ms,
@@ -142,7 +146,8 @@ def make_parts(
     )
     if slots is not None:
         dispatcher.share = slots.join(Sharing(executor, demand, fetcher))
-    loop_watch = LoopWatch(options.name, executor.running_tasks, options.logger)
+    if loop_watch is None:
+        loop_watch = LoopWatch(options.name, executor.running_tasks, options.logger)
     leases = LeaseKeeper(options, lease_ms / 1000, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
     heartbeat = Heartbeat(
         # A beat that hangs must be given up in time for the next one to save the leases.

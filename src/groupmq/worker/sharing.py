@@ -6,6 +6,7 @@ always ask for its fair part, behind those that were served longer ago, and for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -30,6 +31,8 @@ class SharedSlots:
         self.total = total
         self.shares: list[Share] = []
         self._served = 0
+        self.on_room: Callable[[], None] = lambda: None
+        """Called when a slot may have become free."""
 
     def join(self, sharer: Sharer) -> Share:
         share = Share(self, sharer, len(self.shares))
@@ -43,8 +46,26 @@ class SharedSlots:
 
     def moved(self) -> None:
         """A slot may have become free, or a worker may want one no longer."""
-        for share in sorted(self.shares, key=lambda share: share.served):
+        room = self.room()
+        if room <= 0:
+            return
+        self.on_room()
+        hungry = [share for share in self.shares if share.sharer.is_hungry()]
+        fair = self.fair()
+        for share in sorted(hungry, key=lambda share: share.served):
             share.sharer.look_again()
+            # Those behind get nothing while these want it; with a hundred workers, asking all of them takes long.
+            room -= share.claim(fair)
+            if room <= 0:
+                break
+
+    def room(self) -> int:
+        """Slots that are free and not asked for."""
+        return self.total - sum(share.sharer.slots_used() + share.sharer.slots_asked() for share in self.shares)
+
+    def fair(self) -> int:
+        """The fair part of each worker that has a slot or wants one."""
+        return max(1, self.total // max(1, sum(share.is_involved() for share in self.shares)))
 
 
 class Share:
@@ -64,16 +85,17 @@ class Share:
 
     def free(self) -> int:
         """Slots that this worker may fill, those that it has asked for already among them."""
-        others = [share for share in self._pool.shares if share is not self]
-        room = self._pool.total - self.sharer.slots_used()
-        room -= sum(share.sharer.slots_used() + share.sharer.slots_asked() for share in others)
+        room = self._pool.room() + self.sharer.slots_asked()
         if room <= 0:
             return 0
-        fair = max(1, self._pool.total // max(1, sum(share.is_involved() for share in self._pool.shares)))
-        claims = {share: share.claim(fair) for share in others}
-        ahead = sum(claim for share, claim in claims.items() if share.served < self.served)
+        fair = self._pool.fair()
+        ahead = claimed = 0
+        for share in self._pool.shares:
+            if share is not self and (claim := share.claim(fair)):
+                claimed += claim
+                ahead += claim if share.served < self.served else 0
         mine = min(room - ahead, fair - self.sharer.slots_used())
-        return max(0, mine, room - sum(claims.values()))
+        return max(0, mine, room - claimed)
 
     def is_involved(self) -> bool:
         return self.sharer.is_hungry() or self.sharer.slots_used() + self.sharer.slots_asked() > 0

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
@@ -26,11 +26,14 @@ from groupmq.worker.closing import Closing
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
-from groupmq.worker.parts import make_parts
+from groupmq.worker.parts import WorkerParts, make_parts
 from groupmq.worker.runners import ProcessRunner, ThreadRunner, checked_handler
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry, WorkerMetrics
+
+if TYPE_CHECKING:
+    from groupmq.worker.partitions import Crew
 
 Handler = Callable[[Job], Any]
 BatchHandler = Callable[[list[Job]], Any]
@@ -75,11 +78,19 @@ class Worker:
         self._closers: set[asyncio.Task[Any] | None] = set()
         self._start_over = asyncio.Event()
         self._is_shared = False
+        self._crew: Crew | None = None
+        """Those that do the work, if the queue has partitions."""
 
     def _make_parts(self, slots: SharedSlots | None) -> None:
         self._runner: ThreadRunner | ProcessRunner | None = None
-        invoke = middlewares.around(self.options.middleware, self._invoker(self._handler))
-        parts = make_parts(self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, slots)
+        self._slots = slots
+        self._invoke = self._invoker(self._handler)
+        invoke = middlewares.around(self.options.middleware, self._invoke)
+        self._use_parts(
+            make_parts(self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, slots)
+        )
+
+    def _use_parts(self, parts: WorkerParts) -> None:
         self._prefetch = parts.prefetch
         self._reachability = parts.reachability
         self._maintenance = parts.maintenance
@@ -137,7 +148,7 @@ class Worker:
             # A burst does not wait for jobs that would fill a batch.
             self._fetcher.waits_for_batches = not (burst or bursts_later)
             await self.start_when_reachable()
-            while self._state == "running" and self._reachability.gave_up is None:
+            while self._state == "running" and self._gave_up is None:
                 self._changed.clear()
                 if burst and await self._is_done():
                     break
@@ -145,14 +156,20 @@ class Worker:
         except asyncio.CancelledError:
             await self.close(timeout=0)
             raise
-        gave_up = self._reachability.gave_up
+        gave_up = self._gave_up
         await self.close(timeout=30 if gave_up is None else 0)
         if gave_up is not None:
             patience = self.options.unreachable_timeout
             raise ConnectionLost(f"worker {self.name!r} gave up: no answer for {patience:g} s ({gave_up})") from gave_up
 
+    @property
+    def _gave_up(self) -> BaseException | None:
+        return self._reachability.gave_up if self._crew is None else self._crew.gave_up
+
     async def _is_done(self) -> bool:
         """Whether a burst is over: nothing runs here, and no waiting job may start."""
+        if self._crew is not None:
+            return await self._crew.is_done()
         if self.queue.options.exclusive and self._is_idle():
             # The last answer brought nothing, perhaps only because a turn has ended or another worker has one.
             try:
@@ -209,10 +226,13 @@ class Worker:
         self._start_over.clear()
         began = time.monotonic()
         try:
-            await self.queue._connection.call(commands.counts(), patience)
+            await self.queue._connection.ready(patience)
+            partitions = await self.queue._learn()
+            if not partitions:
+                await self.queue._connection.call(commands.counts(), patience)
             self._reachability.reached(began, START)
             self._dispatcher.context = await self._hooks.start_up()
-            await self._telemetry.events.emit_and_wait("ready")
+            await self._emit_ready()
         except StartupRaised:
             self._state = "closed"
             self._has_changed()
@@ -230,14 +250,26 @@ class Worker:
         self._state = "running"
         self._loop, self._process = asyncio.get_running_loop(), this_process()
         self._started = time.monotonic()
-        self._leases.start(self._loop)
+        if partitions:
+            from groupmq.worker.partitions import Crew
+
+            self._crew = Crew(self, partitions)
+            await self._crew.start()
+        else:
+            self._begin_work(self._loop)
+        return self
+
+    async def _emit_ready(self) -> None:
+        await self._telemetry.events.emit_and_wait("ready")
+
+    def _begin_work(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._leases.start(loop)
         self._watch.start()
         self._heartbeat.start()
         self._executor.use_context_of_caller()
         self._fetcher.start()
         if self.options.maintenance:
             self._maintenance.start()
-        return self
 
     async def close(self, timeout: Duration = 30) -> None:
         """Take nothing new from now on, wait for what runs, then cancel it and give it back unharmed.
@@ -258,6 +290,8 @@ class Worker:
             self._closing = asyncio.get_running_loop().create_task(self._close())
         else:
             self._deadline.hurry(limit)
+            if self._crew is not None:
+                self._crew.hurry(limit)
         # A listener that closes the worker, of "drained" perhaps, must not be waited for by what it waits for.
         self._closers.add(asyncio.current_task())
         await asyncio.shield(self._closing)
@@ -276,6 +310,18 @@ class Worker:
         return True
 
     async def _close(self) -> None:
+        if self._crew is not None:
+            await self._crew.close(self._deadline.left())
+        else:
+            await self._stop_work()
+        if self._runner is not None:
+            self._runner.close()
+        await self._hooks.shut_down(self._deadline.left(_GOODBYE))
+        self._state = "closed"
+        self._has_changed()
+        await self._emit_closed()
+
+    async def _stop_work(self) -> None:
         await self._deadline.wait_for(self._nothing_runs)
         try:
             async with asyncio.timeout(_GOODBYE):
@@ -297,15 +343,15 @@ class Worker:
                 error,
             )
         self._heartbeat.abandon()
-        self._watch.stop()
+        self._stop_watching_loop()
         self._executor.close()
         await self._maintenance.close()
         await self._fetcher.close()
-        if self._runner is not None:
-            self._runner.close()
-        await self._hooks.shut_down(self._deadline.left(_GOODBYE))
-        self._state = "closed"
-        self._has_changed()
+
+    def _stop_watching_loop(self) -> None:
+        self._watch.stop()
+
+    async def _emit_closed(self) -> None:
         self._telemetry.events.emit("closed")
         await self._telemetry.events.settled(self._deadline.left(_GOODBYE), self._closers)
 
@@ -320,6 +366,8 @@ class Worker:
     # Looking
 
     def is_processing(self) -> bool:
+        if self._crew is not None:
+            return any(member.is_processing() for member in self._crew)
         return self._executor.slots_used > 0
 
     def is_closed(self) -> bool:
@@ -327,6 +375,9 @@ class Worker:
 
     def get_current_jobs(self) -> list[CurrentJob]:
         """Running jobs, the longest-running first."""
+        if self._crew is not None:
+            found = [job for member in self._crew for job in member.get_current_jobs()]
+            return sorted(found, key=lambda job: -job.processing_time)
         now = time.monotonic()
         return [CurrentJob(job, now - started) for job, started in self._executor.current()]
 
@@ -336,6 +387,8 @@ class Worker:
 
     def health(self) -> Health:
         """Whether the event loop advances, and whether the server answers; each measured, neither assumed."""
+        if self._crew is not None:
+            return self._crew.health()
         now, limit = time.monotonic(), 3 * self.options.heartbeat + 1
         reached = self._reachability.last_answer
         running = self._state in ("running", "closing")
@@ -350,6 +403,9 @@ class Worker:
 
     def get_worker_metrics(self) -> WorkerMetrics:
         """What this worker has done so far, as of now: a copy, which does not change any more."""
+        if self._crew is not None:
+            uptime = time.monotonic() - self._started
+            return replace(self._telemetry.metrics, **self._crew.measures(), uptime=uptime)
         return replace(
             self._telemetry.metrics,
             running=len(self._executor.current()),
@@ -391,4 +447,4 @@ class Worker:
         self._telemetry.events.remove_all(event)
 
     def __repr__(self) -> str:
-        return f"<Worker {self.name!r} {self._state}, {len(self._executor.current())} running>"
+        return f"<Worker {self.name!r} {self._state}, {len(self.get_current_jobs())} running>"

@@ -259,7 +259,11 @@ class WakeConnection(Dropper):
         endpoint.address.watch(self)
 
     async def wait(self) -> bool:
-        """Block until the marker is there (True) or `timeout` passed (False).
+        """Block until the marker is there (True) or `timeout` passed (False)."""
+        return await self.wait_for_any() is not None
+
+    async def wait_for_any(self) -> str | None:
+        """Block until one of the markers is there, which is returned, or `timeout` passed (None).
 
         A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
         """
@@ -274,18 +278,22 @@ class WakeConnection(Dropper):
             known = address.moves != moves or address.observe(error, moves)
             await self.drop()
             if known:
-                return False  # the primary has moved, and the worker asks for work there
+                return None  # the primary has moved, and the worker asks for work there
             raise understood(error, self._endpoint.where) from error
-        if reply is not None:
-            self._popped = reply[0].decode()
-        return reply is not None
+        if reply is None:
+            return None
+        self._popped = reply[0].decode()
+        return self._popped
 
     async def pass_on(self) -> None:
         """Put the marker back for somebody else, if it was meant for all."""
-        if self._popped != self._keys[0]:
-            return
+        if self._popped == self._keys[0]:
+            await self.put_back(self._popped)
+
+    async def put_back(self, marker: str) -> None:
+        """Put a marker back for another worker."""
         try:
-            await self._client.execute_command("ZADD", self._keys[0], 0, "0", NEVER_DECODE=True)
+            await self._client.execute_command("ZADD", marker, 0, "0", NEVER_DECODE=True)
         except Exception as error:
             await self.drop()
             raise understood(error, self._endpoint.where) from error

@@ -1,0 +1,79 @@
+"""One connection that waits for work of all partitions of a queue that are on one server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from groupmq.client.connection.connections import WakeConnection
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.core.errors import GroupMQError
+from groupmq.core.tasks import end_tasks
+from groupmq.worker.fetcher import Fetcher
+from groupmq.worker.outage import Pauses
+from groupmq.worker.sharing import SharedSlots
+
+ROUNDS = 8
+"""Blocking reads that time out until each partition was asked once, in case a worker died with a marker it had popped.
+
+Each of them asks a part of the partitions, so that an idle worker of many partitions is no poller."""
+
+
+class CommonWake:
+    """Blocks on the markers of all partitions while there is a free slot. A marker wakes one worker."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        markers: Sequence[str],
+        fetchers: Sequence[Fetcher],
+        slots: SharedSlots,
+        timeout: float,
+    ) -> None:
+        self._endpoint = endpoint
+        self._markers = list(markers)
+        self._fetchers = dict(zip(markers, fetchers, strict=True))
+        self._slots = slots
+        self._timeout = timeout
+        self._room = asyncio.Event()
+        slots.on_room = self._room.set
+        self._at = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    async def close(self) -> None:
+        await end_tasks([self._task])
+
+    async def _watch(self) -> None:
+        wake = WakeConnection(self._endpoint, self._markers, self._timeout)
+        pauses = Pauses()
+        try:
+            while True:
+                while self._slots.room() <= 0:
+                    self._room.clear()
+                    await self._room.wait()
+                try:
+                    popped = await wake.wait_for_any()
+                    if popped is not None and self._slots.room() <= 0:
+                        await wake.put_back(popped)  # busy by now: another worker should have the hint
+                        self._fetchers[popped].poke()
+                        continue
+                    pauses.reset()
+                except GroupMQError:
+                    # The fetchers notice it too, and say so; each has a timer of its own that asks for work.
+                    await asyncio.sleep(pauses.next())
+                    continue
+                if popped is not None:
+                    self._fetchers[popped].poke()
+                else:
+                    self._ask_some()
+        finally:
+            await wake.close()
+
+    def _ask_some(self) -> None:
+        step = -(-len(self._markers) // ROUNDS)
+        for i in range(step):
+            self._fetchers[self._markers[(self._at + i) % len(self._markers)]].poke()
+        self._at = (self._at + step) % len(self._markers)

@@ -1,0 +1,223 @@
+"""A worker of a queue with partitions: one member for each of them, with common slots, a common handler, one name.
+
+A member is a worker in itself: it takes jobs of its partition, keeps their leases and runs the duties there. A shard
+that is away stops its members only. On a single server one connection waits for work of all partitions; in a cluster,
+where a blocking read can name keys of one slot only, each member has its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from groupmq.client.job import Job
+from groupmq.client.queue.queue import Queue
+from groupmq.core import middleware as middlewares
+from groupmq.core.tasks import end_tasks
+from groupmq.worker.closing import Closing
+from groupmq.worker.common_wake import CommonWake
+from groupmq.worker.health import Health
+from groupmq.worker.hooks import Hooks
+from groupmq.worker.loop_watch import LoopWatch
+from groupmq.worker.parts import make_parts
+from groupmq.worker.sharing import SharedSlots
+from groupmq.worker.telemetry import Telemetry
+from groupmq.worker.worker import Worker
+
+_PATIENCE = 3.0
+"""Seconds that the start of a worker waits for its members. Those that cannot reach their server go on trying."""
+
+
+class MemberTelemetry(Telemetry):
+    """What one member shows is what the worker shows; only all members together have drained the queue."""
+
+    def __init__(self, whole: Telemetry, on_drained: Callable[[], None]) -> None:
+        self.__dict__.update(whole.__dict__)
+        self._on_drained = on_drained
+
+    def drained(self) -> None:
+        self._on_drained()
+
+
+class SameContext(Hooks):
+    """The hooks of the worker have run already."""
+
+    def __init__(self, context: Any) -> None:
+        self._shared = context
+
+    async def start_up(self) -> Any:
+        return self._shared
+
+    async def shut_down(self, limit: float) -> None:
+        pass
+
+
+class Member(Worker):
+    """The worker of one partition. It has the id and the name of the whole worker."""
+
+    def __init__(self, crew: Crew, owner: Worker, queue: Queue, *, beats: bool, watches_marker: bool) -> None:
+        self.id, self.name, self.logger = owner.id, owner.name, owner.logger
+        self.queue = queue
+        self.options = owner.options
+        self._handler, self._given, self._runner = owner._handler, owner._given, None
+        self._changed = asyncio.Event()
+        self._on_change = crew.changed
+        self._telemetry = MemberTelemetry(owner._telemetry, crew.drained)
+        self._hooks = SameContext(owner._dispatcher.context)
+        self._state = "new"
+        self._started = 0.0
+        self._loop = self._process = None
+        self._deadline = Closing(self._changed)
+        self._closing = None
+        self._closers = set()
+        self._start_over = asyncio.Event()
+        self._is_shared, self._crew, self._slots = True, None, crew.slots
+        invoke = middlewares.around(self.options.middleware, owner._invoke)
+        self._use_parts(
+            make_parts(
+                self.id,
+                queue,
+                self.options,
+                self._telemetry,
+                invoke,
+                self._has_changed,
+                crew.slots,
+                crew.watch,
+                watches_marker=watches_marker,
+            )
+        )
+        # A partition of which this worker has no job needs no heartbeat; in one of them it says that it lives.
+        self._beats = beats
+        if not beats:
+            self._dispatcher.before_first_job = self._heartbeat.start
+
+    def _invoker(self, handler: Any) -> Callable[[Any], Awaitable[Any]]:
+        raise NotImplementedError  # the worker's own is used
+
+    def _begin_work(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._leases.start(loop)
+        if self._beats:
+            self._heartbeat.start()
+        self._executor.use_context_of_caller()
+        self._fetcher.start()
+        if self.options.maintenance:
+            self._maintenance.start()
+
+    def _stop_watching_loop(self) -> None:
+        pass  # the others need it
+
+    async def _emit_ready(self) -> None:
+        pass
+
+    async def _emit_closed(self) -> None:
+        pass
+
+
+class Crew:
+    """The members of one worker."""
+
+    def __init__(self, owner: Worker, partitions: Sequence[Queue]) -> None:
+        self._owner = owner
+        options = owner.options
+        self.slots = owner._slots or SharedSlots(options.concurrency)
+        self.watch = LoopWatch(options.name, self._running_tasks, options.logger)
+        self._drained = False
+        endpoint = partitions[0]._connection.endpoint
+        in_cluster = endpoint.slots is not None
+        self._members = [
+            Member(self, owner, queue, beats=at == 0, watches_marker=in_cluster) for at, queue in enumerate(partitions)
+        ]
+        for member in self._members:
+            member._fetcher.waits_for_batches = owner._fetcher.waits_for_batches
+        self._wake: CommonWake | None = None
+        if not in_cluster:
+            markers = [queue._connection.session.keys.wake for queue in partitions]
+            fetchers = [member._fetcher for member in self._members]
+            self._wake = CommonWake(endpoint, markers, fetchers, self.slots, options.blocking_timeout)
+        self._starts: list[asyncio.Task[None]] = []
+        self._closes: list[asyncio.Task[None]] = []
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members)
+
+    def _running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
+        return [run for member in self._members for run in member._executor.running_tasks()]
+
+    # Life
+
+    async def start(self) -> None:
+        """Start all of them; those that cannot reach their server start when it is back, and the others work."""
+        loop = asyncio.get_running_loop()
+        self.watch.start()
+        self._starts = [loop.create_task(member.start_when_reachable()) for member in self._members]
+        done, _ = await asyncio.wait(self._starts, timeout=_PATIENCE)
+        errors = [start.exception() for start in done if start.exception() is not None]
+        if errors and errors[0] is not None:
+            await self.close(0.0)
+            raise errors[0]
+        for start in self._starts:
+            start.add_done_callback(self._started)
+        if self._wake is not None:
+            self._wake.start()
+
+    def _started(self, start: asyncio.Task[None]) -> None:
+        error = None if start.cancelled() else start.exception()
+        if error is not None:
+            self._owner.logger.error("worker %s: a partition cannot be served: %s", self._owner.name, error)
+
+    def changed(self) -> None:
+        """A member may have become idle, or gives up."""
+        if self._drained and all(member._is_idle() for member in self._members):
+            self._drained = False
+            self._owner._telemetry.drained()
+        self._owner._has_changed()
+
+    def drained(self) -> None:
+        """A member has worked, and has nothing more to do."""
+        self._drained = True
+
+    async def is_done(self) -> bool:
+        return all([await member._is_settled() for member in self._members])
+
+    @property
+    def gave_up(self) -> BaseException | None:
+        """Only if all did: as long as one shard can be reached there may be work."""
+        errors = [member._reachability.gave_up for member in self._members]
+        return errors[0] if all(error is not None for error in errors) else None
+
+    def hurry(self, limit: float) -> None:
+        """Close all of them: nothing new is taken from now on."""
+        for member in self._members:
+            self._closes.append(asyncio.get_running_loop().create_task(member.close(limit)))
+
+    async def close(self, limit: float) -> None:
+        self.hurry(limit)
+        if self._wake is not None:
+            await self._wake.close()
+        while self._closes:
+            closes, self._closes = self._closes, []
+            await asyncio.gather(*closes)
+        await end_tasks(self._starts)
+        self.watch.stop()
+
+    # Looking
+
+    def health(self) -> Health:
+        """It is ready as long as one of its servers answers: the others are not served any sooner by a restart."""
+        found = [member.health() for member in self._members]
+        return replace(
+            max(found, key=lambda health: health.blocked_for),
+            alive=any(health.alive for health in found),
+            ready=any(health.ready for health in found),
+            server_seen=min(health.server_seen for health in found),
+        )
+
+    def measures(self) -> dict[str, Any]:
+        return {
+            "running": sum(len(member._executor.current()) for member in self._members),
+            "advances": sum(member._fetcher.advances for member in self._members),
+            "loop_blocked": self.watch.blocked_for,
+            "loop_blocks": self.watch.blocks,
+        }
