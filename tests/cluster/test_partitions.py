@@ -1,0 +1,101 @@
+"""A queue with partitions uses every primary of a cluster, and goes on where one is away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from groupmq import Job, Queue, Worker
+from groupmq.core.partitions import Part, place_of, slot_of_tag, tag_of
+from groupmq.sync import Queue as SyncQueue
+from tests.support import keyspace
+from tests.support.clusters import Cluster
+from tests.support.servers import prefer
+from tests.support.waiting import eventually
+
+P = 12
+GROUPS = [f"g{i}" for i in range(60)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster(prefer("valkey")) as cluster:
+        yield cluster
+        for node in cluster.running:
+            with redis.Redis(port=node.port) as client:
+                keyspace.check(client)
+
+
+def owner_of(cluster: Cluster, part: int) -> int:
+    slot = slot_of_tag(tag_of("spread", Part(part, P)))
+    ports: list[int] = [
+        primary[1] for first, last, primary, *_ in cluster.slots(cluster.running[0]) if first <= slot <= last
+    ]
+    return ports[0]
+
+
+async def test_jobs_run_in_order_on_every_primary(cluster: Cluster) -> None:
+    assert sorted(Counter(owner_of(cluster, i) for i in range(P)).values()) == [4, 4, 4]
+    ran: dict[str, list[int]] = defaultdict(list)
+
+    async def handle(job: Job) -> Any:
+        ran[job.group_id or ""].append(job.data)
+        return job.data
+
+    async with Queue("spread", cluster.url, partitions=P) as queue:
+        jobs = await queue.add_many({"data": i, "group_id": g} for i in range(5) for g in GROUPS)
+        assert len({owner_of(cluster, place_of(g) % P) for g in GROUPS}) == 3
+        async with Worker(queue, handle, concurrency=8):
+            assert await jobs[-1].result(20) == 4
+            assert await queue.wait_for_empty(20)
+        assert ran == {g: list(range(5)) for g in GROUPS}
+        assert (await queue.get_job_counts()).completed > 0
+        assert (await queue.search(state="completed", limit=5)).jobs
+        assert [info.name for info in await Queue.list(cluster.url)] == ["spread"]
+        given = await queue.add(1, group_id="g1", job_id="given")
+        assert (await queue.require_job("given")).group_id == given.group_id
+
+    def blocking() -> int:
+        with SyncQueue("spread", cluster.url) as other:
+            return other.get_job_counts().waiting
+
+    assert await asyncio.to_thread(blocking) == 1
+    async with Queue("spread", cluster.url) as queue:
+        await queue.obliterate()
+        assert await Queue.list(cluster.url) == []
+
+
+async def test_a_primary_that_is_away_does_not_stop_the_others(cluster: Cluster) -> None:
+    ended: list[str] = []
+
+    async def handle(job: Job) -> None:
+        ended.append(job.group_id or "")
+
+    for node in cluster.nodes:
+        with redis.Redis(port=node.port) as client:
+            client.config_set("cluster-require-full-coverage", "no")
+    by_port = defaultdict(list)
+    for g in GROUPS:
+        by_port[owner_of(cluster, place_of(g) % P)].append(g)
+    home = cluster.owner("spread")
+    away = next(node for node in cluster.nodes if node.port != home.port)
+    async with Queue("spread", cluster.url, partitions=P) as queue:
+        await queue.get_job_counts()
+        async with Worker(queue, handle, concurrency=4, blocking_timeout=1):
+            await queue.add_many({"data": 1, "group_id": g} for g in GROUPS)
+            await eventually(lambda: len(ended) == len(GROUPS), "all partitions are served")
+            ended.clear()
+            away.pause()
+            reachable = [g for port, groups in by_port.items() if port != away.port for g in groups]
+            for g in reachable:
+                await queue.add(2, group_id=g)
+            await eventually(lambda: sorted(ended) == sorted(reachable), "the others go on", timeout=20)
+            away.resume()
+            for g in by_port[away.port]:
+                await queue.add(3, group_id=g)
+            await eventually(lambda: len(ended) == len(GROUPS), "it is served when it is back", timeout=40)
