@@ -24,6 +24,7 @@ GENERATED = (
     "libraries.py",
     "partitions/looking.py",
     "partitions/methods.py",
+    "partitions/moving.py",
     "partitions/routing.py",
     "partitions/spreading.py",
     "partitions/walks.py",

@@ -40,9 +40,8 @@ def test_an_id_of_a_user_carries_none_unless_it_has_that_form(job_id: str) -> No
 
 def test_occurrences_of_a_repeat_are_found_by_their_id() -> None:
     for group in ("user:42", None):
-        rid = repeat_id(group, "every 5 s", carries=True)
+        rid = repeat_id(group, "every 5 s")
         assert carried(f"{rid}:1700000000000") == repeat_place(group, "every 5 s")
-    assert carried(repeat_id("user:42", "every 5 s") + ":1700000000000") is None
 
 
 @pytest.mark.parametrize("partitions", [2, 3, 16, 64, 100, 1024])

@@ -194,7 +194,7 @@ class QueueOptions:
             if options.ordering is not None and options.ordering.kind == "event_time":
                 raise ConfigurationError("priority_ageing: cannot be combined with Ordering.event_time")
         if (options.partitions or 1) > 1:
-            _refuse_with_partitions(options)
+            refuse_with_partitions(options, options.partitions or 1)
         return options
 
     @property
@@ -278,14 +278,14 @@ def partitions(value: object) -> int | None:
     return None if value is None else whole(value, "partitions", 1, MOST_PARTITIONS)
 
 
-def _refuse_with_partitions(options: QueueOptions) -> None:
+def refuse_with_partitions(options: QueueOptions, partitions: int) -> None:
     """What counts over the whole queue would have to be asked of one shard for every job, which partitions avoid."""
     for name, instead in (
         ("exclusive", "each partition has its own line of workers, so nobody could say that only one works"),
         ("rate_limit", "each partition counts its own starts; use group_rate_limit, which holds per group"),
     ):
-        if getattr(options, name):
-            raise ConfigurationError(f"{name}: cannot be combined with partitions={options.partitions}: {instead}")
+        if getattr(options, name) and partitions > 1:
+            raise ConfigurationError(f"{name}: cannot be combined with partitions={partitions}: {instead}")
 
 
 def _complete(function: str, given: Mapping[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

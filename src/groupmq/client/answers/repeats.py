@@ -52,12 +52,11 @@ def repeat_place(group_id: str | None, name: str) -> int:
     return place_of(name if group_id is None else group_id)
 
 
-def repeat_id(group_id: str | None, name: str, *, carries: bool = False) -> str:
-    """The same for the same group and name, in whatever process. `carries`: it says in which partition it is."""
+def repeat_id(group_id: str | None, name: str) -> str:
+    """The same for the same group and name, in whatever process. It carries its place, for queues with partitions."""
     group = (group_id or "").encode()
     digest = blake2b(len(group).to_bytes(2, "big") + group + name.encode(), digest_size=9)
-    made = f"repeat-{digest.hexdigest()}"
-    return carrying(made, repeat_place(group_id, name)) if carries else made
+    return carrying(f"repeat-{digest.hexdigest()}", repeat_place(group_id, name))
 
 
 def check(given: Mapping[str, Any]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from groupmq.client import registry
 from groupmq.client.answers import merging
+from groupmq.client.connection.connections import Connection
 from groupmq.client.job import Job
 from groupmq.client.partitions.looking import Looking
+from groupmq.client.partitions.moving import Repartition
 from groupmq.client.partitions.routing import by_group, by_id, informed
 from groupmq.client.partitions.whereabouts import Whereabouts, place_in
 from groupmq.client.queue.bulk import Tally
@@ -16,8 +19,11 @@ from groupmq.client.queue.methods import QueueMethods
 from groupmq.core.checks import whole
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.duty import DutyName
-from groupmq.core.partitions import Part
+from groupmq.core.errors import ConfigurationError, GroupMQError
+from groupmq.core.options import refuse_with_partitions
+from groupmq.core.partitions import MOST_PARTITIONS, Part
 from groupmq.core.server_views import Mark
+from groupmq.core.settings import options_as_stored
 from groupmq.core.views import DutyReport, RepairReport
 from groupmq.protocol import commands
 
@@ -164,6 +170,47 @@ class PartitionedMethods(Looking):
             part.options = part._connection.session.options = session.options_of(Part(i, len(parts)))
             await QueueMethods.reconfigure(part)
         return None
+
+    async def repartition(self, to: int, *, progress: Callable[[int], object] | None = None) -> int:
+        """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.
+
+        Works in bounded steps. Meanwhile no process can use the queue. A run that was killed is gone on with by the
+        same call. Order, attempts, delays, results and repeats are kept; counters, charts and events begin anew. Other
+        processes that use the queue have to be restarted. `progress` is called with how many entries were copied.
+        """
+        whole(to, "partitions", 1, MOST_PARTITIONS)
+        run = Repartition(self._connection, lambda: self._connections_of(to), to, progress)
+        begun = await run.pending()
+        if begun is None:
+            parts = await self._learn()
+            before = max(1, len(parts))
+            counted, paused = await self._counts()
+            if before == to:
+                return counted.total + counted.completed + counted.failed
+            if not paused:
+                raise ConfigurationError(f"queue {self.name!r} is not paused; pause it, and wait until no job runs")
+            if counted.active:
+                raise ConfigurationError(f"queue {self.name!r}: {counted.active} jobs run; wait until none does")
+            refuse_with_partitions(options_as_stored(self.options, self._connection.session.stored), to)
+            await run.begin(before)
+            begun = before, to, "copy"
+        elif begun[1] != to:
+            raise ConfigurationError(
+                f"queue {self.name!r} is being repartitioned from {begun[0]} to {begun[1]}; end that first, with "
+                f"{begun[1]} again"
+            )
+        jobs = await run.finish(begun[0], begun[2])
+        session = self._connection.session
+        self._parts, session.opened, session.partitions = None, False, to
+        self.options = session.options = replace(self.options, partitions=to)
+        await self.repair()  # the line of the jobs without a group was parted, and is put in order
+        report = await self.repair()
+        if not report.clean:
+            raise GroupMQError(f"queue {self.name!r} was moved, but its structures do not agree: {report.mended}")
+        return jobs
+
+    def _connections_of(self, partitions: int) -> list[Connection]:
+        return [part._connection for part in self._make_parts(partitions)]
 
     # Duties
 

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from groupmq.client.answers import repeats
 from groupmq.client.answers.repeats import repeat_place
 from groupmq.client.job import Job
 from groupmq.client.partitions.routing import Routing
@@ -13,7 +14,7 @@ from groupmq.client.partitions.whereabouts import Whereabouts
 from groupmq.core import schedule as schedules
 from groupmq.core.checks import text
 from groupmq.core.draft_chain import JobDraft
-from groupmq.core.drafts import Draft
+from groupmq.core.drafts import Draft, draft
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.partitions import PLACES, carried, carrying, home_of, place_of
 from groupmq.core.schedule import Repeat
@@ -49,20 +50,20 @@ class Spreading(Routing):
             return await self._submit_all(self._chunks(drafts))
         return await self._spread(drafts)
 
-    async def _spread_one(self, draft: Draft) -> Job:
+    async def _spread_one(self, d: Draft) -> Job:
         await self._learn()
-        if draft.nonce is not None:
-            (job,) = await self._spread([draft])
+        if d.nonce is not None:
+            (job,) = await self._spread([d])
             return job
-        place = place_for(draft)
-        return await self._at(place)._submit(placed(draft, place))
+        place = place_for(d)
+        return await self._at(place)._submit(placed(d, place))
 
     async def _spread(self, drafts: Sequence[Draft]) -> list[Job]:
-        places = [place_for(draft) for draft in drafts]
-        for draft, place in zip(drafts, places, strict=True):
-            if draft.nonce is not None and carried(draft.id) not in (None, place):
+        places = [place_for(d) for d in drafts]
+        for d, place in zip(drafts, places, strict=True):
+            if d.nonce is not None and carried(d.id) not in (None, place):
                 raise ConfigurationError(
-                    f"job_id: {draft.id!r} has the form of ids that groupmq makes, and says that its job is in another "
+                    f"job_id: {d.id!r} has the form of ids that groupmq makes, and says that its job is in another "
                     "partition; give another id"
                 )
         jobs = await self._existing_elsewhere(drafts, places)
@@ -83,9 +84,9 @@ class Spreading(Routing):
         may both see none, and both add: within a group, or among jobs without one, an id is unique always.
         """
         by_home: dict[int, list[int]] = {}
-        for i, draft in enumerate(drafts):
-            if draft.nonce is not None:
-                by_home.setdefault(id(self._at(home_of(draft.id))), []).append(i)
+        for i, d in enumerate(drafts):
+            if d.nonce is not None:
+                by_home.setdefault(id(self._at(home_of(d.id))), []).append(i)
         found: dict[int, Job] = {}
         for given in by_home.values():
             home = self._at(home_of(drafts[given[0]].id))
@@ -117,12 +118,12 @@ class Spreading(Routing):
     # Repeating jobs
 
     async def _add_repeating(self, data: Any, repeat: object, headers: dict[str, str] | None, **options: Any) -> Job:
+        schedule = schedules.checked(repeat)
+        repeats.check(options)
+        checked = draft(self.options, data, headers, **{**options, "order_ms": 0})
         if not await self._learn():
             return await super()._add_repeating(data, repeat, headers, **options)
-        group_id = options.get("group_id")
-        if group_id is not None:
-            text(group_id, "group_id")
-        part = self._at(repeat_place(group_id, schedules.checked(repeat).name))
+        part = self._at(repeat_place(checked.group_id, schedule.name))
         return await part._add_repeating(data, repeat, headers, **options)
 
     async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:

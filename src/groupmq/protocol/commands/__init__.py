@@ -83,6 +83,7 @@ from groupmq.protocol.commands.measures import (
 from groupmq.protocol.commands.operating import (
     BlockedGroups,
     Mended,
+    absorb,
     clean,
     counts,
     list_blocked,
@@ -210,6 +211,7 @@ __all__ = [
     "Ticked",
     "Waits",
     "abandoned",
+    "absorb",
     "add",
     "advance",
     "attempts",

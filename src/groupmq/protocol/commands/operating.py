@@ -26,6 +26,13 @@ def _parse_settings(reply: list[bytes | None]) -> tuple[str | None, str]:
     return None if schema is None else schema.decode(), (stored or b"{}").decode()
 
 
+def absorb(numbers: Sequence[bytes], rules: bytes | None, fields: Mapping[str, str]) -> Call[int]:
+    """Make a partition of what was copied from others. `numbers`: of these."""
+    flat = [part for pair in fields.items() for part in pair]
+    args = arguments(sizes=[len(raw) for raw in numbers], fields=flat)
+    return Call("absorb", args, int, b"".join((*numbers, rules or b"")))
+
+
 def strike(ids: Sequence[str], entries: Sequence[str]) -> Call[int]:
     """Forget where jobs with given ids are, as far as the entries are still these; how many."""
     return Call("strike", arguments(ids=list(ids), entries=list(entries)), int)

@@ -28,7 +28,7 @@ class Repeats(QueueBase):
         repeats.check(options)
         # An order of its own is what each occurrence has: its tick.
         d = draft(self.options, data, headers, **{**options, "order_ms": 0})
-        rid = repeat_id(d.group_id, schedule.name, carries=self.options.part is not None)
+        rid = repeat_id(d.group_id, schedule.name)
         while True:
             looked = self._call(commands.repeats_of([rid]))
             stored = looked.found.get(rid)
@@ -52,7 +52,7 @@ class Repeats(QueueBase):
             name = text(repeat_or_key, "repeat_or_key")
         else:
             name = schedules.checked(repeat_or_key, "repeat_or_key").name
-        rid = repeat_id(group, name, carries=self.options.part is not None)
+        rid = repeat_id(group, name)
         while True:
             looked = self._call(commands.repeats_of([rid]))
             stored = looked.found.get(rid)

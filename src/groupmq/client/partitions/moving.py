@@ -1,0 +1,361 @@
+"""Changing the number of partitions of a queue: everything is copied to new hash tags, compared, and switched over.
+
+While it lasts the queue and all its partitions have a format that no function takes, so nothing changes under the copy
+and no process can add. The old partitions are what counts until the switch, which is one command; a run that was killed
+before it starts the copy anew, one that was killed after it goes on with removing the old ones.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from groupmq.client.answers import moving
+from groupmq.client.answers.moving import Digest
+from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.replies import decoded
+from groupmq.client.partitions.whereabouts import entry_of
+from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
+from groupmq.core.ids import new_id
+from groupmq.core.partitions import Part, place_of
+from groupmq.protocol import commands
+from groupmq.protocol.keys import FIXED, Keys
+
+PAGE = 200
+ABANDONED = 15.0
+"""Seconds of silence after which a run counts as dead, and another may go on with its work."""
+Pairs = list[tuple[bytes, bytes]]
+
+
+class Repartition:
+    """One run. `progress` is called with how many entries were copied so far."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        connections: Callable[[], Sequence[Connection]],
+        to: int,
+        progress: Callable[[int], object] | None,
+    ) -> None:
+        """`connections`: those of the new partitions."""
+        self._connection = connection
+        self._connections = connections
+        options = connection.session.options
+        self._name, self._prefix = options.name, options.prefix
+        self._head = Keys(self._prefix, self._name)
+        self._to = to
+        self._progress = progress
+        self._copied = 0
+        self._token = new_id()
+        self._alive = 0.0
+
+    def _keys(self, partitions: int) -> list[Keys]:
+        if partitions == 1:
+            return [self._head]
+        return [Keys(self._prefix, self._name, Part(i, partitions)) for i in range(partitions)]
+
+    async def _run(self, *parts: Any, on: str) -> Any:
+        return await self._connection.command(*parts, key=on)
+
+    async def pending(self) -> tuple[int, int, str] | None:
+        """From how many to how many, and how far an earlier run has come; None if none was begun."""
+        schema, raw = await self._run("HMGET", self._head.meta, "schema", "moving", on=self._head.meta)
+        if schema is None:
+            raise QueueNotFound(self._name, self._connection.session.where)
+        if raw is None:
+            return None
+        before, to, stage = decoded(raw).split()
+        return int(before), int(to), stage
+
+    async def begin(self, before: int) -> None:
+        """Close the queue to everybody: the one command that begins it."""
+        fields = ("schema", commands.MOVING, "moving", f"{before} {self._to} copy")
+        await self._run("HSET", self._head.meta, *fields, on=self._head.meta)
+
+    async def finish(self, before: int, stage: str) -> int:
+        """Do, or go on with, the whole work; how many jobs there are."""
+        await self._claim()
+        sources, targets = self._keys(before), self._keys(self._to)
+        if stage == "copy":
+            await self._fence(sources)
+            await self._wipe(targets, sources)
+            await self._copy(sources, targets)
+            await self._compare(sources, targets)
+            await self._switch(before, sources)
+        await self._wipe(sources, sources)
+        await self._run("HDEL", self._head.meta, "moving", "mover", on=self._head.meta)
+        sizes = [int(await self._run("HLEN", one.fixed("jobs"), on=one.meta)) for one in targets]
+        return sum(sizes)
+
+    # Safety
+
+    async def _claim(self) -> None:
+        """Only one run at a time: two would remove what the other has copied."""
+        raw = await self._run("HGET", self._head.meta, "mover", on=self._head.meta)
+        if raw is not None:
+            token, at = decoded(raw).split()
+            silent = time.time() - float(at)
+            if token != self._token and silent < ABANDONED:
+                raise GroupMQError(
+                    f"another run changes the partitions of queue {self._name!r}, or died {silent:.0f} s ago; "
+                    f"try again in {ABANDONED - silent:.0f} s"
+                )
+        await self._sign()
+
+    async def _sign(self) -> None:
+        await self._run("HSET", self._head.meta, "mover", f"{self._token} {time.time():.3f}", on=self._head.meta)
+        self._alive = time.monotonic()
+
+    async def _keep_claim(self) -> None:
+        """Before each step: another run may have taken over while this process was stopped."""
+        if time.monotonic() - self._alive < 1:
+            return
+        raw = await self._run("HGET", self._head.meta, "mover", on=self._head.meta)
+        if raw is None or not decoded(raw).startswith(self._token):
+            raise GroupMQError(f"another run has taken over the repartitioning of queue {self._name!r}")
+        await self._sign()
+
+    async def _fence(self, sources: Sequence[Keys]) -> None:
+        """No function takes a partition from now on. What was added before that is copied."""
+        for one in sources:
+            if await self._run("EXISTS", one.meta, on=one.meta):
+                await self._run("HSET", one.meta, "schema", commands.MOVING, on=one.meta)
+        for one in sources:
+            for structure in ("active", "stopping"):
+                if await self._run("ZCARD", one.fixed(structure), on=one.meta):
+                    await self._undo(sources)
+                    raise ConfigurationError(
+                        f"queue {self._name!r} has jobs that run; wait until none does (the queue stays paused), "
+                        "then repartition it"
+                    )
+
+    async def _undo(self, sources: Sequence[Keys]) -> None:
+        for one in sources:
+            if one != self._head and await self._run("EXISTS", one.meta, on=one.meta):
+                await self._run("HSET", one.meta, "schema", commands.SCHEMA, on=one.meta)
+        schema = commands.SCHEMA if len(sources) == 1 else commands.PARTITIONED
+        await self._run("HSET", self._head.meta, "schema", schema, on=self._head.meta)
+        await self._run("HDEL", self._head.meta, "moving", "mover", on=self._head.meta)
+
+    # Reading
+
+    async def _page(self, key: str, cursor: str, *, is_sorted: bool) -> tuple[str, Pairs]:
+        """Some fields and values of a hash, or members and scores of a sorted set."""
+        await self._keep_claim()
+        command = "ZSCAN" if is_sorted else "HSCAN"
+        reply = await self._run(command, key, cursor, "COUNT", PAGE, on=key)
+        return decoded(reply[0]), moving.pairs_of(reply[1], is_sorted=is_sorted)
+
+    async def _groups(self, one: Keys, structure: str = "groups") -> list[str]:
+        cursor, found = "", dict[str, None]()
+        while cursor != "0":
+            cursor, pairs = await self._page(one.fixed(structure), cursor or "0", is_sorted=structure == "rated")
+            found.update((decoded(field), None) for field, _ in pairs)
+        return list(found)
+
+    # Copying
+
+    async def _copy(self, sources: Sequence[Keys], targets: Sequence[Keys]) -> None:
+        for one in sources:
+            deduped = await self._deduped(one)
+            for structure in moving.HASHES:
+                await self._copy_structure(one, targets, structure, deduped, is_sorted=False)
+            for structure in moving.SORTED:
+                await self._copy_structure(one, targets, structure, deduped, is_sorted=True)
+            for group_id in await self._groups(one):
+                await self._copy_group(one, targets, group_id, deduped)
+            for group_id in await self._groups(one, "rated"):
+                await self._copy_rate(one, targets[place_of(group_id) % self._to], group_id)
+            await self._copy_group(one, targets, "", deduped)
+        await self._make_loose_groups(targets)
+
+    async def _deduped(self, one: Keys) -> dict[bytes, int]:
+        """Jobs without a group that stand for a key, and the place of the key."""
+        cursor, found = "", dict[bytes, int]()
+        while cursor != "0":
+            cursor, pairs = await self._page(one.fixed("dedupe"), cursor or "0", is_sorted=False)
+            for field, value in pairs:
+                group, key = moving.dedupe_parts(field)
+                if not group:
+                    found[value[12:]] = place_of(key)
+        return found
+
+    async def _copy_structure(
+        self, one: Keys, targets: Sequence[Keys], structure: str, deduped: dict[bytes, int], *, is_sorted: bool
+    ) -> None:
+        cursor = ""
+        while cursor != "0":
+            cursor, pairs = await self._page(one.fixed(structure), cursor or "0", is_sorted=is_sorted)
+            places = await self._places(one, structure, [field for field, _ in pairs], deduped)
+            by_target: dict[int, Pairs] = {}
+            for (field, value), where in zip(pairs, places, strict=True):
+                for at in where:
+                    by_target.setdefault(at, []).append((field, value))
+            for at, some in by_target.items():
+                await self._write(targets[at], structure, some, is_sorted=is_sorted)
+            if structure == "jobs":
+                await self._enter(targets, pairs, places)
+            self._copied += len(pairs)
+            if self._progress is not None:
+                self._progress(self._copied)
+
+    async def _places(
+        self, one: Keys, structure: str, fields: Sequence[bytes], deduped: dict[bytes, int]
+    ) -> list[list[int]]:
+        """The targets of each field."""
+        n = self._to
+        if structure in (*moving.EVERYWHERE, *moving.EVERYWHERE_SORTED):
+            return [list(range(n)) for _ in fields]
+        if structure in (*moving.BY_JOB, *moving.BY_JOB_SORTED):
+            ids = [moving.job_of(structure, field) for field in fields]
+            records = await self._run("HMGET", one.fixed("jobs"), *ids, on=one.meta) if ids else []
+            return [[moving.place_of_job(job_id, raw, deduped) % n] for job_id, raw in zip(ids, records, strict=True)]
+        if structure in (*moving.BY_GROUP, *moving.BY_GROUP_SORTED):
+            # The value of the jobs without a group is made anew: they part.
+            return [
+                [place_of(decoded(field)) % n] if field else ([] if structure == "groups" else list(range(n)))
+                for field in fields
+            ]
+        if structure == "labels":
+            return [[0] for _ in fields]
+        place = {
+            "blocking": moving.place_of_blocking,
+            "dedupe": moving.place_of_dedupe,
+            "deduped": moving.place_of_dedupe,
+            "repeats": moving.place_of_repeat,
+            "ticks": moving.place_of_repeat,
+        }[structure]
+        return [[place(field) % n] for field in fields]
+
+    async def _write(self, target: Keys, structure: str, pairs: Pairs, *, is_sorted: bool) -> None:
+        key = target.fixed(structure)
+        if is_sorted:
+            flat = [part for member, score in pairs for part in (score, member)]
+            await self._run("ZADD", key, *flat, on=key)
+        else:
+            await self._run("HSET", key, *(part for pair in pairs for part in pair), on=key)
+
+    async def _enter(self, targets: Sequence[Keys], pairs: Pairs, places: Sequence[Sequence[int]]) -> None:
+        """Say where jobs are whose ids do not say it."""
+        now_ms, by_home = int(time.time() * 1000), dict[int, list[Any]]()
+        for (job_id, _), (at,) in zip(pairs, places, strict=True):
+            if moving.needs_entry(job_id, at, self._to):
+                home = place_of(job_id.decode()) % self._to
+                by_home.setdefault(home, []).extend((job_id, entry_of(at, now_ms)))
+        for home, flat in by_home.items():
+            await self._run("HSET", targets[home].elsewhere, *flat, on=targets[home].elsewhere)
+
+    async def _copy_group(self, one: Keys, targets: Sequence[Keys], group_id: str, deduped: dict[bytes, int]) -> None:
+        """The waiting jobs of a group, whose order is in their names."""
+        key, cursor = one.group(group_id), ""
+        while cursor != "0":
+            cursor, pairs = await self._page(key, cursor or "0", is_sorted=True)
+            by_target: dict[int, list[Any]] = {}
+            for member, score in pairs:
+                at = place_of(group_id) if group_id else moving.place_of_member(member, deduped)
+                by_target.setdefault(at % self._to, []).extend((score, member))
+            for at, flat in by_target.items():
+                to = targets[at].group(group_id)
+                await self._run("ZADD", to, *flat, on=to)
+
+    async def _copy_rate(self, one: Keys, target: Keys, group_id: str) -> None:
+        key, to = one.rate(group_id), target.rate(group_id)
+        starts = await self._run("LRANGE", key, 0, -1, on=key)
+        await self._run("UNLINK", to, on=to)
+        if starts:
+            await self._run("RPUSH", to, *starts, on=to)
+
+    async def _make_loose_groups(self, targets: Sequence[Keys]) -> None:
+        for target in targets:
+            heads = await self._run("ZRANGE", target.group(""), -1, -1, on=target.meta)
+            delayed, cursor = 0, ""
+            while cursor != "0":
+                cursor, pairs = await self._page(target.fixed("delayed"), cursor or "0", is_sorted=True)
+                ids = [job_id for job_id, _ in pairs]
+                records = await self._run("HMGET", target.fixed("jobs"), *ids, on=target.meta) if ids else []
+                delayed += sum(raw is not None and moving.group_of_record(raw) is None for raw in records)
+            if heads or delayed:
+                value = moving.loose_value(delayed, heads[0] if heads else b"")
+                await self._run("HSET", target.fixed("groups"), "", value, on=target.meta)
+            if not heads:
+                await self._run("ZREM", target.fixed("ready"), "", on=target.meta)
+
+    # Comparing and switching
+
+    async def _compare(self, sources: Sequence[Keys], targets: Sequence[Keys]) -> None:
+        """Everything of the old partitions is in the new ones, and nothing else."""
+        before, after = await self._digests(sources), await self._digests(targets)
+        wrong = [name for name in before if before[name] != after[name]]
+        if wrong:
+            raise GroupMQError(
+                f"queue {self._name!r}: the copy differs in {', '.join(wrong)}; nothing was switched over, the old "
+                "partitions are as they were; run it again"
+            )
+
+    async def _digests(self, partitions: Sequence[Keys]) -> dict[str, Digest]:
+        found: dict[str, Digest] = {}
+        compared = [
+            *((name, False) for name in moving.HASHES if name not in moving.EVERYWHERE),
+            *((name, True) for name in moving.SORTED if name not in moving.EVERYWHERE_SORTED),
+        ]
+        for structure, is_sorted in compared:
+            digest = Digest()
+            for one in partitions:
+                seen: dict[bytes, bytes] = {}  # a scan may show an entry twice
+                cursor = ""
+                while cursor != "0":
+                    cursor, pairs = await self._page(one.fixed(structure), cursor or "0", is_sorted=is_sorted)
+                    seen.update((field, value) for field, value in pairs if field)
+                for field, value in seen.items():
+                    digest = digest.plus(field, value)
+            found[structure] = digest
+        waiting = Digest()
+        for one in partitions:
+            for group_id in {*await self._groups(one), ""}:
+                seen, cursor = {}, ""
+                while cursor != "0":
+                    cursor, pairs = await self._page(one.group(group_id), cursor or "0", is_sorted=True)
+                    seen.update(pairs)
+                for member in seen:
+                    waiting = waiting.plus(group_id.encode(), member)
+        return found | {"the lines of groups": waiting}
+
+    async def _switch(self, before: int, sources: Sequence[Keys]) -> None:
+        numbers, rules = [], None
+        for one in sources:
+            raw, found = await self._run("HMGET", one.meta, "numbers", "rules", on=one.meta)
+            rules = rules or found
+            if raw is not None:
+                numbers.append(raw)
+        config = json.loads(decoded(await self._run("HGET", self._head.meta, "config", on=self._head.meta)))
+        config.pop("partitions", None)
+        if self._to > 1:
+            config["partitions"] = self._to
+        text = json.dumps(config, sort_keys=True)
+        fields = {"schema": commands.SCHEMA, "config": text}
+        done = f"{before} {self._to} clean"
+        await self._keep_claim()
+        if self._to == 1:
+            await self._connection.call_closed(commands.absorb(numbers, rules, fields | {"moving": done}))
+            return
+        for connection in self._connections():
+            await connection.call_closed(commands.absorb(numbers, rules, fields))
+        switched = ("schema", commands.PARTITIONED, "config", text, "moving", done)
+        await self._run("HSET", self._head.meta, *switched, on=self._head.meta)
+
+    # Removing
+
+    async def _wipe(self, doomed: Sequence[Keys], listed: Sequence[Keys]) -> None:
+        """Remove all keys of these partitions but the head's own. Groups are those of `listed`, and their own."""
+        groups, rated = set[str](), set[str]()
+        for one in {*listed, *doomed}:
+            groups.update(await self._groups(one))
+            rated.update(await self._groups(one, "rated"))
+        for one in doomed:
+            names = [*(one.group(group_id) for group_id in {*groups, ""}), *(one.rate(group_id) for group_id in rated)]
+            names += [one.fixed(name) for name in FIXED if not (name == "meta" and one == self._head)]
+            for at in range(0, len(names), PAGE):
+                await self._keep_claim()
+                await self._run("UNLINK", *names[at : at + PAGE], on=one.meta)

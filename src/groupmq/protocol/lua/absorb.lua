@@ -1,0 +1,42 @@
+--[[
+Make a partition of what was copied from others: its numbers go on where the highest of theirs are, so that no stamp and
+no arrival is given twice; its flags say what it holds, or what one of them may hold.
+
+Arguments
+  sizes       the length of the numbers of each
+  fields      what else `meta` gets, in pairs: schema, config ...
+Blob       the numbers of those that it was copied from (lib/numbers.lua), and their rules, if they have any
+Reply      1
+Events     none
+Cost       O(partitions), six commands
+]]
+--- @include "lib/args"
+--- @include "lib/keys"
+--- @include "lib/numbers"
+local HIGHEST = { 'stamp', 'seq', 'order', 'limit', 'epoch', 'spared' }
+local FLAGS = { 'paused', 'ttls', 'notes', 'large', 'attempts', 'loose', 'uniques' }
+local EXACT = { overrides = 'conf', blocks = 'blocked', breakers = 'breakers' } -- each says whether that key is there
+
+local function add(found, other)
+  for i = 1, #HIGHEST do found[HIGHEST[i]] = math.max(found[HIGHEST[i]], other[HIGHEST[i]]) end
+  for i = 1, #FLAGS do found[FLAGS[i]] = found[FLAGS[i]] or other[FLAGS[i]] end
+  found.due = math.min(found.due, other.due)
+  local tick = other.repeat_at
+  if tick then found.repeat_at = math.min(found.repeat_at or tick, tick) end
+end
+
+--- @plain
+local found, at = numbers.of_new_queue(0), 1
+for i = 1, #A.sizes do
+  local other, raw = {}, string.sub(blob, at, at + A.sizes[i] - 1)
+  at = at + A.sizes[i]
+  if numbers.is_ours(raw) then
+    numbers.read(other, raw)
+    add(found, other)
+  end
+end
+for flag, name in pairs(EXACT) do found[flag] = redis.call('EXISTS', K[name]) == 1 end
+redis.call('HDEL', K.meta, 'rules', 'measures', 'turn', 'idle')
+if at <= #blob then redis.call('HSET', K.meta, 'rules', string.sub(blob, at)) end
+redis.call('HSET', K.meta, 'numbers', numbers.pack(found), unpack(A.fields))
+return 1
