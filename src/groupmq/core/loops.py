@@ -59,6 +59,13 @@ class PerLoop(Generic[T]):
         self._last = loop, found
         return found
 
+    def made_here(self) -> T | None:
+        """Like `known`; None if no loop runs."""
+        try:
+            return self.known()
+        except RuntimeError:
+            return None
+
     def known(self) -> T | None:
         """That of the running loop, if it was asked for before."""
         return self._made.get(asyncio.get_running_loop()) if self._process is _process else None

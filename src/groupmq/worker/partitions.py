@@ -26,6 +26,9 @@ from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.telemetry import Telemetry
 from groupmq.worker.worker import Worker
 
+LEAST, TURN = 16, 0.05
+"""Slots that a partition gets at least, and seconds for which it keeps them while it has work. With 64 busy partitions
+and 32 slots, two of them are served at a time by calls for several jobs, and each has its turn within two seconds."""
 _PATIENCE = 3.0
 """Seconds that the start of a worker waits for its members. Those that cannot reach their server go on trying."""
 
@@ -121,7 +124,7 @@ class Crew:
     def __init__(self, owner: Worker, partitions: Sequence[Queue]) -> None:
         self._owner = owner
         options = owner.options
-        self.slots = owner._slots or SharedSlots(options.concurrency)
+        self.slots = owner._slots or SharedSlots(options.concurrency, least=LEAST, turn=TURN)
         self.watch = LoopWatch(options.name, self._running_tasks, options.logger)
         self._drained = False
         endpoint = partitions[0]._connection.endpoint
@@ -150,6 +153,7 @@ class Crew:
     async def start(self) -> None:
         """Start all of them; those that cannot reach their server start when it is back, and the others work."""
         loop = asyncio.get_running_loop()
+        self.slots.defer = loop.call_soon
         self.watch.start()
         self._starts = [loop.create_task(member.start_when_reachable()) for member in self._members]
         done, _ = await asyncio.wait(self._starts, timeout=_PATIENCE)

@@ -58,7 +58,12 @@ class Sharing(NamedTuple):
         return self.executor.slots_used
 
     def slots_asked(self) -> int:
-        return self.demand.asked
+        asked = 0
+        for (
+            lane
+        ) in self.demand.lanes:  # called for each partition whenever a slot moves: a generator takes twice as long
+            asked += lane.asked
+        return asked
 
     def is_hungry(self) -> bool:
         return self.fetcher.started and self.demand.phase == "taking" and self.demand.wants

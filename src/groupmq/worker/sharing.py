@@ -6,6 +6,7 @@ always ask for its fair part, behind those that were served longer ago, and for 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -27,12 +28,19 @@ class Sharer(Protocol):
 class SharedSlots:
     """So many slots for all workers that join."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, least: int = 1, turn: float = 0.0) -> None:
+        """`least`: the smallest fair part, for many workers with few slots: calls for one job each would cost more than
+        the jobs. `turn`: seconds for which one that is served stays in front, for the same reason."""
         self.total = total
+        self._least = min(least, total)
+        self.turn_length = turn
         self.shares: list[Share] = []
         self._served = 0
         self.on_room: Callable[[], None] = lambda: None
         """Called when a slot may have become free."""
+        self.defer: Callable[[Callable[[], None]], object] | None = None
+        """Calls something a moment later: with many workers, all that moves in that moment is looked at once."""
+        self._deferred = False
 
     def join(self, sharer: Sharer) -> Share:
         share = Share(self, sharer, len(self.shares))
@@ -46,6 +54,14 @@ class SharedSlots:
 
     def moved(self) -> None:
         """A slot may have become free, or a worker may want one no longer."""
+        if self.defer is None:
+            self._look()
+        elif not self._deferred:
+            self._deferred = True
+            self.defer(self._look)
+
+    def _look(self) -> None:
+        self._deferred = False
         room = self.room()
         if room <= 0:
             return
@@ -65,7 +81,7 @@ class SharedSlots:
 
     def fair(self) -> int:
         """The fair part of each worker that has a slot or wants one."""
-        return max(1, self.total // max(1, sum(share.is_involved() for share in self.shares)))
+        return max(self._least, self.total // max(1, sum(share.is_involved() for share in self.shares)))
 
 
 class Share:
@@ -75,10 +91,16 @@ class Share:
         self._pool = pool
         self.sharer = sharer
         self.served: tuple[int, int] = (0, number)
-        """When it last got a job; of those that got none, the first that joined comes first."""
+        """When its last turn ended; of those that had none, the first that joined comes first."""
+        self._turn_began: float | None = None
 
     def got_jobs(self) -> None:
-        self.served = (self._pool.turn(), self.served[1])
+        now = time.monotonic()
+        if self._turn_began is None:
+            self._turn_began = now
+        if now - self._turn_began >= self._pool.turn_length:
+            self._turn_began = None
+            self.served = (self._pool.turn(), self.served[1])
 
     def moved(self) -> None:
         self._pool.moved()

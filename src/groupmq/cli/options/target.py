@@ -53,6 +53,10 @@ class Target:
         with Queue.open(self.name(given), self.url, prefix=self.prefix, serializer=READABLE) as queue:
             yield queue
 
+    def unopened(self, given: str | None = None) -> Queue:
+        """A queue that may be in no state to be opened; nothing is sent yet."""
+        return Queue.attach(self.name(given), self.url, prefix=self.prefix, serializer=READABLE)
+
 
 def target_options(command: F) -> F:
     """Add --redis-url, --queue, --prefix and --json; the command gets them as `target`."""

@@ -9,6 +9,7 @@ from groupmq.cli.queue.listing import failures, list_queues
 from groupmq.cli.queue.pause import pause, resume
 from groupmq.cli.queue.remove import clean, purge
 from groupmq.cli.queue.repair import repair
+from groupmq.cli.queue.repartition import repartition
 from groupmq.cli.queue.show import groups, stats
 
 
@@ -24,5 +25,5 @@ def queue() -> None:
     """Look at a queue and its groups; pause, empty and repair it."""
 
 
-for command in (list_queues, stats, groups, failures, pause, resume, purge, clean, repair):
+for command in (list_queues, stats, groups, failures, pause, resume, purge, clean, repair, repartition):
     queue.add_command(command)

@@ -24,6 +24,9 @@ _BLOCK_MARGIN = 2.0
 _SHORT_BLOCK_MS = 100
 _MOST_CALLS = 50
 """Calls of one queue object under way at a time; redis-py 8 allows a pool 100 connections."""
+_MOST_SHARED_CALLS = 8
+"""The same for all partitions of a queue on one server: their timers fire together, and each call at once would take
+a connection that stays."""
 _MOST_REDIRECTIONS = 3
 _CALLS = frozenset({"FCALL", "FCALL_RO", "EVALSHA", "EVALSHA_RO", "EVAL", "SADD", "EXISTS"})
 """Commands that are sent over the call pool: redis-py does not convert their replies, so they need no client of its."""
@@ -59,14 +62,14 @@ async def _drop_stale_of(client: Any, moves: int, *, in_use: bool) -> None:
 class Line(Dropper):
     """The client of one event loop, and how many calls it may have under way."""
 
-    def __init__(self, endpoint: Endpoint, *, own: bool) -> None:
+    def __init__(self, endpoint: Endpoint, *, own: bool, most_calls: int = _MOST_CALLS) -> None:
         super().__init__()
         self._address = endpoint.address
         self._moves = endpoint.address.moves
         self._client = endpoint.asynchronous() if own else endpoint.client
         self._calls = CallPool(self._client.connection_pool) if own else None
         # A thousand calls at once wait for each other here; in the client library's pool they would fail.
-        self._slots = asyncio.Semaphore(_MOST_CALLS)
+        self._slots = asyncio.Semaphore(most_calls)
         self._renewing = asyncio.Lock()
         self._keeper = self._keep() if own else None
         if own:
@@ -74,6 +77,10 @@ class Line(Dropper):
         if self._keeper is not None:
             with contextlib.suppress(StopIteration):
                 self._keeper.asend(None).send(None)
+
+    def limit(self, calls: int) -> None:
+        """From now on so many calls may be under way."""
+        self._slots = asyncio.Semaphore(calls)
 
     async def _keep(self) -> AsyncGenerator[None, None]:
         """An event loop that ends closes its asynchronous generators first: our connections end with this one.
@@ -156,6 +163,7 @@ class Connection(FunctionClient):
         self._own = session is not None or endpoint.client is None or endpoint.own
         self._lines = PerLoop(self._make_line)
         self._borrows = False
+        self._most_calls = _MOST_CALLS
         self._others: PerLoop[dict[Node, Line]] = PerLoop(dict)
         """Lines to other nodes of a cluster, for keys that are not of this queue."""
         self._users: tuple[asyncio.AbstractEventLoop, object] | None = None
@@ -164,6 +172,10 @@ class Connection(FunctionClient):
     def share_lines_of(self, other: Connection) -> None:
         """Use the connections of another object to the same server, which closes them: partitions need no own."""
         self._lines, self._others, self._borrows = other._lines, other._others, True
+        other._most_calls = _MOST_SHARED_CALLS
+        line = other._lines.made_here()
+        if line is not None:
+            line.limit(_MOST_SHARED_CALLS)
 
     def _make_line(self) -> Line:
         if not self._own:
@@ -174,7 +186,7 @@ class Connection(FunctionClient):
                     "URL, and it connects by itself wherever it is used, or make a client and a Queue there"
                 )
             self._users = here
-        return Line(self.endpoint, own=self._own)
+        return Line(self.endpoint, own=self._own, most_calls=self._most_calls)
 
     def execute(self, *parts: Any) -> Coroutine[Any, Any, Any]:
         """Send one command. A cancelled one drops its connection: a late reply must not reach the next call."""
