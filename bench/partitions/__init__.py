@@ -1,1 +1,1 @@
-"""What partitions cost: idle workers, jobs on one and on three primaries, and a simulation of what no machine here has."""
+"""What partitions cost: idle workers, jobs on one and on three primaries, and a simulation of 64 shards."""

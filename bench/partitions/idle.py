@@ -57,7 +57,8 @@ async def measure(server: Server, partitions: int, n: int, seconds: float) -> st
     for queue in queues:
         await queue.close()
     return (
-        f"| {partitions} | {n} | {(last['cpu'] - first['cpu']) / lapse:.2%} | {(last['calls'] - first['calls']) / lapse:.0f} "
+        f"| {partitions} | {n} | {(last['cpu'] - first['cpu']) / lapse:.2%} "
+        f"| {(last['calls'] - first['calls']) / lapse:.0f} "
         f"| {last['connections'] - empty['connections']:.0f} | {(last['memory'] - empty['memory']) / 2**20:.0f} MB "
         f"| {own / lapse / n:.2%} | {started:.1f} s | {latency * 1000:.1f} ms |"
     )
@@ -70,7 +71,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     given = parser.parse_args()
     print(
-        "| P | workers | server CPU | calls/s | connections | server memory | CPU per worker | start of all | add to result |"
+        "| P | workers | server CPU | calls/s | connections | server memory "
+        "| CPU per worker | start of all | add to result |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for partitions in given.partitions:

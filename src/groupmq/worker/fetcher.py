@@ -81,7 +81,10 @@ class Fetcher:
         connection: Connection,
         wake: Callable[[], WakeConnection] | None,
         settings: FetchSettings,
+        rounds: int = 1,
     ) -> None:
+        """`rounds`: blocking reads that time out until it asks for work all the same."""
+        self._rounds = rounds
         self._listener = listener
         self._demand = demand
         self._reachability = reachability
@@ -312,6 +315,7 @@ class Fetcher:
     async def _watch_marker(self, wake: WakeConnection) -> None:
         """Block on the marker while there are free slots and nothing is ready. Ends by cancellation."""
         pauses, again = Pauses(), False
+        silent = 0
         try:
             while self._demand.phase != "closed":
                 await self._listens.wait()
@@ -329,6 +333,9 @@ class Fetcher:
                     pauses.reset()
                     again = False
                     self._reachability.reached(began)
+                    silent = 0 if popped else silent + 1
+                    if silent % self._rounds:
+                        continue
                 except GroupMQError as error:
                     self._reachability.unreached(error)
                     await self._rest(pauses.next() if again else 0.1)

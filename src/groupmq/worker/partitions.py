@@ -17,7 +17,9 @@ from groupmq.client.queue.queue import Queue
 from groupmq.core import middleware as middlewares
 from groupmq.core.tasks import end_tasks
 from groupmq.worker.closing import Closing
-from groupmq.worker.common_wake import CommonWake
+from groupmq.worker.common_wake import ROUNDS, CommonWake
+from groupmq.worker.duties.presence import AcrossPartitions
+from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.health import Health
 from groupmq.worker.hooks import Hooks
 from groupmq.worker.loop_watch import LoopWatch
@@ -89,6 +91,7 @@ class Member(Worker):
                 crew.slots,
                 crew.watch,
                 watches_marker=watches_marker,
+                rounds=ROUNDS,
             )
         )
         # A partition of which this worker has no job needs no heartbeat; in one of them it says that it lives.
@@ -139,6 +142,9 @@ class Crew:
             markers = [queue._connection.session.keys.wake for queue in partitions]
             fetchers = [member._fetcher for member in self._members]
             self._wake = CommonWake(endpoint, markers, fetchers, self.slots, options.blocking_timeout)
+        self._cleanup = DutyRunner(
+            AcrossPartitions(owner.queue._clean_across), options.cleanup_interval, owner._reachability
+        )
         self._starts: list[asyncio.Task[None]] = []
         self._closes: list[asyncio.Task[None]] = []
 
@@ -165,6 +171,8 @@ class Crew:
             start.add_done_callback(self._started)
         if self._wake is not None:
             self._wake.start()
+        if self._owner.options.maintenance:
+            self._cleanup.start()
 
     def _started(self, start: asyncio.Task[None]) -> None:
         error = None if start.cancelled() else start.exception()
@@ -198,6 +206,7 @@ class Crew:
 
     async def close(self, limit: float) -> None:
         self.hurry(limit)
+        await self._cleanup.close()
         if self._wake is not None:
             await self._wake.close()
         while self._closes:

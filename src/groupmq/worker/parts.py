@@ -59,9 +59,7 @@ class Sharing(NamedTuple):
 
     def slots_asked(self) -> int:
         asked = 0
-        for (
-            lane
-        ) in self.demand.lanes:  # called for each partition whenever a slot moves: a generator takes twice as long
+        for lane in self.demand.lanes:  # often called: a generator takes twice as long
             asked += lane.asked
         return asked
 
@@ -84,12 +82,13 @@ def make_parts(
     loop_watch: LoopWatch | None = None,
     *,
     watches_marker: bool = True,
+    rounds: int = 1,
 ) -> WorkerParts:
     """`invoke` calls the handler: with a job, or with a list of them if it takes batches.
 
     `changed` is called when a run has ended, when nothing is ready, and when the worker gives up. `slots`: those that
     it shares with other workers; None = it has its own. `loop_watch`: likewise. `watches_marker`: it has its own
-    connection that waits for work.
+    connection that waits for work; `rounds` as in `Fetcher`.
     """
     shared, connection = queue.options, queue._connection
     lease_ms, serializer, max_attempts = shared.job_timeout_ms, shared.serializer, options.max_attempts
@@ -148,6 +147,7 @@ def make_parts(
             turn_size=options.batch_size if shared.exclusive else None,
             together_ms=None if options.batch is None else options.batch_wait_ms,
         ),
+        rounds,
     )
     if slots is not None:
         dispatcher.share = slots.join(Sharing(executor, demand, fetcher))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from groupmq.client import registry
 from groupmq.client.answers import merging
 from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.replies import decoded
 from groupmq.client.job import Job
 from groupmq.client.partitions.looking import Looking
 from groupmq.client.partitions.moving import Repartition
@@ -224,7 +225,7 @@ class PartitionedMethods(Looking):
             return await super().run_duty_once(duty)
         report = merging.duty(await self._each(lambda part: part.run_duty_once(duty)))
         if duty == "cleanup":
-            await self._sweep()
+            await self._clean_across()
         return report
 
     async def run_scheduler_once(self) -> int:
@@ -251,6 +252,24 @@ class PartitionedMethods(Looking):
             return await super().check_stalled_jobs()
         found = await self._each(lambda part: part.check_stalled_jobs())
         return [job_id for ids in found for job_id in ids]
+
+    async def _clean_across(self) -> int:
+        """What no partition can clean up alone; how many entries. Any number of copies is safe.
+
+        A worker says in one partition that it lives, and in those of which it has had a job. The answers that the
+        others keep for one that died are forgotten here.
+        """
+        swept = await self._sweep()
+        stats = await self._each(lambda part: part._call(commands.stats()))
+        known = {worker for one in stats for worker in one.workers}
+        for part in await self._learn():
+            key = part._connection.session.keys.fixed("lanes")
+            lanes = [decoded(raw) for raw in await part._connection.command("HKEYS", key, key=key)]
+            gone = [lane for lane in lanes if lane.rpartition(":")[0] not in known]
+            if gone:
+                await part._call(commands.leave(sorted({lane.rpartition(":")[0] for lane in gone}), gone))
+            swept += len(gone)
+        return swept
 
     async def _sweep(self) -> int:
         """Forget where jobs are that are gone; how many entries. One that an add may just have written stays."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from groupmq.client.answers import merging
+from groupmq.client.connection.replies import decoded
 from groupmq.core.checks import whole
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.duty import DutyName
@@ -225,7 +226,7 @@ class PartitionedMethods(Looking):
             return super().run_duty_once(duty)
         report = merging.duty(self._each(lambda part: part.run_duty_once(duty)))
         if duty == "cleanup":
-            self._sweep()
+            self._clean_across()
         return report
 
     def run_scheduler_once(self) -> int:
@@ -252,6 +253,24 @@ class PartitionedMethods(Looking):
             return super().check_stalled_jobs()
         found = self._each(lambda part: part.check_stalled_jobs())
         return [job_id for ids in found for job_id in ids]
+
+    def _clean_across(self) -> int:
+        """What no partition can clean up alone; how many entries. Any number of copies is safe.
+
+        A worker says in one partition that it lives, and in those of which it has had a job. The answers that the
+        others keep for one that died are forgotten here.
+        """
+        swept = self._sweep()
+        stats = self._each(lambda part: part._call(commands.stats()))
+        known = {worker for one in stats for worker in one.workers}
+        for part in self._learn():
+            key = part._connection.session.keys.fixed("lanes")
+            lanes = [decoded(raw) for raw in part._connection.command("HKEYS", key, key=key)]
+            gone = [lane for lane in lanes if lane.rpartition(":")[0] not in known]
+            if gone:
+                part._call(commands.leave(sorted({lane.rpartition(":")[0] for lane in gone}), gone))
+            swept += len(gone)
+        return swept
 
     def _sweep(self) -> int:
         """Forget where jobs are that are gone; how many entries. One that an add may just have written stays."""

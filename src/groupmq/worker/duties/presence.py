@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from groupmq.client.queue.caller import Caller
 from groupmq.client.queue.upkeep import forget_gone_workers
@@ -27,3 +27,15 @@ class PresenceCleanup:
         if gone:
             self._on_gone(gone)
         return DutyDone(len(gone))
+
+
+class AcrossPartitions:
+    """Cleans up what concerns several partitions of a queue, once each."""
+
+    task = FORGET
+
+    def __init__(self, clean: Callable[[], Awaitable[int]]) -> None:
+        self._clean = clean
+
+    async def run_once(self) -> DutyDone:
+        return DutyDone(await self._clean())

@@ -1,0 +1,171 @@
+"""A worker of a queue with partitions is one worker: one name, one set of slots, each event once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+import redis
+
+from groupmq import Job, Queue, Worker, Workers
+from groupmq.core.partitions import Part, place_of
+from groupmq.protocol.keys import Keys
+from tests.conftest import MakeQueue
+from tests.support.waiting import eventually
+
+P = 4
+GROUPS = [f"g{i}" for i in range(16)]
+
+
+@pytest.fixture
+def queue(make_queue: MakeQueue) -> Queue:
+    return make_queue("spread", partitions=P)
+
+
+async def nothing(_job: Job) -> None: ...
+
+
+async def test_events_of_the_worker_come_once(queue: Queue) -> None:
+    heard: Counter[str] = Counter()
+    calls: list[str] = []
+
+    def up() -> str:
+        calls.append("up")
+        return "context"
+
+    async def handle(job: Job) -> None:
+        assert job.context == "context"
+
+    worker = Worker(queue, handle, concurrency=3, on_startup=up, on_shutdown=lambda: calls.append("down"))
+    for event in ("ready", "completed", "drained", "closed", "active"):
+        worker.on(event, lambda *_, event=event: heard.update([event]))
+    await queue.add_many({"data": 1, "group_id": g} for g in GROUPS)
+    await worker.run(burst=True)
+    assert heard == {"ready": 1, "active": 16, "completed": 16, "drained": 1, "closed": 1}
+    assert calls == ["up", "down"]
+    assert worker.is_closed()
+    metrics = worker.get_worker_metrics()
+    assert (metrics.completed, metrics.running) == (16, 0)
+
+
+async def test_no_more_run_at_once_than_there_are_slots_and_all_partitions_get_their_turn(queue: Queue) -> None:
+    running, most, order = 0, 0, list[int]()
+
+    async def handle(job: Job) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        order.append(place_of(job.group_id or "") % P)
+        await asyncio.sleep(0.06)
+        running -= 1
+
+    await queue.add_many({"data": i, "group_id": g} for i in range(4) for g in GROUPS)
+    await Worker(queue, handle, concurrency=3).run(burst=True)
+    assert most == 3
+    assert len(set(order[:24])) == P
+
+
+async def test_a_plain_handler_runs_in_the_threads_of_one_worker(queue: Queue) -> None:
+    names: set[str] = set()
+
+    def handle(job: Job) -> int:
+        import threading
+
+        names.add(threading.current_thread().name)
+        return int(job.data)
+
+    jobs = await queue.add_many({"data": i, "group_id": g} for i, g in enumerate(GROUPS))
+    async with Worker(queue, handle, concurrency=2):
+        assert [await job.result(10) for job in jobs] == list(range(16))
+    assert len(names) <= 2
+
+
+async def test_an_idle_worker_is_woken_at_once_in_every_partition(queue: Queue) -> None:
+    async with Worker(queue, nothing, concurrency=2):
+        for g in GROUPS:
+            began = time.monotonic()
+            await (await queue.add(1, group_id=g)).result(5)
+            assert time.monotonic() - began < 1  # not by a timer: those take five seconds
+
+
+async def test_a_cancelled_job_is_stopped_in_its_partition(queue: Queue) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def handle(job: Job) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with Worker(queue, handle, heartbeat=5):
+        for g in GROUPS[:3]:
+            started.clear()
+            ended.clear()
+            job = await queue.add(1, group_id=g)
+            await started.wait()
+            assert await queue.cancel(job.id)
+            await asyncio.wait_for(ended.wait(), 3)
+
+
+async def test_what_a_dead_worker_held_is_taken_back_in_all_partitions(queue: Queue, make_queue: MakeQueue) -> None:
+    seen = 0
+    block = asyncio.Event()
+
+    async def handle(job: Job) -> None:
+        nonlocal seen
+        seen += 1
+        await block.wait()
+
+    jobs = await queue.add_many({"data": 1, "group_id": g} for g in GROUPS[:4])
+    worker = await Worker(queue, handle, concurrency=4, prefetch=0).start()
+    await eventually(lambda: seen == 4, "all run")
+    bequest = worker.bequest()
+    assert bequest is not None
+    assert sorted(await Worker.take_back(bequest)) == sorted(job.id for job in jobs)
+    block.set()
+    await worker.close()
+    assert (await queue.get_job_counts()).total == 4
+
+
+async def test_several_queues_share_slots_with_one_that_has_partitions(queue: Queue, make_queue: MakeQueue) -> None:
+    other = make_queue("other")
+    ran: Counter[str] = Counter()
+
+    async def handle(job: Job) -> None:
+        ran[job.data] += 1
+
+    await queue.add_many({"data": "spread", "group_id": g} for g in GROUPS)
+    await other.add_many({"data": "other", "group_id": g} for g in GROUPS)
+    await Workers([Worker(queue, handle), Worker(other, handle)], concurrency=4).run(burst=True)
+    assert ran == {"spread": 16, "other": 16}
+
+
+async def test_process_and_closing(queue: Queue) -> None:
+    ended: list[Any] = []
+    worker = await queue.process(lambda job: ended.append(job.data), concurrency=2)
+    await queue.add_many({"data": i, "group_id": g} for i, g in enumerate(GROUPS))
+    await eventually(lambda: len(ended) == 16, "all ran")
+    await queue.close()
+    assert worker.is_closed()
+
+
+async def test_nothing_stays_of_workers_that_were_killed(queue: Queue, client: redis.Redis) -> None:
+    """One that took no job of a partition has no presence there, but the server keeps its last answer."""
+    worker = await Worker(queue, nothing, concurrency=2).start()
+    await eventually(queue.get_workers, "it has registered")
+    lanes = [Keys("groupmq", "spread", Part(i, P)).fixed("lanes") for i in range(P)]
+    await eventually(lambda: all(client.hlen(key) for key in lanes), "every partition was asked")
+    for member in worker._crew or ():  # dies
+        member._heartbeat.abandon()
+        await member._fetcher.close()
+        await member._maintenance.close()
+    workers = Keys("groupmq", "spread", Part(0, P)).fixed("workers")
+    stored: Any = client.hget(workers, worker.id)
+    client.hset(workers, worker.id, b"1700000000000 " + stored.split(b" ", 1)[1])
+    await queue.run_duty_once("cleanup")
+    assert not any(client.hlen(key) for key in lanes)
+    await worker.close(0)
