@@ -16,7 +16,7 @@ from groupmq.core.partitions import Part, carried, place_of
 from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, wait_until
 
 P = 4
 GROUPS = [f"g{i}" for i in range(20)]
@@ -277,6 +277,13 @@ def test_the_blocking_client_does_the_same(url: str) -> None:
         added = queue.add(2, group_id="g")
         assert next(events).job_id == added.id
         events.close()  # type: ignore[attr-defined]
-    with SyncQueue("spread", url) as queue:
+    with SyncQueue("spread", url) as queue, SyncQueue("spread", url) as other:
+        heard: list[str | None] = []
+        queue.on("added", lambda event: heard.append(event.job_id))
+        ids = [other.add(i, group_id=g).id for i, g in enumerate(GROUPS)]
+        wait_until(lambda: sorted(heard, key=str) == sorted(ids), "all were heard")
+        queue.remove_all_listeners()
+        assert queue.purge() == 21
+        other.add(1)
         assert queue.get_job_counts().waiting == 1
         queue.obliterate()

@@ -331,7 +331,8 @@ class Worker:
                     self._executor.abandon_all()
                 await self._fetcher.flushed()
                 self._heartbeat.stop()
-                await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)
+                if self._heartbeat.begun:
+                    await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)
                 await self._fetcher.stop_watching()
                 lanes = [lane.name for lane in self._fetcher.lanes]
                 await self.queue._connection.call(commands.leave([self.id], lanes), patience=_GOODBYE / 4)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from groupmq.client.connection.address import Node
@@ -109,7 +110,9 @@ class FunctionClient:
         if session.confirm is not None:
             # After the partition exists: whoever changes the number of partitions sees what was added before that.
             session.opened = False
-            session.confirm()
+            asked = session.confirm()
+            if isinstance(asked, Awaitable):  # a blocking queue whose events are read asks by its own connection
+                asked = asked
             session.opened = True
         elif session.creates:
             self.enter()
