@@ -163,7 +163,7 @@ class Crew:
         self.watch.start()
         self._starts = [loop.create_task(member.start_when_reachable()) for member in self._members]
         done, _ = await asyncio.wait(self._starts, timeout=_PATIENCE)
-        errors = [start.exception() for start in done if start.exception() is not None]
+        errors = [start.exception() for start in done if not start.cancelled() and start.exception() is not None]
         if errors and errors[0] is not None:
             await self.close(0.0)
             raise errors[0]
