@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
@@ -14,7 +13,6 @@ from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core import middleware as middlewares
 from groupmq.core.durations import Duration, seconds
-from groupmq.core.emitter import Listener
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.core.ids import new_id
 from groupmq.core.loops import this_process
@@ -23,14 +21,14 @@ from groupmq.core.signatures import shows_options
 from groupmq.protocol import commands
 from groupmq.worker.bequest import bequest_of, take_back
 from groupmq.worker.closing import Closing
-from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
 from groupmq.worker.parts import WorkerParts, make_parts
 from groupmq.worker.runners import ProcessRunner, ThreadRunner, checked_handler
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
-from groupmq.worker.telemetry import Telemetry, WorkerMetrics
+from groupmq.worker.telemetry import Telemetry
+from groupmq.worker.view import WorkerView
 
 if TYPE_CHECKING:
     from groupmq.worker.partitions import Crew
@@ -41,7 +39,7 @@ _GOODBYE = 1.0
 """Seconds beyond its timeout that a closing worker spends on giving jobs back and deregistering."""
 
 
-class Worker:
+class Worker(WorkerView):
     """Runs the jobs of a queue.
 
     >>> async def handle(job: Job) -> None:
@@ -364,58 +362,6 @@ class Worker:
     ) -> None:
         await self.close()
 
-    # Looking
-
-    def is_processing(self) -> bool:
-        if self._crew is not None:
-            return any(member.is_processing() for member in self._crew)
-        return self._executor.slots_used > 0
-
-    def is_closed(self) -> bool:
-        return self._state == "closed"
-
-    def get_current_jobs(self) -> list[CurrentJob]:
-        """Running jobs, the longest-running first."""
-        if self._crew is not None:
-            found = [job for member in self._crew for job in member.get_current_jobs()]
-            return sorted(found, key=lambda job: -job.processing_time)
-        now = time.monotonic()
-        return [CurrentJob(job, now - started) for job, started in self._executor.current()]
-
-    def get_current_job(self) -> CurrentJob | None:
-        jobs = self.get_current_jobs()
-        return jobs[0] if jobs else None
-
-    def health(self) -> Health:
-        """Whether the event loop advances, and whether the server answers; each measured, neither assumed."""
-        if self._crew is not None:
-            return self._crew.health()
-        now, limit = time.monotonic(), 3 * self.options.heartbeat + 1
-        reached = self._reachability.last_answer
-        running = self._state in ("running", "closing")
-        return Health(
-            alive=running and now - self._watch.seen <= limit,
-            ready=self._state == "running" and now - reached <= limit,
-            loop_seen=now - self._watch.seen,
-            server_seen=now - reached,
-            blocked_for=self._watch.blocked_for,
-            blocked_in=self._watch.blocked_in,
-        )
-
-    def get_worker_metrics(self) -> WorkerMetrics:
-        """What this worker has done so far, as of now: a copy, which does not change any more."""
-        if self._crew is not None:
-            uptime = time.monotonic() - self._started
-            return replace(self._telemetry.metrics, **self._crew.measures(), uptime=uptime)
-        return replace(
-            self._telemetry.metrics,
-            running=len(self._executor.current()),
-            advances=self._fetcher.advances,
-            loop_blocked=self._watch.blocked_for,
-            loop_blocks=self._watch.blocks,
-            uptime=time.monotonic() - self._started if self._started else 0.0,
-        )
-
     # After its death
 
     def bequest(self) -> str | None:
@@ -434,18 +380,3 @@ class Worker:
         parent that has waited for it: of a process that lives on, the jobs would run twice at the same time.
         """
         return await take_back(bequest)
-
-    # Listening
-
-    def on(self, event: str, listener: Listener) -> Listener:
-        """Call `listener` for an event of this worker. It may be sync or async; what it raises is logged."""
-        return self._telemetry.events.on(event, listener)
-
-    def off(self, event: str, listener: Listener) -> bool:
-        return self._telemetry.events.off(event, listener)
-
-    def remove_all_listeners(self, event: str | None = None) -> None:
-        self._telemetry.events.remove_all(event)
-
-    def __repr__(self) -> str:
-        return f"<Worker {self.name!r} {self._state}, {len(self.get_current_jobs())} running>"
