@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PAGE = 200
 
-_ALL = 2**31
+_ALL = 10**9 - 1
 """Behind every event of an entry."""
 _BUFFER = 1000
 """Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""

@@ -36,7 +36,9 @@ MOST_ROWS = 200
 """Events in one message; a page shows no more."""
 _AGAIN_AFTER = 2.0
 _NEWS = ("changed", "missed", "back", "task")
-_POSITION = re.compile(r"\d{1,19}-\d{1,19}/\d{1,19}/-?\d{1,9}")
+_ONE = r"\d{1,19}-\d{1,19}/\d{1,19}/-?\d{1,9}"
+_POSITION = re.compile(rf"{_ONE}(?:~{_ONE}){{0,1023}}")
+"""In one log, or in that of each partition of a queue."""
 _logger = logging.getLogger("groupmq.dashboard")
 
 
@@ -102,7 +104,7 @@ class Reader:
             # that a tab brings is the better one: nobody read meanwhile, and the log itself tells what happened. But
             # it must not lie ahead: then all tabs would wait for it.
             newest = await self.queue.get_last_event_id()
-            self._since = newest if since is None or place(since) > place(newest) else since
+            self._since = newest if since is None or lies_ahead(since, newest) else since
             self.recent = RecentEvents(self._since)
             self._row = None
             self._idle_since = time.monotonic()
@@ -246,8 +248,14 @@ class Reader:
                 self._changes.see_all()
 
 
+def lies_ahead(since: str, newest: str) -> bool:
+    """Whether a position is beyond the newest event of a log, or of another number of logs."""
+    ours, theirs = newest.split("~"), since.split("~")
+    return len(ours) != len(theirs) or any(place(a) > place(b) for a, b in zip(theirs, ours, strict=True))
+
+
 def place(event_id: str) -> tuple[int, int]:
-    """Where an event stands in the log."""
+    """Where an event stands in one log."""
     milliseconds, _, number = event_id.partition("/")[0].partition("-")
     return int(milliseconds), int(number)
 

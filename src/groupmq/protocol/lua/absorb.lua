@@ -25,7 +25,7 @@ local function add(found, other)
   if tick then found.repeat_at = math.min(found.repeat_at or tick, tick) end
 end
 
---- @plain
+--- @plain allow-oom
 local found, at = numbers.of_new_queue(0), 1
 for i = 1, #A.sizes do
   local other, raw = {}, string.sub(blob, at, at + A.sizes[i] - 1)

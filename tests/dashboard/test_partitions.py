@@ -1,0 +1,47 @@
+"""The dashboard shows a queue with partitions as one queue."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupmq import Queue
+from groupmq.dashboard.live.reader import lies_ahead
+from groupmq.dashboard.pages import PAGES
+from tests.conftest import MakeQueue
+from tests.dashboard.conftest import MakeSite
+from tests.dashboard.serving import listening_to, serving, until
+from tests.dashboard.visitor import Site
+
+
+@pytest.fixture
+def queue(make_queue: MakeQueue) -> Queue:
+    return make_queue("orders", partitions=4)
+
+
+async def test_every_page_of_it(queue: Queue, site: Site) -> None:
+    await queue.add_many({"data": {"n": i}, "group_id": f"g{i}"} for i in range(12))
+    (row,) = (await site.json("queues"))["queues"]
+    assert (row["name"], row["counts"]["waiting"]) == ("orders", 12)
+    for name in PAGES:
+        if name not in ("queues", "group", "job", "task", "suggest"):
+            assert await site.page(name, queue="orders")
+
+
+async def test_a_new_process_catches_up_from_the_logs(queue: Queue, make_site: MakeSite) -> None:
+    await queue.get_job_counts()
+    path = f"/queues/{queue.name}/stream?events=1"
+    async with serving(make_site().dashboard) as at, listening_to(at + path) as stream:
+        await until(stream, "snapshot")
+        await queue.add({}, job_id="seen")
+        last = (await until(stream, "events")).id
+    await queue.add({}, job_id="unseen")
+    assert last is not None
+    async with serving(make_site().dashboard) as at, listening_to(at + path, Last_Event_ID=last) as stream:
+        rows = (await until(stream, "events")).data["events"]
+        assert [row["job_id"] for row in rows] == ["unseen"]
+
+
+def test_a_position_of_another_number_of_partitions_is_none() -> None:
+    assert lies_ahead("5-0/1/0", "5-0/1/0~5-0/1/0")
+    assert lies_ahead("5-0/1/0~6-0/1/0", "5-0/1/0~5-0/1/0")
+    assert not lies_ahead("5-0/1/0~4-0/1/0", "5-0/1/0~5-0/1/0")
