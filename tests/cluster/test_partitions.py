@@ -99,3 +99,20 @@ async def test_a_primary_that_is_away_does_not_stop_the_others(cluster: Cluster)
             for g in by_port[away.port]:
                 await queue.add(3, group_id=g)
             await eventually(lambda: len(ended) == len(GROUPS), "it is served when it is back", timeout=40)
+
+
+async def test_repartition_moves_jobs_between_primaries(cluster: Cluster) -> None:
+    ran: dict[str, list[int]] = defaultdict(list)
+
+    async def handle(job: Job) -> None:
+        ran[job.group_id or ""].append(job.data)
+
+    async with Queue("spread", cluster.url, partitions=1) as queue:
+        await queue.add_many({"data": i, "group_id": g, "job_id": f"{g}-{i}"} for i in range(3) for g in GROUPS)
+        await queue.pause()
+        assert await queue.repartition(P) == 180
+        assert await queue.repartition(5) == 180
+        await queue.resume()
+        assert (await queue.require_job("g7-2")).data == 2
+        await Worker(queue, handle, concurrency=8).run(burst=True)
+    assert ran == {g: [0, 1, 2] for g in GROUPS}

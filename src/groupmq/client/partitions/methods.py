@@ -202,6 +202,8 @@ class PartitionedMethods(Looking):
             )
         jobs = await run.finish(begun[0], begun[2])
         session = self._connection.session
+        for part in self._parts or ():
+            await part.close()
         self._parts, session.opened, session.partitions = None, False, to
         self.options = session.options = replace(self.options, partitions=to)
         await self.repair()  # the line of the jobs without a group was parted, and is put in order

@@ -342,6 +342,7 @@ class Repartition:
             return
         for connection in self._connections():
             await connection.call_closed(commands.absorb(numbers, rules, fields))
+            await connection.close()
         switched = ("schema", commands.PARTITIONED, "config", text, "moving", done)
         await self._run("HSET", self._head.meta, *switched, on=self._head.meta)
 

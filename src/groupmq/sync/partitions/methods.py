@@ -203,6 +203,8 @@ class PartitionedMethods(Looking):
             )
         jobs = run.finish(begun[0], begun[2])
         session = self._connection.session
+        for part in self._parts or ():
+            part.close()
         self._parts, session.opened, session.partitions = None, False, to
         self.options = session.options = replace(self.options, partitions=to)
         self.repair()  # the line of the jobs without a group was parted, and is put in order

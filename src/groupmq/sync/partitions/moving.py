@@ -341,6 +341,7 @@ class Repartition:
             return
         for connection in self._connections():
             connection.call_closed(commands.absorb(numbers, rules, fields))
+            connection.close()
         switched = ("schema", commands.PARTITIONED, "config", text, "moving", done)
         self._run("HSET", self._head.meta, *switched, on=self._head.meta)
 
