@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from typing import Any, Literal
 
 from groupmq.client.connection.registry_entry import RegistryEntry
+from groupmq.core.durability import REPORTING
 from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
 from groupmq.core.options import SHARED_DEFAULTS, QueueOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.protocol.keys import Keys
 from groupmq.protocol.slots import CallSlots
+
+_WARN_EVERY = 60.0
+"""Seconds between warnings that outcomes are not durable in time."""
 
 
 class Session:
@@ -32,6 +38,9 @@ class Session:
         self.creates = True
         """Whether opening a queue that does not exist creates it."""
         self._accepts_stored = False
+        self.needs_fsync = options.durability is not None and options.durability.fsync
+        """Whether it is still to be seen that the server can wait for its disk."""
+        self._warn_after = 0.0
 
     def require_open(self) -> None:
         if self.closed:
@@ -44,6 +53,28 @@ class Session:
         """
         self._accepts_stored = True
         self.creates = make
+
+    def confirmation(self) -> tuple[tuple[Any, ...], ...]:
+        """What is sent behind a call that must be durable."""
+        durability = self.options.durability
+        return () if durability is None else durability.commands(self.keys.durable)
+
+    def check_durable(self, function: str, reply: Any) -> None:
+        """Raise if what was added is not durable in time. An outcome is told to nobody who could act: it is logged."""
+        durability = self.options.durability
+        if durability is None or (lacking := durability.missing(reply)) is None:
+            return
+        if function not in REPORTING:
+            durability.require(reply)
+        if time.monotonic() >= self._warn_after:
+            self._warn_after = time.monotonic() + _WARN_EVERY
+            log = self.options.logger or logging.getLogger("groupmq")
+            log.warning(
+                "queue %s: outcomes were reported, but after %g s %s; after a failover their jobs may run again",
+                self.options.name,
+                durability.timeout_ms / 1000,
+                lacking,
+            )
 
     def opening_call(self, *, replace: bool) -> Call[tuple[str | None, str]]:
         if not self.creates:
