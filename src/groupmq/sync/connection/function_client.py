@@ -23,9 +23,10 @@ from groupmq.client.connection.faults import (
     understood,
 )
 from groupmq.client.connection.session import Session
-from groupmq.core.errors import ConnectionLost, GroupMQError, ScriptError
+from groupmq.core.errors import ConnectionLost, GroupMQError, ScriptError, ServerRefused
 from groupmq.protocol import functions
 from groupmq.protocol.call import Call
+from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
 
 T = TypeVar("T")
@@ -90,6 +91,11 @@ class FunctionClient:
                     session.slots.give_back(slot)
                 return answer
             except GroupMQError as error:
+                if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
+                    # Refused before it began, and yet it may have been carried out when it was sent first.
+                    answers = self._evaluate(look_answer(slot.name, slot.number))
+                    if answers:
+                        return call.parse(answers[0])
                 if slot and isinstance(error, ConnectionLost):
                     again = (b"again",)  # it may have arrived
                 left = give_up - time.monotonic()
