@@ -284,7 +284,11 @@ def test_a_heartbeat_and_a_report_keep_no_answer(engine: Engine) -> None:
 @pytest.fixture
 def no_memory(engine: Engine) -> Iterator[Callable[[], None]]:
     """Takes away the server's memory, until the test ends."""
-    yield lambda: bool(engine.client.config_set("maxmemory", 1)) or None
+
+    def take_away() -> None:
+        engine.client.config_set("maxmemory", 1)
+
+    yield take_away
     engine.client.config_set("maxmemory", 0)
 
 
