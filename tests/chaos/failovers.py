@@ -105,7 +105,7 @@ async def one_round(kind: Kind, durability: Durability | None, lag_ms: float, se
             found = client.hkeys(f"groupmq:{{{NAME}}}:jobs")
         tally.failovers += 1
         tally.acknowledged += len(acknowledged)
-        tally.lost.append(len(acknowledged - {raw.decode() for raw in found}))  # type: ignore[union-attr]
+        tally.lost.append(len(acknowledged - {raw.decode() for raw in found}))
     finally:
         forwarding.close()
         primary.stop()

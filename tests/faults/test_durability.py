@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import redis
@@ -43,7 +44,7 @@ def servers(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 @pytest.fixture
 def pair(servers: Pair) -> Iterator[Pair]:
-    client = servers.primary.client()
+    client: Any = servers.primary.client()
     wait_until(lambda: client.info("replication").get("slave0", {}).get("state") == "online", "there is a replica", 20)
     yield servers
     if not client.execute_command("WAIT", 1, 1):

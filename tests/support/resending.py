@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import redis
 
 from groupmq.client.connection.faults import is_no_function, is_no_script, understood
+from groupmq.core.errors import ServerRefused
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call
 from groupmq.sync.connection.connections import BlockingConnection
@@ -49,7 +50,12 @@ class Unanswered(Generic[T]):
         """The client notices that its connection is broken, and sends the call again; this answer arrives."""
         assert isinstance(self._steps.throw(redis.ConnectionError("the reply was lost")), float)
         try:
-            self._steps.send(self._execute(self._steps.send(None)))
+            command = self._steps.send(None)
+            try:
+                reply = self._execute(command)
+            except ServerRefused as refusal:
+                reply = self._execute(self._steps.throw(refusal), "look_answer")
+            self._steps.send(reply)
         except StopIteration as stop:
             answer: T = stop.value
             return answer
@@ -57,12 +63,12 @@ class Unanswered(Generic[T]):
             raise AssertionError("the answer of another call") from error
         raise AssertionError("the client is not content with the answer")
 
-    def _execute(self, command: Any) -> Any:
+    def _execute(self, command: Any, function: str = "") -> Any:
         try:
             try:
                 return self._client.execute_command(*command, NEVER_DECODE=True)
             except redis.exceptions.ResponseError as error:
-                script = functions.load(self._call.script)
+                script = functions.load(function or self._call.script)
                 if is_no_script(error):
                     self._client.script_load(script.text)
                 elif is_no_function(error):

@@ -54,6 +54,11 @@ class Session:
         self._accepts_stored = True
         self.creates = make
 
+    def must_be_durable(self, function: str) -> bool:
+        """Whether a call of this function returns only when what it wrote is durable."""
+        durability = self.options.durability
+        return durability is not None and durability.applies_to(function)
+
     def confirmation(self) -> tuple[tuple[Any, ...], ...]:
         """What is sent behind a call that must be durable."""
         durability = self.options.durability

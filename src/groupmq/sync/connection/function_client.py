@@ -23,9 +23,10 @@ from groupmq.client.connection.faults import (
     understood,
 )
 from groupmq.client.connection.session import Session
-from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError
+from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 from groupmq.protocol import functions
 from groupmq.protocol.call import Call
+from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
 
 T = TypeVar("T")
@@ -100,6 +101,11 @@ class FunctionClient:
                     session.slots.give_back(slot)
                 return answer
             except GroupMQError as error:
+                if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
+                    # Refused before it began, and yet it may have been carried out when it was sent first.
+                    answers = self._evaluate(look_answer(slot.name, slot.number))
+                    if answers and not session.must_be_durable(call.script):
+                        return call.parse(answers[0])
                 if slot and isinstance(error, ConnectionLost):
                     again = (b"again",)  # it may have arrived
                 left = give_up - time.monotonic()
@@ -160,8 +166,7 @@ class FunctionClient:
         tail: Command = (1, session.keys.meta, call.args)
         if call.blob or proof:
             tail = (*tail, call.blob, *proof)
-        durability = session.options.durability
-        waits = durability is not None and durability.applies_to(call.script)
+        waits = session.must_be_durable(call.script)
         send = self.execute_and_wait if waits else self.execute
         for _ in range(3):
             try:

@@ -59,9 +59,9 @@ class WaitingCalls:
             if made_at == moves and _is_quiet(connection):
                 return connection
             connection.disconnect()
-        connection = self._pool.make_connection()
-        connection.connect()
-        return connection
+        new: Any = self._pool.make_connection()
+        new.connect()
+        return new
 
     def close(self) -> None:
         while self._idle:
