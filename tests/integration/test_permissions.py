@@ -136,7 +136,8 @@ async def test_an_operator_does_everything(make_user: MakeUser, make_queue: Make
         await operator.get_server_info()
         await operator.reconfigure()
         assert [found.name for found in await Queue.list(theirs)] == ["orders"]
-        await Queue.prune_libraries(theirs)
+        if operator._connection.session.calls_by == "function":
+            await Queue.prune_libraries(theirs)
         await operator.obliterate()
 
 
@@ -186,6 +187,6 @@ async def test_a_viewer_looks_and_changes_nothing(
         assert refusal.value.kind == "NOPERM"
     assert {key: client.dump(key) for key in client.keys("groupmq:{orders}:*")} == before
     await viewer.close()
-    request.node.stash[EXPECTED] = {b"eval", b"evalsha", b"srem", b"unlink", b"function|load"}
+    request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}
     with SyncQueue.open("orders", theirs) as blocking:
         assert blocking.get_job_counts().waiting == 2
