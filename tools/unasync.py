@@ -24,6 +24,7 @@ GENERATED = (
     "libraries.py",
     "queue/adding.py",
     "queue/base.py",
+    "queue/blocked.py",
     "queue/bulk.py",
     "queue/caller.py",
     "queue/changes.py",

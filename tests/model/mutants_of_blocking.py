@@ -69,6 +69,12 @@ BLOCKING = [
         "redis.call('ZCARD', K.blocked) >= mine.unblocked",
         "hold",
     ),
+    Mutant(
+        "since when the newest block exists is told",
+        "redis.call('ZRANGE', K.blocked, 0, 0, 'WITHSCORES')",
+        "redis.call('ZRANGE', K.blocked, -1, -1, 'WITHSCORES')",
+        "hold",
+    ),
     # What stays
     Mutant(
         "blocking job not kept", "local mine = kind == 'failed' and forgettable(new) or new", "local mine = new", "hold"

@@ -37,7 +37,7 @@ _COUNT, _NAME, _CLOCK = 9, 12, 12
 """Columns for a count, for the name of the queue, for the time."""
 _WITH_HOST, _WITH_REASON = 56, 46
 """Widths from which on workers are shown with host and pid, and delayed groups with what holds them."""
-_STATES = {"failed": BAD, "paused": BAD, "completed": GOOD, "gone": DIM}
+_STATES = {"failed": BAD, "paused": BAD, "blocked": BAD, "completed": GOOD, "gone": DIM}
 
 
 def header(state: State, width: int, glyphs: Glyphs) -> Text:
@@ -119,6 +119,28 @@ def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
     found = look.busiest if look else ()
     rows = [(_group(one.id), Cell(number(one.waiting)), Cell(number(one.active))) for one in found]
     return _table(columns, rows, width, height, glyphs, "no group has jobs")
+
+
+def blocked(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """The groups that wait for somebody to decide about a failed job; nothing at all if there is none."""
+    if look is None or not look.blocked:
+        return []
+    columns = [
+        Column(_title("BLOCKED GROUPS", look.groups_blocked, height), share=3),
+        Column("BY JOB", share=3),
+        Column("FOR", 6, right=True),
+        Column("WAITING", 7, right=True),
+    ]
+    rows = [
+        (
+            Cell(one.id, BAD, name=True),
+            Cell(one.blocked_by or "-", name=True),
+            Cell(span((look.at - one.blocked_since).total_seconds() if one.blocked_since else None)),
+            Cell(number(one.waiting)),
+        )
+        for one in look.blocked
+    ]
+    return _table(columns, rows, width, height, glyphs, "")
 
 
 def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
