@@ -36,6 +36,7 @@ GENERATED = (
     "queue/measures.py",
     "queue/methods.py",
     "queue/oversight.py",
+    "queue/overtaking.py",
     "queue/repeats.py",
     "queue/search.py",
     "queue/settling.py",

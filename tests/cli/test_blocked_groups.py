@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from groupmq import FailJob, Job, Worker
+from groupmq import Queue as AsyncQueue
 from groupmq.sync import Queue
 from tests.cli.operating import Command, golden
 from tests.support.workers import one_kind
@@ -62,6 +66,26 @@ def test_a_job_is_added_that_blocks_its_group_and_says_so_wherever_it_goes(comma
     queue.remove("a")
     assert command("job", "import", "-", stdin=exported).code == 0
     assert queue.require_job("a").on_failed == "hold"
+
+
+def test_a_dry_run_of_a_retry_names_the_jobs_that_others_have_overtaken(command: Command, url: str) -> None:
+    async def handle(job: Job) -> None:
+        if job.data == "bad":
+            raise FailJob("declined")
+
+    async def work() -> None:
+        async with AsyncQueue("orders", url) as queue:
+            await queue.add_many({"data": name, "job_id": name, "group_id": "user:1"} for name in ("bad", "good"))
+            await Worker(queue, handle).run(burst=True)
+
+    asyncio.run(work())
+    answer = command("job", "retry", "--all", "--dry-run")
+    assert answer.out.splitlines() == [
+        "1 failed job of 1 group would wait to run again; nothing was changed",
+        "at least 1 job would run after jobs of the same group that stood behind it and have run since: bad",
+    ]
+    told = command("job", "retry", "--all", "--dry-run", "--json").json
+    assert (told["overtaken"], told["overtaken_sample"]) == (1, ["bad"])
 
 
 def test_resuming_a_blocked_group_gives_up_what_blocks_it(command: Command, stopped: Queue) -> None:

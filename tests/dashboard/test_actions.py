@@ -51,6 +51,15 @@ async def test_an_action_in_the_wrong_state_is_refused(busy: Busy, site: Site) -
     assert "is completed" in outcome["text"]
 
 
+async def test_a_retry_says_when_others_of_the_group_have_run_since(busy: Busy, site: Site) -> None:
+    since = await busy.queue.add(busy.data("complete"), group_id="user:failed")
+    await eventually(lambda: _completed(busy, since.id), "another job of the group has run")
+    plan = await site.plan("retry", job=busy.ids["failed"])
+    assert "Jobs that stood behind it have run since: it will run after them." in plan["order"]
+    plan = await site.plan("retry-matching", q="group:user:failed")
+    assert "At least 1 job will run after jobs of its group that have run since." in plan["order"]
+
+
 async def blocked(busy: Busy, n: int = 1) -> list[str]:
     """Groups of jobs of which the first `n` have failed and block it."""
     await busy.queue.pause_group("user:blocked")

@@ -80,6 +80,11 @@ class RetryReport:
     """Groups that the matched jobs are of."""
     sample: list[str] = field(default_factory=list)
     """Ids of the first ten that matched."""
+    overtaken: int = 0
+    """Of a dry run: jobs that would run after others of their group which stood behind them and have started since. As
+    far as is known: completed jobs that are no longer kept are not seen."""
+    overtaken_sample: list[str] = field(default_factory=list)
+    """Ids of the first ten of these."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from groupmq import JobFilter
 from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
 from groupmq.dashboard.actions.given import Given
 from groupmq.dashboard.documents.job_row import known_attempts
@@ -75,6 +76,8 @@ class Retry(JobAction):
             order = (
                 f"It goes back to its original place in {group}: ahead of jobs that were added later and have not run."
             )
+            if (await view.queue.retry_many(JobFilter(job_id=job.id), dry_run=True)).overtaken:
+                order += " Jobs that stood behind it have run since: it will run after them."
         attempts = known_attempts(job)
         up_to = " with a fresh count of attempts" if attempts is None else f" with up to {attempts} attempts"
         return Plan([f"The job will run again{up_to}.", *await unblocked(view, job)], order)
