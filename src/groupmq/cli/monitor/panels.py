@@ -149,7 +149,7 @@ def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyp
     columns = [
         Column("MOST DELAYED GROUPS", share=1),
         Column("WAITED", 6, right=True),
-        Column("HELD BY", 12) if width >= _WITH_REASON else Column("STATE", 6),
+        Column("HELD BY", 12) if width >= _WITH_REASON else Column("STATE", 7),
     ]
     found = look.most_delayed if look else ()
     rows = [
