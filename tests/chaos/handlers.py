@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from groupmq import FailJob, Job, RateLimited, RetryJob
+from groupmq import FailJob, Job, RateLimited, RetryJob, Snooze
 from tests.chaos.diary import Diary, digest, of_this_process
 
 
@@ -63,6 +63,9 @@ def outcome(diary: Diary, job: Job) -> dict[str, int]:
         case "limited" if job.fence % 2:
             end(diary, job, "limited")
             raise RateLimited(f"told to slow down {token}", retry_after=data["s"])
+        case "snooze" if job.fence % 2:
+            end(diary, job, "snoozed")
+            raise Snooze(data["s"], f"told to come back {token}")
         case "poison" if unusual:
             diary.note("poison", q=data["q"], job=job.id, fence=job.fence, victim=os.getpid())
             os.kill(os.getpid(), signal.SIGKILL)

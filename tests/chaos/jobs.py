@@ -43,6 +43,9 @@ class JobMaker:
         elif chance < 0.42:
             item["job_id"] = f"same-{random.randrange(SAME_IDS)}"
         item |= self._work(role)
+        if item["data"]["do"] == "snooze":
+            # With "yield" it would wait outside its group, and no event says so.
+            item.pop("on_retry", None)
         item["data"] |= {"uid": uid, "q": role.name, "list": [], "map": {}, "big": 2**53 + self._n}
         item["data"]["text"] = random.choice(WORDS)
         return item
@@ -90,6 +93,8 @@ class JobMaker:
             return {"data": {"do": "give up", "s": 0}}
         if chance < 0.95 and role.groups:
             return {"data": {"do": "limited", "s": round(random.uniform(0.02, 0.2), 3)}}
+        if chance < 0.96:
+            return {"data": {"do": "snooze", "s": round(random.uniform(0.01, 0.3), 3)}}
         if chance < 0.975:
             return {"data": {"do": "talk", "s": 0}}
         if chance < 0.99:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
-from groupmq import Backoff, Job, Ordering, Queue, RateLimit, Worker
+from groupmq import Backoff, Breaker, Job, Ordering, Queue, RateLimit, Worker
 from tests.chaos.cast import QUEUE_OF
 from tests.chaos.diary import Diary
 from tests.chaos.handlers import run_async, run_in_child, run_in_thread
@@ -23,6 +23,8 @@ def options_of(name: str) -> dict[str, Any]:
     options = QUEUE_OF[name].all_options() | {"backoff": Backoff.exponential(base=0.05, max=0.5)}
     if "rate_limit" in options:
         options["rate_limit"] = RateLimit(**options["rate_limit"])
+    if "breaker" in options:
+        options["breaker"] = Breaker(**options["breaker"])
     if "ordering" in options:
         window = dict(options["ordering"])
         options["ordering"] = getattr(Ordering, window.pop("kind"))(**window)

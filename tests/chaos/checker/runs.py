@@ -59,7 +59,7 @@ def reasons(story: Story, life: Life, notes: Notes) -> Iterator[Finding]:
             continue
         if "completed" in kinds:
             yield Finding("S3", f"{life} ran again {story.when(run.start)} as {run}, though {before} had completed it")
-        elif "retrying" in kinds or before.how == "limited":
+        elif "retrying" in kinds or before.how in ("limited", "snoozed"):
             continue
         else:
             cause = causes.of_loss(story, before, story.mono(run.at))
