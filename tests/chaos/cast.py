@@ -44,6 +44,7 @@ QUEUES = (
     QueueRole("metered", 0.08, 8, {"rate_limit": {"count": 25, "per": 0.5}}),
     QueueRole("strict", 0.08, 8, {"on_failed": "hold"}),
     QueueRole("shaky", 0.05, 6, {"breaker": {"failures": 3, "cooldown": 0.4}}),
+    QueueRole("bulk", 0.07, 5),
     QueueRole("ticks", 0.0, 4, {"fairness": "round-robin"}),
 )
 QUEUE_OF = {role.name: role for role in QUEUES}
@@ -109,11 +110,13 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
             "children",
             ("orders", {"concurrency": 2, "handler": "process"}),
             ("ticks", {"concurrency": 1, "maintenance": False}),
+            ("bulk", {"concurrency": 3, "handler": "batch", "batch": 8, "batch_wait": 0.05}),
         ),
         _worker(
             "sole-a",
             ("solo", {"concurrency": 4, "batch_size": 6}),
             ("loose", {"concurrency": 3, "prefetch": 0}),
+            ("bulk", {"concurrency": 1, "handler": "batch", "batch": 30}),
             line=True,
             more=behind,
         ),

@@ -79,6 +79,12 @@ class JobMaker:
         """What the handler does."""
         random = self._random
         chance = random.random()
+        if role.name == "bulk":
+            seconds = 0.0 if chance < 0.6 else round(random.expovariate(1 / 0.01), 4)
+            do = "work" if chance < 0.9 else "fail" if chance < 0.985 else "give up"
+            return {"data": {"do": do, "s": seconds, "times": random.choice((1, 1, 2))}}
+        if role.name == "strict" and random.random() < 0.05:
+            return {"data": {"do": "give up", "s": 0}}
         if chance < 0.55:
             return {"data": {"do": "work", "s": 0}}
         if chance < 0.80:

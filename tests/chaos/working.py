@@ -13,7 +13,7 @@ from typing import Any
 from groupmq import Backoff, Breaker, Job, Ordering, Queue, RateLimit, Worker
 from tests.chaos.cast import QUEUE_OF
 from tests.chaos.diary import Diary
-from tests.chaos.handlers import run_async, run_in_child, run_in_thread
+from tests.chaos.handlers import run_async, run_batch, run_in_child, run_in_thread
 
 CLOSE_WITHIN = 1.5
 
@@ -42,8 +42,12 @@ def make_worker(diary: Diary, queue: Queue, told: dict[str, Any]) -> Worker:
     async def on_loop(job: Job) -> Any:
         return await run_async(diary, job)
 
-    handlers: dict[str, Callable[[Job], Any]] = {
+    async def on_loop_together(jobs: list[Job]) -> Any:
+        return await run_batch(diary, jobs)
+
+    handlers: dict[str, Callable[..., Any]] = {
         "async": on_loop,
+        "batch": on_loop_together,
         "thread": partial(run_in_thread, diary),
         "process": run_in_child,
     }
