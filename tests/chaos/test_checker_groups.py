@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.chaos.book import EPOCH, Book, sound
 
 
@@ -185,7 +187,7 @@ def test_a_redriven_job_goes_back_to_its_place() -> None:
 # Batches
 
 
-def batch(queue: str, *, first: float = 2.0, second: float = 2.0, **more: str) -> Book:
+def batch(queue: str, *, first: float = 2.0, second: float = 2.0, **more: Any) -> Book:
     """Two jobs of one group that were granted at these times and ran one after the other."""
     book = Book(queue)
     book.add("a", 1.0)
