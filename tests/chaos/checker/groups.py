@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tests.chaos.checker.batches import BATCHED, same_batch
 from tests.chaos.checker.causes import LEASE
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import BATCHED, Event, Life, Limits, Run, Story, same_batch
+from tests.chaos.checker.story import Event, Life, Limits, Run, Story
 
 EXCLUSIVE = ("solo",)
 Key = tuple[int, int, int]

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.chaos.checker import causes
+from tests.chaos.checker.batches import BATCHED
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import BATCHED, Event, Life, Run, Story
+from tests.chaos.checker.story import Event, Life, Run, Story
 
 STOPPERS = ("remove", "fail", "cancel", "cancel_group", "purge")
 SOON = 4.0

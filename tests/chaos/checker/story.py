@@ -66,15 +66,6 @@ class Run:
         return f"attempt {self.attempt} of {self.job!r} under token {self.fence} in {self.actor} ({self.pid})"
 
 
-BATCHED = ("bulk",)
-"""Queues whose handlers get several jobs of a group at once."""
-
-
-def same_batch(one: Run, other: Run) -> bool:
-    """Whether two runs may be of one batch: granted by one call, so in one millisecond or across its end."""
-    return one.q in BATCHED and one.q == other.q and one.worker == other.worker and abs(one.at - other.at) <= 1
-
-
 @dataclass(slots=True)
 class Event:
     """One event of a queue's log."""
