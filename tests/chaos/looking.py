@@ -85,7 +85,20 @@ def _leaks(client: redis.Redis) -> list[str]:
         names = [key.decode("utf-8", "replace").removeprefix(base) for key in dump if key.startswith(base.encode())]
         k = keyspace.read(dump, PREFIX, role.name)
         found += [f"{base}{name}" for name in names if name[:2] in ("g:", "r:")]
-        for part in ("jobs", "state", "results", "progress", "logs", "leases", "active", "groups", "ready", "parked"):
+        for part in (
+            "jobs",
+            "state",
+            "results",
+            "progress",
+            "logs",
+            "leases",
+            "active",
+            "groups",
+            "ready",
+            "parked",
+            "blocked",
+            "blockers",
+        ):
             if getattr(k, part):
                 found.append(f"{base}{part} has {len(getattr(k, part))} entries")
         found += [f"{base}{name}" for name in k.strangers if not name.startswith(_FREE)]

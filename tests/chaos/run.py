@@ -31,6 +31,8 @@ from tests.support.waiting import wait_until
 STEP, SAMPLE, TELL = 0.02, 5.0, 10.0
 SLOW = 0.25
 GO_WITHIN = 20.0
+DRAINING = 1_000_000
+"""Number of the first action while the queues are drained: this process has acted before."""
 Tell = Callable[[str], None]
 
 
@@ -109,7 +111,7 @@ def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, di
     late = stage.end("producer", "operator", within=GO_WITHIN)
     asyncio.run(_settle(topology.url, diary))
     began = time.monotonic()
-    drained = asyncio.run(_drain(topology.url, told.drain, injector, tell))
+    drained = asyncio.run(_drain(topology.url, told.drain, injector, diary, tell))
     diary.note("drained", answer=drained, took=time.monotonic() - began, within=told.drain)
     late += stage.end("worker", "duty", within=GO_WITHIN)
     diary.note("all left", late=late)
@@ -127,13 +129,16 @@ async def _settle(url: str, diary: Diary) -> None:
     await operator.close()
 
 
-async def _drain(url: str, within: float, injector: Injector, tell: Tell) -> bool:
-    """Whether all queues become empty, however slowly, with nothing started again but what a poisonous job killed."""
+async def _drain(url: str, within: float, injector: Injector, diary: Diary, tell: Tell) -> bool:
+    """Whether all queues become empty, however slowly, with nothing started again but what a poisonous job killed, and
+    with every job given up that blocks its group."""
+    operator = Operator(diary, {"seed": 0, "life": 1, "url": url, "ops": DRAINING})
     queues = [open_queue(role.name, url) for role in QUEUES]
     least, left, deadline, next_tell = math.inf, 1, time.monotonic() + within, time.monotonic() + TELL
     while left and time.monotonic() < deadline:
         injector.step()
         with contextlib.suppress(GroupMQError):
+            await operator.skip_all()
             left = sum([(await queue.get_job_counts()).total for queue in queues])
         if left < least:
             least, deadline = left, time.monotonic() + within
@@ -143,6 +148,7 @@ async def _drain(url: str, within: float, injector: Injector, tell: Tell) -> boo
         await asyncio.sleep(0.1)
     for queue in queues:
         await queue.close()
+    await operator.close()
     return not left
 
 
