@@ -166,7 +166,8 @@ class QueueMachine(Deciding):
         expected = [*sizes, len(model.live_groups() - {""}), int(model.paused)]
         same((counted := self.call(commands.counts()))[:7], expected)
         same(counted[10], len(model.blocked))
-        same(self.call(commands.stats(now=self.now)).blocked, len(model.blocked))
+        stats = self.call(commands.stats(now=self.now))
+        same((stats.blocked, stats.blocked_since), (len(model.blocked), min(model.blocked.values(), default=0)))
         ids = sorted(model.jobs)
         views = self.call(commands.get(ids, self.now))
         for job_id, view in zip(ids, views, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupmq.core.server_views import Finding
-from groupmq.core.views import HeldGroup, JobCounts
+from groupmq.core.views import GroupInfo, HeldGroup, JobCounts
 from groupmq.core.wording import number, span
 
 OK: Final = "ok"
@@ -147,11 +147,26 @@ def held(group: HeldGroup | None, most: float) -> Finding:
     if group.reason == "paused":
         return Finding(name, WARN, detail, f"groupmq queue resume --group {group.group_id}")
     if group.reason == "blocked":
-        return Finding(name, FAIL, detail, f"groupmq job retry {group.job_id}, or give it up with queue.skip()")
+        return Finding(name, FAIL, detail, _decide(group.job_id))
     hint = (
         "if it hangs: groupmq job fail ID, or job remove ID" if group.job_id else "see groupmq queue groups --group ID"
     )
     return Finding(name, FAIL, f"{detail} (more than {span(most)})", hint)
+
+
+def blocked(groups: int, first: GroupInfo | None, longest: float | None, most: float) -> Finding:
+    """Groups that wait for a person to decide about a failed job; `first`: the one that was blocked first."""
+    name = "blocked groups"
+    if not groups or first is None:
+        return Finding(name, OK, "no group is blocked by a failed job")
+    since, job_id = longest or 0.0, first.blocked_by
+    detail = f"{number(groups, 'group')}; {first.id!r} for {span(since)}, by job {job_id!r}"
+    return Finding(name, FAIL if since > most else WARN, detail, _decide(job_id))
+
+
+def _decide(job_id: str | None) -> str:
+    """What ends a block."""
+    return f"groupmq job retry {job_id}, or give it up: groupmq job skip {job_id}"
 
 
 def retention(dropped: int) -> Finding:

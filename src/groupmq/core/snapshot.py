@@ -83,6 +83,7 @@ class Snapshot:
     _started_ms: int
     _finished_ms: int
     _expires_ms: int = 0
+    _blocks_ms: int = 0
 
     def __init__(
         self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Stored, max_attempts: int
@@ -158,9 +159,14 @@ class Snapshot:
     def finished_at(self) -> datetime | None:
         return moment(self._finished_ms)
 
+    @property
+    def blocks_since(self) -> datetime | None:
+        """Since when this failed job blocks its group (`on_failed="hold"`); None if it does not."""
+        return moment(self._blocks_ms)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
-        times = ("created_at", "run_at", "expires_at", "started_at", "finished_at")
+        times = ("created_at", "run_at", "expires_at", "started_at", "finished_at", "blocks_since")
         plain = (
             "id group_id data state priority order_ms attempts_made attempt max_attempts return_value "
             "failed_reason error_class stacktrace progress worker fence duplicate timeout headers"

@@ -58,12 +58,21 @@ class Run:
     start: float
     end: float = math.inf
     how: str = ""
-    """returned, raised, retry, gave up, limited, cancelled; empty if nobody lived to say."""
+    """returned, raised, retry, gave up, limited, snoozed, cancelled; empty if nobody lived to say."""
     lost: float | None = None
     """When its worker was told that the lease is no longer its own."""
 
     def __str__(self) -> str:
         return f"attempt {self.attempt} of {self.job!r} under token {self.fence} in {self.actor} ({self.pid})"
+
+
+BATCHED = ("bulk",)
+"""Queues whose handlers get several jobs of a group at once."""
+
+
+def same_batch(one: Run, other: Run) -> bool:
+    """Whether two runs may be of one batch: granted by one call, so in one millisecond or across its end."""
+    return one.q in BATCHED and one.q == other.q and one.worker == other.worker and abs(one.at - other.at) <= 1
 
 
 @dataclass(slots=True)
@@ -339,8 +348,8 @@ def _lives(events: dict[str, list[Event]], births: set[tuple[str, str, int]], re
     for q, log in events.items():
         current: dict[str, Life] = {}
         for event in log:
-            if event.job is None or event.kind == "progress":
-                continue
+            if event.job is None or event.kind in ("progress", "blocked", "unblocked"):
+                continue  # nothing happens to the job
             life = current.get(event.job)
             if event.kind == "added" and (
                 life is None

@@ -84,6 +84,21 @@ def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
         assert "settings" not in program.log
 
 
+def test_a_worker_that_is_told_to_hold_makes_a_queue_whose_groups_stop_behind_a_failed_job(
+    programs: Programs, url: str
+) -> None:
+    program = programs.worker("--on-failed", "hold", "--max-attempts", "1")
+    program.until(lambda: "orders" in {one.name for one in Queue.list(url)}, "the worker has made the queue")
+    with Queue("orders", url, on_failed="hold") as queue:
+        queue.add_many({"data": data, "group_id": "g", "job_id": data} for data in ("fail", "behind"))
+        program.until(lambda: queue.get_group("g").blocked_by == "fail", "the failed job blocks its group")
+        assert queue.require_job("behind").state == "waiting"
+        queue.skip("fail")
+        program.until(lambda: queue.require_job("behind").state == "completed", "the group goes on")
+    program.signal(signal.SIGTERM)
+    assert program.ends() == 0
+
+
 def test_ageing_and_event_time_are_adopted(programs: Programs, url: str) -> None:
     for name, settings in (("a", {"priority_ageing": 1.5}), ("b", {"ordering": Ordering.event_time(0.001)})):
         with Queue(name, url, **settings) as queue:

@@ -47,6 +47,7 @@ def _details(job: Job) -> Table:
             ("starts", job.run_at),
             ("started", job.started_at),
             ("finished", job.finished_at),
+            ("blocks its group", job.blocks_since and f"since {tables.when(job.blocks_since)} UTC"),
             ("worker", job.worker),
             ("stalls", job.stalls or None),
             ("headers", tables.data(job.headers) if job.headers else None),

@@ -24,7 +24,7 @@ from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.reload import Watch
 from groupmq.cli.worker.supervisor import Supervisor
 
-_SHARED = ("exclusive", "group_concurrency")
+_SHARED = ("exclusive", "group_concurrency", "on_failed")
 _QUEUE = ("job_timeout", "max_attempts", "on_retry", "keep_completed", "keep_failed")
 _WORKER = ("executor", "name", "maintenance", "batch_size", "backoff")
 _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
@@ -51,6 +51,11 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
 @click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: 3]")
 @click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
 @click.option("--on-retry", type=click.Choice(("hold", "yield")), help="What a group does meanwhile. [default: hold]")
+@click.option(
+    "--on-failed",
+    type=click.Choice(("continue", "hold")),
+    help="hold: a job that failed for good blocks its group. [default: as stored, else continue]",
+)
 @click.option("--batch-size", type=int, metavar="N", help="Jobs per turn of an exclusive queue. [default: concurrency]")
 @click.option("--keep-completed", type=int, help="Completed jobs to keep. [default: 100]")
 @click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: 100]")

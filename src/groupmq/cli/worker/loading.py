@@ -12,8 +12,9 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from groupmq import Backoff, ConfigurationError, GroupMQError, Queue, QueueNotFound, QueueSettings, Worker, Workers
+from groupmq import ConfigurationError, GroupMQError, Queue, QueueNotFound, QueueSettings, Worker, Workers
 from groupmq.cli.exits import StartFailed
+from groupmq.cli.options.values import backoff_of
 from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.plan import WorkerPlan
 
@@ -115,9 +116,8 @@ def _worker(plan: WorkerPlan, queue: Queue, handler: Callable[..., Any]) -> Work
         options["concurrency"] = 1 if plan.concurrency is None else plan.concurrency
     elif "name" in options:
         options["name"] += f"-{queue.name}"
-    if isinstance(options.get("backoff"), list):
-        base, most = options["backoff"]
-        options["backoff"] = Backoff.exponential(base=base, max=most)
+    if "backoff" in options:
+        options["backoff"] = backoff_of(options["backoff"])
     return Worker(queue, handler, unreachable_timeout=plan.unreachable_timeout, **options)
 
 

@@ -18,6 +18,8 @@ WORDS = {
     "max_attempts": "runs of a job that sets none",
     "backoff": "pause before the next attempt",
     "on_retry": "hold: a job that waits for its next attempt holds its group; yield: the group goes on",
+    "on_failed": "hold: a job that failed for good blocks its group until somebody decides; continue: it does not",
+    "breaker": "how often a group may fail in a row, and how long it then rests",
     "ordering": "what decides the order inside a group",
     "fairness": "which group comes next when several could start",
     "group_concurrency": "how many jobs of one group may run at once",

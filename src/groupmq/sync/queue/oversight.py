@@ -20,6 +20,7 @@ from groupmq.core.views import JobCounts
 from groupmq.protocol import commands
 from groupmq.sync import server
 from groupmq.sync.connection.function_client import PATIENCE
+from groupmq.sync.queue.blocked import blocked_groups
 from groupmq.sync.queue.measures import Measures, longest_waits
 
 LONGEST_LABEL = 200
@@ -65,7 +66,8 @@ class Oversight(Measures):
         runs: int = 50,
         failures: int = 50,
     ) -> QueueSurvey:
-        """Everything a monitor shows, in five calls however deep the queue is; nothing is written.
+        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked;
+        nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
         `cursor` of the survey before, and in `also` the groups of it that are to stay in view.
@@ -79,7 +81,8 @@ class Oversight(Measures):
         found = self._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
         # One call more for each 100 jobs that run or groups that are parked.
         waits = longest_waits(self._call)
-        return survey_of(counts, stats, minutes, found, waits, paused=paused)
+        blocked = blocked_groups(self._call, groups) if stats.blocked else []
+        return survey_of(counts, stats, minutes, found, waits, blocked, paused=paused)
 
     def _counts(self) -> tuple[JobCounts, bool]:
         """The counts, and whether the queue is paused."""
@@ -112,12 +115,14 @@ class Oversight(Measures):
             return [findings.no_queue(self.name)]
         workers = self.get_workers()
         metrics = self.get_metrics(_AN_HOUR, look=look)
+        blocked = blocked_groups(self._call, 1) if metrics.groups_blocked else []
         return [
             findings.queue(self.name, counts),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
             findings.held(metrics.longest_held, oldest),
+            findings.blocked(metrics.groups_blocked, blocked[0] if blocked else None, metrics.longest_blocked, oldest),
             findings.retention(sum(minute.retention_dropped for minute in metrics.series)),
         ]
 

@@ -1,0 +1,27 @@
+"""Groups that a failed job blocks (`on_failed="hold"`), as users see them."""
+
+from __future__ import annotations
+
+from groupmq.client.answers.groups import group_info
+from groupmq.client.queue.caller import Caller
+from groupmq.core.views import GroupInfo
+from groupmq.protocol import commands
+
+LOOKS_PER_CALL = 100
+
+
+async def blocked_groups(call: Caller, limit: int, offset: int = 0) -> list[GroupInfo]:
+    """The one that has been blocked longest first."""
+    listed = await call(commands.list_blocked(offset, limit))
+    ids = [group_id for group_id, _ in listed.found]
+    found: list[GroupInfo] = []
+    for at in range(0, len(ids), LOOKS_PER_CALL):
+        page = ids[at : at + LOOKS_PER_CALL]
+        now, looks = await call(commands.look_groups(page))
+        # One that somebody has unblocked between the two calls is not told.
+        found += [
+            group_info(group_id, look, [], now, complete=False)
+            for group_id, look in zip(page, looks, strict=True)
+            if look.blocked
+        ]
+    return found
