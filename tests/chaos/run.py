@@ -63,7 +63,8 @@ def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
     plant_canaries(topology.client())
     shared = {"history": str(told.folder), "round": told.number, "epoch": float(int(true_time()) + 1)}
     with Network(topology.port, [actor.name for actor in cast if actor.line]) as network:
-        urls = {actor.name: network.url(actor.name) if actor.line else topology.url for actor in cast}
+        lines = {actor.name for actor in cast if actor.line and topology.HAS_LINES}
+        urls = {actor.name: network.url(actor.name) if actor.name in lines else topology.url for actor in cast}
         stage = Stage(cast, diary, shared, urls)
         try:
             _begin(stage, told.folder)
@@ -97,8 +98,8 @@ def _chaos(told: Round, injector: Injector, topology: Topology, diary: Diary, te
         if now > next_sample:
             next_sample = now + SAMPLE
             _clock(diary)
-            with topology.client() as client:
-                sample(client, diary)
+            if topology.HAS_LINES:  # else a queue may be on its way from one server to another
+                sample(topology.nodes(), diary)
         if now > next_tell:
             next_tell += TELL
             tell(_progress(told, now - began, injector))
@@ -117,8 +118,9 @@ def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, di
     diary.note("all left", late=late)
     late = stage.end("recorder", within=60)
     with topology.client() as client:
-        diary.note("slow", micros=slow_calls(client))
-        asyncio.run(last_look(client, topology.url, diary))
+        nodes = topology.nodes()
+        diary.note("slow", micros=slow_calls(nodes))
+        asyncio.run(last_look(client, nodes, topology.url, diary))
     _clock(diary)
     diary.note("over", late=late)
 
