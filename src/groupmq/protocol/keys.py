@@ -49,6 +49,7 @@ FIXED = (
     "repeats",
     "ticks",
     "durable",
+    "never",
 )
 
 
