@@ -51,7 +51,7 @@ function sending.check()
   end
   if call.ZADD then note_all_unseen(call.ZADD) end
   if call.ZREM then note_all_unseen(call.ZREM) end
-  if call.unseen or call.entry or call.lost or call.popped or call.shared or call.HDEL or call.unlinked then
+  if call.unseen or call.entry or call.lost or call.popped or call.shared or call.ZREM or call.HDEL then
     W.unseen(K.never)
     redis.call('ZINTERCARD', #call.unseen, unpack(call.unseen))
   end
