@@ -83,6 +83,8 @@ class Snapshot:
     _started_ms: int
     _finished_ms: int
     _expires_ms: int = 0
+    _sets_attempts: bool = False
+    """Whether the job has a `max_attempts` of its own."""
 
     def __init__(
         self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Stored, max_attempts: int
@@ -100,7 +102,10 @@ class Snapshot:
         else:
             self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, data = stored
             self._raw_data = data
-        self.max_attempts = own_max or max_attempts
+        if own_max:
+            self.max_attempts, self._sets_attempts = own_max, True
+        else:
+            self.max_attempts = max_attempts
         if options:
             self._read_options(options)
 

@@ -46,12 +46,13 @@ class Queue(QueueMethods):
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
-        self.options = QueueOptions.checked(name, options)
-        self.name = self.options.name
-        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+        self._given = options
+        checked = QueueOptions.checked(name, options)
+        self.name = checked.name
+        self.logger = checked.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = Endpoint.of(redis)
-        self._connection = Connection(self._endpoint, self.options)
+        self._connection = Connection(self._endpoint, checked)
         self._middleware = middlewares.checked(options.get("middleware", ()))
         self._local = Locality(self._connection, self._send_adds, self._send_gets)
         self._workers = OwnWorkers(self, self.name, self.logger)

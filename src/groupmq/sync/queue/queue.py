@@ -38,12 +38,13 @@ class Queue(QueueMethods):
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
-        self.options = QueueOptions.checked(name, options)
-        self.name = self.options.name
-        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+        self._given = options
+        checked = QueueOptions.checked(name, options)
+        self.name = checked.name
+        self.logger = checked.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = Endpoint.of(redis)
-        self._connection = BlockingConnection(self._endpoint, self.options)
+        self._connection = BlockingConnection(self._endpoint, checked)
         self._middleware = middlewares.checked(options.get("middleware", ()))
         self._listening = Listening(self._endpoint, self._connection.session)
         self._listeners = Listeners(self._listening, self.name)
