@@ -95,7 +95,10 @@ async def test_the_job_comes_before_the_worker_and_the_worker_before_the_queue(m
         ({"max_attempts": 5}, "max_attempts is 7 there and 5 here"),
         ({"job_timeout": 30}, "job_timeout is 45.0 there and 30.0 here"),
         ({"on_retry": "hold"}, "on_retry is 'yield' there and 'hold' here"),
-        ({"keep_failed": 100}, r"keep_failed is \{'count': 5000, 'age': None\} there and \{'count': 100, 'age': None\}"),
+        (
+            {"keep_failed": 100},
+            r"keep_failed is \{'count': 5000, 'age': None\} there and \{'count': 100, .*\} here",
+        ),
         ({"backoff": 2}, r"backoff is \{'base': 0.001, .*\} there and \{'base': 2.0, .*\} here"),
         ({"keep_completed": 1}, "keep_completed is"),
     ],
@@ -258,7 +261,7 @@ async def test_the_lease_follows_a_change(make_queue: MakeQueue, client: redis.R
         active = META.replace("meta", "active")
 
         def left() -> Any:
-            return float(client.zscore(active, "a") or 0) / 1000 - client.time()[0]  # type: ignore[index, arg-type]
+            return float(client.zscore(active, "a") or 0) / 1000 - client.time()[0]
 
         await eventually(lambda: left() > 200, "the lease was renewed by the new setting")
         handler.gate.set()
@@ -357,9 +360,7 @@ async def test_a_process_of_a_release_that_stored_less_goes_on_with_its_own(
     old._connection.session.known.opened = True  # it knows no revision, so none is sent
     assert old._connection.session.known.revision == b""
     policy = Policy(2, -1, {"completed": 9, "failed": 9})
-    call = commands.advance(
-        worker="old", lane="old:0", request=1, outcomes=[], take=1, lease_ms=5000, policy=policy
-    )
+    call = commands.advance(worker="old", lane="old:0", request=1, outcomes=[], take=1, lease_ms=5000, policy=policy)
     taken = (await old._connection.call(call)).jobs[0]
     call = commands.advance(
         worker="old",

@@ -26,7 +26,7 @@ class Unanswered(Generic[T]):
 
     @property
     def slot(self) -> str:
-        slot: str = self._first[6]
+        slot: str = self._first[7]
         return slot
 
     @property

@@ -167,7 +167,7 @@ class QueueOptions:
         return options
 
     def described(self) -> dict[str, Any]:
-        """Every stored setting as JSON can hold it. The default stands for a callable back-off, which cannot be stored."""
+        """Every stored setting as JSON can hold it. A callable back-off cannot be stored: the default stands for it."""
         ageing, policy = self.priority_ageing_ms, self.backoff
         return {
             "job_timeout": self.job_timeout_ms / 1000,

@@ -65,13 +65,17 @@ class QueueSettings:
     """What a newer release of groupmq stored and this one does not know, as it is stored."""
 
     @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of all settings, which are those of the options of `Queue`."""
+        return tuple(one.name for one in fields(cls) if one.name != "unknown")
+
+    @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> QueueSettings:
         """The reverse of `QueueOptions.described`; a setting that is not stored has its default."""
         known: dict[str, Any] = {}
         unknown: dict[str, Any] = {}
-        names = {one.name for one in fields(cls)} - {"unknown"}
         for name, value in stored.items():
-            if name not in names:
+            if name not in cls.names():
                 unknown[name] = value
                 continue
             try:
@@ -86,7 +90,7 @@ class QueueSettings:
 
     def options(self) -> dict[str, Any]:
         """What to pass to `Queue` to agree with what is stored; only what differs from the defaults."""
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "unknown"}
+        given = {name: getattr(self, name) for name in self.names()}
         return {name: value for name, value in given.items() if value != getattr(DEFAULTS, name)}
 
     def to_dict(self) -> dict[str, Any]:

@@ -141,6 +141,11 @@ class Snapshot:
         return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
 
     @property
+    def own_max_attempts(self) -> int | None:
+        """The `max_attempts` that the job itself was given; None = it has that of the worker, or of the queue."""
+        return self.max_attempts if self._sets_attempts else None
+
+    @property
     def created_at(self) -> datetime | None:
         return moment(self._created_ms)
 

@@ -135,7 +135,9 @@ class OutcomePolicy:
 
     def _most_attempts(self, job: Job) -> int:
         """The settings may have changed since the job was taken."""
-        return job.max_attempts if job._sets_attempts or self.live is None else self.live.now().max_attempts
+        if self.live is None or job.own_max_attempts is not None:
+            return job.max_attempts
+        return self.live.now().max_attempts
 
     def _yields(self, job: Job) -> bool:
         setting = self.queue.on_retry if self.live is None else self.live.now().on_retry

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from groupmq.client.connection.registry_entry import RegistryEntry
 from groupmq.core.checks import Logger
 from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
-from groupmq.core.options import AS_STORED, QueueArguments, QueueOptions
+from groupmq.core.options import AS_STORED, HANDLING, QueueArguments, QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences, given_too, not_known
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
@@ -79,12 +79,16 @@ class Known:
         self.learn(stored)
 
     def _adopted(self, stored: StoredQueue, settings: QueueSettings) -> QueueOptions:
-        options = adopted(self.given, settings)
-        if stored.handling:
+        options, mine = adopted(self.given, settings), self.given
+        if not self.accepts_stored:
             return options
-        # Only a tool that makes nothing finds none: it must neither fail jobs early nor remove what workers keep.
-        careful: Any = {name: value for name, value in AS_STORED.items() if name not in self.given.given}
-        return replace(options, **careful)
+        # How a tool handles jobs is its own affair where it was told so. If nothing is stored about that, it must
+        # neither fail jobs early nor remove what workers keep.
+        own = given_too(options, QueueSettings.from_stored(mine.described()), mine.given.intersection(HANDLING))
+        if stored.handling:
+            return own
+        careful: Any = {name: value for name, value in AS_STORED.items() if name not in mine.given}
+        return replace(own, **careful)
 
 
 def _disagrees(name: str, found: list[str]) -> ConfigurationError:

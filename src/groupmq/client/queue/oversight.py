@@ -108,10 +108,11 @@ class Oversight(Measures):
             counts, paused = await self._counts()
         except QueueNotFound:
             return [findings.no_queue(self.name)]
-        workers = await self.get_workers()
+        settings, workers = await self.get_settings(), await self.get_workers()
         metrics = await self.get_metrics(_AN_HOUR, look=look)
         return [
             findings.queue(self.name, counts),
+            findings.settings(settings),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),

@@ -11,7 +11,7 @@ Arguments
   was         {config, handling ('' = none)} as read, to replace; absent = only a new queue is written
 Reply      {schema, config, handling, revision} as stored now
 Events     none
-Cost       O(1): at most 9 commands
+Cost       O(1): at most 10 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -39,6 +39,11 @@ local raw = redis.call('HGET', K.meta, 'numbers')
 local found = numbers.of_new_queue(A.limit)
 if numbers.is_ours(raw) then numbers.read(found, raw) end
 found.limit, found.throttled = A.limit, 0
+if A.rules.silent then
+  -- Nothing would trim a log that nobody writes to any more.
+  found.logged, found.log_bytes = 0, 0
+  redis.call('UNLINK', K.events, K.marks)
+end
 redis.call(
   'HSET', K.meta, 'schema', A.schema, 'config', A.config, 'handling', A.handling, 'revision', revision,
   'numbers', numbers.pack(found)

@@ -47,7 +47,8 @@ class Directory(Oversight):
         While the queue does not exist its methods raise QueueNotFound, or make it if `make` is set. `patience`: how
         long a call tries again while the server cannot be reached. `call_timeout`: how long one read may take.
         `redis` may also be another queue object, of either client: the server is the same, the connections are not.
-        `options` are those of `Queue`; settings among them are for a queue that has to be made.
+        `options` are those of `Queue`. Among them, those by which jobs are handled (`max_attempts`, `keep_failed` ...)
+        hold for this object instead of what is stored.
         """
         other = getattr(redis, "_endpoint", None)
         endpoint = Endpoint.of(redis) if other is None else other.beside()

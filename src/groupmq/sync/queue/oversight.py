@@ -109,10 +109,11 @@ class Oversight(Measures):
             counts, paused = self._counts()
         except QueueNotFound:
             return [findings.no_queue(self.name)]
-        workers = self.get_workers()
+        settings, workers = self.get_settings(), self.get_workers()
         metrics = self.get_metrics(_AN_HOUR, look=look)
         return [
             findings.queue(self.name, counts),
+            findings.settings(settings),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
