@@ -27,14 +27,15 @@ end
 --- @plain
 local stored = redis.call('HMGET', K.meta, 'schema', 'config', 'handling', 'revision')
 if stored[1] and stored[1] ~= A.schema then return stored end
+if stored[1] and A.was and (stored[2] ~= A.was[1] or (stored[3] or '') ~= A.was[2]) then return stored end
+if stored[3] and not A.was then return stored end
 local revision = next_revision(stored[4])
-if stored[1] and not A.was then
-  if stored[3] then return stored end
-  -- Made by a release that did not store them: the first process of a later release decides.
+if stored[1] and (not A.was or stored[2] == A.config) then
+  -- The scripts act on nothing of that. Without `was`: a queue of a release that did not store it, for which the first
+  -- process of a later release decides.
   redis.call('HSET', K.meta, 'handling', A.handling, 'revision', revision)
   return { stored[1], stored[2], A.handling, revision }
 end
-if stored[1] and (stored[2] ~= A.was[1] or (stored[3] or '') ~= A.was[2]) then return stored end
 local raw = redis.call('HGET', K.meta, 'numbers')
 local found = numbers.of_new_queue(A.limit)
 if numbers.is_ours(raw) then numbers.read(found, raw) end
