@@ -373,3 +373,59 @@ async def test_a_process_of_a_release_that_stored_less_goes_on_with_its_own(
     )
     assert (await old._connection.call(call)).accepted == [1]
     assert (await queue.get_job_counts()).failed == 1
+
+
+async def test_a_heartbeat_that_fits_the_stored_lease_only_is_accepted(make_queue: MakeQueue) -> None:
+    await make_queue("orders", job_timeout=120).add(1)
+    worker = Worker(make_queue("orders"), nothing, heartbeat=60)
+    await worker.run(burst=True)
+    assert worker.options.heartbeat == 60
+    assert (await make_queue("orders").get_job_counts()).completed == 1
+
+
+async def test_listening_to_a_queue_that_is_stored_without_events_is_refused(make_queue: MakeQueue, url: str) -> None:
+    await make_queue("orders", events=False).add(1)
+    with pytest.raises(ConfigurationError, match="this queue is stored with events=False"):
+        await anext(make_queue("orders").events())
+    with (
+        SyncQueue("orders", url) as blocking,
+        pytest.raises(ConfigurationError, match="this queue is stored with events=False"),
+    ):
+        next(iter(blocking.events()))
+
+
+async def test_results_of_a_queue_that_is_stored_without_events_are_found(make_queue: MakeQueue, url: str) -> None:
+    await make_queue("orders", events=False).get_job_counts()
+
+    async def handle(job: Job) -> Any:
+        return job.data
+
+    queue = make_queue("orders")
+    async with Worker(queue, handle):
+        assert await (await queue.add(5)).result(10) == 5
+        with SyncQueue("orders", url) as blocking:
+            assert await asyncio.to_thread(lambda: blocking.add(6).result(10)) == 6
+
+
+async def test_events_that_are_turned_off_leave_no_log(make_queue: MakeQueue, client: redis.Redis) -> None:
+    queue = make_queue("orders")
+    await queue.add(1)
+    await queue.reconfigure(events=False)
+    await queue.add(2)
+    assert client.exists(META.replace("meta", "events")) == 0
+    await queue.reconfigure(events=True)
+    await queue.add(3)
+    assert client.xlen(META.replace("meta", "events")) == 1
+
+
+async def test_a_change_of_how_jobs_are_handled_leaves_what_the_scripts_count(
+    make_queue: MakeQueue, client: redis.Redis
+) -> None:
+    queue = make_queue("orders", rate_limit=RateLimit(2, per=60.0))
+    await queue.add_many([{"data": n} for n in range(3)])
+    await Worker(queue, nothing).run(burst=True)
+    before = client.hget(META, "numbers"), client.lrange(META.replace("meta", "starts"), 0, -1)
+    await make_queue("orders").reconfigure(max_attempts=9)
+    assert (client.hget(META, "numbers"), client.lrange(META.replace("meta", "starts"), 0, -1)) == before
+    await Worker(queue, nothing).run(burst=True)
+    assert (await queue.get_job_counts()).completed == 2, "the rate limit still counts the starts of before"

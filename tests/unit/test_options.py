@@ -210,9 +210,14 @@ def test_any_other_text_is_a_name(name: str) -> None:
     ],
 )
 async def test_a_bad_setting_of_a_worker_is_refused_by_name(arguments: dict[str, Any], named: str) -> None:
-    given: dict[str, Any] = {"queue": Queue("q", NOWHERE), "handler": print} | arguments
+    given: dict[str, Any] = {"queue": Queue("q", NOWHERE, job_timeout=30), "handler": print} | arguments
     with pytest.raises(ConfigurationError, match=rf"^{re.escape(named)}: expected .*, got "):
         Worker(given.pop("queue"), given.pop("handler"), **given)
+
+
+async def test_a_heartbeat_is_not_judged_by_a_lease_that_nobody_has_given() -> None:
+    """The queue may be stored with a longer one: the start finds out."""
+    assert Worker(Queue("q", NOWHERE), print, heartbeat=60).options.heartbeat == 60
 
 
 def test_what_cannot_be_combined_with_ageing_is_refused_by_name() -> None:

@@ -22,9 +22,13 @@ class JobLog:
         self._logger = logger
         self._queue = queue
         self._worker = worker
-        self._kept = "It is kept until it is retried or removed" if keeps_failed else "It is not kept"
+        self.keeps_failed(keeps_failed)
         self._is_enabled = getattr(logger, "isEnabledFor", None)
         self._takes_extra = isinstance(logger, logging.Logger | logging.LoggerAdapter)
+
+    def keeps_failed(self, kept: bool) -> None:
+        """Whether a job that failed is kept, for the line that says so."""
+        self._kept = "It is kept until it is retried or removed" if kept else "It is not kept"
 
     def debugging(self) -> bool:
         """Whether DEBUG lines are wanted; of a logger that cannot tell, they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from groupmq.core import backoff as backoffs
@@ -125,6 +125,8 @@ class QueueOptions:
     """None: the loggers of this library."""
     given: frozenset[str] = frozenset()
     """The stored settings that this process was given. All others are as stored, or the library's defaults."""
+    is_stored: bool = field(default=False, compare=False)
+    """Whether these are the stored settings. Else the queue may turn out to have others than the defaults here."""
 
     @classmethod
     def checked(cls, name: object, arguments: QueueArguments) -> QueueOptions:
@@ -367,7 +369,8 @@ class WorkerOptions:
         beat = given["heartbeat"]
         own_beat = None if beat is None else seconds(beat, "heartbeat", minimum=0.01)
         heartbeat = lease / 3 if own_beat is None else own_beat
-        if heartbeat >= lease:
+        # A lease that is only a default may be another one in the queue as it is stored: that is checked at the start.
+        if heartbeat >= lease and (queue.is_stored or "job_timeout" in queue.given):
             raise ConfigurationError.expected("heartbeat", f"less than job_timeout ({lease:g} s)", beat)
         attempts, policy, name, stalls = (given[key] for key in ("max_attempts", "backoff", "name", "max_stalled"))
         own_attempts = None if attempts is None else whole(attempts, "max_attempts", 1, MAX_ATTEMPTS)

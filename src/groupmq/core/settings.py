@@ -110,7 +110,8 @@ def adopted(options: QueueOptions, settings: QueueSettings) -> QueueOptions:
     del values["priority_ageing"]
     if not isinstance(options.backoff, Backoff):
         del values["backoff"]
-    return replace(options, **values, priority_ageing_ms=None if ageing is None else round(ageing * 1000))
+    values["priority_ageing_ms"] = None if ageing is None else round(ageing * 1000)
+    return replace(options, **values, is_stored=True)
 
 
 def differences(mine: QueueOptions, stored: QueueSettings) -> list[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
@@ -27,7 +26,7 @@ from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
 from groupmq.worker.parts import WorkerParts, make_parts
-from groupmq.worker.runners import ProcessRunner, ThreadRunner, checked_handler
+from groupmq.worker.runners import checked_handler, invoker
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry, WorkerMetrics
@@ -80,8 +79,8 @@ class Worker:
 
     def _make_parts(self) -> None:
         self._made_for = self.queue.options
-        self._runner: ThreadRunner | ProcessRunner | None = None
-        invoke = middlewares.around(self.options.middleware, self._invoker(self._handler))
+        called, self._runner = invoker(self._handler, self.options)
+        invoke = middlewares.around(self.options.middleware, called)
         parts = self._parts = make_parts(
             self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, self._slots, self._parts
         )
@@ -125,21 +124,10 @@ class Worker:
         self.options = WorkerOptions.checked(self.queue.options, self.id, given)
         if self._runner is not None:
             self._runner.close()
+        self._telemetry.adopt(self.queue.options)
         waits = self._fetcher.waits_for_batches
         self._make_parts()
         self._fetcher.waits_for_batches = waits
-
-    def _invoker(self, handler: Handler | BatchHandler) -> Callable[[Any], Awaitable[Any]]:
-        """How to call the handler so that it can be awaited."""
-        called = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)  # noqa: B004
-        if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called):
-            if self.options.executor == "process":
-                raise ConfigurationError("executor: 'process' needs a plain `def` handler, not `async def`")
-            return handler
-        kind = ProcessRunner if self.options.executor == "process" else ThreadRunner
-        run: Any = handler
-        self._runner = kind(run, self.options.concurrency, self.name)
-        return self._runner
 
     # Life
 

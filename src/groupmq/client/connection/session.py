@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -24,17 +23,24 @@ class Known:
     def __init__(self, given: QueueOptions) -> None:
         self.given = given
         """As the process was started."""
-        self.options = given
-        """As the queue is stored, once that is known. Another object after each change."""
-        self.revision = b""
-        """Of the settings that are known; empty = none are, and calls are not checked."""
+        self._learned = given, b""
+        """Both at once: with the options of one revision under the number of another, a change would go unnoticed."""
+        self._told: dict[bytes, object] = {}
         self.opened = False
         self.creates = True
         """Whether opening a queue that does not exist creates it."""
         self.accepts_stored = False
         self._logger: Logger = given.logger or logging.getLogger("groupmq.queue")
-        self._learning = threading.Lock()
-        """A heartbeat is a thread of its own, and a change is logged once."""
+
+    @property
+    def options(self) -> QueueOptions:
+        """As the queue is stored, once that is known. Another object after each change."""
+        return self._learned[0]
+
+    @property
+    def revision(self) -> bytes:
+        """Of the settings that are known; empty = none are, and calls are not checked."""
+        return self._learned[1]
 
     def learn(self, stored: StoredQueue) -> None:
         """Use the queue as it is stored from now on. Raises ConfigurationError if this process was given other values.
@@ -42,23 +48,27 @@ class Known:
         Settings that change while a process runs are used by it, whatever it was given: it must not stop in the middle
         of its work. The change is logged, and the next start is refused.
         """
-        with self._learning:
-            if self.opened and stored.revision == self.revision:
-                return
-            settings = QueueSettings.of(stored)
-            found = self._differences(settings)
-            if found and not self.opened:
-                raise _disagrees(self.given.name, found)
-            if found and self.revision:
-                self._logger.warning(
-                    "queue %s: the stored settings have changed, and this process goes on with them: %s. "
-                    "With what it was given it cannot be started again",
-                    self.given.name,
-                    "; ".join(found),
-                )
-            self.options = self._adopted(stored, settings)
-            self.revision = stored.revision
-            self.opened = True
+        if self.opened and stored.revision == self.revision:
+            return
+        settings = QueueSettings.of(stored)
+        found = self._differences(settings)
+        if found and not self.opened:
+            raise _disagrees(self.given.name, found)
+        if found and self.revision:
+            self._tell(stored.revision, found)
+        self._learned = self._adopted(stored, settings), stored.revision
+        self.opened = True
+
+    def _tell(self, revision: bytes, found: list[str]) -> None:
+        """Log a change once, whether the heartbeat's thread or the event loop notices it first."""
+        mine = object()
+        if self._told.setdefault(revision, mine) is mine:
+            self._logger.warning(
+                "queue %s: the stored settings have changed, and this process goes on with them: %s. "
+                "With what it was given it cannot be started again",
+                self.given.name,
+                "; ".join(found),
+            )
 
     def _differences(self, settings: QueueSettings) -> list[str]:
         return [] if self.accepts_stored else [*differences(self.given, settings), *not_known(settings)]

@@ -115,6 +115,8 @@ class Queue(QueueMethods):
         >>> async for event in queue.events():
         ...     print(event.kind, event.job_id)
         """
+        if not self._connection.session.opened:
+            await self._connection.call(commands.counts())  # whether there are events is stored with the queue
         self._require_events()
         async for event in self._local.here().channel.iterate(None if since is None else Position.parse(since)):
             yield event
@@ -144,7 +146,7 @@ class Queue(QueueMethods):
 
     def _require_events(self) -> None:
         if not self.options.events:
-            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+            raise ConfigurationError("events: this queue is stored with events=False; there is nothing to listen to")
 
     # What jobs ask of their queue
 

@@ -76,6 +76,8 @@ class Queue(QueueMethods):
         >>> for event in queue.events():
         ...     print(event.kind, event.job_id)
         """
+        if not self._connection.session.opened:
+            self._call(commands.counts())  # whether there are events is stored with the queue
         self._require_events()
         return self._listening.follow(since)
 
@@ -93,7 +95,7 @@ class Queue(QueueMethods):
 
     def _require_events(self) -> None:
         if not self.options.events:
-            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+            raise ConfigurationError("events: this queue is stored with events=False; there is nothing to listen to")
 
     def _result_of(self, job: Snapshot, timeout: Duration | None) -> Any:
         """Wait for the end of a job; see `Job.result`."""
