@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Backoff, Breaker, ConfigurationError, Job, Queue, RateLimit, Retention, Worker
+from groupmq import Backoff, Breaker, ConfigurationError, FailJob, Job, Queue, RateLimit, Retention, Worker
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Policy
 from groupmq.protocol.keys import Keys
@@ -429,3 +429,46 @@ async def test_a_change_of_how_jobs_are_handled_leaves_what_the_scripts_count(
     assert (client.hget(META, "numbers"), client.lrange(META.replace("meta", "starts"), 0, -1)) == before
     await Worker(queue, nothing).run(burst=True)
     assert (await queue.get_job_counts()).completed == 2, "the rate limit still counts the starts of before"
+
+
+async def test_a_thousand_failures_of_a_bad_deploy_are_all_kept(make_queue: MakeQueue) -> None:
+    async def fails_for_good(_job: Job) -> None:
+        raise FailJob("a bad deploy")
+
+    queue = make_queue("orders")
+    await queue.add_many([{"data": n} for n in range(1000)])
+    await Worker(queue, fails_for_good, concurrency=50).run(burst=True)
+    assert (await queue.get_job_counts()).failed == 1000
+    [kept] = [one for one in await queue.check() if one.name == "retention"]
+    assert kept.status == "ok"
+    await queue.reconfigure(keep_failed=900)
+    await queue.add(1)
+    await Worker(queue, fails_for_good).run(burst=True)
+    [dropped] = [one for one in await queue.check() if one.name == "retention"]
+    assert (dropped.status, dropped.detail.endswith("dropped in the last hour")) == ("warn", True)
+    assert "groupmq queue settings" in (dropped.hint or "")
+
+
+async def test_what_a_dead_worker_ran_is_taken_back_by_the_stored_settings(make_queue: MakeQueue, url: str) -> None:
+    """What it leaves behind was written before it knew them."""
+    queue = make_queue("orders", max_attempts=1, keep_failed=0)
+    await queue.add(1)
+    dead = make_queue("orders", redis=url)
+    for own, expected in ((None, 0), (2, 1)):
+        worker = Worker(dead, nothing) if own is None else Worker(dead, nothing, max_attempts=own)
+        left = worker.bequest()
+        assert left is not None
+        call = commands.advance(
+            worker=worker.id,
+            lane=f"{worker.id}:0",
+            request=1,
+            outcomes=[],
+            take=1,
+            lease_ms=60_000,
+            policy=Policy(1, -1, {"completed": 0, "failed": 0}),
+        )
+        assert len((await queue._connection.call(call)).jobs) == 1
+        assert len(await Worker.take_back(left)) == 1
+        counts = await queue.get_job_counts()
+        assert (counts.waiting, counts.failed) == (expected, 0)
+        await queue.add(2)

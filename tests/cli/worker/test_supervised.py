@@ -75,6 +75,16 @@ def test_a_job_that_may_run_once_fails_when_its_process_is_killed(programs: Prog
     assert len(programs.diary("start")) == 1
 
 
+def test_how_often_a_job_of_a_killed_process_is_tried_is_stored_with_the_queue(
+    programs: Programs, queue: Queue
+) -> None:
+    job = queue.add("die", group_id="g")
+    queue.reconfigure(job_timeout=600, max_attempts=1)
+    program = programs.worker("--processes", "1")
+    program.until(lambda: queue.require_job(job.id).state == "failed", "the job has failed")
+    assert len(programs.diary("start")) == 1
+
+
 def test_one_process_can_be_supervised(programs: Programs, queue: Queue) -> None:
     queue.pause()
     program = programs.worker("--processes", "1")
