@@ -268,6 +268,29 @@ async def test_the_lease_follows_a_change(make_queue: MakeQueue, client: redis.R
         assert await queue.wait_for_empty(10)
 
 
+async def test_a_lease_that_becomes_shorter_is_renewed_in_time(make_queue: MakeQueue, client: redis.Redis) -> None:
+    """The heartbeat of the long lease would come after 100 s; jobs taken from now on are leased for one second."""
+    queue, handler = make_queue("orders"), Recorder()
+    handler.gate = asyncio.Event()
+    await make_queue("orders").reconfigure(job_timeout=300)
+    async with Worker(queue, handler, concurrency=2, blocking_timeout=0.5) as worker:
+        await queue.add(1, job_id="long", group_id="a")
+        await eventually(lambda: handler.started, "it runs under the long lease")
+        await make_queue("orders").reconfigure(job_timeout=1)
+        await queue.add(1, job_id="short", group_id="b")
+        await eventually(lambda: len(handler.started) == 2, "another one runs under the short lease")
+        active = META.replace("meta", "active")
+        first = client.zscore(active, "short")
+        assert isinstance(first, float)
+        for n in range(1, 4):
+            renewed = first + 400 * n
+            await eventually(lambda: (client.zscore(active, "short") or 0) >= renewed, "renewed")  # noqa: B023
+        handler.gate.set()
+        assert await queue.wait_for_empty(10)
+        assert worker.get_worker_metrics().stalled_seen == 0
+    assert (await queue.get_metrics(0)).stalled == 0
+
+
 async def test_a_running_process_that_was_given_the_old_value_says_so_once_and_a_new_one_is_refused(
     make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
 ) -> None:

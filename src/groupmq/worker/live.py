@@ -7,6 +7,7 @@ each time they need a setting, instead of keeping it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from groupmq.core.backoff import BackoffPolicy
@@ -41,6 +42,8 @@ class LiveSettings:
         self._queue = queue
         self._options = options
         self._made_of = queue.options, effective(queue.options, options)
+        self.on_change: Callable[[], None] = lambda: None
+        """Called by whoever notices a change first, before anything is done by it."""
 
     def now(self) -> Effective:
         made_of, found = self._made_of
@@ -48,6 +51,7 @@ class LiveSettings:
         if options is not made_of:
             found = effective(options, self._options)
             self._made_of = options, found
+            self.on_change()
         return found
 
     @property

@@ -161,6 +161,8 @@ def make_parts(
     )
     # After an outage the leases must be renewed before they expire; of a blocked loop, unstarted jobs go back.
     reachability.on_return(heartbeat.retry_now)
+    # A lease that became shorter ends before the heartbeat would come by the interval of the longer one.
+    live.on_change = heartbeat.hurry
     loop_watch.on_blocked(heartbeat.hurry)
     return WorkerParts(
         prefetch,
