@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import redis
 
 from groupmq.client.connection.faults import is_no_function, is_no_script, understood
-from groupmq.core.errors import ScriptError
+from groupmq.core.errors import ScriptError, ServerRefused
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call
 from groupmq.sync.connection.connections import BlockingConnection
@@ -51,11 +51,14 @@ class Unanswered(Generic[T]):
         assert isinstance(self._steps.throw(redis.ConnectionError("the reply was lost")), float)
         try:
             command = self._steps.send(None)
-            reply = self._reply(command)
+            try:
+                reply = self._reply(command)
+            except ServerRefused as refusal:
+                reply = self._execute(self._steps.throw(refusal), "look_answer")
             while isinstance(reply, redis.exceptions.ResponseError):
                 # The settings have changed since: the client reads them and sends the call once more.
                 command = self._steps.throw(reply)
-                command = self._steps.send(self._execute(command))
+                command = self._steps.send(self._execute(command, "look_settings"))
                 reply = self._reply(command)
             self._steps.send(reply)
         except StopIteration as stop:
@@ -73,12 +76,12 @@ class Unanswered(Generic[T]):
                 raise
             return redis.exceptions.ResponseError(str(error))
 
-    def _execute(self, command: Any) -> Any:
+    def _execute(self, command: Any, function: str = "") -> Any:
         try:
             try:
                 return self._client.execute_command(*command, NEVER_DECODE=True)
             except redis.exceptions.ResponseError as error:
-                script = functions.load(self._call.script)
+                script = functions.load(function or self._call.script)
                 if is_no_script(error):
                     self._client.script_load(script.text)
                 elif is_no_function(error):

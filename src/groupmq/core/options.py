@@ -14,6 +14,7 @@ from groupmq.core import middleware as middlewares
 from groupmq.core.backoff import Backoff, BackoffPolicy
 from groupmq.core.checks import Logger, flag, one_of, takes, text, whole
 from groupmq.core.codec import JSON, Serializer
+from groupmq.core.durability import Durability, DurabilityName, durability
 from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import Breaker, RateLimit
@@ -66,6 +67,7 @@ class QueueArguments(TypedDict, total=False):
     middleware: Sequence[Any]
     max_payload: int
     serializer: Serializer
+    durability: DurabilityName | Durability
     prefix: str
     logger: Logger | Literal[True] | None
 
@@ -91,6 +93,7 @@ QUEUE_DEFAULTS: dict[str, Any] = {
     "middleware": (),
     "max_payload": 1024 * 1024,
     "serializer": JSON,
+    "durability": "server",
     "prefix": "groupmq",
     "logger": None,
 }
@@ -121,6 +124,8 @@ class QueueOptions:
     events: bool = True
     max_payload: int = 1024 * 1024
     serializer: Serializer = JSON
+    durability: Durability | None = None
+    """None: as the server has it."""
     logger: Logger | None = None
     """None: the loggers of this library."""
     given: frozenset[str] = frozenset()
@@ -158,6 +163,7 @@ class QueueOptions:
             events=flag(given["events"], "events"),
             max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
             serializer=serializer,
+            durability=durability(given["durability"]),
             logger=loggers.checked(given["logger"]),
             given=frozenset(name for name in arguments if name in HANDLING or name in SHARED),
         )

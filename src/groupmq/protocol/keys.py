@@ -48,6 +48,7 @@ FIXED = (
     "uniques",
     "repeats",
     "ticks",
+    "durable",
 )
 
 
@@ -86,6 +87,11 @@ class Keys:
     def mail(self, worker: str) -> str:
         """The marker that makes a worker's heartbeat come at once."""
         return f"{self.base}mail:{worker}"
+
+    @property
+    def durable(self) -> str:
+        """What is written behind a call that waits to be durable (`core/durability.py`)."""
+        return self.base + "durable"
 
     def rate(self, group_id: str) -> str:
         """The last starts of a group with a rate limit."""

@@ -35,6 +35,9 @@ Handler = Callable[[Job], Any]
 BatchHandler = Callable[[list[Job]], Any]
 _GOODBYE = 1.0
 """Seconds beyond its timeout that a closing worker spends on giving jobs back and deregistering."""
+_DELIVERY = 10.0
+"""Seconds of its timeout that a closing worker spends at most on reporting outcomes while its server is away. What is
+not reported runs again."""
 
 
 class Worker:
@@ -293,7 +296,9 @@ class Worker:
                 if not await self._deadline.wait_for(self._nothing_runs, grace=_GOODBYE / 2):
                     # A handler that will not end: its job goes back without it, its lease must not outlive us.
                     self._executor.abandon_all()
+            async with asyncio.timeout(min(self._deadline.left(_GOODBYE), _DELIVERY)):
                 await self._fetcher.flushed()
+            async with asyncio.timeout(_GOODBYE):
                 self._heartbeat.stop()
                 await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)
                 await self._fetcher.stop_watching()

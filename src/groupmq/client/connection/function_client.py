@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from groupmq.client.connection.address import Node
 from groupmq.client.connection.faults import (
@@ -22,10 +22,11 @@ from groupmq.client.connection.faults import (
     understood,
 )
 from groupmq.client.connection.session import Session
-from groupmq.core.errors import ConnectionLost, GroupMQError, ScriptError
+from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 from groupmq.core.options import QueueArguments
 from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
+from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
 
 T = TypeVar("T")
@@ -39,6 +40,12 @@ _TRIES = 3
 As often a call is made again whose queue has gone, or whose settings have changed."""
 
 
+class Sender(Protocol):
+    """Sends one command."""
+
+    async def __call__(self, *parts: Any) -> Any: ...
+
+
 class FunctionClient:
     """Calls the functions of one queue. A connection says how one command is sent and how to sleep."""
 
@@ -48,6 +55,10 @@ class FunctionClient:
 
     async def execute(self, *parts: Any) -> Any:
         """Send one command and return its reply as it came. Errors are those of the client library."""
+        raise NotImplementedError
+
+    async def execute_and_wait(self, *parts: Any) -> tuple[Any, Any]:
+        """Send one command and wait for what the queue's durability asks for; both replies as they came."""
         raise NotImplementedError
 
     async def execute_for(self, key: str, *parts: Any) -> Any:
@@ -91,6 +102,11 @@ class FunctionClient:
                     session.slots.give_back(slot)
                 return answer
             except GroupMQError as error:
+                if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
+                    # Refused before it began, and yet it may have been carried out when it was sent first.
+                    answers = await self._evaluate(look_answer(slot.name, slot.number))
+                    if answers and not session.must_be_durable(call.script):
+                        return call.parse(answers[0])
                 if slot and isinstance(error, ConnectionLost):
                     again = (b"again",)  # it may have arrived
                 left = give_up - time.monotonic()
@@ -102,6 +118,8 @@ class FunctionClient:
     async def open(self) -> None:
         """Create the queue, or check that this process agrees with how it was created."""
         session = self.session
+        if session.needs_fsync:
+            await self._require_fsync()
         session.check_opened(await self._evaluate(session.opening_call()))
         if session.creates:
             await self.enter()
@@ -162,6 +180,8 @@ class FunctionClient:
         """Run a function once. `proof`: by what the server recognises the call when it is sent again."""
         session = self.session
         script = functions.load(call.script)
+        waits = session.must_be_durable(call.script)
+        send = self.execute_and_wait if waits else self.execute
         for left in reversed(range(_TRIES)):
             # The last try is not checked: somebody may change settings as fast as we read them.
             revision = session.known.revision if left > 0 else b""
@@ -170,9 +190,9 @@ class FunctionClient:
                 tail = (*tail, call.blob, revision, *proof)
             try:
                 if session.calls_by == "function":
-                    reply = await self._by_function(script, tail)
+                    reply = await self._by_function(send, script, tail)
                 else:
-                    reply = await self._by_script(script, tail)
+                    reply = await self._by_script(send, script, tail)
             except Exception as error:
                 known = understood(error, session.where)
                 if not isinstance(known, ScriptError):
@@ -183,7 +203,10 @@ class FunctionClient:
                 if "GROUPMQ_SCHEMA" not in str(known):
                     raise ScriptError(f"{script.name}: {script.explain(str(known))}") from error
             else:
-                return call.parse(reply)
+                if not waits:
+                    return call.parse(reply)
+                session.check_durable(call.script, reply[1])
+                return call.parse(reply[0])
             # The queue is gone (flushed, obliterated) or of another format: open says which.
             await self.open()
         raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
@@ -194,12 +217,27 @@ class FunctionClient:
         if stored.schema is not None or not self.session.creates:
             self.session.check_opened(stored)
 
-    async def _by_function(self, script: Script, tail: Command) -> Any:
+    async def _require_fsync(self) -> None:
+        """Refuse a server that cannot wait for its disk, before anything is written to it."""
+        session = self.session
+        try:
+            await self.execute("WAITAOF", 1, 0, 1)
+        except Exception as error:
+            if is_unavailable(error, "waitaof"):
+                reason = "has no WAITAOF; Redis 7.2 and Valkey 7.2 brought it"
+            elif "appendonly is disabled" in str(error):
+                reason = "has no append-only file; set `appendonly yes` there"
+            else:
+                raise understood(error, session.where) from error
+            raise ConfigurationError(f"durability: the server at {session.where} {reason}") from error
+        session.needs_fsync = False
+
+    async def _by_function(self, send: Sender, script: Script, tail: Command) -> Any:
         """`tail`: number of keys, key, arguments."""
         command = ("FCALL_RO" if script.reads else "FCALL", script.function, *tail)
         for _ in range(_TRIES):
             try:
-                return await self.execute(*command)
+                return await send(*command)
             except Exception as error:
                 if is_unavailable(error, "fcall"):
                     self.session.calls_by = "script"
@@ -208,7 +246,7 @@ class FunctionClient:
                     raise
             if not await self._load(script):
                 break
-        return await self._by_script(script, tail)
+        return await self._by_script(send, script, tail)
 
     async def _load(self, script: Script) -> bool:
         """Load the library; False if that cannot be done now, or ever."""
@@ -225,11 +263,11 @@ class FunctionClient:
             raise
         return True
 
-    async def _by_script(self, script: Script, tail: Command) -> Any:
+    async def _by_script(self, send: Sender, script: Script, tail: Command) -> Any:
         ending = "_RO" if script.reads else ""
         try:
-            return await self.execute(f"EVALSHA{ending}", script.sha, *tail)
+            return await send(f"EVALSHA{ending}", script.sha, *tail)
         except Exception as error:
             if not is_no_script(error):
                 raise
-        return await self.execute(f"EVAL{ending}", script.text, *tail)
+        return await send(f"EVAL{ending}", script.text, *tail)

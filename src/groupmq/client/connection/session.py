@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from typing import Any, Literal
 
 from groupmq.client.connection.registry_entry import RegistryEntry
 from groupmq.core.checks import Logger
+from groupmq.core.durability import REPORTING
 from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
 from groupmq.core.options import AS_STORED, HANDLING, QueueArguments, QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences, given_too, not_known
@@ -15,6 +17,9 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.protocol.keys import Keys
 from groupmq.protocol.slots import CallSlots
+
+_WARN_EVERY = 60.0
+"""Seconds between warnings that outcomes are not durable in time."""
 
 
 class Known:
@@ -123,6 +128,9 @@ class Session:
         """Functions cost a call nothing, a script is set up anew by each call. The first call that is refused a
         function switches to scripts."""
         self.closed = False
+        self.needs_fsync = options.durability is not None and options.durability.fsync
+        """Whether it is still to be seen that the server can wait for its disk."""
+        self._warn_after = 0.0
 
     @property
     def options(self) -> QueueOptions:
@@ -152,6 +160,33 @@ class Session:
         """
         self.known.accepts_stored = True
         self.known.creates = make
+
+    def must_be_durable(self, function: str) -> bool:
+        """Whether a call of this function returns only when what it wrote is durable."""
+        durability = self.options.durability
+        return durability is not None and durability.applies_to(function)
+
+    def confirmation(self) -> tuple[tuple[Any, ...], ...]:
+        """What is sent behind a call that must be durable."""
+        durability = self.options.durability
+        return () if durability is None else durability.commands(self.keys.durable)
+
+    def check_durable(self, function: str, reply: Any) -> None:
+        """Raise if what was added is not durable in time. An outcome is told to nobody who could act: it is logged."""
+        durability = self.options.durability
+        if durability is None or (lacking := durability.missing(reply)) is None:
+            return
+        if function not in REPORTING:
+            durability.require(reply)
+        if time.monotonic() >= self._warn_after:
+            self._warn_after = time.monotonic() + _WARN_EVERY
+            log = self.options.logger or logging.getLogger("groupmq")
+            log.warning(
+                "queue %s: outcomes were reported, but after %g s %s; after a failover their jobs may run again",
+                self.options.name,
+                durability.timeout_ms / 1000,
+                lacking,
+            )
 
     def opening_call(self) -> Call[StoredQueue]:
         # A queue that was flushed is made again as it was known, not as this process was once started.

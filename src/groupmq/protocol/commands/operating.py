@@ -148,6 +148,11 @@ def repair_delayed_counts(
     return Call("repair", args, _parse_mended)
 
 
+def look_answer(slot: str, number: int) -> Call[list[Any]]:
+    """The answer that a call got the first time it was sent, as it came, in a list; empty if none is kept."""
+    return Call("look_answer", arguments(slot=slot, number=str(number)), list)
+
+
 def look_turn(now: int | None = None) -> Call[list[Any]]:
     return Call("look_turn", arguments(now=now), lambda reply: [text(reply[0]), *reply[1:]] if reply else [])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Any
 
 from hiredis import pack_command
@@ -17,6 +18,7 @@ from groupmq.client.connection.session import Known, Session
 from groupmq.core.errors import ConnectionLost
 from groupmq.core.options import QueueOptions
 from groupmq.sync.connection.function_client import FunctionClient
+from groupmq.sync.connection.waiting_calls import WaitingCalls
 
 _MOST_REDIRECTIONS = 3
 
@@ -47,6 +49,7 @@ class BlockingConnection(FunctionClient):
         patience = self._client.connection_pool.connection_kwargs.get("socket_timeout") or CALL_TIMEOUT
         self._longest_block = patience / 2
         self._blocks = False
+        self._waiting: WaitingCalls | None = None
         if self._own:
             self._address.watch(self)
 
@@ -78,11 +81,23 @@ class BlockingConnection(FunctionClient):
                 connection.disconnect()
 
     def execute(self, *parts: Any) -> Any:
+        return self._execute(self._send, parts)
+
+    def execute_and_wait(self, *parts: Any) -> tuple[Any, Any]:
+        if self._waiting is None:
+            self._waiting = WaitingCalls(self._endpoint, self.session)
+        both: tuple[Any, Any] = self._execute(self._waiting.execute, parts)
+        return both
+
+    def _send(self, *parts: Any) -> Any:
+        return self._client.execute_command(*parts, NEVER_DECODE=True)
+
+    def _execute(self, send: Callable[..., Any], parts: tuple[Any, ...]) -> Any:
         if self._moves != self._address.moves:
             self._moves = self._address.moves
             self._drop_stale(in_use=False)
         try:
-            return self._client.execute_command(*parts, NEVER_DECODE=True)
+            return send(*parts)
         except Exception as error:
             if not self._is_redirected(error):
                 raise
@@ -90,7 +105,7 @@ class BlockingConnection(FunctionClient):
         self._moves = self._address.moves
         self._drop_stale(in_use=False)
         try:
-            return self._client.execute_command(*parts, NEVER_DECODE=True)
+            return send(*parts)
         except Exception as error:
             self._is_redirected(error)
             raise
@@ -165,5 +180,7 @@ class BlockingConnection(FunctionClient):
         self.session.closed = True
         if self._own:
             self._client.close()
+        if self._waiting is not None:
+            self._waiting.close()
         for client in self._others.values():
             client.close()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from groupmq.client.connection.address import Node
 from groupmq.client.connection.faults import (
@@ -23,10 +23,11 @@ from groupmq.client.connection.faults import (
     understood,
 )
 from groupmq.client.connection.session import Session
-from groupmq.core.errors import ConnectionLost, GroupMQError, ScriptError
+from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 from groupmq.core.options import QueueArguments
 from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
+from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
 
 T = TypeVar("T")
@@ -40,6 +41,12 @@ _TRIES = 3
 As often a call is made again whose queue has gone, or whose settings have changed."""
 
 
+class Sender(Protocol):
+    """Sends one command."""
+
+    def __call__(self, *parts: Any) -> Any: ...
+
+
 class FunctionClient:
     """Calls the functions of one queue. A connection says how one command is sent and how to sleep."""
 
@@ -49,6 +56,10 @@ class FunctionClient:
 
     def execute(self, *parts: Any) -> Any:
         """Send one command and return its reply as it came. Errors are those of the client library."""
+        raise NotImplementedError
+
+    def execute_and_wait(self, *parts: Any) -> tuple[Any, Any]:
+        """Send one command and wait for what the queue's durability asks for; both replies as they came."""
         raise NotImplementedError
 
     def execute_for(self, key: str, *parts: Any) -> Any:
@@ -92,6 +103,11 @@ class FunctionClient:
                     session.slots.give_back(slot)
                 return answer
             except GroupMQError as error:
+                if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
+                    # Refused before it began, and yet it may have been carried out when it was sent first.
+                    answers = self._evaluate(look_answer(slot.name, slot.number))
+                    if answers and not session.must_be_durable(call.script):
+                        return call.parse(answers[0])
                 if slot and isinstance(error, ConnectionLost):
                     again = (b"again",)  # it may have arrived
                 left = give_up - time.monotonic()
@@ -103,6 +119,8 @@ class FunctionClient:
     def open(self) -> None:
         """Create the queue, or check that this process agrees with how it was created."""
         session = self.session
+        if session.needs_fsync:
+            self._require_fsync()
         session.check_opened(self._evaluate(session.opening_call()))
         if session.creates:
             self.enter()
@@ -163,6 +181,8 @@ class FunctionClient:
         """Run a function once. `proof`: by what the server recognises the call when it is sent again."""
         session = self.session
         script = functions.load(call.script)
+        waits = session.must_be_durable(call.script)
+        send = self.execute_and_wait if waits else self.execute
         for left in reversed(range(_TRIES)):
             # The last try is not checked: somebody may change settings as fast as we read them.
             revision = session.known.revision if left > 0 else b""
@@ -171,9 +191,9 @@ class FunctionClient:
                 tail = (*tail, call.blob, revision, *proof)
             try:
                 if session.calls_by == "function":
-                    reply = self._by_function(script, tail)
+                    reply = self._by_function(send, script, tail)
                 else:
-                    reply = self._by_script(script, tail)
+                    reply = self._by_script(send, script, tail)
             except Exception as error:
                 known = understood(error, session.where)
                 if not isinstance(known, ScriptError):
@@ -184,7 +204,10 @@ class FunctionClient:
                 if "GROUPMQ_SCHEMA" not in str(known):
                     raise ScriptError(f"{script.name}: {script.explain(str(known))}") from error
             else:
-                return call.parse(reply)
+                if not waits:
+                    return call.parse(reply)
+                session.check_durable(call.script, reply[1])
+                return call.parse(reply[0])
             # The queue is gone (flushed, obliterated) or of another format: open says which.
             self.open()
         raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
@@ -195,12 +218,27 @@ class FunctionClient:
         if stored.schema is not None or not self.session.creates:
             self.session.check_opened(stored)
 
-    def _by_function(self, script: Script, tail: Command) -> Any:
+    def _require_fsync(self) -> None:
+        """Refuse a server that cannot wait for its disk, before anything is written to it."""
+        session = self.session
+        try:
+            self.execute("WAITAOF", 1, 0, 1)
+        except Exception as error:
+            if is_unavailable(error, "waitaof"):
+                reason = "has no WAITAOF; Redis 7.2 and Valkey 7.2 brought it"
+            elif "appendonly is disabled" in str(error):
+                reason = "has no append-only file; set `appendonly yes` there"
+            else:
+                raise understood(error, session.where) from error
+            raise ConfigurationError(f"durability: the server at {session.where} {reason}") from error
+        session.needs_fsync = False
+
+    def _by_function(self, send: Sender, script: Script, tail: Command) -> Any:
         """`tail`: number of keys, key, arguments."""
         command = ("FCALL_RO" if script.reads else "FCALL", script.function, *tail)
         for _ in range(_TRIES):
             try:
-                return self.execute(*command)
+                return send(*command)
             except Exception as error:
                 if is_unavailable(error, "fcall"):
                     self.session.calls_by = "script"
@@ -209,7 +247,7 @@ class FunctionClient:
                     raise
             if not self._load(script):
                 break
-        return self._by_script(script, tail)
+        return self._by_script(send, script, tail)
 
     def _load(self, script: Script) -> bool:
         """Load the library; False if that cannot be done now, or ever."""
@@ -226,11 +264,11 @@ class FunctionClient:
             raise
         return True
 
-    def _by_script(self, script: Script, tail: Command) -> Any:
+    def _by_script(self, send: Sender, script: Script, tail: Command) -> Any:
         ending = "_RO" if script.reads else ""
         try:
-            return self.execute(f"EVALSHA{ending}", script.sha, *tail)
+            return send(f"EVALSHA{ending}", script.sha, *tail)
         except Exception as error:
             if not is_no_script(error):
                 raise
-        return self.execute(f"EVAL{ending}", script.text, *tail)
+        return send(f"EVAL{ending}", script.text, *tail)

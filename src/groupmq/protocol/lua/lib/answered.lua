@@ -27,18 +27,21 @@ local answered = {}
 local WINDOW = 30000
 local KEEP = 3 * WINDOW
 
+-- Returns the answer that a call of a slot got, if it is kept.
+function answered.find(slot, number)
+  local known = number .. ' '
+  for _, kept in ipairs({ K.calls_even, K.calls_odd }) do
+    local raw = redis.call('HGET', kept, slot)
+    if raw and string.sub(raw, 1, #known) == known then return cmsgpack.unpack(string.sub(raw, #known + 1)) end
+  end
+end
+
 -- Returns the answer that the call got the first time, if there is one.
 function answered.begin(argv)
   local slot, again = argv[4], argv[6]
   if not slot then return end
   call.slot, call.number, call.again = slot, argv[5], again
-  if again or math.abs(now - meta.resent) < KEEP then
-    local known = call.number .. ' '
-    for _, kept in ipairs({ K.calls_even, K.calls_odd }) do
-      local raw = redis.call('HGET', kept, slot)
-      if raw and string.sub(raw, 1, #known) == known then return cmsgpack.unpack(string.sub(raw, #known + 1)) end
-    end
-  end
+  if again or math.abs(now - meta.resent) < KEEP then return answered.find(slot, call.number) end
 end
 
 function answered.note(reply)

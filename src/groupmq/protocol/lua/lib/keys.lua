@@ -52,6 +52,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   uniques    zset  ids whose job has ended, by the time at which they are free
   repeats    hash  repeat id -> definition (lib/repeats.lua)
   ticks      zset  repeat id, by its next tick
+  durable    text  the client's last write before it waits for replicas or a disk; expires
 ]]
 local SCHEMA = '3'
 local FAILURES_KEPT = 1000
@@ -64,7 +65,7 @@ local FIXED = {
   'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'ready', 'parked', 'delayed',
   'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes', 'calls_even', 'calls_odd',
   'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'unique', 'uniques',
-  'repeats', 'ticks',
+  'repeats', 'ticks', 'durable',
 }
 local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:' } -- with a group or a worker behind it
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because
