@@ -215,6 +215,7 @@ class Samples:
             totals=Totals(completed=24_032, failed=15, retried=118, stalled=0, rate_limited=4),
             wait=Quantiles(p50=0.128, p95=0.512, mean=0.2, count=24_032),
             run=Quantiles(p50=0.064, p95=0.256, mean=0.09, count=24_165),
+            limits=[Setting(name="rate_limit", value=self.say("100/1s"), words="how many jobs the queue may start")],
         )
 
     def jobs(self) -> JobsPage:

@@ -71,7 +71,7 @@ async def test_a_producer_adds_and_waits_for_results(make_user: MakeUser, make_q
         job = await queue.add(1, group_id="g", job_id="a", delay=0.01)
         await queue.add_many([{"data": n} for n in range(10)])
         await queue.add(2, repeat=Every(60, key="k"))
-        async with Worker(Queue("orders", url), recorder):
+        async with Queue("orders", url) as theirs, Worker(theirs, recorder):
             await job.result(timeout=20)
             assert await queue.wait_for_empty(20)
         assert (await queue.get_job_counts()).completed == 11

@@ -15,7 +15,7 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 SERVER = ["version", "role", "persistence", "eviction", "memory", "scripts", "functions", "clock"]
-QUEUE = ["queue", "paused", "workers", "oldest waiting", "longest held", "blocked groups", "retention"]
+QUEUE = ["queue", "settings", "paused", "workers", "oldest waiting", "longest held", "blocked groups", "retention"]
 
 
 def statuses(found: list[Finding]) -> dict[str, str]:

@@ -38,7 +38,7 @@ from groupmq.protocol.commands import (
 )
 from tests.support.by_hand import Operations, Steps, asked
 
-OPTIONS = QueueOptions(name="q", keep_completed=Retention(count=5, age=60))
+OPTIONS = QueueOptions(name="q", keep_completed=Retention(count=5, age=60), keep_failed=Retention(count=100))
 T0 = 1_700_000_000_000
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupmq.core.server_views import Finding
+from groupmq.core.setting_words import spelled
+from groupmq.core.settings import QueueSettings
 from groupmq.core.views import GroupInfo, HeldGroup, JobCounts
 from groupmq.core.wording import number, span
 
@@ -105,6 +107,15 @@ def queue(name: str, counts: JobCounts) -> Finding:
     return Finding("queue", OK, f"{name}: {live}")
 
 
+def settings(stored: QueueSettings) -> Finding:
+    """What is stored with the queue, but for what is as by default."""
+    own = [f"{name} {spelled(name, value)}" for name, value in stored.options().items()]
+    if stored.unknown:
+        hint = "a newer release has stored them: update this one"
+        return Finding("settings", WARN, f"not known here: {', '.join(sorted(stored.unknown))}", hint)
+    return Finding("settings", OK, ", ".join(own) or "all as by default")
+
+
 def workers(alive: int, counts: JobCounts, *, paused: bool) -> Finding:
     undone = counts.waiting + counts.active + counts.delayed
     if alive:
@@ -172,6 +183,6 @@ def _decide(job_id: str | None) -> str:
 def retention(dropped: int) -> Finding:
     """Whether failed jobs were removed before anybody could look at them or retry them."""
     if dropped:
-        hint = "raise keep_failed of the workers: what was dropped cannot be retried"
+        hint = "raise keep_failed (groupmq queue settings --set keep_failed=...): what was dropped cannot be retried"
         return Finding("retention", WARN, f"{number(dropped, 'failed job')} dropped in the last hour", hint)
     return Finding("retention", OK, "no failed job dropped in the last hour")

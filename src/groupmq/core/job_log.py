@@ -30,10 +30,14 @@ class JobLog:
         self._logger = logger
         self._queue = queue
         self._worker = worker
-        self._kept = "It is kept until it is retried or removed" if keeps_failed else "It is not kept"
-        self._on_failed = on_failed
+        self.adopt(keeps_failed=keeps_failed, on_failed=on_failed)
         self._is_enabled = getattr(logger, "isEnabledFor", None)
         self._takes_extra = isinstance(logger, logging.Logger | logging.LoggerAdapter)
+
+    def adopt(self, *, keeps_failed: bool, on_failed: str) -> None:
+        """What becomes of a job that failed, and of its group, for the line that says so."""
+        self._kept = "It is kept until it is retried or removed" if keeps_failed else "It is not kept"
+        self._on_failed = on_failed
 
     def debugging(self) -> bool:
         """Whether DEBUG lines are wanted; of a logger that cannot tell, they are."""

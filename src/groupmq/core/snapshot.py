@@ -84,6 +84,8 @@ class Snapshot:
     _finished_ms: int
     _expires_ms: int = 0
     _blocks_ms: int = 0
+    _sets_attempts: bool = False
+    """Whether the job has a `max_attempts` of its own."""
 
     def __init__(
         self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Stored, max_attempts: int
@@ -101,7 +103,10 @@ class Snapshot:
         else:
             self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, data = stored
             self._raw_data = data
-        self.max_attempts = own_max or max_attempts
+        if own_max:
+            self.max_attempts, self._sets_attempts = own_max, True
+        else:
+            self.max_attempts = max_attempts
         if options:
             self._read_options(options)
 
@@ -135,6 +140,11 @@ class Snapshot:
     def attempt(self) -> int:
         """Number of the current run, from 1; of a finished job its last, 0 if it never ran; of others the next."""
         return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
+
+    @property
+    def own_max_attempts(self) -> int | None:
+        """The `max_attempts` that the job itself was given; None = it has that of the worker, or of the queue."""
+        return self.max_attempts if self._sets_attempts else None
 
     @property
     def created_at(self) -> datetime | None:

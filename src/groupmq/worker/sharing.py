@@ -31,7 +31,11 @@ class SharedSlots:
         self.shares: list[Share] = []
         self._served = 0
 
-    def join(self, sharer: Sharer) -> Share:
+    def join(self, sharer: Sharer, share: Share | None = None) -> Share:
+        """`share`: that of the same worker, whose parts were made anew."""
+        if share is not None:
+            share.sharer = sharer
+            return share
         share = Share(self, sharer, len(self.shares))
         self.shares.append(share)
         return share

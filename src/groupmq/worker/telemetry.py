@@ -90,6 +90,10 @@ class Telemetry:
         self.metrics = WorkerMetrics(options.name)
         self._active_listeners, self._completed_listeners = map(self.events.listeners, ("active", "completed"))
 
+    def adopt(self, queue: QueueOptions) -> None:
+        """The queue is stored with these settings."""
+        self._log.adopt(keeps_failed=queue.keep_failed.kept != 0, on_failed=queue.on_failed)
+
     # Jobs that come and run
 
     def debugging(self) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack
@@ -26,8 +25,8 @@ from groupmq.worker.closing import Closing
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
-from groupmq.worker.parts import make_parts
-from groupmq.worker.runners import ProcessRunner, ThreadRunner, checked_handler
+from groupmq.worker.parts import WorkerParts, make_parts
+from groupmq.worker.runners import checked_handler, invoker
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry, WorkerMetrics
@@ -67,7 +66,9 @@ class Worker:
         self.name = self.options.name
         self.logger = self.options.logger
         self._telemetry = Telemetry(queue.options, self.options)
-        self._make_parts(None)
+        self._parts: WorkerParts | None = None
+        self._slots: SharedSlots | None = None
+        self._make_parts()
         self._hooks = Hooks(self.options, self.name)
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._started = 0.0
@@ -79,10 +80,13 @@ class Worker:
         self._start_over = asyncio.Event()
         self._is_shared = False
 
-    def _make_parts(self, slots: SharedSlots | None) -> None:
-        self._runner: ThreadRunner | ProcessRunner | None = None
-        invoke = middlewares.around(self.options.middleware, self._invoker(self._handler))
-        parts = make_parts(self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, slots)
+    def _make_parts(self) -> None:
+        self._made_for = self.queue.options
+        called, self._runner = invoker(self._handler, self.options)
+        invoke = middlewares.around(self.options.middleware, called)
+        parts = self._parts = make_parts(
+            self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, self._slots, self._parts
+        )
         self._prefetch = parts.prefetch
         self._reachability = parts.reachability
         self._maintenance = parts.maintenance
@@ -108,20 +112,25 @@ class Worker:
         given["concurrency"] = min(slots.total, given.get("concurrency", slots.total))
         given["name"] = self.name
         self.options = WorkerOptions.checked(self.queue.options, self.id, given)
-        self._on_change = on_change
-        self._make_parts(slots)
+        self._given, self._on_change, self._slots = given, on_change, slots
+        self._make_parts()
 
-    def _invoker(self, handler: Handler | BatchHandler) -> Callable[[Any], Awaitable[Any]]:
-        """How to call the handler so that it can be awaited."""
-        called = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)  # noqa: B004
-        if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called):
-            if self.options.executor == "process":
-                raise ConfigurationError("executor: 'process' needs a plain `def` handler, not `async def`")
-            return handler
-        kind = ProcessRunner if self.options.executor == "process" else ThreadRunner
-        run: Any = handler
-        self._runner = kind(run, self.options.concurrency, self.name)
-        return self._runner
+    def _adopt_settings(self) -> None:
+        """Make the parts anew for a queue that is stored otherwise than was known when the worker was made.
+
+        Raises ConfigurationError if the options of the worker do not go with it, before anything is taken.
+        """
+        if self.queue.options == self._made_for:
+            return
+        given = self._given.copy()
+        given["name"] = self.name
+        self.options = WorkerOptions.checked(self.queue.options, self.id, given)
+        if self._runner is not None:
+            self._runner.close()
+        self._telemetry.adopt(self.queue.options)
+        waits = self._fetcher.waits_for_batches
+        self._make_parts()
+        self._fetcher.waits_for_batches = waits
 
     # Life
 
@@ -213,6 +222,7 @@ class Worker:
         began = time.monotonic()
         try:
             await self.queue._connection.call(commands.counts(), patience)
+            self._adopt_settings()
             self._reachability.reached(began, START)
             self._dispatcher.context = await self._hooks.start_up()
             await self._telemetry.events.emit_and_wait("ready")

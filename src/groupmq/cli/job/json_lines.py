@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from groupmq import Backoff, ConfigurationError
-from groupmq.cli.job.selection import own_attempts
 from groupmq.cli.options.values import instant, read_json
 from groupmq.cli.output.readable_data import NotJson
 from groupmq.sync import Job
@@ -34,7 +33,7 @@ def line_of(job: Job) -> dict[str, Any]:
         "data": job.data,
         "priority": job.priority,
         "order_ms": job.order_ms,
-        "max_attempts": own_attempts(job),
+        "max_attempts": job.own_max_attempts,
         "timeout": job.timeout,
         "backoff": job.backoff and {name: getattr(job.backoff, name) for name in ("base", "factor", "max", "jitter")},
         "on_retry": job.on_retry,

@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from groupmq.cli.job.selection import described, own_attempts, pick
+from groupmq.cli.job.selection import described, known_attempts, pick
 from groupmq.cli.options.shared import STATES, examples, group_option, queue_argument, states_option
 from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.output import tables
@@ -33,7 +33,7 @@ def status(target: Target, job_id: str) -> None:
 
 
 def _details(job: Job) -> Table:
-    attempts, most = f"{job.attempts_made}", own_attempts(job)
+    attempts, most = f"{job.attempts_made}", known_attempts(job)
     return tables.facts(
         [
             ("id", job.id),

@@ -23,7 +23,8 @@ from groupmq.client.connection.faults import (
 )
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
-from groupmq.protocol import functions
+from groupmq.core.options import QueueArguments
+from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
 from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
@@ -35,7 +36,8 @@ PATIENCE = 3.0
 """Seconds a producer's call rides over a server that restarts or fails over before it raises."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
-"""Another client may flush the functions again while we load ours; after so many tries this call goes as a script."""
+"""Another client may flush the functions again while we load ours; after so many tries this call goes as a script.
+As often a call is made again whose queue has gone, or whose settings have changed."""
 
 
 class Sender(Protocol):
@@ -113,14 +115,30 @@ class FunctionClient:
             await self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    async def open(self, *, replace: bool = False) -> None:
+    async def open(self) -> None:
         """Create the queue, or check that this process agrees with how it was created."""
         session = self.session
         if session.needs_fsync:
             await self._require_fsync()
-        session.check_opened(*await self._evaluate(session.opening_call(replace=replace)))
+        session.check_opened(await self._evaluate(session.opening_call()))
         if session.creates:
             await self.enter()
+
+    async def reconfigure(self, changes: QueueArguments) -> bool:
+        """Change the stored settings in one write; whether the scripts act on any of those that changed.
+
+        Nobody's change is lost: if another process was faster, ours is made to what it has stored.
+        """
+        self.session.require_open()
+        stored = await self._evaluate(commands.look_at_queue())
+        while True:
+            was, wanted = stored, self.session.changed(stored, changes)
+            stored = await self._evaluate(commands.open_queue(wanted, was))
+            if (stored.config, stored.handling) == (wanted.shared, wanted.handling):
+                break
+        self.session.has_changed(stored, changes)
+        await self.enter()
+        return was.config != stored.config
 
     async def enter(self) -> None:
         """Enter the queue in the list of queues. If that fails, it is missing there and nothing else suffers."""
@@ -162,12 +180,14 @@ class FunctionClient:
         """Run a function once. `proof`: by what the server recognises the call when it is sent again."""
         session = self.session
         script = functions.load(call.script)
-        tail: Command = (1, session.keys.meta, call.args)
-        if call.blob or proof:
-            tail = (*tail, call.blob, *proof)
         waits = session.must_be_durable(call.script)
         send = self.execute_and_wait if waits else self.execute
-        for _ in range(3):
+        for left in reversed(range(_TRIES)):
+            # The last try is not checked: somebody may change settings as fast as we read them.
+            revision = session.known.revision if left > 0 else b""
+            tail: Command = (1, session.keys.meta, call.args)
+            if call.blob or proof or revision:
+                tail = (*tail, call.blob, revision, *proof)
             try:
                 if session.calls_by == "function":
                     reply = await self._by_function(send, script, tail)
@@ -177,6 +197,9 @@ class FunctionClient:
                 known = understood(error, session.where)
                 if not isinstance(known, ScriptError):
                     raise known from error
+                if "GROUPMQ_SETTINGS" in str(known):
+                    await self._learn()
+                    continue
                 if "GROUPMQ_SCHEMA" not in str(known):
                     raise ScriptError(f"{script.name}: {script.explain(str(known))}") from error
             else:
@@ -187,6 +210,12 @@ class FunctionClient:
             # The queue is gone (flushed, obliterated) or of another format: open says which.
             await self.open()
         raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
+
+    async def _learn(self) -> None:
+        """The stored settings have changed: read them, so that calls are made by them from now on."""
+        stored = await self._evaluate(commands.look_at_queue())
+        if stored.schema is not None or not self.session.creates:
+            self.session.check_opened(stored)
 
     async def _require_fsync(self) -> None:
         """Refuse a server that cannot wait for its disk, before anything is written to it."""

@@ -46,12 +46,13 @@ class Queue(QueueMethods):
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
-        self.options = QueueOptions.checked(name, options)
-        self.name = self.options.name
-        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+        self._given = options
+        checked = QueueOptions.checked(name, options)
+        self.name = checked.name
+        self.logger = checked.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = Endpoint.of(redis)
-        self._connection = Connection(self._endpoint, self.options)
+        self._connection = Connection(self._endpoint, checked)
         self._middleware = middlewares.checked(options.get("middleware", ()))
         self._local = Locality(self._connection, self._send_adds, self._send_gets)
         self._workers = OwnWorkers(self, self.name, self.logger)
@@ -114,6 +115,8 @@ class Queue(QueueMethods):
         >>> async for event in queue.events():
         ...     print(event.kind, event.job_id)
         """
+        if not self._connection.session.opened:
+            await self._connection.call(commands.counts())  # whether there are events is stored with the queue
         self._require_events()
         async for event in self._local.here().channel.iterate(None if since is None else Position.parse(since)):
             yield event
@@ -143,7 +146,7 @@ class Queue(QueueMethods):
 
     def _require_events(self) -> None:
         if not self.options.events:
-            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+            raise ConfigurationError("events: this queue is stored with events=False; there is nothing to listen to")
 
     # What jobs ask of their queue
 

@@ -5,25 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from groupmq.core.options import QueueOptions
+from groupmq.core.settings import StoredQueue
 from groupmq.protocol.call import SCHEMA, Call, arguments, text, texts
 
 
-def open_queue(
-    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False
-) -> Call[tuple[str | None, str]]:
-    """Make the queue if it does not exist; format and settings as stored now."""
-    args = arguments(schema=SCHEMA, config=config, limit=limit, rules=rules, replace=replace)
+def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[StoredQueue]:
+    """Make the queue if it does not exist; what is stored of it now.
+
+    `was`: replace its settings, if they are still these. If not, what is stored instead is returned.
+    """
+    args = arguments(
+        schema=SCHEMA,
+        config=options.shared,
+        handling=options.handling,
+        limit=options.group_concurrency,
+        rules=options.rules,
+        was=None if was is None else [was.config, was.handling],
+    )
     return Call("open", args, _parse_settings)
 
 
-def look_at_queue() -> Call[tuple[str | None, str]]:
-    """Format and settings of the queue as stored; no format if it does not exist."""
+def look_at_queue() -> Call[StoredQueue]:
+    """What is stored of the queue as a whole; no format if it does not exist."""
     return Call("look_settings", arguments(), _parse_settings)
 
 
-def _parse_settings(reply: list[bytes | None]) -> tuple[str | None, str]:
-    schema, stored = reply
-    return None if schema is None else schema.decode(), (stored or b"{}").decode()
+def _parse_settings(reply: list[bytes | None]) -> StoredQueue:
+    schema, config, handling, revision = reply
+    return StoredQueue(
+        None if schema is None else schema.decode(),
+        (config or b"{}").decode(),
+        (handling or b"").decode(),
+        revision or b"",
+    )
 
 
 def switch(

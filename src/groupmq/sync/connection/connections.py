@@ -14,7 +14,7 @@ from groupmq.client.connection.cluster import redirection, slot_of
 from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
 from groupmq.client.connection.faults import is_refusal, understood
 from groupmq.client.connection.finding import stale
-from groupmq.client.connection.session import Session
+from groupmq.client.connection.session import Known, Session
 from groupmq.core.errors import ConnectionLost
 from groupmq.core.options import QueueOptions
 from groupmq.sync.connection.function_client import FunctionClient
@@ -27,9 +27,16 @@ class BlockingConnection(FunctionClient):
     """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
 
     def __init__(
-        self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float | None = None
+        self,
+        endpoint: Endpoint,
+        options: QueueOptions,
+        *,
+        own: bool = False,
+        timeout: float | None = None,
+        known: Known | None = None,
     ) -> None:
-        super().__init__(Session(options, endpoint.where), endpoint.patience)
+        """`known`: what another connection to the same queue knows of it."""
+        super().__init__(Session(options, endpoint.where, known), endpoint.patience)
         self._endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._others: dict[Node, Any] = {}
         """Clients of other nodes of a cluster, for keys that are not of this queue."""

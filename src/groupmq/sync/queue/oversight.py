@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
@@ -46,11 +45,11 @@ class Oversight(Measures):
 
     def get_settings(self) -> QueueSettings:
         """The settings that are stored with the queue, whatever this process was given."""
-        schema, config = self._call(commands.look_at_queue())
-        if schema is None:
+        stored = self._call(commands.look_at_queue())
+        if stored.schema is None:
             self._call(commands.counts())  # it went after it was opened: opens it anew, or raises QueueNotFound
-            _, config = self._call(commands.look_at_queue())
-        return QueueSettings.from_stored(json.loads(config))
+            stored = self._call(commands.look_at_queue())
+        return QueueSettings.of(stored)
 
     def ensure_writable(self, timeout: Duration = PATIENCE) -> None:
         """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full."""
@@ -113,11 +112,12 @@ class Oversight(Measures):
             counts, paused = self._counts()
         except QueueNotFound:
             return [findings.no_queue(self.name)]
-        workers = self.get_workers()
+        settings, workers = self.get_settings(), self.get_workers()
         metrics = self.get_metrics(_AN_HOUR, look=look)
         blocked = blocked_groups(self._call, 1) if metrics.groups_blocked else []
         return [
             findings.queue(self.name, counts),
+            findings.settings(settings),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),

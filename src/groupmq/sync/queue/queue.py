@@ -38,12 +38,13 @@ class Queue(QueueMethods):
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
-        self.options = QueueOptions.checked(name, options)
-        self.name = self.options.name
-        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+        self._given = options
+        checked = QueueOptions.checked(name, options)
+        self.name = checked.name
+        self.logger = checked.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = Endpoint.of(redis)
-        self._connection = BlockingConnection(self._endpoint, self.options)
+        self._connection = BlockingConnection(self._endpoint, checked)
         self._middleware = middlewares.checked(options.get("middleware", ()))
         self._listening = Listening(self._endpoint, self._connection.session)
         self._listeners = Listeners(self._listening, self.name)
@@ -75,6 +76,8 @@ class Queue(QueueMethods):
         >>> for event in queue.events():
         ...     print(event.kind, event.job_id)
         """
+        if not self._connection.session.opened:
+            self._call(commands.counts())  # whether there are events is stored with the queue
         self._require_events()
         return self._listening.follow(since)
 
@@ -92,7 +95,7 @@ class Queue(QueueMethods):
 
     def _require_events(self) -> None:
         if not self.options.events:
-            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+            raise ConfigurationError("events: this queue is stored with events=False; there is nothing to listen to")
 
     def _result_of(self, job: Snapshot, timeout: Duration | None) -> Any:
         """Wait for the end of a job; see `Job.result`."""

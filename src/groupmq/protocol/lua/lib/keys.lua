@@ -2,8 +2,8 @@
 The keys of one queue. Every call names one key, `<prefix>:{<queue>}:meta`; every other name is derived from it, so
 all of them share one hash tag and live in one cluster slot. keys.py spells the same names; a test compares the two.
 
-  meta       hash  schema, config, rules (lib/meta.lua), numbers (lib/numbers.lua), measures (lib/measure_value.lua),
-                   turn (lib/turn.lua), idle (lib/reserve.lua)
+  meta       hash  schema, config, handling and revision (open.lua), rules (lib/meta.lua), numbers (lib/numbers.lua),
+                   measures (lib/measure_value.lua), turn (lib/turn.lua), idle (lib/reserve.lua)
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
   state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran";
                    '\255' .. job id -> its earlier attempts (lib/history.lua)
