@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants sync check bench
+.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants failovers sync check bench
 .PHONY: bench-python clean venv chromium
 
 VENV := .venv
@@ -55,6 +55,9 @@ chaos: $(READY_DEV) ## break everything at random and prove that nothing is lost
 
 chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed
 	@$(PYTHON) -m tests.chaos --minutes 2 --seed 7
+
+failovers: $(READY_DEV) ## what failovers lose of acknowledged adds: ARGS="--count 200 --lag 5 --server redis"
+	@$(PYTHON) -m tests.chaos.failovers $(ARGS)
 
 chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which must be found
 	@$(PYTHON) -m tests.chaos.mutants $(ARGS)

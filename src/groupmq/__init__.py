@@ -4,6 +4,7 @@ from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
+from groupmq.core.durability import Durability
 from groupmq.core.duty import DutyName as Duty
 from groupmq.core.errors import (
     BatchFailed,
@@ -18,6 +19,7 @@ from groupmq.core.errors import (
     JobNotFound,
     JobRemoved,
     LeaseLost,
+    NotDurable,
     PayloadTooLarge,
     QueueNotFound,
     RateLimited,
@@ -82,6 +84,7 @@ __all__ = [
     "ConnectionLost",
     "Cron",
     "Debounce",
+    "Durability",
     "Duty",
     "DutyReport",
     "Event",
@@ -118,6 +121,7 @@ __all__ = [
     "Metrics",
     "Middleware",
     "MinuteStats",
+    "NotDurable",
     "Ordering",
     "PayloadTooLarge",
     "Queue",

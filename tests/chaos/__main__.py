@@ -11,13 +11,15 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos import diary, report
 from tests.chaos.checker.verdict import judge
+from tests.chaos.cluster import ClusterServers
 from tests.chaos.run import Round, play
-from tests.chaos.schedule import ALL, chosen
-from tests.chaos.topology import SingleServer
+from tests.chaos.schedule import ALL, KINDS, LINES, chosen
+from tests.chaos.topology import SingleServer, Topology
 from tests.support.servers import available_kinds
 
 LONGEST_ROUND = 120.0
@@ -30,6 +32,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the schedule of faults; printed when not given")
     parser.add_argument("--faults", help=f"only these kinds: {','.join(ALL)}")
     parser.add_argument("--server", choices=available_kinds(), default="valkey")
+    parser.add_argument("--cluster", action="store_true", help="three primaries and three replicas, not one server")
     parser.add_argument("--mutant", help="run with a defect of tests.model.mutants, by its name")
     parser.add_argument("--drain", type=float, default=DRAIN, help="seconds without progress that fail the drain")
     parser.add_argument("--record", type=Path, help="write the figures as a table to this file")
@@ -45,7 +48,7 @@ def tell(line: str) -> None:
 def main(given: list[str] | None = None) -> int:
     args = arguments(given)
     seed = args.seed if args.seed is not None else int(time.time()) % 1_000_000
-    total = report.Total(seed, args.server, {})
+    total = report.Total(seed, f"{args.server}{' --cluster' if args.cluster else ''}", {})
     if args.judge is not None:
         for folder in sorted(path for path in args.judge.iterdir() if path.is_dir()):
             _judge(folder, total)
@@ -58,7 +61,8 @@ def main(given: list[str] | None = None) -> int:
 
 
 def _play_all(args: argparse.Namespace, total: report.Total) -> None:
-    kinds, left, number = chosen(args.faults), args.minutes * 60, 0
+    where: type[SingleServer] | type[ClusterServers] = ClusterServers if args.cluster else SingleServer
+    kinds, left, number = _known(chosen(args.faults), where), args.minutes * 60, 0
     while left > 0.5:
         number += 1
         seconds = min(left, LONGEST_ROUND)
@@ -66,7 +70,7 @@ def _play_all(args: argparse.Namespace, total: report.Total) -> None:
         # The first round has the seed itself, so that one that failed can be played alone.
         seed = total.seed + 1000 * (number - 1)
         folder = Path(tempfile.mkdtemp(prefix=f"groupmq-chaos-{seed}-"))
-        topology = SingleServer(args.server)
+        topology: Topology = where(args.server)
         try:
             if number == 1:
                 total.versions = report.versions_here(topology.versions())
@@ -78,6 +82,12 @@ def _play_all(args: argparse.Namespace, total: report.Total) -> None:
         finally:
             topology.stop()
         _keep(folder, args.keep, broken=_judge(folder, total))
+
+
+def _known(kinds: Sequence[str], where: type[Topology]) -> tuple[str, ...]:
+    """Those that such servers can have."""
+    missing = {kind for kind, told in KINDS.items() if told.targets == "server"} - where.NAMES
+    return tuple(kind for kind in kinds if kind not in missing and (where.HAS_LINES or kind not in LINES))
 
 
 def _judge(folder: Path, total: report.Total) -> bool:

@@ -42,6 +42,9 @@ QUEUES = (
     QueueRole("window", 0.08, 6, {"ordering": {"kind": "event_time", "window": 0.2}}),
     QueueRole("late", 0.08, 6, {"ordering": {"kind": "arrival", "window": 0.1, "max_wait": 0.3}}),
     QueueRole("metered", 0.08, 8, {"rate_limit": {"count": 25, "per": 0.5}}),
+    QueueRole("strict", 0.08, 8, {"on_failed": "hold"}),
+    QueueRole("shaky", 0.05, 6, {"breaker": {"failures": 3, "cooldown": 0.4}}),
+    QueueRole("bulk", 0.07, 5),
     QueueRole("ticks", 0.0, 4, {"fairness": "round-robin"}),
 )
 QUEUE_OF = {role.name: role for role in QUEUES}
@@ -86,24 +89,34 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
     poison = {"poison": "poison" in ways}
     cast = [
         _worker("one", ("orders", {"concurrency": 1}), ("ticks", {"concurrency": 2}), line=True),
-        _worker("few", ("orders", {"concurrency": 8}), ("late", {"concurrency": 4}), line=True, more=other),
+        _worker(
+            "few",
+            ("orders", {"concurrency": 8}),
+            ("late", {"concurrency": 4}),
+            ("strict", {"concurrency": 4}),
+            line=True,
+            more=other,
+        ),
         _worker("many", ("orders", {"concurrency": 50, "prefetch": 0}), ("loose", {"concurrency": 10}), more=ahead),
         _worker(
             "threads",
             ("orders", {"concurrency": 4, "handler": "thread"}),
             ("metered", {"concurrency": 6, "handler": "thread"}),
             ("window", {"concurrency": 3}),
+            ("strict", {"concurrency": 2, "handler": "thread"}),
             line=True,
         ),
         _worker(
             "children",
             ("orders", {"concurrency": 2, "handler": "process"}),
             ("ticks", {"concurrency": 1, "maintenance": False}),
+            ("bulk", {"concurrency": 3, "handler": "batch", "batch": 8, "batch_wait": 0.05}),
         ),
         _worker(
             "sole-a",
             ("solo", {"concurrency": 4, "batch_size": 6}),
             ("loose", {"concurrency": 3, "prefetch": 0}),
+            ("bulk", {"concurrency": 1, "handler": "batch", "batch": 30}),
             line=True,
             more=behind,
         ),
@@ -112,12 +125,15 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
             ("solo", {"concurrency": 2}),
             ("metered", {"concurrency": 10}),
             ("late", {"concurrency": 2, "prefetch": 0}),
+            ("shaky", {"concurrency": 4}),
             more=other,
         ),
         _worker(
             "plain",
             ("orders", {"concurrency": 10, "maintenance": False}),
             ("window", {"concurrency": 5, "maintenance": False}),
+            ("strict", {"concurrency": 1, "maintenance": False}),
+            ("shaky", {"concurrency": 2}),
             line=True,
         ),
         Actor("producer-a", "producer", {"seed": 1, "style": "async", **poison}, line=True),

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from groupmq import FailJob, Job, RateLimited, RetryJob
+from groupmq import BatchFailed, FailJob, Job, RateLimited, RetryJob, Snooze
 from tests.chaos.diary import Diary, digest, of_this_process
 
 
@@ -63,6 +63,9 @@ def outcome(diary: Diary, job: Job) -> dict[str, int]:
         case "limited" if job.fence % 2:
             end(diary, job, "limited")
             raise RateLimited(f"told to slow down {token}", retry_after=data["s"])
+        case "snooze" if job.fence % 2:
+            end(diary, job, "snoozed")
+            raise Snooze(data["s"], f"told to come back {token}")
         case "poison" if unusual:
             diary.note("poison", q=data["q"], job=job.id, fence=job.fence, victim=os.getpid())
             os.kill(os.getpid(), signal.SIGKILL)
@@ -91,6 +94,24 @@ async def run_async(diary: Diary, job: Job) -> dict[str, int]:
         end(diary, job, "raised")
         raise
     return outcome(diary, job)
+
+
+async def run_batch(diary: Diary, jobs: list[Job]) -> list[dict[str, int]]:
+    """One job after the other, as a handler does that writes them in order. It always says how far it came."""
+    done: list[dict[str, int]] = []
+    for at, job in enumerate(jobs):
+        begin(diary, job)
+        try:
+            if job.data["s"]:
+                await asyncio.sleep(job.data["s"])
+        except asyncio.CancelledError:
+            end(diary, job, "cancelled")
+            raise BatchFailed(at=at, reason=f"stopped #{job.fence}", results=done) from None
+        try:
+            done.append(outcome(diary, job))
+        except (ValueError, FailJob) as error:
+            raise BatchFailed(at=at, reason=str(error), results=done) from error
+    return done
 
 
 def run_in_thread(diary: Diary, job: Job) -> dict[str, int]:

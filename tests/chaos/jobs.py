@@ -43,6 +43,9 @@ class JobMaker:
         elif chance < 0.42:
             item["job_id"] = f"same-{random.randrange(SAME_IDS)}"
         item |= self._work(role)
+        if item["data"]["do"] == "snooze":
+            # With "yield" it would wait outside its group, and no event says so.
+            item.pop("on_retry", None)
         item["data"] |= {"uid": uid, "q": role.name, "list": [], "map": {}, "big": 2**53 + self._n}
         item["data"]["text"] = random.choice(WORDS)
         return item
@@ -76,6 +79,12 @@ class JobMaker:
         """What the handler does."""
         random = self._random
         chance = random.random()
+        if role.name == "bulk":
+            seconds = 0.0 if chance < 0.6 else round(random.expovariate(1 / 0.01), 4)
+            do = "work" if chance < 0.9 else "fail" if chance < 0.985 else "give up"
+            return {"data": {"do": do, "s": seconds, "times": random.choice((1, 1, 2))}}
+        if role.name == "strict" and random.random() < 0.05:
+            return {"data": {"do": "give up", "s": 0}}
         if chance < 0.55:
             return {"data": {"do": "work", "s": 0}}
         if chance < 0.80:
@@ -90,6 +99,8 @@ class JobMaker:
             return {"data": {"do": "give up", "s": 0}}
         if chance < 0.95 and role.groups:
             return {"data": {"do": "limited", "s": round(random.uniform(0.02, 0.2), 3)}}
+        if chance < 0.96:
+            return {"data": {"do": "snooze", "s": round(random.uniform(0.01, 0.3), 3)}}
         if chance < 0.975:
             return {"data": {"do": "talk", "s": 0}}
         if chance < 0.99:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import redis
@@ -35,21 +36,28 @@ def plant_canaries(client: redis.Redis) -> None:
         client.set(name, text)
 
 
-def sample(client: redis.Redis, diary: Diary) -> None:
+def sample(nodes: Sequence[redis.Redis], diary: Diary) -> None:
     """One look at an instant at which every call is over: each queue must agree with itself."""
     with contextlib.suppress(redis.RedisError):
-        dump = Dump(client)
+        dumps = [Dump(node) for node in nodes]
         wrong, kept = [], {}
         for role in QUEUES:
+            dump = _with(role.name, dumps)
             found = keyspace.read(dump, PREFIX, role.name)
             wrong += [f"{role.name}: {line}" for line in keyspace.violations(found)]
             kept[role.name] = {"completed": len(found.completed), "failed": len(found.failed), "jobs": len(found.jobs)}
         diary.note("sample", at=dump.now, wrong=wrong, kept=kept)
 
 
-async def last_look(client: redis.Redis, url: str, diary: Diary) -> None:
+def _with(queue: str, dumps: Sequence[Dump]) -> Dump:
+    """That of the server which has the queue."""
+    base = f"{PREFIX}:{{{queue}}}:".encode()
+    return next((dump for dump in dumps if any(key.startswith(base) for key in dump)), dumps[0])
+
+
+async def last_look(client: redis.Redis, nodes: Sequence[redis.Redis], url: str, diary: Diary) -> None:
     """After the drain: what is left, what the API says about it, and what is left of that when it is removed."""
-    sample(client, diary)
+    sample(nodes, diary)
     for role in QUEUES:
         async with open_queue(role.name, url) as queue:
             counts = await queue.get_job_counts()
@@ -60,14 +68,14 @@ async def last_look(client: redis.Redis, url: str, diary: Diary) -> None:
             report = await queue.repair()
             mended = [f"{kind}: {ids[:5]}" for kind, ids in report.mended.items()]
             diary.note("repaired", q=role.name, mended=mended)
-    foreign = [key for key in _all_keys(client) if not key.startswith(tuple(_bases())) and key != _registry()]
+    foreign = [key for key in _all_keys(nodes) if not key.startswith(tuple(_bases())) and key != _registry()]
     changed = [name for name, text in CANARIES.items() if _text(client.get(name)) != text]
     diary.note("foreign", keys=[key for key in foreign if key not in CANARIES], canaries=changed)
     for role in QUEUES:
         async with open_queue(role.name, url) as queue:
             await queue.purge(("completed", "failed", "waiting", "delayed"))
     await asyncio.sleep(0.1)
-    diary.note("emptied", keys=_leaks(client))
+    diary.note("emptied", keys=_leaks(nodes))
 
 
 async def _live(queue: Queue) -> list[str]:
@@ -77,30 +85,43 @@ async def _live(queue: Queue) -> list[str]:
     return found
 
 
-def _leaks(client: redis.Redis) -> list[str]:
+def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
     """Keys of a queue without jobs that grow with what it once had."""
-    dump, found = Dump(client), []
+    dumps, found = [Dump(node) for node in nodes], []
     for role in QUEUES:
+        dump = _with(role.name, dumps)
         base = f"{PREFIX}:{{{role.name}}}:"
         names = [key.decode("utf-8", "replace").removeprefix(base) for key in dump if key.startswith(base.encode())]
         k = keyspace.read(dump, PREFIX, role.name)
         found += [f"{base}{name}" for name in names if name[:2] in ("g:", "r:")]
-        for part in ("jobs", "state", "results", "progress", "logs", "leases", "active", "groups", "ready", "parked"):
+        for part in (
+            "jobs",
+            "state",
+            "results",
+            "progress",
+            "logs",
+            "leases",
+            "active",
+            "groups",
+            "ready",
+            "parked",
+            "blocked",
+            "blockers",
+        ):
             if getattr(k, part):
                 found.append(f"{base}{part} has {len(getattr(k, part))} entries")
         found += [f"{base}{name}" for name in k.strangers if not name.startswith(_FREE)]
     return found
 
 
-def slow_calls(client: redis.Redis) -> list[int]:
+def slow_calls(nodes: Sequence[Any]) -> list[int]:
     """Microseconds of our own calls that the server found slow, since its last start."""
-    c: Any = client
-    return [entry["duration"] for entry in c.slowlog_get(512) if entry["command"].upper().startswith(b"FCALL")]
+    entries = [entry for node in nodes for entry in node.slowlog_get(512)]
+    return [entry["duration"] for entry in entries if entry["command"].upper().startswith(b"FCALL")]
 
 
-def _all_keys(client: redis.Redis) -> list[str]:
-    c: Any = client
-    return [_text(key) for key in c.keys("*")]
+def _all_keys(nodes: Sequence[Any]) -> list[str]:
+    return [_text(key) for node in nodes for key in node.keys("*")]
 
 
 def _bases() -> list[str]:

@@ -37,6 +37,7 @@ CASES = (
     Case("result outlives its job", ("S15", "S17")),
     Case("event window ignored", ("S9",)),
     Case("overdue job starts", ("S9",)),
+    Case("blocked group goes on with the next call", ("S19", "S15")),
 )
 
 

@@ -27,6 +27,7 @@ WEIGHTS = {
     "clean": 2.0,
     "purge": 0.3,
     "retry_many": 1.5,
+    "decide": 12.0,
     "repair": 1.5,
 }
 
@@ -36,7 +37,7 @@ class Operator:
         self._diary = diary
         self._random = Random(f"{settings['seed']}/{settings['life']}")
         self._queues = {role.name: open_queue(role.name, settings["url"]) for role in QUEUES}
-        self._n = 0
+        self._n = settings.get("ops", 0)
 
     async def step(self) -> None:
         """One surgery."""
@@ -59,10 +60,32 @@ class Operator:
         elif what == "purge":
             states = random.choice((("waiting",), ("delayed",), ("waiting", "delayed")))
             await self.act(queue, "purge", queue.purge(states), states=states)
+        elif what == "decide":
+            await self._decide()
         elif what == "retry_many":
             await self.act(queue, "retry_many", queue.retry_many(limit=20))
         else:
             await self._repair(queue)
+
+    async def _decide(self) -> None:
+        """About a job that blocks its group."""
+        queue = self._queues["strict"]
+        blocked = await queue.get_blocked_groups(20)
+        if not blocked:
+            return
+        group = self._random.choice(blocked)
+        what = self._random.choice(("skip", "skip", "retry", "remove", "resume_group"))
+        if what == "resume_group":
+            await self.act(queue, what, queue.resume_group(group.id), group=group.id)
+        elif group.blocked_by is not None:
+            await self.act(queue, what, getattr(queue, what)(group.blocked_by), job=group.blocked_by)
+
+    async def skip_all(self) -> None:
+        """Give up every job that blocks its group: nobody else is left to decide."""
+        queue = self._queues["strict"]
+        for group in await queue.get_blocked_groups():
+            if group.blocked_by is not None:
+                await self.act(queue, "skip", queue.skip(group.blocked_by), job=group.blocked_by)
 
     async def _repair(self, queue: Queue) -> None:
         async def repaired() -> list[str]:

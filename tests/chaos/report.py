@@ -24,6 +24,7 @@ ZEROES = {
     "an id twice": ("S11",),
     "ticks missed or doubled": ("S12",),
     "starts after removal or pause": ("S13",),
+    "starts behind a job that blocks": ("S19",),
     "retention broken": ("S14",),
     "counts or places wrong": ("S15", "S16"),
     "leaked or foreign keys": ("S17", "S18"),
@@ -59,6 +60,7 @@ class Total:
         all_.recoveries += new.recoveries
         all_.returns += new.returns
         all_.ticks += new.ticks
+        all_.blocks += new.blocks
         all_.refused += new.refused
         all_.misinformed += new.misinformed
 
@@ -90,6 +92,7 @@ def rows(total: Total) -> list[tuple[str, str]]:
         ("runs of handlers", f"{counts['runs']:,}, the order of {notes.compared:,} checked"),
         ("operator actions", f"{counts['operator actions']:,}"),
         ("ticks of repeating jobs", f"{notes.ticks:,}"),
+        ("groups that a failed job blocked", f"{notes.blocks:,}"),
         ("looks at all keys", f"{counts['looks at all keys']:,}"),
         ("faults", f"{total.faults.total():,}: {faults}"),
         *((name, str(total.broken(rules))) for name, rules in ZEROES.items()),

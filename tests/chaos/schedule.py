@@ -57,9 +57,13 @@ KINDS: Mapping[str, Kind] = {
     "stop": Kind(31, "server", 0.5, 2.0),
     "restart": Kind(19, "server", 0.05, 1.2),
     "memory": Kind(17, "server", 0.2, 1.2),
+    "failover": Kind(4, "server"),
+    "move": Kind(6, "server"),
 }
 """Faults in time. `poison`, `skew`, `releases` and `operator` are no faults in time but ways to run; see `cast.py`."""
 
+LINES = ("cut", "drop", "truncate", "delay", "hang")
+"""Faults of the network."""
 WAYS = ("poison", "skew", "releases", "operator")
 ALL = (*KINDS, *WAYS)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.chaos.book import Book, sound
+from typing import Any
+
+from tests.chaos.book import EPOCH, Book, sound
 
 
 def beside(book: Book, second: float) -> Book:
@@ -180,3 +182,48 @@ def test_a_redriven_job_goes_back_to_its_place() -> None:
     book.run("b", 4.0, 1.1)
     book.run("a", 5.0, 1.0)
     assert book.rules() == {"S8"}
+
+
+# Batches
+
+
+def batch(queue: str, *, first: float = 2.0, second: float = 2.0, **more: Any) -> Book:
+    """Two jobs of one group that were granted at these times and ran one after the other."""
+    book = Book(queue)
+    book.add("a", 1.0)
+    book.add("b", 1.1)
+    one = book.start("a", first, 1.0)
+    book.end(one, 2.5)
+    book.event("completed", 2.9, "a", attempt=1, fence=one["fence"])
+    two = book.start("b", second, 1.1, fence=(EPOCH + round(second * 1000)) * 1000 + 1, **more)
+    two["t"] = 2.6
+    book.end(two, 2.7)
+    book.event("completed", 2.9, "b", attempt=1, fence=two["fence"])
+    return book
+
+
+def test_jobs_of_one_batch_are_granted_together_in_a_queue_of_batches_and_nowhere_else() -> None:
+    assert batch("bulk").findings() == []
+    assert batch("orders").rules() == {"S7"}
+
+
+def test_a_second_grant_of_a_group_whose_batch_has_not_ended_is_seen() -> None:
+    assert batch("bulk", second=2.4).rules() == {"S8"}
+    assert batch("bulk", worker="w2").rules() & {"S7", "S8"}
+
+
+def test_jobs_of_one_batch_do_not_run_at_once() -> None:
+    book = batch("bulk")
+    book.lines[-2]["t"] = 2.7
+    next(line for line in book.lines if line["k"] == "end" and line["job"] == "a")["t"] = 2.65
+    assert "S4" in book.rules()
+
+
+def test_a_run_that_an_operator_stopped_with_its_batch_has_a_reason() -> None:
+    for what, rules in (("remove", set[str]()), ("promote", {"S3"})):
+        book = Book("bulk")
+        book.add("a", 1.0)
+        book.end(book.start("a", 2.0, 1.0), 2.2, "cancelled")
+        book.act(what, 2.1, 2.2, job="another")
+        book.run("a", 3.0, 1.0)
+        assert book.rules() == rules, what

@@ -31,6 +31,17 @@ def test_a_job_that_was_promoted_in_the_millisecond_of_its_start_is_not_early() 
     assert book.findings() == []
 
 
+def test_a_delayed_job_that_failed_and_was_retried_by_an_operator_is_not_early() -> None:
+    book = Book()
+    book.add("a", 1.0, delay=2.0)
+    book.act("fail", 1.4, 1.6, job="a")
+    book.event("failed", 1.5, "a", attempt=0, reason="by the operator")
+    book.act("retry", 1.9, 2.1, job="a")
+    book.event("added", 2.0, "a")
+    book.run("a", 2.5, 1.0, order=EPOCH + 3000)
+    assert book.findings() == []
+
+
 def test_a_back_off_that_is_cut_short_is_seen() -> None:
     book = Book()
     book.add("a", 1.0)

@@ -1,9 +1,7 @@
-"""Where the queues live. One server for now; a replicated set and a cluster plug in here.
+"""Where the queues live: one server here, a cluster in `cluster.py`.
 
-A topology says where the queues are reached, which faults it knows, and how to look at all of its data. What Sentinel
-and Cluster need: a subclass that starts several servers, a URL of its own, `NAMES` with `failover` or `move slot` among
-the faults (and in `schedule.KINDS`), and `strike` for them. The checker then learns of a failover from the history, as
-it learns of a restart.
+A topology says where the queues are reached, which faults it knows, and how to look at all of its data. The checker
+learns of its faults from the history.
 """
 
 from __future__ import annotations
@@ -26,6 +24,8 @@ Later = Callable[[float, Callable[[], None]], None]
 class Topology(ABC):
     NAMES: ClassVar[frozenset[str]] = frozenset()
     """Kinds of faults that strike the servers themselves."""
+    HAS_LINES: ClassVar[bool] = True
+    """Whether processes reach it through network lines that can be cut. A cluster tells them where its nodes are."""
 
     @property
     @abstractmethod
@@ -48,6 +48,10 @@ class Topology(ABC):
     @abstractmethod
     def client(self) -> redis.Redis:
         """A plain client, for looking at the data."""
+
+    def nodes(self) -> list[redis.Redis]:
+        """Plain clients of all servers that have data of their own. Between two faults a queue is at one of them."""
+        return [self.client()]
 
     @abstractmethod
     def versions(self) -> dict[str, str]:

@@ -10,10 +10,10 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
-from groupmq import Backoff, Job, Ordering, Queue, RateLimit, Worker
+from groupmq import Backoff, Breaker, Job, Ordering, Queue, RateLimit, Worker
 from tests.chaos.cast import QUEUE_OF
 from tests.chaos.diary import Diary
-from tests.chaos.handlers import run_async, run_in_child, run_in_thread
+from tests.chaos.handlers import run_async, run_batch, run_in_child, run_in_thread
 
 CLOSE_WITHIN = 1.5
 
@@ -23,6 +23,8 @@ def options_of(name: str) -> dict[str, Any]:
     options = QUEUE_OF[name].all_options() | {"backoff": Backoff.exponential(base=0.05, max=0.5)}
     if "rate_limit" in options:
         options["rate_limit"] = RateLimit(**options["rate_limit"])
+    if "breaker" in options:
+        options["breaker"] = Breaker(**options["breaker"])
     if "ordering" in options:
         window = dict(options["ordering"])
         options["ordering"] = getattr(Ordering, window.pop("kind"))(**window)
@@ -40,8 +42,12 @@ def make_worker(diary: Diary, queue: Queue, told: dict[str, Any]) -> Worker:
     async def on_loop(job: Job) -> Any:
         return await run_async(diary, job)
 
-    handlers: dict[str, Callable[[Job], Any]] = {
+    async def on_loop_together(jobs: list[Job]) -> Any:
+        return await run_batch(diary, jobs)
+
+    handlers: dict[str, Callable[..., Any]] = {
         "async": on_loop,
+        "batch": on_loop_together,
         "thread": partial(run_in_thread, diary),
         "process": run_in_child,
     }

@@ -68,6 +68,22 @@ def test_a_group_that_is_held_is_told_apart_from_jobs_that_could_start(queue: Qu
     assert "customer:7" not in generate_latest(registry).decode()
 
 
+def test_a_group_that_waits_for_a_decision_is_counted_and_raises_the_shipped_alert(queue: Queue) -> None:
+    registry, labels = samples(queue), {"queue": "orders"}
+    names = "groupmq_groups_blocked", "groupmq_longest_blocked_seconds"
+    assert [registry.get_sample_value(name, labels) for name in names] == [0, 0]
+    queue.add(1, group_id="user:7", job_id="charge", on_failed="hold")
+    queue.fail("charge", "declined")
+    assert registry.get_sample_value(names[0], labels) == 1
+    later = registry.get_sample_value(names[1], labels)
+    assert later is not None
+    (rules,) = yaml.safe_load_all((ROOT / "contrib/prometheus/alerts.yaml").read_text())
+    rule = next(one for one in rules["groups"][0]["rules"] if one["alert"] == "GroupmqGroupBlocked")
+    assert rule["expr"] == f"{names[1]} > 300"
+    queue.skip("charge")
+    assert [registry.get_sample_value(name, labels) for name in names] == [0, 0]
+
+
 def test_a_customer_who_is_blocked_for_ten_minutes_raises_the_shipped_alert(queue: Queue) -> None:
     """The rule, word by word, as far as it compares what the queue says."""
     (rules,) = yaml.safe_load_all((ROOT / "contrib/prometheus/alerts.yaml").read_text())

@@ -34,6 +34,8 @@ CASES = {
     "queue-failures-of-a-group": ["queue", "failures", "--group", "user:4"],
     "queue-groups": ["queue", "groups"],
     "queue-groups-some": ["queue", "groups", "--limit", "1", "--group", "user:2"],
+    "queue-settings": ["queue", "settings"],
+    "queue-settings-set": ["queue", "settings", "--set", "max_attempts=7", "--set", "keep_failed=5000,14d"],
     "queue-pause": ["queue", "pause"],
     "queue-pause-group": ["queue", "pause", "--group", "user:1"],
     "queue-resume": ["queue", "resume"],

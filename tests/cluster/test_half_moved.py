@@ -150,3 +150,36 @@ async def test_a_move_that_has_begun_is_waited_for(cluster: Cluster) -> None:
         await late
         assert await queue.get_waiting_count() == 2
         await queue.obliterate()
+
+
+async def test_a_call_that_empties_a_key_and_fills_it_again_is_refused_as_a_whole(cluster: Cluster) -> None:
+    """Found by chaos: in a slot that is being moved, a key that is gone for a moment is taken to be elsewhere.
+
+    The call ends the only run and takes the next job: `active` and `leases` become empty in between.
+    """
+    target = await asyncio.to_thread(lambda: cluster.other_than(cluster.owner("emptied")))
+    queue = Queue("emptied", cluster.url)
+    await queue.add_many([{"data": n, "group_id": f"g{n % 2}", "job_id": f"job-{n}"} for n in range(8)])
+    await queue.add("later", delay=600, ttl=900)  # keys that the call looks at, and that must not be missing
+    request, ends = 0, list[Any]()
+    for request in range(1, 4):
+        (taken,) = (await queue._call(take_next(request, ends))).jobs
+        ends = [commands.completed(taken.id, taken.fence, b"1")]
+    queue._connection.patience = 0.0
+    with cluster.moving("emptied", target) as move:  # and no key has been moved yet
+        before = dump(move)
+        error = await refusal_of(lambda: queue._call(take_next(request + 1, ends)))
+        assert dump(move) == before
+        assert error is not None
+    queue._connection.patience = 20.0
+    answer = await queue._call(take_next(request + 1, ends))
+    assert (answer.accepted, len(answer.jobs)) == ([1], 1)
+    await queue.obliterate()
+    await queue.close()
+
+
+def take_next(request: int, outcomes: list[Any]) -> Any:
+    """Report what has ended, and take one more job."""
+    return commands.advance(
+        worker="worker", lane="lane", request=request, outcomes=outcomes, take=1, lease_ms=LEASE_MS, policy=POLICY
+    )

@@ -115,6 +115,8 @@ class Samples:
             oldest_wait=3.2,
             held=self.held() if bad else None,
             held_group=self.say("user:42") if bad else None,
+            blocked=3 if bad else 0,
+            longest_blocked=4000.0 if bad else None,
             workers=2,
             slots=16,
             busy=8,
@@ -133,7 +135,7 @@ class Samples:
         )
 
     def lane(self, number: int) -> LaneDocument:
-        kinds = ("backoff", "running", None, "paused", "window", "rate", "rate-limited", "stopping")
+        kinds = ("backoff", "running", None, "paused", "window", "rate", "rate-limited", "stopping", "blocked")
         reason = kinds[number % len(kinds)]
         return LaneDocument(
             group_id=self.say(f"user:{number}"),
@@ -145,6 +147,9 @@ class Samples:
             concurrency=1,
             rate_limit="100 in 1 s" if reason == "rate" else None,
             held=self.held(reason) if reason else None,
+            blocked_by=self.say("job-17") if reason == "blocked" else None,
+            blocked_since=NOW if reason == "blocked" else None,
+            blockers=2 if reason == "blocked" else 0,
             running=[self.job(number, "active")] if reason in ("running", "stopping") else [],
             next=[self.job(number * 10 + i) for i in range(5)],
             more=32,
@@ -210,6 +215,7 @@ class Samples:
             totals=Totals(completed=24_032, failed=15, retried=118, stalled=0, rate_limited=4),
             wait=Quantiles(p50=0.128, p95=0.512, mean=0.2, count=24_032),
             run=Quantiles(p50=0.064, p95=0.256, mean=0.09, count=24_165),
+            limits=[Setting(name="rate_limit", value=self.say("100/1s"), words="how many jobs the queue may start")],
         )
 
     def jobs(self) -> JobsPage:
@@ -241,6 +247,8 @@ class Samples:
             sort="held",
             sorts=choices(SORTS, "held"),
             match=self.say("user"),
+            state="",
+            states=choices({"": "All", "blocked": "Blocked"}, ""),
             behind=5,
             limit=50,
             most=200,
@@ -284,6 +292,7 @@ class Samples:
             reason=self.say("TimeoutError: payment service did not answer in 10 s\nwhile charging"),
             stack=self.say('Traceback (most recent call last):\n  File "app.py", line 3, in charge\nTimeoutError'),
             logs=[LogRow(at=ago(12), text=self.say("charging the card")), LogRow(at=ago(2), text=self.say("retrying"))],
+            blocks_since=ago(186.8),
             headers={self.say("traceparent"): self.say("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")},
             timeline=[
                 Step(kind="delayed", label="Added", at=ago(300), seconds=60.0, note=""),

@@ -335,6 +335,7 @@ async def test_run_now_adds_the_same_job_as_a_tick(queue: Queue, site: Site) -> 
         "timeout": 2.5,
         "backoff": Backoff.exponential(base=3, factor=2, max=60, jitter=0),
         "on_retry": "yield",
+        "on_failed": "hold",
         "ttl": 90,
     }
     tick = await queue.add({"n": 1}, group_id="g", repeat=Every(3600, key="full", immediately=True), **given)
@@ -347,7 +348,7 @@ async def test_run_now_adds_the_same_job_as_a_tick(queue: Queue, site: Site) -> 
     outcome = await site.act("run-repeat", queue=queue.name, group="g", key="full")
     by_tick = await queue.require_job(tick.id)
     added = await queue.require_job(re.search(r"Added as (\S+)\.", outcome["text"])[1])  # type: ignore[index]
-    for name in ("data", "group_id", "priority", "max_attempts", "timeout", "backoff", "on_retry"):
+    for name in ("data", "group_id", "priority", "max_attempts", "timeout", "backoff", "on_retry", "on_failed"):
         assert getattr(added, name) == getattr(by_tick, name), name
     assert added.id != by_tick.id
     for job in (added, by_tick):

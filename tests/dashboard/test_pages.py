@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from groupmq import Queue
+from groupmq import Queue, RateLimit
 from groupmq.dashboard.documents.failures import search_for
 from groupmq.dashboard.pages import PAGES
 from tests.conftest import MakeQueue
@@ -315,6 +315,24 @@ async def test_settings_and_health(busy: Busy, site: Site) -> None:
     assert {"fairness", "events", "group_concurrency"} <= {setting["name"] for setting in page["settings"]}
     assert {finding["status"] for finding in page["findings"]} <= {"ok", "warn", "fail"}
     assert page["findings"]
+
+
+async def test_the_page_of_a_queue_says_what_limits_it_and_how_often_its_jobs_are_tried(
+    make_queue: MakeQueue, site: Site
+) -> None:
+    queue = make_queue("orders", max_attempts=5, rate_limit=RateLimit(100, per=1.0), group_concurrency=2)
+    job = await queue.add({})
+    page = await site.json("queue", queue="orders")
+    limits = {setting["name"]: setting["value"] for setting in page["limits"]}
+    assert (limits["rate_limit"], limits["group_concurrency"], limits["max_attempts"]) == ("100/1s", "2", "5")
+    assert limits["keep_failed"] == "10000,30d"
+    html = await site.page("queue", queue="orders")
+    assert "100/1s" in html
+    assert "none of 5 yet" in await site.page("job", queue="orders", job=job.id)
+    await make_queue("orders").reconfigure(max_attempts=6)
+    assert "none of 6 yet" in await site.page("job", queue="orders", job=job.id)
+    settings = (await site.json("settings", queue="orders"))["settings"]
+    assert {"name": "max_attempts", "value": "6", "words": "runs of a job that sets none"} in settings
 
 
 @pytest.mark.parametrize("name", QUEUE_PAGES)

@@ -158,6 +158,7 @@ QUIET: dict[str, Any] = {
     "workers": 1,
     "paused": False,
     "longest_held": None,
+    "blocked": 0,
     "oldest_wait": 1.0,
     "dropped": 0,
     "server": SimpleNamespace(maxmemory=1000, eviction_policy="noeviction"),
@@ -169,7 +170,17 @@ QUIET: dict[str, Any] = {
     [
         ({}, None, ""),
         ({"workers": 0}, "fail", "Nobody works on this queue."),
-        ({"longest_held": SimpleNamespace(wait=301.0)}, "warn", "A group has been held for a long time."),
+        (
+            {"longest_held": SimpleNamespace(wait=301.0, reason="backoff")},
+            "warn",
+            "A group has been held for a long time.",
+        ),
+        ({"blocked": 1}, "warn", "A failed job blocks its group."),
+        (
+            {"blocked": 2, "longest_held": SimpleNamespace(wait=301.0, reason="blocked")},
+            "warn",
+            "Failed jobs block 2 groups.",
+        ),
         ({"oldest_wait": 301.0}, "warn", "Jobs that could start have waited for a long time."),
         ({"oldest_wait": 301.0, "paused": True}, None, ""),
         (

@@ -107,3 +107,24 @@ async def test_a_refused_heartbeat_is_told_once_and_does_not_hide_an_outage(
                 await queue._connection.command("DEL", f"{queue.options.prefix}:{{orders}}:workers")
                 await eventually(lambda: "can renew its leases again" in caplog.text, "beats are accepted", 25)
     assert len(caplog.records) == 2
+
+
+async def test_a_worker_that_closes_while_its_server_is_away_reports_what_has_ended(start_server: StartServer) -> None:
+    """Found by lost replies under load: it gave up after a second, though it was given half a minute."""
+    server = start_server(prefer("redis"), aof=True)
+    handler = Recorder()
+    handler.gate = asyncio.Event()
+    async with Queue("orders", server.url) as queue:
+        worker = await Worker(queue, handler).start()
+        job = await queue.add(1)
+        await eventually(lambda: handler.started, "the job runs")
+        await asyncio.to_thread(server.kill)
+        handler.gate.set()
+        await eventually(lambda: handler.ended, "the handler has ended")
+        closing = asyncio.create_task(worker.close())
+        await asyncio.sleep(1.5)  # the outage itself
+        assert not closing.done()
+        await asyncio.to_thread(server.restart)
+        await closing
+        assert worker.get_worker_metrics().completed == 1
+        assert await job.get_state() == "completed"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
-from groupmq import Breaker, FailJob, Job, Queue, Snooze, Worker, WrongState
+from groupmq import Breaker, ConfigurationError, FailJob, Job, Queue, Snooze, Worker, WrongState
+from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 from tests.support.workers import Listener
@@ -17,6 +20,17 @@ async def fail_first(job: Job) -> None:
 
 async def added(queue: Queue, n: int = 3, group_id: str = "g") -> list[Job]:
     return await queue.add_many({"data": i, "group_id": group_id, "job_id": f"{group_id}{i}"} for i in range(n))
+
+
+async def moved_on(queue: Queue) -> bool:
+    """The server's clock shows another millisecond than the one in which a group was last blocked."""
+    last = (await queue.get_blocked_groups())[-1].blocked_since
+    assert last is not None
+    return (await queue.survey()).at > last
+
+
+def str_of(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()
 
 
 async def test_a_group_stops_behind_a_job_that_failed_for_good_and_others_go_on(make_queue: MakeQueue) -> None:
@@ -78,6 +92,53 @@ async def test_a_job_may_hold_where_its_queue_goes_on(make_queue: MakeQueue) -> 
     behind = await queue.add(1, group_id="g")
     await Worker(queue, fail_first).run(burst=True)
     assert await behind.get_state() == "waiting"
+
+
+async def test_blocked_groups_are_listed_by_how_long_they_have_been_blocked(make_queue: MakeQueue, url: str) -> None:
+    """One that has no other job is among them, one that is paused too."""
+    queue = make_queue("q", on_failed="hold")
+    for group_id, n in (("c", 1), ("a", 3), ("b", 1)):
+        await added(queue, n, group_id)
+        await queue.fail(f"{group_id}0")
+        await eventually(lambda: moved_on(queue), "the next one is blocked later")
+    await added(queue, 2, "fine")
+    await queue.pause_group("b")
+    found = await queue.get_blocked_groups()
+    assert [(one.id, one.state, one.blocked_by, one.waiting) for one in found] == [
+        ("c", "blocked", "c0", 0),
+        ("a", "blocked", "a0", 2),
+        ("b", "blocked", "b0", 0),
+    ]
+    assert [one.id for one in await queue.get_blocked_groups(1, offset=1)] == ["a"]
+    page = await queue.get_groups(state="blocked", behind=1)
+    assert [(lane.group.id, [job.id for job in lane.next]) for lane in page.groups] == [
+        ("c", []),
+        ("a", ["a1"]),
+        ("b", []),
+    ]
+    assert (page.total, page.matched, page.complete) == (3, 3, True)
+    assert [lane.group.id for lane in (await queue.get_groups(state="blocked", match="A")).groups] == ["a"]
+    assert [lane.group.id for lane in (await queue.get_groups(state="ready")).groups] == ["fine"]
+    with pytest.raises(ConfigurationError, match=r"^state: "):
+        await queue.get_groups(state="stuck")  # type: ignore[arg-type]
+    with SyncQueue("q", url, on_failed="hold") as same:
+        assert [(one.id, one.blocked_since) for one in same.get_blocked_groups()] == [
+            (one.id, one.blocked_since) for one in found
+        ]
+    job = await queue.require_job("a0")
+    assert (job.blocks_since, job.to_dict()["blocks_since"]) == (found[1].blocked_since, str_of(found[1].blocked_since))
+    await queue.skip("a0")
+    assert [one.id for one in await queue.get_blocked_groups()] == ["c", "b"]
+    await job.refresh()
+    assert job.blocks_since is None
+
+
+async def test_a_blocked_group_is_among_the_held_ones(make_queue: MakeQueue) -> None:
+    queue = make_queue("q", on_failed="hold")
+    await added(queue, 2, "blocked")
+    await added(queue, 2, "ready")
+    await queue.fail("blocked0")
+    assert [lane.group.id for lane in (await queue.get_groups(sort="held", limit=1)).groups] == ["blocked"]
 
 
 async def test_blocking_and_unblocking_are_published(make_queue: MakeQueue) -> None:

@@ -84,6 +84,24 @@ async def test_a_retry_is_a_warning_with_its_reason_and_the_end_an_error_with_th
     assert caplog.text.count("failed for good") == 2, "an error is logged once"
 
 
+@pytest.mark.parametrize("whose", ["queue", "job"])
+async def test_a_job_that_blocks_its_group_says_so(
+    make_queue: MakeQueue, caplog: pytest.LogCaptureFixture, whose: str
+) -> None:
+    queue = make_queue("q", keep_failed=0, **({"on_failed": "hold"} if whose == "queue" else {}))
+    job = await queue.add(1, group_id="g", max_attempts=1, on_failed="hold" if whose == "job" else None)
+    alone = await queue.add(1, max_attempts=1, on_failed="hold")
+
+    async def declines(job: Job) -> None:
+        raise FailJob("no")
+
+    await Worker(queue, declines).run(burst=True)
+    [text] = [text for level, _, text in lines(caplog, job) if level == "ERROR"]
+    assert "It is kept, and blocks its group until it is retried, skipped or removed" in text
+    [text] = [text for level, _, text in lines(caplog, alone) if level == "ERROR"]
+    assert "It is not kept" in text, "without a group it blocks nothing"
+
+
 @one_kind
 async def test_the_stack_of_a_child_process_is_logged_too(queue: Queue, caplog: pytest.LogCaptureFixture) -> None:
     job = await queue.add("raise", group_id="g", max_attempts=1)

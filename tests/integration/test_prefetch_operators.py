@@ -10,6 +10,7 @@ import pytest
 
 from groupmq import Job, JobNotFound, Queue, RateLimit, Worker, WrongState
 from groupmq.sync import Queue as SyncQueue
+from tests.conftest import MakeQueue
 from tests.integration.rows import add_row, attempts_made, whatever_happens
 from tests.support.waiting import eventually
 from tests.support.workers import Listener
@@ -153,6 +154,61 @@ async def test_the_same_from_another_process_while_many_groups_are_worked_on(que
         await (queue.resume() if what == "queue" else queue.resume_group("g1"))
         assert await queue.wait_for_empty(20)
     assert len(started) == 8000
+
+
+@pytest.mark.parametrize(("which", "client"), [(11, "async"), (250, "async"), (250, "blocking")])
+async def test_after_a_job_that_waits_was_failed_under_hold_nothing_of_its_group_starts(
+    make_queue: MakeQueue, url: str, which: int, client: str
+) -> None:
+    """Neither what was prefetched behind the failed job nor what was prefetched in front of it."""
+    queue = make_queue("held", on_failed="hold")
+    jobs = await add_row(queue, 300)
+
+    def fail_elsewhere() -> None:
+        with SyncQueue(queue.name, url, on_failed="hold") as other:
+            other.fail(jobs[which].id, "declined")
+
+    async def fail() -> None:
+        await (asyncio.to_thread(fail_elsewhere) if client == "blocking" else jobs[which].fail("declined"))
+
+    handle = Acts(10, fail)
+    async with whatever_happens(Worker(queue, handle)):
+        await eventually(lambda: handle.acted_after is not None, "the call has returned")
+        await eventually(lambda: _nothing_active(queue), "what ran has ended")
+        assert len(handle.data) == handle.acted_after == 11
+        group = await queue.get_group("g")
+        assert (group.state, group.blocked_by, group.waiting) == ("blocked", jobs[which].id, 300 - 12)
+        await queue.skip(jobs[which].id)
+        assert await queue.wait_for_empty(10)
+    assert list(handle.data.values()) == [n for n in range(300) if n != which]
+
+
+async def test_a_running_job_that_was_failed_under_hold_is_the_last_of_its_group_that_starts(
+    make_queue: MakeQueue, url: str
+) -> None:
+    queue = make_queue("held", on_failed="hold")
+    jobs = await add_row(queue, 50)
+    running, started = asyncio.Event(), list[int]()
+
+    async def handle(job: Job) -> None:
+        started.append(job.data)
+        if job.data == 3:
+            running.set()
+            await asyncio.Event().wait()
+
+    def fail() -> bool:
+        with SyncQueue(queue.name, url, on_failed="hold") as other:
+            return other.fail(jobs[3].id, "declined")
+
+    async with whatever_happens(Worker(queue, handle)):
+        await running.wait()
+        assert await asyncio.to_thread(fail)
+        await eventually(lambda: _nothing_active(queue), "the handler was stopped")
+        assert (await queue.get_group("g")).waiting == 50 - 4
+        assert started == [0, 1, 2, 3]
+        await queue.remove(jobs[3].id)
+        assert await queue.wait_for_empty(10)
+    assert started == list(range(50))
 
 
 async def _only_the_paused_group_is_left(queue: Queue) -> bool:

@@ -15,7 +15,7 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 SERVER = ["version", "role", "persistence", "eviction", "memory", "scripts", "functions", "clock"]
-QUEUE = ["queue", "paused", "workers", "oldest waiting", "longest held", "retention"]
+QUEUE = ["queue", "settings", "paused", "workers", "oldest waiting", "longest held", "blocked groups", "retention"]
 
 
 def statuses(found: list[Finding]) -> dict[str, str]:
@@ -68,6 +68,25 @@ async def test_failures_that_retention_drops_are_warned_of(make_queue: MakeQueue
     [found] = [one for one in await queue.check() if one.name == "retention"]
     assert (found.status, found.detail) == ("warn", "2 failed jobs dropped in the last hour")
     assert "keep_failed" in found.hint
+
+
+async def test_a_group_that_waits_for_a_decision_is_warned_of_and_then_fails_the_check(make_queue: MakeQueue) -> None:
+    queue = make_queue("orders", on_failed="hold")
+    await queue.add(1, group_id="user:1", job_id="charge")
+    await queue.fail("charge", "declined")
+
+    async def blocked_for_a_while() -> bool:
+        return ((await queue.get_metrics(0)).longest_blocked or 0) > 0.01
+
+    await eventually(blocked_for_a_while, "the group has been blocked for a moment")
+    [found] = [one for one in await queue.check() if one.name == "blocked groups"]
+    assert (found.status, found.detail.split(" for ")[0]) == ("warn", "1 group; 'user:1'")
+    assert "by job 'charge'" in found.detail
+    assert "groupmq job skip charge" in found.hint
+    assert statuses(await queue.check(oldest=0.01))["blocked groups"] == "fail"
+    await queue.skip("charge")
+    assert statuses(await queue.check(oldest=0.01))["blocked groups"] == "ok"
+    assert (await queue.get_metrics(0)).longest_blocked is None
 
 
 async def test_the_server_describes_itself(queue: Queue, server: Server, client: Any) -> None:

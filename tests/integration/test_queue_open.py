@@ -44,6 +44,12 @@ async def test_the_stored_settings_are_those_of_the_process_that_made_it(make_qu
     assert settings == QueueSettings(**EVERYTHING) == await made.get_settings()
     assert opened.options.shared == made.options.shared
     assert json.loads(json.dumps(settings.to_dict())) == {
+        "job_timeout": 30.0,
+        "max_attempts": 3,
+        "backoff": {"base": 0.5, "factor": 2.0, "max": 30.0, "jitter": 0.25},
+        "on_retry": "hold",
+        "keep_completed": {"count": 100, "age": None},
+        "keep_failed": {"count": 10_000, "age": 2_592_000.0},
         "group_concurrency": 3,
         "on_failed": "continue",
         "breaker": None,

@@ -19,7 +19,16 @@ from tests.support.rates import excesses, started_ms
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
 
-PLAIN: dict[str, Any] = {}
+PLAIN: dict[str, Any] = {
+    "ordering": None,
+    "fairness": "oldest",
+    "exclusive": False,
+    "rate_limit": None,
+    "group_rate_limit": None,
+    "max_group_size": None,
+    "priority_ageing": None,
+}
+"""The defaults, given: to change from anything to them."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "event_time": {"ordering": Ordering.event_time(0.05)},
     "arrival": {"ordering": Ordering.arrival(0.05)},
@@ -55,7 +64,8 @@ async def test_a_process_that_disagrees_is_told_both_values(
     make_queue: MakeQueue, url: str, options: dict[str, Any], told: str
 ) -> None:
     await make_queue("shared", **options).add(1, group_id="g")
-    other = make_queue("shared")
+    name = next(iter(options))
+    other = make_queue("shared", **{name: PLAIN[name]})
     told = f"queue 'shared' exists with other settings: {told}"
     with pytest.raises(ConfigurationError, match=told):
         await other.add(2, group_id="g")
@@ -63,7 +73,8 @@ async def test_a_process_that_disagrees_is_told_both_values(
         await other.add(2, group_id="g", repeat=Every(1))
     with pytest.raises(ConfigurationError, match=told):
         await Worker(other, nothing).start()
-    with SyncQueue("shared", url) as blocking, pytest.raises(ConfigurationError, match=told):
+    given: Any = {name: PLAIN[name]}
+    with SyncQueue("shared", url, **given) as blocking, pytest.raises(ConfigurationError, match=told):
         blocking.add(2, group_id="g")
     assert (await make_queue("shared", **options).get_job_counts()).total == 1
 
@@ -98,7 +109,7 @@ async def test_a_change_holds_for_what_waits_and_everything_drains_in_order(
     await old.pause_group("g0")
     await old.add_many(items[:30])
     await old.add("delayed", group_id="g1", delay=0.05, priority=5)
-    new = [make_queue("shared", **SETTINGS.get(after, PLAIN)) for _ in range(2)]
+    new = [make_queue("shared", **(PLAIN | SETTINGS.get(after, PLAIN))) for _ in range(2)]
     await new[0].reconfigure()
     keyspace.check(client)
     assert (await new[0].repair()).clean
@@ -193,7 +204,7 @@ async def test_an_exclusive_queue_that_becomes_a_common_one_ends_its_turn(
 ) -> None:
     old, handler = make_queue("shared", exclusive=True), Recorder()
     handler.gate = asyncio.Event()
-    new = make_queue("shared")
+    new = make_queue("shared", exclusive=False)
     async with Worker(old, handler, concurrency=1):
         await old.add(0, group_id="g0")
         await eventually(lambda: handler.started, "the holder is at work")

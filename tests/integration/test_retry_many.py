@@ -57,6 +57,61 @@ async def test_each_job_goes_back_to_its_original_place(queue: Queue) -> None:
     assert await run_all(queue, nothing) == ["a", "b", "c", "d", "e", "f"]
 
 
+async def fail_some(job: Job) -> None:
+    if job.id.startswith("bad"):
+        raise FailJob("not today")
+
+
+async def test_a_dry_run_tells_which_jobs_others_of_their_group_have_overtaken(queue: Queue, url: str) -> None:
+    """Completed ones and those that run; not others that failed too, and not those of other groups."""
+    await add(queue, "bad-1", "good-1", group_id="g1")
+    await add(queue, "bad-2", "bad-3", group_id="g2")
+    await add(queue, "good-2", "bad-4", group_id="g3")
+    await add(queue, "bad-5", group_id=None)
+    await add(queue, "good-3", group_id=None)
+    await add(queue, "waits-1", "good-4", group_id="g4")
+    await queue.fail("waits-1", "by hand")
+    await run_all(queue, fail_some)
+    report = await queue.retry_many(dry_run=True)
+    assert (report.matched, report.overtaken) == (6, 2)
+    assert sorted(report.overtaken_sample) == ["bad-1", "waits-1"]
+    with SyncQueue(queue.name, url) as same:
+        assert same.retry_many(dry_run=True) == report
+    assert (await queue.retry_many(JobFilter(group_id="g2"), dry_run=True)).overtaken == 0
+    running, let_go = asyncio.Event(), asyncio.Event()
+
+    async def stay(job: Job) -> None:
+        running.set()
+        await let_go.wait()
+
+    await add(queue, "runs", group_id="g2")
+    async with Worker(queue, stay):
+        await running.wait()
+        found = await queue.retry_many(JobFilter(group_id="g2"), dry_run=True)
+        let_go.set()
+    assert (found.overtaken, found.overtaken_sample) == (2, ["bad-2", "bad-3"])
+
+
+async def test_a_job_that_blocks_its_group_is_overtaken_by_none(queue: Queue) -> None:
+    await add(queue, "good-1", "bad-1", "good-2", on_failed="hold")
+    await run_all(queue, fail_some)
+    assert (await queue.retry_many(dry_run=True)).overtaken == 0
+    await queue.skip("bad-1")
+    await run_all(queue, fail_some)
+    assert (await queue.retry_many(dry_run=True)).overtaken_sample == ["bad-1"]
+
+
+async def test_redriving_many_jobs_unblocks_their_groups(queue: Queue) -> None:
+    for group in ("g1", "g2"):
+        await add(queue, f"bad-{group}", f"behind-{group}", group_id=group, on_failed="hold")
+    await run_all(queue, fail_some)
+    assert (await queue.get_metrics(0)).groups_blocked == 2
+    assert (await queue.retry_many()).retried == 2
+    assert (await queue.get_metrics(0)).groups_blocked == 0
+    assert sorted(await run_all(queue, nothing)) == ["bad-g1", "bad-g2", "behind-g1", "behind-g2"]
+    assert (await queue.get_job_counts()).completed == 4
+
+
 async def test_only_those_that_match_are_retried(queue: Queue) -> None:
     await add(queue, "a", "b", group_id="g1")
     await add(queue, "c", group_id="g2", data={"shop": True})

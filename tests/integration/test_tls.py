@@ -15,7 +15,7 @@ import redis.asyncio
 from groupmq import ConnectionLost, Job, Queue, Worker
 from groupmq.sync import Queue as SyncQueue
 from tests.support import keyspace
-from tests.support.servers import Server, available_kinds
+from tests.support.servers import Server, available_kinds, free_port
 
 pytestmark = pytest.mark.skipif(
     "redis" not in available_kinds() or shutil.which("openssl") is None,
@@ -89,4 +89,45 @@ async def test_a_certificate_of_somebody_else_is_refused(tls: tuple[int, Path, P
     port, _, stranger = tls
     async with Queue("refused", f"rediss://127.0.0.1:{port}?ssl_ca_certs={stranger}") as queue:
         with pytest.raises(ConnectionLost, match=rf"rediss://127\.0\.0\.1:{port} cannot be reached"):
+            await queue.add(1)
+
+
+@pytest.fixture(scope="module")
+def mutual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path, tuple[Path, Path]]]:
+    """A server that wants a certificate of its clients: its port, its certificate, and key and certificate of one."""
+    folder = tmp_path_factory.mktemp("mutual")
+    key, cert = make_certificate(folder, "server")
+    client = make_certificate(folder, "client")
+    port = free_port()
+    config = {"tls-port": port, "tls-cert-file": cert, "tls-key-file": key, "tls-ca-cert-file": client[1]}
+    server = Server.start("redis", config=config)
+    yield port, cert, client
+    with redis.Redis.from_url(server.unix_url) as plain:
+        keyspace.check(plain)
+    server.stop()
+
+
+async def test_a_client_certificate_opens_the_door(mutual: tuple[int, Path, tuple[Path, Path]]) -> None:
+    port, cert, (key, own) = mutual
+    url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={cert}&ssl_certfile={own}&ssl_keyfile={key}"
+    seen: list[int] = []
+
+    async def handle(job: Job) -> None:
+        seen.append(job.data)
+
+    async with Queue("mutual", url) as queue:
+        async with Worker(queue, handle, heartbeat=0.05) as worker:
+            job = await queue.add(1)
+            await job.result(timeout=20)
+        assert (seen, worker.get_worker_metrics().connection_errors) == ([1], 0)
+    with SyncQueue("mutual", url) as blocking:
+        assert blocking.add(2).get_state() == "waiting"
+
+
+async def test_without_a_client_certificate_the_door_stays_shut(
+    mutual: tuple[int, Path, tuple[Path, Path]],
+) -> None:
+    port, cert, _ = mutual
+    async with Queue("refused", f"rediss://127.0.0.1:{port}?ssl_ca_certs={cert}") as queue:
+        with pytest.raises(ConnectionLost, match="cannot be reached"):
             await queue.add(1)

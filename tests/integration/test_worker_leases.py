@@ -27,7 +27,7 @@ class Watch:
 
     def __init__(self, queue: Queue) -> None:
         self.stalled: list[str] = []
-        self._queue = SyncQueue(queue.name, queue._connection.endpoint.where, job_timeout=LEASE)
+        self._queue = SyncQueue(queue.name, queue._connection.endpoint.where)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
 

@@ -213,7 +213,7 @@ class Engine:
         return self.call(commands.retry(job_id, self.now))
 
     def fail(self, job_id: str, reason: str = "by hand") -> Change:
-        return self.call(commands.fail(job_id, reason, self.options.keep, self.now))
+        return self.call(commands.fail(job_id, reason, self.options.keep, self.now)).change
 
     def skip(self, *job_ids: str) -> list[Change]:
         return self.call(commands.skip(job_ids, self.options.keep, self.now)).changes

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
 from groupmq.core.drafts import draft
+from groupmq.core.errors import ServerRefused
 from groupmq.core.schedule import Every
 from groupmq.protocol import commands, functions
 from groupmq.protocol.commands import Call
@@ -278,3 +279,33 @@ def test_a_heartbeat_and_a_report_keep_no_answer(engine: Engine) -> None:
     engine.heartbeat()
     engine.advance(take=1, lease_ms=LEASE)
     assert answers(engine) == {}
+
+
+@pytest.fixture
+def no_memory(engine: Engine) -> Iterator[Callable[[], None]]:
+    """Takes away the server's memory, until the test ends."""
+
+    def take_away() -> None:
+        engine.client.config_set("maxmemory", 1)
+
+    yield take_away
+    engine.client.config_set("maxmemory", 0)
+
+
+def test_an_add_that_arrived_gets_its_answer_though_the_server_is_full_by_then(
+    engine: Engine, no_memory: Callable[[], None]
+) -> None:
+    """Found by the state machine: it was refused for want of memory, and its job was there."""
+    sending = unanswered(engine, added(engine, "a"))
+    first = sending.arrives()
+    no_memory()
+    assert sending.send_again() == first
+
+
+def test_an_add_that_did_not_arrive_is_refused_by_a_full_server(engine: Engine, no_memory: Callable[[], None]) -> None:
+    engine.add("other")
+    sending = unanswered(engine, added(engine, "a"))
+    no_memory()
+    with pytest.raises(ServerRefused, match="out of memory"):
+        sending.send_again()
+    assert engine.counts()["waiting"] == 1

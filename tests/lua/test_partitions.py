@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import Engine
@@ -32,7 +33,7 @@ def test_numbers_go_on_from_the_highest(make_engine: MakeEngine, order: tuple[in
     large.add(*(f"job {i}" for i in range(9)))
     large.advance(take=1)
     both = [numbers((small, large)[i]) for i in order]
-    made.call(commands.absorb(both, None, {"schema": commands.SCHEMA, "config": "{}"}))
+    made.call(commands.absorb(both, "made", StoredQueue(commands.PARTITIONED)))
     found, highest = decode({"numbers": numbers(made)}), decode({"numbers": numbers(large)})
     for name in ("seq", "stamp", "order"):
         assert found[name] == highest[name]

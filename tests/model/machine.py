@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from groupmq.core import record
+from groupmq.core.settings import QueueSettings
 from groupmq.protocol import commands
 from groupmq.protocol.commands import FRESH
 from tests.model import browsing, waiting
@@ -15,6 +16,7 @@ from tests.model import strategies as draws
 from tests.model.deciding import Deciding
 from tests.model.pair import at, same
 from tests.model.parts import State
+from tests.model.reconfiguring import other_process, refuses_old_settings
 
 CHANGES_OF_A_JOB = (
     "remove",
@@ -28,7 +30,7 @@ CHANGES_OF_A_JOB = (
     "update_data",
 )
 CHANGES_OF_THE_QUEUE = ("pause_queue", "pause_group", "limit_group", "rate_group", "clean")
-LOOKS = (*("at_everything", "for_damage") * 4, "after_a_flush", *("through_the_queue",) * 2)
+LOOKS = (*("at_everything", "for_damage") * 4, "after_a_flush", "after_a_change", *("through_the_queue",) * 2)
 """A flush has the library compiled again, which takes longer than looking."""
 
 
@@ -160,13 +162,34 @@ class QueueMachine(Deciding):
         self.client.function_flush()
         self.at_everything()
 
+    def after_a_change(self) -> None:
+        """Another process changes a setting. What this one calls by the old settings is refused until it has read them.
+
+        Nobody changes what somebody else has stored since it was read, nor by opening the queue.
+        """
+        other = other_process(self.client, self.model.options)
+        before, known = self.state(), self.connection.session.known
+        was = other.call(commands.look_at_queue(), patience=0)
+        other.reconfigure({"max_attempts": 1 + QueueSettings.of(was).max_attempts})
+        now = other.call(commands.look_at_queue(), patience=0)
+        assert now.revision not in (was.revision, known.revision), "nobody could tell that the settings have changed"
+        same(other.call(commands.open_queue(self.model.options, was), patience=0), now)
+        same(other.call(commands.open_queue(self.model.options), patience=0), now)
+        assert refuses_old_settings(self.client, self.connection), "a call by old settings was carried out"
+        self.calls += 1
+        self.look()
+        same(self.state(), before)
+        self.at_everything()
+        same(known.revision, now.revision)
+
     def at_everything(self) -> None:
         model = self.model
         sizes = [len(model.in_state(state)) for state in ("active", "waiting", "delayed", "completed", "failed")]
         expected = [*sizes, len(model.live_groups() - {""}), int(model.paused)]
         same((counted := self.call(commands.counts()))[:7], expected)
         same(counted[10], len(model.blocked))
-        same(self.call(commands.stats(now=self.now)).blocked, len(model.blocked))
+        stats = self.call(commands.stats(now=self.now))
+        same((stats.blocked, stats.blocked_since), (len(model.blocked), min(model.blocked.values(), default=0)))
         ids = sorted(model.jobs)
         views = self.call(commands.get(ids, self.now))
         for job_id, view in zip(ids, views, strict=True):

@@ -137,17 +137,18 @@ class Model(Working):
         answer = self.skip([job.id for job in self.blockers(group)[:limit]], now)
         return answer, len(self.blockers(group))
 
-    def fail(self, job_id: str, reason: str, now: int) -> tuple[str, int]:
+    def fail(self, job_id: str, reason: str, now: int) -> tuple[tuple[str, int], str]:
+        """Also the group, if the job blocks it and other jobs of it are with workers: somebody has to ask for them."""
         job = self.jobs.get(job_id)
         if job is None or job.state in ("completed", "failed"):
-            return job.state if job else "", LEFT
+            return (job.state if job else "", LEFT), ""
         if self._unsettled(job, now):
-            return "active", UNSETTLED
+            return ("active", UNSETTLED), ""
         found: str = job.state
         self._fail(job, self.stop_run(job, now) if job.lease else job.stored or FRESH, reason, "", now)
         self.retain(now)
         self.settle()
-        return found, DONE
+        return (found, DONE), job.group if job.group in self.blocked and self.running(job.group) else ""
 
     def reschedule(self, job_id: str, delay: int, now: int, *, only_delayed: bool) -> tuple[str, int]:
         """A new time to start; a ttl that has not ended moves with it. The job keeps its place once it has run."""

@@ -14,6 +14,7 @@ from tests.model.mutants_of_calls import CALLS
 from tests.model.mutants_of_entries import ENTRIES
 from tests.model.mutants_of_reserves import RESERVES
 from tests.model.mutants_of_rows import ROWS
+from tests.model.mutants_of_settings import SETTINGS
 from tests.model.mutants_of_telling import TELLING
 from tests.model.mutants_of_waits import WAITS
 
@@ -251,6 +252,7 @@ MUTANTS = [
     *CALLS,
     *ROWS,
     *RESERVES,
+    *SETTINGS,
     *TELLING,
     *WAITS,
     *ANSWERS,

@@ -27,6 +27,18 @@ BLOCKING = [
     Mutant(
         "calls do not look for blocked groups", "  meta.blocks = true\n  group.touch(g)", "  group.touch(g)", "hold"
     ),
+    Mutant(
+        "job failed by hand leaves prefetched jobs behind it",
+        "if g.blocked and g.running > 0 then out = g.id end",
+        "",
+        "hold",
+    ),
+    Mutant(
+        "job failed by hand calls back jobs of a group that goes on",
+        "if g.blocked and g.running > 0 then out",
+        "if g.running > 0 then out",
+        "some hold",
+    ),
     # What ends it
     Mutant(
         "one of two settled jobs is enough", "if g.blockers == 0 and g.blocked then b", "if g.blocked then b", "hold"
@@ -55,6 +67,12 @@ BLOCKING = [
         "the last block is not the last",
         "redis.call('ZCARD', K.blocked) == mine.unblocked",
         "redis.call('ZCARD', K.blocked) >= mine.unblocked",
+        "hold",
+    ),
+    Mutant(
+        "since when the newest block exists is told",
+        "redis.call('ZRANGE', K.blocked, 0, 0, 'WITHSCORES')",
+        "redis.call('ZRANGE', K.blocked, -1, -1, 'WITHSCORES')",
         "hold",
     ),
     # What stays

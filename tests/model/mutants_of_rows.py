@@ -75,8 +75,8 @@ ROWS = [
     Mutant("rows not told again", "if (begins or l.follows) and l.gid == before then", "if false then", STEADY),
     Mutant(
         "row told again in parts",
-        "      before = l.gid\n    else\n",
-        "      before = l.gid\n    else\n      before = nil\n",
+        "      before, taken_at = l.gid, l.started\n    else\n",
+        "      before, taken_at = l.gid, l.started\n    else\n      before = nil\n",
         STEADY,
     ),
     # How they end

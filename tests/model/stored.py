@@ -19,7 +19,20 @@ from tests.support.keyspace import Keyspace
 
 # Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
 NOT_OF_THE_MODEL = {
-    *("schema", "config", "overrides", "repeat_at", "logged", "log_bytes", "stopping", "window", "resent", "due"),
+    *(
+        "schema",
+        "config",
+        "handling",
+        "revision",
+        "overrides",
+        "repeat_at",
+        "logged",
+        "log_bytes",
+        "stopping",
+        "window",
+        "resent",
+        "due",
+    ),
     *("interrupts", "attempts", "loose", "large", "blocks", "breakers", "uniques", "spared"),
 }
 

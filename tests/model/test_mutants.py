@@ -1,19 +1,25 @@
-"""The state machine has teeth: it catches every defect of the list, most of them in a handful of stories."""
+"""The state machine has teeth: it catches every defect of the list, most of them in a handful of stories.
+
+`searches.txt` says which search caught a defect last, and that one is tried first: it saves ten minutes. A line that is
+out of date only costs time. To write it anew, remove it and run these tests with SEARCHES=write.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import redis
-from hypothesis.errors import Flaky
 
-from groupmq.core.errors import ScriptError
 from groupmq.protocol import functions
 from tests.model.mutant import Mutant, loader
 from tests.model.mutants import MUTANTS
-from tests.model.running import MANY, of_kind, run
+from tests.model.running import MANY, find_defect, of_kind
 from tests.support.servers import Server
+
+SEARCHES = Path(__file__).with_name("searches.txt")
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +32,22 @@ def one_server() -> Iterator[redis.Redis]:
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def likely() -> dict[str, int]:
+    """By defect, the search that caught it last."""
+    lines = SEARCHES.read_text("utf-8").splitlines() if SEARCHES.exists() else []
+    return {defect: int(number) for number, _, defect in (line.partition(" ") for line in lines)}
+
+
+# Longer than all searches together: what a timeout interrupts looks like a story that ends differently, and so caught.
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.defect.replace(" ", "-") for mutant in MUTANTS])
-def test_defect_is_caught(mutant: Mutant, one_server: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_defect_is_caught(
+    mutant: Mutant, one_server: redis.Redis, likely: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(functions, "load", loader(mutant))
     one_server.function_flush()  # the library of the mutant before
-    # A defect that reaches from one story into the next makes the same story end differently.
-    # The answer of another call cannot be read: that is a ValueError.
-    with pytest.raises((AssertionError, ScriptError, Flaky, ValueError)):
-        run(of_kind(mutant.kind), one_server, MANY, shrink=False, first=0)
+    number = find_defect(of_kind(mutant.kind), one_server, MANY, likely.get(mutant.defect, 0))
+    if os.environ.get("SEARCHES") == "write":
+        with SEARCHES.open("a", encoding="utf-8") as file:
+            file.write(f"{number} {mutant.defect}\n")

@@ -51,7 +51,6 @@ class Operations(QueueMethods):
     """The methods of a queue, on calls that are answered by hand."""
 
     def __init__(self, options: QueueOptions, make: MakeJob[Any]) -> None:
-        self.options = options
         self.name = options.name
         self._make = make
         self._middleware = ()

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from groupmq.sync import Queue
 from tests.support.history import History, Line
 from tests.support.waiting import wait_until
 
@@ -45,7 +46,7 @@ class Fleet:
         self._diary = Path(self._folder.name) / "diary.jsonl"
         self._diary.touch()
         self._read_to, self._lines = 0, list[Line]()
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "url": url,
             "queue": queue,
             "diary": str(self._diary),
@@ -53,11 +54,15 @@ class Fleet:
             "queue_options": queue_options,
             "worker_options": {"concurrency": concurrency, "blocking_timeout": blocking_timeout, **(worker or {})},
         }
+        self._queue_options = queue_options
         self.processes: list[subprocess.Popen[bytes]] = []
         self._history: History | None = None
 
     def start(self, n: int = 1, **settings: Any) -> list[subprocess.Popen[bytes]]:
-        """Start `n` workers and wait until they work."""
+        """Start `n` workers and wait until they work. The queue may exist: it gets the settings of the fleet."""
+        if self._queue_options and not self.processes:
+            with Queue(self._settings["queue"], self._settings["url"], **self._queue_options) as queue:
+                queue.reconfigure()
         told = json.dumps(self._settings | settings, default=lambda shared: shared.described())
         command = [sys.executable, "-m", "tests.support.worker_process", told]
         new = [subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) for _ in range(n)]

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import redis
 
 from groupmq.client.connection.faults import is_no_function, is_no_script, understood
+from groupmq.core.errors import ScriptError, ServerRefused
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call
 from groupmq.sync.connection.connections import BlockingConnection
@@ -26,13 +27,13 @@ class Unanswered(Generic[T]):
 
     @property
     def slot(self) -> str:
-        slot: str = self._first[6]
+        slot: str = self._first[7]
         return slot
 
     @property
     def is_kept(self) -> bool:
         """The server has the answer of this call."""
-        number = b"%d " % self._first[7]
+        number = b"%d " % self._first[8]
         base: str = self._first[3].removesuffix("meta")
         kept = [self._client.hget(f"{base}calls_{which}", self.slot) for which in ("even", "odd")]
         return any(raw.startswith(number) for raw in kept if raw)
@@ -49,7 +50,17 @@ class Unanswered(Generic[T]):
         """The client notices that its connection is broken, and sends the call again; this answer arrives."""
         assert isinstance(self._steps.throw(redis.ConnectionError("the reply was lost")), float)
         try:
-            self._steps.send(self._execute(self._steps.send(None)))
+            command = self._steps.send(None)
+            try:
+                reply = self._reply(command)
+            except ServerRefused as refusal:
+                reply = self._execute(self._steps.throw(refusal), "look_answer")
+            while isinstance(reply, redis.exceptions.ResponseError):
+                # The settings have changed since: the client reads them and sends the call once more.
+                command = self._steps.throw(reply)
+                command = self._steps.send(self._execute(command, "look_settings"))
+                reply = self._reply(command)
+            self._steps.send(reply)
         except StopIteration as stop:
             answer: T = stop.value
             return answer
@@ -57,12 +68,20 @@ class Unanswered(Generic[T]):
             raise AssertionError("the answer of another call") from error
         raise AssertionError("the client is not content with the answer")
 
-    def _execute(self, command: Any) -> Any:
+    def _reply(self, command: Any) -> Any:
+        try:
+            return self._execute(command)
+        except ScriptError as error:
+            if "GROUPMQ_SETTINGS" not in str(error):
+                raise
+            return redis.exceptions.ResponseError(str(error))
+
+    def _execute(self, command: Any, function: str = "") -> Any:
         try:
             try:
                 return self._client.execute_command(*command, NEVER_DECODE=True)
             except redis.exceptions.ResponseError as error:
-                script = functions.load(self._call.script)
+                script = functions.load(function or self._call.script)
                 if is_no_script(error):
                     self._client.script_load(script.text)
                 elif is_no_function(error):

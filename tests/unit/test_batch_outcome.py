@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groupmq import BatchFailed, ConfigurationError, FailJob, Job, RateLimited, RetryJob
+from groupmq import BatchFailed, ConfigurationError, FailJob, Job, RateLimited, RetryJob, Snooze
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.options import QueueOptions
@@ -68,6 +68,17 @@ def test_behind_a_job_that_does_not_hold_its_group_the_others_end_as_they_say() 
 def test_behind_a_job_that_rests_its_group_the_others_go_back() -> None:
     given = ["a", RateLimited(retry_after=1), "c"]
     assert events(batch_outcome.returned(HOLDS, batch(3), given)) == ["completed", "rate_limited", "released"]
+
+
+def test_behind_a_snoozed_job_the_others_go_back_unless_it_waits_outside_its_group() -> None:
+    given = ["a", Snooze(30), "c"]
+    assert events(batch_outcome.returned(HOLDS, batch(3), given)) == ["completed", "snoozed", "released"]
+    assert events(batch_outcome.returned(YIELDS, batch(3), given)) == ["completed", "snoozed", "completed"]
+
+
+def test_a_batch_that_is_snoozed_holds_its_group_by_its_first_job_and_without_a_group_all_wait() -> None:
+    assert events(batch_outcome.raised(HOLDS, batch(3), Snooze(30))) == ["snoozed", "released", "released"]
+    assert events(batch_outcome.raised(HOLDS, batch(3, group=None), Snooze(30))) == ["snoozed"] * 3
 
 
 def test_without_a_group_each_job_ends_as_it_says() -> None:

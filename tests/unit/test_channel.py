@@ -57,7 +57,7 @@ class Turns:
         self.heard = 0
         self.made = 0
         self._created = THEN
-        self._results = Results(self._waiting, listens=True)
+        self._results = Results(self._waiting, listens=lambda: True)
         self.log.emitter.on("completed", self._count)
 
     async def _waiting(self, job_id: str) -> Snapshot:

@@ -67,14 +67,14 @@ async def test_recovery_announces_each_job_that_stalled() -> None:
 
 async def test_retention_removes_page_by_page_until_nothing_is_left() -> None:
     call = Script(1000, 7, 0)
-    assert await AgeRetention(call, options(keep_failed=Retention(age=5))).run_once() == DutyDone(1007)
+    assert await AgeRetention(call, lambda: options(keep_failed=Retention(age=5))).run_once() == DutyDone(1007)
     assert [call.script for call in call.calls] == ["clean"] * 3
 
 
 async def test_a_run_of_retention_that_has_nothing_to_remove_by_age_calls_nobody_and_says_so() -> None:
     """It must not end an outage."""
     call = Script()
-    assert await AgeRetention(call, options()).run_once() == DutyDone(0, called=False)
+    assert await AgeRetention(call, lambda: options(keep_failed=Retention(100))).run_once() == DutyDone(0, called=False)
     assert call.calls == []
 
 

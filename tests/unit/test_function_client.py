@@ -7,6 +7,7 @@ import time
 from importlib import resources
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 from redis import exceptions as r
@@ -14,11 +15,13 @@ from redis import exceptions as r
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError, ConnectionLost, ScriptError, ServerRefused
 from groupmq.core.options import QueueOptions
+from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands, functions
 from tests.support.by_hand import ClientByHand, Steps
 
-OPTIONS = QueueOptions(name="orders", group_concurrency=2)
-OPENED = [b"3", json.dumps({"group_concurrency": 2}).encode()]
+OPTIONS = QueueOptions(name="orders", group_concurrency=2, given=frozenset({"group_concurrency", "exclusive"}))
+HANDLING = OPTIONS.handling.encode()
+OPENED = [b"3", json.dumps({"group_concurrency": 2}).encode(), HANDLING, b"7"]
 COUNTS = [0] * 10
 LISTED = ("SADD", "groupmq:queues", "orders")
 
@@ -81,7 +84,7 @@ def test_a_queue_is_opened_once() -> None:
 def test_opened_after_settings_are_known_to_agree_only() -> None:
     talk = client_of(OPTIONS, "x")
     with pytest.raises(ConfigurationError):
-        Server(talk.call(commands.counts(), 0)).answer([b"3", b"{}"])
+        Server(talk.call(commands.counts(), 0)).answer([b"3", b"{}", HANDLING, b"7"])
     assert not talk.session.opened
 
 
@@ -169,7 +172,7 @@ def test_a_queue_that_is_gone_is_opened_again_and_the_call_repeated() -> None:
     server.answer(OPENED)
     assert server.last == LISTED
     server.answer(1)
-    assert server.last == server.sent[0]
+    assert server.last == (*server.sent[0], b"", b"7")
     assert server.answer(COUNTS).result == COUNTS
 
 
@@ -211,11 +214,11 @@ def test_who_only_looks_at_a_queue_does_not_list_it() -> None:
 def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
     server = conversation(opened=False)
     with pytest.raises(ConfigurationError) as caught:
-        server.answer([b"3", b'{"group_concurrency": 5, "exclusive": true}'])
+        server.answer([b"3", b'{"group_concurrency": 5, "exclusive": true}', HANDLING, b"7"])
     assert str(caught.value) == (
         "queue 'orders' exists with other settings: exclusive is True there and False here; "
         "group_concurrency is 5 there and 2 here. "
-        "Every process must use the same; call reconfigure() once to change what is stored"
+        "Leave out what is to be as stored; reconfigure() changes what is stored"
     )
 
 
@@ -224,7 +227,7 @@ def test_a_queue_of_another_format_is_refused_with_both_formats() -> None:
     with pytest.raises(
         ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 3"
     ):
-        server.answer([b"9", b"{}"])
+        server.answer([b"9", b"{}", None, None])
 
 
 def test_an_error_of_a_function_names_lua_file_and_line_and_is_not_repeated() -> None:
@@ -287,13 +290,39 @@ def test_a_connection_lost_while_opening_is_tried_again_from_the_opening() -> No
     assert server.last == server.sent[0]
 
 
-def test_replacing_settings_is_said_to_the_server() -> None:
-    plain, replacing = commands.open_queue("{}", 1, {}), commands.open_queue("{}", 1, {}, replace=True)
-    assert plain.args != replacing.args
-    assert (
-        Server(client_of(OPTIONS, "x").open(replace=True)).last[4]
-        == commands.open_queue(OPTIONS.shared, 2, {}, replace=True).args
-    )
+def test_settings_are_replaced_only_if_they_are_still_what_was_read() -> None:
+    was = StoredQueue("3", "{}", "", b"")
+    assert commands.open_queue(OPTIONS).args != commands.open_queue(OPTIONS, was).args
+
+
+def test_who_was_overtaken_by_another_change_keeps_both() -> None:
+    talk = opened()
+    server = Server(talk.reconfigure({"max_attempts": 7}))
+    assert server.last[1] == functions.load("look_settings").function
+    server.answer(OPENED)
+    other = [b"3", b'{"group_concurrency": 4}', HANDLING, b"8"]
+    server.answer(other)
+    sent = msgspec.msgpack.decode(server.last[4])
+    assert sent["was"] == ['{"group_concurrency": 4}', HANDLING.decode()]
+    assert json.loads(sent["config"]) == {"group_concurrency": 4}
+    assert json.loads(sent["handling"])["max_attempts"] == 7
+    stored = [b"3", sent["config"].encode(), sent["handling"].encode(), b"9"]
+    assert server.answer(stored).answer(1).result is False, "nothing that the scripts act on has changed"
+    assert (talk.session.options.max_attempts, talk.session.options.group_concurrency) == (7, 4)
+
+
+def test_a_call_says_by_which_settings_it_was_made_and_is_made_again_when_they_have_changed() -> None:
+    talk = client_of(OPTIONS, "x")
+    Server(talk.call(commands.counts(), 0)).answer(OPENED).answer(1).answer(COUNTS)
+    server = Server(talk.call(commands.counts(), 0))
+    assert server.last[5:] == (b"", b"7")
+    server.answer(r.ResponseError("GROUPMQ_SETTINGS have changed: 8"))
+    assert server.last[1] == functions.load("look_settings").function
+    handling = HANDLING.replace(b'"max_attempts": 3', b'"max_attempts": 7')
+    server.answer([b"3", b'{"group_concurrency": 2}', handling, b"8"])
+    assert server.last[5:] == (b"", b"8")
+    assert server.answer(COUNTS).result == COUNTS
+    assert talk.session.options.max_attempts == 7
 
 
 def changing(talk: ClientByHand) -> Server:
@@ -304,10 +333,10 @@ def changing(talk: ClientByHand) -> Server:
 def test_a_call_that_changes_something_names_its_slot_and_counts() -> None:
     talk = client_of(OPTIONS, "x")
     first, second = changing(talk), changing(talk)
-    assert first.last[6] != second.last[6], "two calls under way share a slot"
+    assert first.last[7] != second.last[7], "two calls under way share a slot"
     first.answer([1])
     third = changing(talk)
-    assert (third.last[5], third.last[6:]) == (b"", (first.sent[0][6], 2))
+    assert (third.last[5:7], third.last[7:]) == ((b"", b""), (first.sent[0][7], 2))
 
 
 def test_a_call_that_may_have_arrived_is_sent_again_with_the_same_slot_and_says_so() -> None:
@@ -317,7 +346,7 @@ def test_a_call_that_may_have_arrived_is_sent_again_with_the_same_slot_and_says_
     server.answer(redis.ConnectionError("lost")).answer(None)
     assert server.last == (*server.sent[0], b"again")
     assert server.answer([1]).result == [True]
-    assert changing(talk).last[6] != server.sent[0][6], "a sending may still be under way in that slot"
+    assert changing(talk).last[7] != server.sent[0][7], "a sending may still be under way in that slot"
 
 
 def test_a_call_that_was_refused_did_not_arrive() -> None:

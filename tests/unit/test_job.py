@@ -140,6 +140,7 @@ def test_a_dictionary_of_a_job_holds_everything_and_is_json() -> None:
         "expires_at": None,
         "started_at": "2023-11-14T22:13:20+00:00",
         "finished_at": "2023-11-14T22:13:20.005000+00:00",
+        "blocks_since": None,
         "return_value": None,
         "failed_reason": "why",
         "error_class": None,

@@ -42,7 +42,7 @@ def test_lua_takes_the_base_from_the_meta_key() -> None:
 
 def test_the_legend_describes_every_key() -> None:
     legend = KEYS_LUA[: KEYS_LUA.index("local SCHEMA")]
-    described = re.findall(r"^  ([\w:]+(?:<\w+>)?) +(?:hash|zset|list|stream)  ", legend, re.MULTILINE)
+    described = re.findall(r"^  ([\w:]+(?:<\w+>)?) +(?:hash|zset|list|stream|text|none)  ", legend, re.MULTILINE)
     assert sorted(described) == sorted([*FIXED, "g:<group>", "r:<group>", "hail:<w>", "mail:<w>"])
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from groupmq import Queue, Retention, Worker
+from groupmq.core.backoff import Backoff
 from groupmq.core.checks import text
+from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, GroupMQError
 from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.options import QueueOptions
 from groupmq.core.ordering import Ordering
-from groupmq.core.settings import QueueSettings
+from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences
 from tests.unit.hostile import Opaque
 
 NOWHERE = "redis://127.0.0.1:1"
@@ -165,7 +168,8 @@ async def test_the_defaults_are_those_of_the_contract() -> None:
     options = Queue("orders", NOWHERE).options
     assert options == QueueOptions(name="orders")
     assert (options.job_timeout_ms, options.max_attempts, options.on_retry) == (30_000, 3, "hold")
-    assert options.keep == {"completed": 100, "failed": 100}
+    assert options.keep == {"completed": 100, "failed": 10_000}
+    assert options.keep_failed == Retention(count=10_000, age=30 * 24 * 3600)
     assert (options.group_concurrency, options.max_payload, options.prefix) == (1, 1024 * 1024, "groupmq")
 
 
@@ -206,9 +210,14 @@ def test_any_other_text_is_a_name(name: str) -> None:
     ],
 )
 async def test_a_bad_setting_of_a_worker_is_refused_by_name(arguments: dict[str, Any], named: str) -> None:
-    given: dict[str, Any] = {"queue": Queue("q", NOWHERE), "handler": print} | arguments
+    given: dict[str, Any] = {"queue": Queue("q", NOWHERE, job_timeout=30), "handler": print} | arguments
     with pytest.raises(ConfigurationError, match=rf"^{re.escape(named)}: expected .*, got "):
         Worker(given.pop("queue"), given.pop("handler"), **given)
+
+
+async def test_a_heartbeat_is_not_judged_by_a_lease_that_nobody_has_given() -> None:
+    """The queue may be stored with a longer one: the start finds out."""
+    assert Worker(Queue("q", NOWHERE), print, heartbeat=60).options.heartbeat == 60
 
 
 def test_what_cannot_be_combined_with_ageing_is_refused_by_name() -> None:
@@ -279,6 +288,79 @@ def test_shared_settings_are_read_back_as_they_were_given() -> None:
     assert settings.to_dict()["breaker"] == {"failures": 4, "cooldown": 2.5}
 
 
-def test_settings_that_are_each_process_own_are_not_shared() -> None:
-    own = QueueOptions("q", max_attempts=9, job_timeout_ms=1, keep_completed=Retention(count=1), max_payload=5)
-    assert own.shared == QueueOptions("q").shared
+def test_settings_that_the_scripts_do_not_act_on_are_stored_apart() -> None:
+    """Processes of a release that did not store them compare the others, and must find nothing new there."""
+    handled = QueueOptions("q", max_attempts=9, job_timeout_ms=1, keep_completed=Retention(count=1))
+    assert handled.shared == QueueOptions("q").shared
+    assert handled.handling != QueueOptions("q").handling
+
+
+def test_settings_that_are_each_process_own_are_not_stored() -> None:
+    own = QueueOptions("q", max_payload=5, backoff=lambda attempt: 1.0)
+    assert (own.shared, own.handling) == (QueueOptions("q").shared, QueueOptions("q").handling)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"job_timeout": timedelta(minutes=2)},
+        {"max_attempts": 9},
+        {"backoff": Backoff.exponential(base=1, factor=3, max=60, jitter=0)},
+        {"backoff": 5},
+        {"on_retry": "yield"},
+        {"keep_completed": 0},
+        {"keep_failed": Retention(age=timedelta(days=7))},
+        {"breaker": Breaker(4, 2.5), "ordering": Ordering.arrival(1), "events": False},
+        {"priority_ageing": 60},
+    ],
+)
+def test_every_setting_is_read_back_as_it_was_given(given: Any) -> None:
+    options = QueueOptions.checked("q", given)
+    stored = StoredQueue("3", options.shared, options.handling)
+    settings = QueueSettings.of(stored)
+    assert settings.to_dict() == options.described() | {"unknown": {}}
+    assert differences(options, settings) == []
+    assert adopted(QueueOptions("q"), settings).described() == options.described()
+    name = next(iter(given))
+    told = differences(replace(QueueOptions("q"), given=frozenset(given)), settings)
+    assert told[0 if len(given) == 1 else -1].startswith(f"{name if len(given) == 1 else 'ordering'} is ")
+
+
+def test_a_setting_that_was_not_given_never_differs() -> None:
+    stored = QueueSettings(max_attempts=9, exclusive=True)
+    assert differences(QueueOptions.checked("q", {"max_payload": 5}), stored) == []
+    assert differences(QueueOptions.checked("q", {"max_attempts": 3}), stored) == ["max_attempts is 9 there and 3 here"]
+
+
+def test_a_callable_back_off_stays_the_process_own() -> None:
+    options = QueueOptions.checked("q", {"backoff": lambda attempt: 1.0})
+    stored = QueueSettings(backoff=Backoff.fixed(7))
+    assert differences(options, stored) == []
+    assert adopted(options, stored).backoff is options.backoff
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"serializer": JSON}, "serializer: belongs to each process"),
+        ({"prefix": "other"}, "prefix: belongs to each process"),
+        ({"max_payload": 5}, "max_payload: belongs to each process"),
+        ({"backoff": lambda attempt: 1.0}, "backoff: a callable cannot be stored"),
+        ({"max_attempts": 0}, "max_attempts: expected"),
+        ({"priority_ageing": 5}, "priority_ageing: needs fairness='oldest'"),
+    ],
+)
+def test_a_change_that_cannot_be_stored_is_refused(changes: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        changed(QueueSettings(fairness="round-robin"), "q", changes)
+
+
+def test_an_unknown_setting_is_named_with_its_neighbour() -> None:
+    unknown: Any = {"max_attempt": 5}
+    with pytest.raises(TypeError, match="max_attempts"):
+        changed(QueueSettings(), "q", unknown)
+
+
+def test_settings_of_a_newer_release_are_not_overwritten() -> None:
+    with pytest.raises(ConfigurationError, match="moon is 5 there, which this release of groupmq does not know"):
+        changed(QueueSettings.from_stored({"moon": 5}), "q", {"max_attempts": 5})

@@ -30,6 +30,7 @@ from groupmq.protocol.commands import (
     Cancelled,
     Change,
     Due,
+    Failed,
     Mended,
     Recalled,
     Stalled,
@@ -37,7 +38,7 @@ from groupmq.protocol.commands import (
 )
 from tests.support.by_hand import Operations, Steps, asked
 
-OPTIONS = QueueOptions(name="q", keep_completed=Retention(count=5, age=60))
+OPTIONS = QueueOptions(name="q", keep_completed=Retention(count=5, age=60), keep_failed=Retention(count=100))
 T0 = 1_700_000_000_000
 
 
@@ -177,7 +178,7 @@ def test_a_rate_of_a_group_is_sent_as_starts_and_milliseconds_and_none_takes_it_
 
 
 def test_a_change_of_a_prefetched_job_is_asked_for_again_until_it_is_settled() -> None:
-    unsettled, done = Change("active", UNSETTLED), Change("waiting", DONE)
+    unsettled, done = Failed(Change("active", UNSETTLED), ""), Failed(Change("waiting", DONE), "")
     assert play(OPERATIONS.fail("a", "x"), unsettled, unsettled, done)[0] is True
     _, calls = play(OPERATIONS.fail("a", "x"), unsettled, unsettled, done)
     assert [call.script for call in calls] == ["fail"] * 3
@@ -277,20 +278,24 @@ def test_no_items_need_no_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "expected"),
+    ("steps", "answer", "expected"),
     [
-        (OPERATIONS.retry, ("failed",)),
-        (OPERATIONS.promote, ("delayed",)),
-        (lambda job_id: OPERATIONS.change_delay(job_id, 1), ("delayed", "waiting")),
-        (lambda job_id: OPERATIONS.fail(job_id, "x"), ("waiting", "delayed", "active")),
+        (OPERATIONS.retry, Change, ("failed",)),
+        (OPERATIONS.promote, Change, ("delayed",)),
+        (lambda job_id: OPERATIONS.change_delay(job_id, 1), Change, ("delayed", "waiting")),
+        (
+            lambda job_id: OPERATIONS.fail(job_id, "x"),
+            lambda state, status: Failed(Change(state, status), ""),
+            ("waiting", "delayed", "active"),
+        ),
     ],
 )
-def test_a_change_works_or_says_why_not(steps: Any, expected: tuple[str, ...]) -> None:
-    assert play(steps("a"), Change("delayed", DONE))[0] is True
+def test_a_change_works_or_says_why_not(steps: Any, answer: Any, expected: tuple[str, ...]) -> None:
+    assert play(steps("a"), answer("delayed", DONE))[0] is True
     with pytest.raises(JobNotFound, match="job 'a' does not exist"):
-        play(steps("a"), Change("", LEFT))
+        play(steps("a"), answer("", LEFT))
     with pytest.raises(WrongState) as caught:
-        play(steps("a"), Change("completed", LEFT))
+        play(steps("a"), answer("completed", LEFT))
     assert (caught.value.job_id, caught.value.expected, caught.value.actual) == ("a", expected, "completed")
     assert str(caught.value) == f"job 'a' is completed, expected {' or '.join(expected)}; nothing was changed"
 

@@ -32,7 +32,9 @@ def open_queue(args: argparse.Namespace, *, keep: int | None = None) -> Queue:
     user = f"{args.user}:any@" if getattr(args, "user", "") else ""
     url = f"redis://{user}127.0.0.1:{args.port}"
     kept = args.keep if keep is None else keep
-    return Queue(args.queue, url, keep_completed=kept, keep_failed=kept, **VARIANTS[args.variant])
+    # What is kept is each process's own here: a producer does not know what the worker of a scenario keeps.
+    options: dict[str, Any] = {"keep_completed": kept, "keep_failed": kept, **VARIANTS[args.variant]}
+    return Queue.attach(args.queue, url, make=True, **options)
 
 
 def group_of(args: argparse.Namespace, index: int) -> str | None:

@@ -158,16 +158,18 @@ def scheduler(target: Target, **options: Any) -> None:
 
 @click.command()
 @target_options
-@click.option("--max-attempts", type=int, default=3, show_default=True, help="Runs of a job that sets none.")
-@click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: leaves that to the workers]")
-@click.option("--completed-age", type=DURATION, metavar="TIME", help="Remove completed jobs older than this.")
-@click.option("--failed-age", type=DURATION, metavar="TIME", help="Remove failed jobs older than this.")
+@click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: as stored]")
+@click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: as stored]")
+@click.option(
+    "--completed-age", type=DURATION, metavar="TIME", help="Age to remove completed jobs. [default: as stored]"
+)
+@click.option("--failed-age", type=DURATION, metavar="TIME", help="Age to remove failed jobs. [default: as stored]")
 @click.option("--cleanup-interval", type=DurationType(0.1), default=60.0, show_default=True, metavar="TIME")
 @duty_options
 @running_options
 def recovery(
     target: Target,
-    max_attempts: int,
+    max_attempts: int | None,
     keep_failed: int | None,
     completed_age: float | None,
     failed_age: float | None,
@@ -179,11 +181,13 @@ def recovery(
     Workers do this by themselves; run it alone where they have --no-maintenance or are not always there. Any number of
     copies is safe.
     """
-    settings = {
-        "max_attempts": max_attempts,
-        "keep_completed": Retention(age=completed_age),
-        "keep_failed": Retention(count=keep_failed, age=failed_age),
-    }
+    settings: dict[str, Any] = {}
+    if max_attempts is not None:
+        settings["max_attempts"] = max_attempts
+    if completed_age is not None:
+        settings["keep_completed"] = Retention(age=completed_age)
+    if keep_failed is not None or failed_age is not None:
+        settings["keep_failed"] = Retention(count=keep_failed, age=failed_age)
     _run(target, settings, "recovery", cleanup_interval=cleanup_interval, **options)
 
 

@@ -9,7 +9,7 @@ from groupmq.client import libraries
 from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.replies import decoded
 from groupmq.core import findings
-from groupmq.core.errors import ConnectionLost, GroupMQError
+from groupmq.core.errors import ConnectionLost, GroupMQError, ServerRefused
 from groupmq.core.findings import FAIL, OK, Info
 from groupmq.core.server_views import Finding, ServerInfo
 
@@ -75,8 +75,8 @@ async def examine(client: FunctionClient) -> list[Finding]:
     """Whether the server is fit for a queue."""
     found = await info(client)
     save = await config(client, "save")
-    scripts = await _scripts(client)
     functions = await libraries.finding(client)
+    scripts = await _scripts(client, needed=functions.status != OK)
     before = time.time()
     seconds, micros = await client.command("TIME")
     after = time.time()
@@ -94,12 +94,14 @@ async def examine(client: FunctionClient) -> list[Finding]:
     ]
 
 
-async def _scripts(client: FunctionClient) -> Finding:
+async def _scripts(client: FunctionClient, *, needed: bool) -> Finding:
     try:
         fits = await client.command("EVAL", _LIBRARIES, 0) == 1
     except ConnectionLost:
         raise
     except GroupMQError as error:
+        if not needed and isinstance(error, ServerRefused) and error.kind == "NOPERM":
+            return Finding("scripts", OK, "not allowed for this user, who calls functions")
         return Finding("scripts", FAIL, str(error), "groupmq works by Lua scripts; allow EVAL and EVALSHA")
     if not fits:
         return Finding("scripts", FAIL, "no cmsgpack or cjson", "groupmq needs the libraries of Redis and Valkey")

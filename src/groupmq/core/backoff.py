@@ -53,6 +53,9 @@ class Backoff:
     def packed(self) -> list[float]:
         return [self.base, self.factor, self.max, self.jitter]
 
+    def described(self) -> dict[str, float]:
+        return {"base": self.base, "factor": self.factor, "max": self.max, "jitter": self.jitter}
+
     @classmethod
     def unpacked(cls, values: list[float]) -> Backoff:
         return cls(*values)

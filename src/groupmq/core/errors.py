@@ -105,6 +105,18 @@ class ServerRefused(GroupMQError):
         self.kind = kind
 
 
+class NotDurable(GroupMQError):
+    """A job was added, and is not yet as safe as the queue's `durability` wants it: a failover may still lose it.
+
+    It is in the queue and will run. Adding it again with the same `job_id` adds nothing and waits once more.
+    """
+
+    def __init__(self, lacking: str, seconds: float) -> None:
+        super().__init__(f"the job was added, but after {seconds:g} s {lacking}; a failover may still lose it")
+        self.lacking = lacking
+        self.seconds = seconds
+
+
 class ScriptError(GroupMQError):
     """A server-side script failed; the message names the Lua file and line. Nothing was written."""
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupmq.core.server_views import Finding
-from groupmq.core.views import HeldGroup, JobCounts
+from groupmq.core.setting_words import spelled
+from groupmq.core.settings import QueueSettings
+from groupmq.core.views import GroupInfo, HeldGroup, JobCounts
 from groupmq.core.wording import number, span
 
 OK: Final = "ok"
@@ -105,6 +107,15 @@ def queue(name: str, counts: JobCounts) -> Finding:
     return Finding("queue", OK, f"{name}: {live}")
 
 
+def settings(stored: QueueSettings) -> Finding:
+    """What is stored with the queue, but for what is as by default."""
+    own = [f"{name} {spelled(name, value)}" for name, value in stored.options().items()]
+    if stored.unknown:
+        hint = "a newer release has stored them: update this one"
+        return Finding("settings", WARN, f"not known here: {', '.join(sorted(stored.unknown))}", hint)
+    return Finding("settings", OK, ", ".join(own) or "all as by default")
+
+
 def workers(alive: int, counts: JobCounts, *, paused: bool) -> Finding:
     undone = counts.waiting + counts.active + counts.delayed
     if alive:
@@ -147,16 +158,31 @@ def held(group: HeldGroup | None, most: float) -> Finding:
     if group.reason == "paused":
         return Finding(name, WARN, detail, f"groupmq queue resume --group {group.group_id}")
     if group.reason == "blocked":
-        return Finding(name, FAIL, detail, f"groupmq job retry {group.job_id}, or give it up with queue.skip()")
+        return Finding(name, FAIL, detail, _decide(group.job_id))
     hint = (
         "if it hangs: groupmq job fail ID, or job remove ID" if group.job_id else "see groupmq queue groups --group ID"
     )
     return Finding(name, FAIL, f"{detail} (more than {span(most)})", hint)
 
 
+def blocked(groups: int, first: GroupInfo | None, longest: float | None, most: float) -> Finding:
+    """Groups that wait for a person to decide about a failed job; `first`: the one that was blocked first."""
+    name = "blocked groups"
+    if not groups or first is None:
+        return Finding(name, OK, "no group is blocked by a failed job")
+    since, job_id = longest or 0.0, first.blocked_by
+    detail = f"{number(groups, 'group')}; {first.id!r} for {span(since)}, by job {job_id!r}"
+    return Finding(name, FAIL if since > most else WARN, detail, _decide(job_id))
+
+
+def _decide(job_id: str | None) -> str:
+    """What ends a block."""
+    return f"groupmq job retry {job_id}, or give it up: groupmq job skip {job_id}"
+
+
 def retention(dropped: int) -> Finding:
     """Whether failed jobs were removed before anybody could look at them or retry them."""
     if dropped:
-        hint = "raise keep_failed of the workers: what was dropped cannot be retried"
+        hint = "raise keep_failed (groupmq queue settings --set keep_failed=...): what was dropped cannot be retried"
         return Finding("retention", WARN, f"{number(dropped, 'failed job')} dropped in the last hour", hint)
     return Finding("retention", OK, "no failed job dropped in the last hour")

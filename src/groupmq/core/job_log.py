@@ -18,13 +18,26 @@ from groupmq.core.snapshot import Snapshot
 class JobLog:
     """Tells the life of the jobs of a queue, as one producer or one worker sees it."""
 
-    def __init__(self, logger: Logger, queue: str, worker: str | None = None, *, keeps_failed: bool = True) -> None:
+    def __init__(
+        self,
+        logger: Logger,
+        queue: str,
+        worker: str | None = None,
+        *,
+        keeps_failed: bool = True,
+        on_failed: str = "continue",
+    ) -> None:
         self._logger = logger
         self._queue = queue
         self._worker = worker
-        self._kept = "It is kept until it is retried or removed" if keeps_failed else "It is not kept"
+        self.adopt(keeps_failed=keeps_failed, on_failed=on_failed)
         self._is_enabled = getattr(logger, "isEnabledFor", None)
         self._takes_extra = isinstance(logger, logging.Logger | logging.LoggerAdapter)
+
+    def adopt(self, *, keeps_failed: bool, on_failed: str) -> None:
+        """What becomes of a job that failed, and of its group, for the line that says so."""
+        self._kept = "It is kept until it is retried or removed" if keeps_failed else "It is not kept"
+        self._on_failed = on_failed
 
     def debugging(self) -> bool:
         """Whether DEBUG lines are wanted; of a logger that cannot tell, they are."""
@@ -96,14 +109,19 @@ class JobLog:
             "error",
             job,
             job.attempts_made,
-            "failed for good in attempt %d of %d: %s. %s%s%s",
+            "failed for good in attempt %d of %d: %s. %s%s",
             job.attempts_made,
             job.max_attempts,
             job.failed_reason,
-            self._kept,
-            _and_group(job, "goes on"),
+            self._next_step(job),
             stack,
         )
+
+    def _next_step(self, job: Snapshot) -> str:
+        """After a failure for good. A job that blocks its group is kept, whatever the retention."""
+        if job.group_id is not None and (job.on_failed or self._on_failed) == "hold":
+            return "It is kept, and blocks its group until it is retried, skipped or removed"
+        return self._kept + _and_group(job, "goes on")
 
     def cancelled(self, job: Snapshot) -> None:
         self._line(

@@ -5,67 +5,44 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from groupmq.core import backoff as backoffs
 from groupmq.core import limits, loggers, ordering
 from groupmq.core import middleware as middlewares
-from groupmq.core.backoff import BackoffPolicy
+from groupmq.core.backoff import Backoff, BackoffPolicy
 from groupmq.core.checks import Logger, flag, one_of, takes, text, whole
 from groupmq.core.codec import JSON, Serializer
+from groupmq.core.durability import Durability, DurabilityName, durability
 from groupmq.core.durations import Duration, millis, seconds
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.ordering import Ordering
-from groupmq.core.partitions import MOST_PARTITIONS, Part
+from groupmq.core.partitions import MOST_PARTITIONS
+from groupmq.core.retention import KEEP_COMPLETED, KEEP_FAILED, UNBOUNDED, retention
+from groupmq.core.retention import Retention as Retention
 from groupmq.core.signatures import unknown_option
 
 OnRetry = Literal["hold", "yield"]
 OnFailed = Literal["continue", "hold"]
 Fairness = Literal["oldest", "round-robin"]
-UNBOUNDED = -1
 MAX_PRIORITY = 1023
 MAX_ATTEMPTS = 65_535
 MAX_BATCH = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How many finished jobs are kept (newest first) and for how long. None = no bound of that kind.
+HANDLING = ("job_timeout", "max_attempts", "backoff", "on_retry", "keep_completed", "keep_failed")
+"""Stored settings by which processes handle jobs; the scripts get them with each call that needs them."""
 
-    A count or an age of 0 keeps none of the jobs that this process ends, and leaves those that other processes keep.
-    """
-
-    count: int | None = None
-    age: Duration | None = None
-
-    def __post_init__(self) -> None:
-        if self.count is not None:
-            whole(self.count, "Retention.count", 0, 2**31)
-        if self.age is not None:
-            seconds(self.age, "Retention.age")
-
-    @property
-    def kept(self) -> int:
-        if self.age_ms == 0:
-            return 0
-        return UNBOUNDED if self.count is None else self.count
-
-    @property
-    def age_ms(self) -> int | None:
-        return None if self.age is None else millis(self.age, "Retention.age")
-
-
-def retention(value: object, argument: str) -> Retention:
-    """A number of jobs, or a Retention."""
-    if isinstance(value, Retention):
-        return value
-    return Retention(count=whole(value, argument, 0, 2**31))
-
+SHARED = (
+    "group_concurrency on_failed breaker ordering fairness exclusive rate_limit group_rate_limit "
+    "max_group_size priority_ageing events partitions"
+).split()
+"""Stored settings that the scripts act on."""
 
 SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": False, "events": True, "partitions": 1}
-"""What an absent shared setting means; None for the others."""
+"""Shared settings that are not stored while they have these values; None for the others."""
 
 
 class QueueArguments(TypedDict, total=False):
@@ -92,6 +69,7 @@ class QueueArguments(TypedDict, total=False):
     middleware: Sequence[Any]
     max_payload: int
     serializer: Serializer
+    durability: DurabilityName | Durability
     prefix: str
     logger: Logger | Literal[True] | None
 
@@ -104,7 +82,7 @@ QUEUE_DEFAULTS: dict[str, Any] = {
     "on_failed": "continue",
     "breaker": None,
     "keep_completed": 100,
-    "keep_failed": 100,
+    "keep_failed": KEEP_FAILED,
     "ordering": None,
     "fairness": "oldest",
     "group_concurrency": 1,
@@ -118,6 +96,7 @@ QUEUE_DEFAULTS: dict[str, Any] = {
     "middleware": (),
     "max_payload": 1024 * 1024,
     "serializer": JSON,
+    "durability": "server",
     "prefix": "groupmq",
     "logger": None,
 }
@@ -135,8 +114,8 @@ class QueueOptions:
     on_retry: OnRetry = "hold"
     on_failed: OnFailed = "continue"
     breaker: Breaker | None = None
-    keep_completed: Retention = Retention(count=100)
-    keep_failed: Retention = Retention(count=100)
+    keep_completed: Retention = KEEP_COMPLETED
+    keep_failed: Retention = KEEP_FAILED
     ordering: Ordering | None = None
     fairness: Fairness = "oldest"
     group_concurrency: int = 1
@@ -147,13 +126,17 @@ class QueueOptions:
     priority_ageing_ms: int | None = None
     partitions: int | None = None
     """None: as stored; 1 for a new queue."""
-    part: Part | None = None
-    """The partition that these are the options of; None = the whole queue."""
     events: bool = True
     max_payload: int = 1024 * 1024
     serializer: Serializer = JSON
+    durability: Durability | None = None
+    """None: as the server has it."""
     logger: Logger | None = None
     """None: the loggers of this library."""
+    given: frozenset[str] = frozenset()
+    """The stored settings that this process was given. All others are as stored, or the library's defaults."""
+    is_stored: bool = field(default=False, compare=False)
+    """Whether these are the stored settings. Else the queue may turn out to have others than the defaults here."""
 
     @classmethod
     def checked(cls, name: object, arguments: QueueArguments) -> QueueOptions:
@@ -186,7 +169,10 @@ class QueueOptions:
             events=flag(given["events"], "events"),
             max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
             serializer=serializer,
+            durability=durability(given["durability"]),
             logger=loggers.checked(given["logger"]),
+            given=frozenset(name for name in arguments if name in HANDLING or name in SHARED)
+            - ({"partitions"} if given["partitions"] is None else set()),
         )
         if options.priority_ageing_ms is not None:
             if options.fairness == "round-robin":
@@ -197,14 +183,16 @@ class QueueOptions:
             refuse_with_partitions(options, options.partitions or 1)
         return options
 
-    @property
-    def shared(self) -> str:
-        """The settings that every process of this queue must agree on, as stored with the queue.
-
-        Those at their default are left out, so a setting that a later release brings changes nothing for old queues.
-        """
-        ageing = self.priority_ageing_ms
-        settings = {
+    def described(self) -> dict[str, Any]:
+        """Every stored setting as JSON can hold it. A callable back-off cannot be stored: the default stands for it."""
+        ageing, policy = self.priority_ageing_ms, self.backoff
+        return {
+            "job_timeout": self.job_timeout_ms / 1000,
+            "max_attempts": self.max_attempts,
+            "backoff": (policy if isinstance(policy, Backoff) else backoffs.DEFAULT).described(),
+            "on_retry": self.on_retry,
+            "keep_completed": self.keep_completed.described(),
+            "keep_failed": self.keep_failed.described(),
             "group_concurrency": self.group_concurrency,
             "on_failed": self.on_failed,
             "breaker": self.breaker and self.breaker.described(),
@@ -218,7 +206,21 @@ class QueueOptions:
             "priority_ageing": None if ageing is None else ageing / 1000,
             "partitions": self.partitions or 1,
         }
-        changed = {name: value for name, value in settings.items() if value != SHARED_DEFAULTS.get(name)}
+
+    @property
+    def handling(self) -> str:
+        """The settings of HANDLING as they are stored, all of them: a later release may have other defaults."""
+        settings = self.described()
+        return json.dumps({name: settings[name] for name in HANDLING}, sort_keys=True)
+
+    @property
+    def shared(self) -> str:
+        """The settings of SHARED as they are stored.
+
+        Those at their default are left out, so a setting that a later release brings changes nothing for old queues.
+        """
+        settings = self.described()
+        changed = {name: settings[name] for name in SHARED if settings[name] != SHARED_DEFAULTS.get(name)}
         return json.dumps(changed, sort_keys=True)
 
     @property
@@ -359,6 +361,10 @@ class WorkerOptions:
     heartbeat: float
     max_attempts: int
     backoff: BackoffPolicy
+    own_heartbeat: float | None
+    """Of these three, what the worker was given itself; None = the queue's, as it is stored at the time."""
+    own_max_attempts: int | None
+    own_backoff: BackoffPolicy | None
     on_error: Callable[..., Any] | None
     maintenance: bool
     cleanup_interval: float
@@ -391,17 +397,24 @@ class WorkerOptions:
         jobs, wait = _batch(queue, given)
         lease = queue.job_timeout_ms / 1000
         beat = given["heartbeat"]
-        heartbeat = lease / 3 if beat is None else seconds(beat, "heartbeat", minimum=0.01)
-        if heartbeat >= lease:
+        own_beat = None if beat is None else seconds(beat, "heartbeat", minimum=0.01)
+        heartbeat = lease / 3 if own_beat is None else own_beat
+        # A lease that is only a default may be another one in the queue as it is stored: that is checked at the start.
+        if heartbeat >= lease and (queue.is_stored or "job_timeout" in queue.given):
             raise ConfigurationError.expected("heartbeat", f"less than job_timeout ({lease:g} s)", beat)
         attempts, policy, name, stalls = (given[key] for key in ("max_attempts", "backoff", "name", "max_stalled"))
+        own_attempts = None if attempts is None else whole(attempts, "max_attempts", 1, MAX_ATTEMPTS)
+        own_backoff = None if policy is None else backoffs.checked(policy, "backoff")
         return cls(
             concurrency=concurrency,
             name=default_name if name is None else text(name, "name"),
             logger=loggers.checked(given["logger"]) or queue.logger or logging.getLogger("groupmq.worker"),
             heartbeat=heartbeat,
-            max_attempts=queue.max_attempts if attempts is None else whole(attempts, "max_attempts", 1, MAX_ATTEMPTS),
-            backoff=queue.backoff if policy is None else backoffs.checked(policy, "backoff"),
+            max_attempts=queue.max_attempts if own_attempts is None else own_attempts,
+            backoff=queue.backoff if own_backoff is None else own_backoff,
+            own_heartbeat=own_beat,
+            own_max_attempts=own_attempts,
+            own_backoff=own_backoff,
             on_error=on_error,
             maintenance=flag(given["maintenance"], "maintenance"),
             cleanup_interval=seconds(given["cleanup_interval"], "cleanup_interval", minimum=0.01),
@@ -426,8 +439,8 @@ AS_STORED: dict[str, Any] = {
     "keep_completed": Retention(),
     "keep_failed": Retention(),
 }
-"""Options of a process that only looks at a queue or acts on its jobs. It does not know how many attempts workers give
-a job, nor how many finished jobs they keep, so it neither fails a job for good early nor removes what others keep."""
+"""How a tool handles the jobs of a queue with which no such settings are stored. It does not know how many attempts
+workers give a job, nor how many finished jobs they keep, so it neither fails a job early nor removes what they keep."""
 
 
 def _batch(queue: QueueOptions, given: dict[str, Any]) -> tuple[int | None, int]:

@@ -80,6 +80,11 @@ class RetryReport:
     """Groups that the matched jobs are of."""
     sample: list[str] = field(default_factory=list)
     """Ids of the first ten that matched."""
+    overtaken: int = 0
+    """Of a dry run: jobs that would run after others of their group which stood behind them and have started since. As
+    far as is known: completed jobs that are no longer kept are not seen."""
+    overtaken_sample: list[str] = field(default_factory=list)
+    """Ids of the first ten of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +153,11 @@ class GroupPage(Generic[J]):
 
     groups: list[Lane[J]]
     total: int
-    """Groups that have a live job."""
+    """Groups that have a live job; of a search for blocked groups, all that are blocked."""
     scanned: int
     """Groups that were looked at."""
     matched: int
-    """Of these, the groups that `match` is true of; `groups` has the first of them."""
+    """Of these, the groups that `match` and `state` are true of; `groups` has the first of them."""
     complete: bool
     """All groups and all running jobs were looked at. Otherwise another group may belong among the first, and a lane
     may lack running or next jobs that its counts tell of."""

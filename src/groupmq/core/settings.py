@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from groupmq.core import backoff as backoffs
+from groupmq.core.backoff import Backoff
+from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import Breaker, RateLimit
-from groupmq.core.options import Fairness, OnFailed, QueueOptions
+from groupmq.core.options import (
+    HANDLING,
+    QUEUE_DEFAULTS,
+    SHARED,
+    Fairness,
+    OnFailed,
+    OnRetry,
+    QueueArguments,
+    QueueOptions,
+)
 from groupmq.core.ordering import Ordering
+from groupmq.core.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
+from groupmq.core.signatures import unknown_option
+
+
+class StoredQueue(NamedTuple):
+    """What is stored of a queue as a whole, as it came from the server."""
+
+    schema: str | None
+    """None: there is no such queue."""
+    config: str = "{}"
+    """The settings that the scripts act on; only those that differ from their defaults."""
+    handling: str = ""
+    """The settings by which processes handle jobs. Empty: the queue was made by a release that stored none."""
+    revision: bytes = b""
+    """Changes with every change of the settings. Empty as well with such a release."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What is stored with a queue. Options that are a process's own (job_timeout, max_attempts ...) are not here."""
+    """What is stored with a queue. Options that are a process's own (serializer, logger ...) are not here."""
 
+    job_timeout: float = 30
+    max_attempts: int = 3
+    backoff: Backoff = backoffs.DEFAULT
+    on_retry: OnRetry = "hold"
+    keep_completed: Retention = KEEP_COMPLETED
+    keep_failed: Retention = KEEP_FAILED
     group_concurrency: int = 1
     on_failed: OnFailed = "continue"
     breaker: Breaker | None = None
@@ -32,24 +66,32 @@ class QueueSettings:
     """What a newer release of groupmq stored and this one does not know, as it is stored."""
 
     @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of all settings, which are those of the options of `Queue`."""
+        return tuple(one.name for one in fields(cls) if one.name != "unknown")
+
+    @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> QueueSettings:
-        """The reverse of `QueueOptions.shared`; a setting that is not stored has its default."""
+        """The reverse of `QueueOptions.described`; a setting that is not stored has its default."""
         known: dict[str, Any] = {}
         unknown: dict[str, Any] = {}
-        names = {one.name for one in fields(cls)} - {"unknown"}
         for name, value in stored.items():
-            if name not in names:
+            if name not in cls.names():
                 unknown[name] = value
                 continue
             try:
                 known[name] = _READ[name](value) if name in _READ else value
-            except (KeyError, TypeError, ValueError):
+            except (AttributeError, KeyError, TypeError, ValueError):
                 unknown[name] = value  # of a kind that a newer release brought
         return cls(**known, unknown=unknown)
 
+    @classmethod
+    def of(cls, stored: StoredQueue) -> QueueSettings:
+        return cls.from_stored(json.loads(stored.handling or "{}") | json.loads(stored.config))
+
     def options(self) -> dict[str, Any]:
         """What to pass to `Queue` to agree with what is stored; only what differs from the defaults."""
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "unknown"}
+        given = {name: getattr(self, name) for name in self.names()}
         return {name: value for name, value in given.items() if value != getattr(DEFAULTS, name)}
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,8 +99,80 @@ class QueueSettings:
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
-            found[one.name] = value.described() if isinstance(value, Ordering | RateLimit | Breaker) else value
+            found[one.name] = value.described() if hasattr(value, "described") else value
         return found | {"unknown": dict(self.unknown)}
+
+
+def adopted(options: QueueOptions, settings: QueueSettings) -> QueueOptions:
+    """The options of a process that uses a queue with these settings. What is not stored stays the process's own."""
+    ageing = settings.priority_ageing
+    values = {name: getattr(settings, name) for name in (*HANDLING, *SHARED)}
+    values["job_timeout_ms"] = round(values.pop("job_timeout") * 1000)
+    del values["priority_ageing"]
+    if not isinstance(options.backoff, Backoff):
+        del values["backoff"]
+    values["priority_ageing_ms"] = None if ageing is None else round(ageing * 1000)
+    return replace(options, **values, is_stored=True)
+
+
+def differences(mine: QueueOptions, stored: QueueSettings) -> list[str]:
+    """Where the settings that this process was given differ from the stored ones, with both values."""
+    here, there = mine.described(), stored.to_dict()
+    return [
+        f"{name} is {there[name]!r} there and {here[name]!r} here"
+        for name in sorted(mine.given)
+        if here[name] != there[name] and not (name == "backoff" and not isinstance(mine.backoff, Backoff))
+    ]
+
+
+def storable(given: QueueArguments) -> QueueArguments:
+    """Those of the options of a queue that can be stored with it."""
+    found: Any = {
+        name: value
+        for name, value in given.items()
+        if (name in SHARED and name != "partitions")
+        or (name in HANDLING and not (name == "backoff" and callable(value)))
+    }
+    stored: QueueArguments = found
+    return stored
+
+
+def not_known(settings: QueueSettings) -> list[str]:
+    """Settings that a newer release has stored: a process that does not know them must not act on the queue."""
+    found = sorted(settings.unknown.items())
+    return [f"{name} is {value!r} there, which this release of groupmq does not know" for name, value in found]
+
+
+def given_too(options: QueueOptions, settings: QueueSettings, names: Iterable[str]) -> QueueOptions:
+    """These settings as if the process had been given their stored values."""
+    stored, one_by_one = adopted(options, settings), dict[str, Any]()
+    for name in names:
+        attribute = f"{name}_ms" if name in ("job_timeout", "priority_ageing") else name
+        one_by_one[attribute] = getattr(stored, attribute)
+    return replace(options, **one_by_one, given=options.given | set(names))
+
+
+def changed(settings: QueueSettings, name: str, changes: QueueArguments) -> QueueOptions:
+    """The options to store when these settings are to change; all others stay as they are stored.
+
+    Raises ConfigurationError for an option that is not stored, and for values that do not go together.
+    """
+    unknown = unknown_option("Queue.reconfigure", changes, QUEUE_DEFAULTS)
+    if unknown is not None:
+        raise unknown
+    for one in changes:
+        if one == "partitions":
+            raise ConfigurationError("partitions: cannot be changed in place; Queue.repartition moves the jobs")
+        if one not in HANDLING and one not in SHARED:
+            raise ConfigurationError(
+                f"{one}: belongs to each process and is not stored with the queue; give it to Queue(...) there"
+            )
+    if callable(changes.get("backoff")):
+        raise ConfigurationError("backoff: a callable cannot be stored; give it to Queue(...) or to the workers")
+    if settings.unknown:
+        raise ConfigurationError(f"queue {name!r}: {'; '.join(not_known(settings))}; change it with the newer release")
+    merged: Any = {**settings.options(), **changes}
+    return QueueOptions.checked(name, merged)
 
 
 def _ordering(value: Any) -> Ordering | None:
@@ -76,19 +190,21 @@ def _breaker(value: Any) -> Breaker | None:
     return None if value is None else Breaker(value["failures"], value["cooldown"])
 
 
+def _retention(value: Any) -> Retention:
+    return Retention(value["count"], value["age"])
+
+
+def _backoff(value: Any) -> Backoff:
+    return Backoff(value["base"], value["factor"], value["max"], value["jitter"])
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
+    "backoff": _backoff,
+    "keep_completed": _retention,
+    "keep_failed": _retention,
     "ordering": _ordering,
     "rate_limit": _rate_limit,
     "group_rate_limit": _rate_limit,
     "breaker": _breaker,
 }
 DEFAULTS = QueueSettings()
-_FIELDS = tuple(one.name for one in fields(QueueSettings) if one.name not in ("unknown", "priority_ageing"))
-
-
-def options_as_stored(options: QueueOptions, stored: Mapping[str, Any]) -> QueueOptions:
-    """The options of a process with the shared settings of a stored queue in the place of its own."""
-    shared: Any = QueueSettings.from_stored(stored).options()
-    found = QueueOptions.checked(options.name, shared)
-    same = {name: getattr(found, name) for name in _FIELDS}
-    return replace(options, priority_ageing_ms=found.priority_ageing_ms, **same)

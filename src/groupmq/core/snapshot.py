@@ -83,6 +83,9 @@ class Snapshot:
     _started_ms: int
     _finished_ms: int
     _expires_ms: int = 0
+    _blocks_ms: int = 0
+    _sets_attempts: bool = False
+    """Whether the job has a `max_attempts` of its own."""
 
     def __init__(
         self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Stored, max_attempts: int
@@ -100,7 +103,10 @@ class Snapshot:
         else:
             self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, data = stored
             self._raw_data = data
-        self.max_attempts = own_max or max_attempts
+        if own_max:
+            self.max_attempts, self._sets_attempts = own_max, True
+        else:
+            self.max_attempts = max_attempts
         if options:
             self._read_options(options)
 
@@ -136,6 +142,11 @@ class Snapshot:
         return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
 
     @property
+    def own_max_attempts(self) -> int | None:
+        """The `max_attempts` that the job itself was given; None = it has that of the worker, or of the queue."""
+        return self.max_attempts if self._sets_attempts else None
+
+    @property
     def created_at(self) -> datetime | None:
         return moment(self._created_ms)
 
@@ -158,9 +169,14 @@ class Snapshot:
     def finished_at(self) -> datetime | None:
         return moment(self._finished_ms)
 
+    @property
+    def blocks_since(self) -> datetime | None:
+        """Since when this failed job blocks its group (`on_failed="hold"`); None if it does not."""
+        return moment(self._blocks_ms)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
-        times = ("created_at", "run_at", "expires_at", "started_at", "finished_at")
+        times = ("created_at", "run_at", "expires_at", "started_at", "finished_at", "blocks_since")
         plain = (
             "id group_id data state priority order_ms attempts_made attempt max_attempts return_value "
             "failed_reason error_class stacktrace progress worker fence duplicate timeout headers"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from groupmq.core.deprecation import renamed
-from groupmq.core.views import HeldGroup, JobCounts
+from groupmq.core.views import GroupInfo, HeldGroup, JobCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +100,7 @@ class QueueSurvey:
     workers: tuple[LiveWorker, ...] = ()
     cursor: str = "0"
     """Where among the groups the next survey goes on."""
+    groups_blocked: int = 0
+    """Groups that a failed job blocks."""
+    blocked: tuple[GroupInfo, ...] = ()
+    """Of these, the ones that have been blocked longest."""

@@ -10,7 +10,7 @@ from typing import Any
 from groupmq.core.backoff import Backoff
 from groupmq.core.deprecation import renamed
 from groupmq.core.limits import RateLimit
-from groupmq.core.options import OnRetry
+from groupmq.core.options import OnFailed, OnRetry
 from groupmq.core.schedule import Overlap
 from groupmq.core.wording import when
 
@@ -207,6 +207,8 @@ class Metrics:
     Grows when one customer is blocked, however many workers there are."""
     groups_blocked: int = 0
     """Groups that a failed job blocks (`on_failed="hold"`)."""
+    longest_blocked: float | None = None
+    """Seconds that the group which was blocked first has been blocked; None if none is."""
 
     @property
     def processed(self) -> int:
@@ -271,10 +273,11 @@ class RepeatingJob:
     data: Any
     priority: int = 0
     max_attempts: int | None = None
-    """None = what the queue and the worker say. The same holds for timeout, backoff and on_retry."""
+    """None = what the queue and the worker say. The same holds for timeout, backoff, on_retry and on_failed."""
     timeout: float | None = None
     backoff: Backoff | None = None
     on_retry: OnRetry | None = None
+    on_failed: OnFailed | None = None
     ttl: float | None = None
     """Seconds within which each of its jobs must start; None = any time."""
     overlap: Overlap = "allow"

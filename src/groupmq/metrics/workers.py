@@ -23,6 +23,7 @@ COUNTERS = {
     "failed": "Runs after which the job failed for good",
     "released": "Jobs given back unfinished, no attempt used",
     "rate_limited": "Runs that ended with RateLimited",
+    "snoozed": "Runs that ended with Snooze",
     "limited": "The same as rate_limited, which replaces it",
     "lease_lost": "Runs whose outcome was refused, the lease being another's",
     "connection_errors": "Calls that failed and were tried again",

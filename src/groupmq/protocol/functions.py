@@ -178,7 +178,7 @@ def names() -> list[str]:
 def load(name: str) -> Script:
     """A function with all it includes. Raises FileNotFoundError or ValueError for a broken file."""
     function, whole = read(name), library()
-    return Script(name, whole, whole.function(name), function.frame == "reads", function.remembers)
+    return Script(name, whole, whole.function(name), "no-writes" in function.flags, function.remembers)
 
 
 @cache

@@ -51,6 +51,8 @@ FIXED = (
     "uniques",
     "repeats",
     "ticks",
+    "durable",
+    "never",
 )
 
 
@@ -96,6 +98,11 @@ class Keys:
     def mail(self, worker: str) -> str:
         """The marker that makes a worker's heartbeat come at once."""
         return f"{self.base}mail:{worker}"
+
+    @property
+    def durable(self) -> str:
+        """What is written behind a call that waits to be durable (`core/durability.py`)."""
+        return self.base + "durable"
 
     def rate(self, group_id: str) -> str:
         """The last starts of a group with a rate limit."""

@@ -64,15 +64,15 @@ class Listening:
         connection = Connection(self._endpoint, options, session=self._session)
 
         def make(job_id: str, state: str, stored: Stored) -> Snapshot:
-            return Snapshot(None, options.serializer, job_id, state, stored, options.max_attempts)
+            attempts = self._session.options.max_attempts
+            return Snapshot(None, options.serializer, job_id, state, stored, attempts)
 
         async def look(job_id: str) -> Snapshot | None:
             (view,) = await connection.call(commands.get([job_id]))
             return None if view is None else job_from(make, job_id, view)
 
-        return QueueSubscription(
-            here, connection, Channel(connection, options.serializer), Results(look, listens=options.events)
-        )
+        results = Results(look, listens=lambda: self._session.options.events)
+        return QueueSubscription(here, connection, Channel(connection, options.serializer), results)
 
     def result_of(self, job: Snapshot, timeout: float | None) -> Any:
         subscription = self._open()

@@ -8,7 +8,7 @@ from typing import Any
 
 from groupmq.client.connection.replies import decoded
 from groupmq.core import findings
-from groupmq.core.errors import ConnectionLost, GroupMQError
+from groupmq.core.errors import ConnectionLost, GroupMQError, ServerRefused
 from groupmq.core.findings import FAIL, OK, Info
 from groupmq.core.server_views import Finding, ServerInfo
 from groupmq.sync import libraries
@@ -76,8 +76,8 @@ def examine(client: FunctionClient) -> list[Finding]:
     """Whether the server is fit for a queue."""
     found = info(client)
     save = config(client, "save")
-    scripts = _scripts(client)
     functions = libraries.finding(client)
+    scripts = _scripts(client, needed=functions.status != OK)
     before = time.time()
     seconds, micros = client.command("TIME")
     after = time.time()
@@ -95,12 +95,14 @@ def examine(client: FunctionClient) -> list[Finding]:
     ]
 
 
-def _scripts(client: FunctionClient) -> Finding:
+def _scripts(client: FunctionClient, *, needed: bool) -> Finding:
     try:
         fits = client.command("EVAL", _LIBRARIES, 0) == 1
     except ConnectionLost:
         raise
     except GroupMQError as error:
+        if not needed and isinstance(error, ServerRefused) and error.kind == "NOPERM":
+            return Finding("scripts", OK, "not allowed for this user, who calls functions")
         return Finding("scripts", FAIL, str(error), "groupmq works by Lua scripts; allow EVAL and EVALSHA")
     if not fits:
         return Finding("scripts", FAIL, "no cmsgpack or cjson", "groupmq needs the libraries of Redis and Valkey")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from groupmq.client.job import Job
-from groupmq.core.errors import BatchFailed, HandlerTimeout, RateLimited
+from groupmq.core.errors import BatchFailed, HandlerTimeout, RateLimited, Snooze
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.runs import Verdict
 
@@ -45,6 +45,8 @@ def raised(policy: OutcomePolicy, jobs: Sequence[Job], error: BaseException) -> 
     if isinstance(error, RateLimited) and jobs[0].group_id is None:
         # No group rests, so each of them waits; given back untouched they would be taken again at once.
         return [policy.rate_limited(job, error) for job in jobs]
+    if isinstance(error, Snooze) and jobs[0].group_id is None:
+        return [policy.snoozed(job, error) for job in jobs]
     return _first_failed(policy, jobs, error)
 
 
@@ -100,6 +102,8 @@ def _is_told(error: BatchFailed, jobs: Sequence[Job]) -> bool:
 
 def _holds_group(report: RunReport) -> bool:
     """Whether nothing behind this job may end before it."""
+    if report.event == "snoozed":
+        return not report.yields
     return report.event == "rate_limited" or (report.event == "retrying" and not report.outcome[4])
 
 

@@ -34,9 +34,9 @@ def bequest_of(worker: Worker) -> str | None:
             "queue": shared.name,
             "prefix": shared.prefix,
             "url": url,
-            "max_attempts": options.max_attempts,
+            # None: the queue's. It is made before the worker has called the server, so that is not known here.
+            "max_attempts": options.own_max_attempts,
             "max_stalled": options.max_stalled,
-            "keep": shared.keep,
         }
     )
 
@@ -44,10 +44,13 @@ def bequest_of(worker: Worker) -> str | None:
 async def take_back(bequest: str) -> list[str]:
     """End every lease of that worker as if it had expired; the ids of the jobs that had begun."""
     told = json.loads(bequest)
-    worker, policy = told["worker"], Policy(told["max_attempts"], told["max_stalled"], told["keep"])
+    worker = told["worker"]
     async with Queue.attach(told["queue"], told["url"], prefix=told["prefix"]) as queue:
+        parts = await queue._learn()
+        attempts = told["max_attempts"] or queue.options.max_attempts
+        policy = Policy(attempts, told["max_stalled"], queue.options.keep)
         stalled: list[Stalled] = []
-        for part in await queue._learn() or (queue,):
+        for part in parts or (queue,):
             stalled += await _take_back(part, worker, policy)
     return [one.id for one in stalled]
 

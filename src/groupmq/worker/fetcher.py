@@ -19,9 +19,10 @@ from groupmq.client.connection.faults import is_passing
 from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Advanced, Policy, Stalled, Taken
+from groupmq.protocol.commands import Advanced, Stalled, Taken
 from groupmq.worker.demand import LATER, TOO_SOON, Demand, FreeSlots, NextCall
 from groupmq.worker.lane import FetchLane
+from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
@@ -64,8 +65,7 @@ class FetchSettings(NamedTuple):
     """
 
     worker: str
-    lease_ms: int
-    policy: Policy
+    live: LiveSettings
     turn_size: int | None = None
     together_ms: int | None = None
 
@@ -259,14 +259,15 @@ class Fetcher:
 
     def _call_of(self, lane: FetchLane, asks: NextCall) -> commands.Call[Advanced]:
         settings = self._settings
+        now = settings.live.now()
         return commands.advance(
             worker=settings.worker,
             lane=lane.name,
             request=lane.request,
             outcomes=[report.outcome for report in lane.sent],
             take=asks.take,
-            lease_ms=settings.lease_ms,
-            policy=settings.policy,
+            lease_ms=now.lease_ms,
+            policy=now.policy,
             row=asks.row,
             fill=asks.fill,
             together_ms=self._together_ms(),

@@ -16,6 +16,7 @@ from groupmq.core.errors import GroupMQError
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Beat
 from groupmq.sync.connection.connections import BlockingConnection
+from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
 
@@ -48,23 +49,20 @@ class HeartbeatListener(Protocol):
 
 
 class HeartbeatSettings(NamedTuple):
-    """What every beat of a worker says about it, and how often."""
+    """What every beat of a worker says about it; how often it comes is a setting too."""
 
     worker: str
-    interval: float
-    lease_ms: int
-    keep: dict[str, int]
+    live: LiveSettings
 
 
 class Heartbeat:
-    """Renews leases each `interval` seconds until stopped."""
+    """Renews leases, some times as often as they expire, until stopped."""
 
     def __init__(
         self, connect: Callable[[], BlockingConnection], settings: HeartbeatSettings, listener: HeartbeatListener
     ) -> None:
         self._connect = connect
         self._settings = settings
-        self._interval = settings.interval
         self._listener = listener
         self.last_beat = time.monotonic()
         self._connection: BlockingConnection | None = None
@@ -78,6 +76,10 @@ class Heartbeat:
     @property
     def begun(self) -> bool:
         return self._thread.ident is not None
+
+    @property
+    def _interval(self) -> float:
+        return self._settings.live.now().heartbeat
 
     def start(self) -> None:
         self._thread.start()
@@ -137,7 +139,7 @@ class Heartbeat:
 
     def _pause(self) -> float:
         """Seconds until the next try. Several tries must fit in while the leases can still be saved."""
-        left = self.last_beat + self._settings.lease_ms / 1000 - time.monotonic()
+        left = self.last_beat + self._settings.live.now().lease_ms / 1000 - time.monotonic()
         return self._pauses.next(max(self._interval, left / 3) if left > 0 else math.inf)
 
     def _wait(self, connection: BlockingConnection, duration: float) -> None:
@@ -180,8 +182,9 @@ class Heartbeat:
         for at in range(0, max(len(leases), 1), commands.CHUNK):
             part = leases[at : at + commands.CHUNK]
             outcomes = [report.outcome for report in reports] if at == 0 else []
+            now = settings.live.now()
             call = commands.beat(
-                settings.worker, listener.presence(), settings.lease_ms, part, outcomes=outcomes, keep=settings.keep
+                settings.worker, listener.presence(), now.lease_ms, part, outcomes=outcomes, keep=now.policy.keep
             )
             beat = connection.call(call, 0.0)
             if outcomes:

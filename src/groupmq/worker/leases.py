@@ -18,6 +18,7 @@ from groupmq.worker.dispatcher import Dispatcher
 from groupmq.worker.execution import JobExecutor
 from groupmq.worker.fetcher import Fetcher
 from groupmq.worker.health import presence
+from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.reachability import Reachability
@@ -29,7 +30,7 @@ class LeaseKeeper:
     def __init__(
         self,
         options: WorkerOptions,
-        lease: float,
+        live: LiveSettings,
         executor: JobExecutor,
         fetcher: Fetcher,
         dispatcher: Dispatcher,
@@ -38,7 +39,7 @@ class LeaseKeeper:
         reachability: Reachability,
     ) -> None:
         self._options = options
-        self._lease = lease
+        self._live = live
         self._executor = executor
         self._fetcher = fetcher
         self._dispatcher = dispatcher
@@ -73,7 +74,7 @@ class LeaseKeeper:
         as a lease lasts: what it was about to send may never leave, and must not hold a group for ever.
         """
         held = self._executor.held()
-        if self._loop_watch.blocked_for < self._lease:
+        if self._loop_watch.blocked_for < self._live.now().lease_ms / 1000:
             held += self._fetcher.held()
         given_up = self._executor.given_up()
         return [pair for pair in held if pair[1] not in given_up] if given_up else held

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from groupmq.client.queue.caller import Caller
-from groupmq.core.options import QueueOptions, WorkerOptions
+from groupmq.core.options import WorkerOptions
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Policy
 from groupmq.worker.duties import AgeRetention, PresenceCleanup, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
+from groupmq.worker.live import LiveSettings
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.telemetry import Telemetry
 
@@ -18,15 +18,14 @@ class Maintenance:
     def __init__(
         self,
         options: WorkerOptions,
-        shared: QueueOptions,
-        policy: Policy,
+        live: LiveSettings,
         call: Caller,
         reachability: Reachability,
         telemetry: Telemetry,
     ) -> None:
         self.scheduler = Scheduler(call)
-        recovery = Recovery(lambda: call(commands.due(policy)), telemetry.stalled)
-        cleanup = AgeRetention(call, shared), PresenceCleanup(call)
+        recovery = Recovery(lambda: call(commands.due(live.now().policy)), telemetry.stalled)
+        cleanup = AgeRetention(call, lambda: live.queue), PresenceCleanup(call)
         self._ticking = DutyRunner(self.scheduler, options.stalled_interval, reachability, prompt=True)
         self._runners = [
             self._ticking,

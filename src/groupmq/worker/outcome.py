@@ -27,6 +27,7 @@ from groupmq.core.options import QueueOptions
 from groupmq.core.tuples import of_class
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
+from groupmq.worker.live import LiveSettings
 from groupmq.worker.runners import HandlerError
 
 ReportEvent = Literal["completed", "retrying", "failed", "released", "rate_limited", "snoozed", "begun", "ended"]
@@ -53,6 +54,8 @@ class OutcomePolicy:
 
     queue: QueueOptions
     backoff: BackoffPolicy
+    live: LiveSettings | None = None
+    """The settings as they are now; None = those above, for good."""
 
     def returned(self, job: Job, value: Any) -> RunReport:
         """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
@@ -79,9 +82,9 @@ class OutcomePolicy:
             return self.rate_limited(job, error)
         if isinstance(error, Snooze):
             return self.snoozed(job, error)
-        if job.attempt >= job.max_attempts:
+        if job.attempt >= self._most_attempts(job):
             return self.final(job, error)
-        yields = (job.on_retry or self.queue.on_retry) == "yield"
+        yields = self._yields(job)
         delay_ms, note = self._delay(job, error)
         reason, stack, kind = described(error)
         outcome = commands.retried(job.id, job.fence, delay_ms, yields, reason + note, stack, kind)
@@ -107,7 +110,7 @@ class OutcomePolicy:
             delay_ms = millis(error.delay, "Snooze.delay")
         except ConfigurationError:
             delay_ms = _REST_MS
-        yields = (job.on_retry or self.queue.on_retry) == "yield"
+        yields = self._yields(job)
         outside = delay_ms > 0 and (yields or job.group_id is None)
         reason = clipped(said(error), 500)
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
@@ -130,13 +133,23 @@ class OutcomePolicy:
         """The handler of a run that an operator has ended is done. There is no outcome: the job is gone."""
         return RunReport(job, commands.ended(job.id, job.fence), "ended")
 
+    def _most_attempts(self, job: Job) -> int:
+        """The settings may have changed since the job was taken."""
+        if self.live is None or job.own_max_attempts is not None:
+            return job.max_attempts
+        return self.live.now().max_attempts
+
+    def _yields(self, job: Job) -> bool:
+        setting = self.queue.on_retry if self.live is None else self.live.now().on_retry
+        return (job.on_retry or setting) == "yield"
+
     def _delay(self, job: Job, error: BaseException) -> tuple[int, str]:
         if isinstance(error, RetryJob):
             try:
                 return millis(error.delay, "RetryJob.delay"), ""
             except ConfigurationError as bad:
                 return 0, f" ({bad})"
-        policy = job.backoff or self.backoff
+        policy = job.backoff or (self.backoff if self.live is None else self.live.now().backoff)
         try:
             return millis(backoffs.delay_after(policy, job.attempt, error), "backoff"), ""
         except Exception as broken:

@@ -8,7 +8,7 @@ where a blocking read can name keys of one slot only, each member has its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,7 +89,7 @@ class Member(Worker):
                 invoke,
                 self._has_changed,
                 crew.slots,
-                crew.watch,
+                loop_watch=crew.watch,
                 watches_marker=watches_marker,
                 rounds=ROUNDS,
             )
@@ -99,8 +99,8 @@ class Member(Worker):
         if not beats:
             self._dispatcher.before_first_job = self._heartbeat.start
 
-    def _invoker(self, handler: Any) -> Callable[[Any], Awaitable[Any]]:
-        raise NotImplementedError  # the worker's own is used
+    def _adopt_settings(self) -> None:
+        pass  # the worker has, just before; what changes from now on is asked for each time it is needed
 
     def _begin_work(self, loop: asyncio.AbstractEventLoop) -> None:
         self._leases.start(loop)

@@ -15,7 +15,6 @@ from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core.options import WorkerOptions
 from groupmq.core.record import Stored
-from groupmq.protocol.commands import Policy
 from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.worker.batches import BatchExecutor
 from groupmq.worker.demand import Demand
@@ -25,6 +24,7 @@ from groupmq.worker.executor import Executor
 from groupmq.worker.fetcher import Fetcher, FetchSettings
 from groupmq.worker.heartbeat import Heartbeat, HeartbeatSettings
 from groupmq.worker.leases import LeaseKeeper
+from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.maintenance import Maintenance
 from groupmq.worker.outage import OutageLog
@@ -79,6 +79,7 @@ def make_parts(
     invoke: Callable[[Any], Awaitable[Any]],
     changed: Callable[[], None],
     slots: SharedSlots | None = None,
+    before: WorkerParts | None = None,
     loop_watch: LoopWatch | None = None,
     *,
     watches_marker: bool = True,
@@ -87,21 +88,24 @@ def make_parts(
     """`invoke` calls the handler: with a job, or with a list of them if it takes batches.
 
     `changed` is called when a run has ended, when nothing is ready, and when the worker gives up. `slots`: those that
-    it shares with other workers; None = it has its own. `loop_watch`: likewise. `watches_marker`: it has its own
-    connection that waits for work; `rounds` as in `Fetcher`.
+    it shares with other workers; None = it has its own. `before`: parts that these replace and that were not started.
+    `loop_watch`: one that it shares too. `watches_marker`: it has its own connection that waits for work; `rounds` as
+    in `Fetcher`.
     """
     shared, connection = queue.options, queue._connection
-    lease_ms, serializer, max_attempts = shared.job_timeout_ms, shared.serializer, options.max_attempts
+    serializer, live = shared.serializer, LiveSettings(queue, options)
 
     def make_job(job_id: str, state: str, stored: Stored) -> Job:
-        return Job(queue, serializer, job_id, state, stored, max_attempts)
+        return Job(queue, serializer, job_id, state, stored, live.now().max_attempts)
 
-    policy = Policy(max_attempts, options.max_stalled, shared.keep)
-    outcomes = OutcomePolicy(shared, options.backoff)
+    outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
-    outage = OutageLog(options.name, shared.name, options.logger)
-    reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed)
-    maintenance = Maintenance(options, shared, policy, queue._call, reachability, telemetry)
+    if before is None:
+        outage = OutageLog(options.name, shared.name, options.logger)
+        reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed)
+    else:
+        reachability = before.reachability  # it knows how long the server has been away
+    maintenance = Maintenance(options, live, queue._call, reachability, telemetry)
 
     def ended() -> None:
         changed()
@@ -127,7 +131,7 @@ def make_parts(
         prefetch,
         options.concurrency,
         # Not longer than a lease: a lease that is granted while this worker sleeps is seen before it can expire.
-        min(options.stalled_interval, lease_ms / 1000),
+        min(options.stalled_interval, shared.job_timeout_ms / 1000),
         atomic=options.atomic_completion,
         exclusive=shared.exclusive,
         batch=options.batch,
@@ -142,28 +146,34 @@ def make_parts(
         (lambda: WakeConnection(connection.endpoint, markers, options.blocking_timeout)) if watches_marker else None,
         FetchSettings(
             worker_id,
-            lease_ms,
-            policy,
+            live,
             turn_size=options.batch_size if shared.exclusive else None,
             together_ms=None if options.batch is None else options.batch_wait_ms,
         ),
         rounds,
     )
     if slots is not None:
-        dispatcher.share = slots.join(Sharing(executor, demand, fetcher))
+        share = slots.join(Sharing(executor, demand, fetcher), None if before is None else before.dispatcher.share)
+        dispatcher.share = share
     if loop_watch is None:
         loop_watch = LoopWatch(options.name, executor.running_tasks, options.logger)
-    leases = LeaseKeeper(options, lease_ms / 1000, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
+    leases = LeaseKeeper(options, live, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
     heartbeat = Heartbeat(
         # A beat that hangs must be given up in time for the next one to save the leases.
         lambda: BlockingConnection(
-            connection.endpoint, shared, own=True, timeout=min(max(options.heartbeat, 0.2), 10.0)
+            connection.endpoint,
+            shared,
+            own=True,
+            timeout=min(max(options.heartbeat, 0.2), 10.0),
+            known=connection.session.known,
         ),
-        HeartbeatSettings(worker_id, options.heartbeat, lease_ms, policy.keep),
+        HeartbeatSettings(worker_id, live),
         leases,
     )
     # After an outage the leases must be renewed before they expire; of a blocked loop, unstarted jobs go back.
     reachability.on_return(heartbeat.retry_now)
+    # A lease that became shorter ends before the heartbeat would come by the interval of the longer one.
+    live.on_change = heartbeat.hurry
     loop_watch.on_blocked(heartbeat.hurry)
     return WorkerParts(
         prefetch,

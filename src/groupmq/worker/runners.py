@@ -31,6 +31,7 @@ from groupmq.core.errors import (
     class_path,
     said,
 )
+from groupmq.core.options import WorkerOptions
 
 _MOMENT = 0.5
 Forward = Callable[[str, Any], None]
@@ -42,6 +43,20 @@ class WorkerProcessDied(GroupMQError):
 
 class HandlerError(GroupMQError):
     """A handler raised in another process. The text names the error; a note holds the traceback."""
+
+
+def invoker(
+    handler: Callable[[Any], Any], options: WorkerOptions
+) -> tuple[Callable[[Any], Awaitable[Any]], ThreadRunner | ProcessRunner | None]:
+    """How to call the handler so that it can be awaited, and what runs it, if that is not the event loop."""
+    called = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)  # noqa: B004
+    if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called):
+        if options.executor == "process":
+            raise ConfigurationError("executor: 'process' needs a plain `def` handler, not `async def`")
+        return handler, None
+    kind = ProcessRunner if options.executor == "process" else ThreadRunner
+    runner = kind(handler, options.concurrency, options.name)
+    return runner, runner
 
 
 def checked_handler(handler: object) -> None:

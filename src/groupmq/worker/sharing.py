@@ -42,7 +42,11 @@ class SharedSlots:
         """Calls something a moment later: with many workers, all that moves in that moment is looked at once."""
         self._deferred = False
 
-    def join(self, sharer: Sharer) -> Share:
+    def join(self, sharer: Sharer, share: Share | None = None) -> Share:
+        """`share`: that of the same worker, whose parts were made anew."""
+        if share is not None:
+            share.sharer = sharer
+            return share
         share = Share(self, sharer, len(self.shares))
         self.shares.append(share)
         return share

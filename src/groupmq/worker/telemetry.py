@@ -79,10 +79,20 @@ class Telemetry:
         self._who = f"worker {options.name} of queue {queue.name}"
         self._logger = options.logger
         self._hook = options.on_error
-        self._log = JobLog(options.logger, queue.name, options.name, keeps_failed=queue.keep_failed.kept != 0)
+        self._log = JobLog(
+            options.logger,
+            queue.name,
+            options.name,
+            keeps_failed=queue.keep_failed.kept != 0,
+            on_failed=queue.on_failed,
+        )
         self.events = Emitter(EVENTS, options.logger)
         self.metrics = WorkerMetrics(options.name)
         self._active_listeners, self._completed_listeners = map(self.events.listeners, ("active", "completed"))
+
+    def adopt(self, queue: QueueOptions) -> None:
+        """The queue is stored with these settings."""
+        self._log.adopt(keeps_failed=queue.keep_failed.kept != 0, on_failed=queue.on_failed)
 
     # Jobs that come and run
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
@@ -24,7 +23,7 @@ from groupmq.worker.closing import Closing
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
 from groupmq.worker.parts import WorkerParts, make_parts
-from groupmq.worker.runners import ProcessRunner, ThreadRunner, checked_handler
+from groupmq.worker.runners import checked_handler, invoker
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry
@@ -37,6 +36,9 @@ Handler = Callable[[Job], Any]
 BatchHandler = Callable[[list[Job]], Any]
 _GOODBYE = 1.0
 """Seconds beyond its timeout that a closing worker spends on giving jobs back and deregistering."""
+_DELIVERY = 10.0
+"""Seconds of its timeout that a closing worker spends at most on reporting outcomes while its server is away. What is
+not reported runs again."""
 
 
 class Worker(WorkerView):
@@ -65,7 +67,9 @@ class Worker(WorkerView):
         self.name = self.options.name
         self.logger = self.options.logger
         self._telemetry = Telemetry(queue.options, self.options)
-        self._make_parts(None)
+        self._parts: WorkerParts | None = None
+        self._slots: SharedSlots | None = None
+        self._make_parts()
         self._hooks = Hooks(self.options, self.name)
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._started = 0.0
@@ -79,16 +83,18 @@ class Worker(WorkerView):
         self._crew: Crew | None = None
         """Those that do the work, if the queue has partitions."""
 
-    def _make_parts(self, slots: SharedSlots | None) -> None:
-        self._runner: ThreadRunner | ProcessRunner | None = None
-        self._slots = slots
-        self._invoke = self._invoker(self._handler)
+    def _make_parts(self) -> None:
+        self._made_for = self.queue.options
+        self._invoke, self._runner = invoker(self._handler, self.options)
         invoke = middlewares.around(self.options.middleware, self._invoke)
         self._use_parts(
-            make_parts(self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, slots)
+            make_parts(
+                self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, self._slots, self._parts
+            )
         )
 
     def _use_parts(self, parts: WorkerParts) -> None:
+        self._parts = parts
         self._prefetch = parts.prefetch
         self._reachability = parts.reachability
         self._maintenance = parts.maintenance
@@ -114,20 +120,25 @@ class Worker(WorkerView):
         given["concurrency"] = min(slots.total, given.get("concurrency", slots.total))
         given["name"] = self.name
         self.options = WorkerOptions.checked(self.queue.options, self.id, given)
-        self._on_change = on_change
-        self._make_parts(slots)
+        self._given, self._on_change, self._slots = given, on_change, slots
+        self._make_parts()
 
-    def _invoker(self, handler: Handler | BatchHandler) -> Callable[[Any], Awaitable[Any]]:
-        """How to call the handler so that it can be awaited."""
-        called = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)  # noqa: B004
-        if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called):
-            if self.options.executor == "process":
-                raise ConfigurationError("executor: 'process' needs a plain `def` handler, not `async def`")
-            return handler
-        kind = ProcessRunner if self.options.executor == "process" else ThreadRunner
-        run: Any = handler
-        self._runner = kind(run, self.options.concurrency, self.name)
-        return self._runner
+    def _adopt_settings(self) -> None:
+        """Make the parts anew for a queue that is stored otherwise than was known when the worker was made.
+
+        Raises ConfigurationError if the options of the worker do not go with it, before anything is taken.
+        """
+        if self.queue.options == self._made_for:
+            return
+        given = self._given.copy()
+        given["name"] = self.name
+        self.options = WorkerOptions.checked(self.queue.options, self.id, given)
+        if self._runner is not None:
+            self._runner.close()
+        self._telemetry.adopt(self.queue.options)
+        waits = self._fetcher.waits_for_batches
+        self._make_parts()
+        self._fetcher.waits_for_batches = waits
 
     # Life
 
@@ -228,6 +239,7 @@ class Worker(WorkerView):
             partitions = await self.queue._learn()
             if not partitions:
                 await self.queue._connection.call(commands.counts(), patience)
+            self._adopt_settings()
             self._reachability.reached(began, START)
             self._dispatcher.context = await self._hooks.start_up()
             await self._emit_ready()
@@ -327,7 +339,9 @@ class Worker(WorkerView):
                 if not await self._deadline.wait_for(self._nothing_runs, grace=_GOODBYE / 2):
                     # A handler that will not end: its job goes back without it, its lease must not outlive us.
                     self._executor.abandon_all()
+            async with asyncio.timeout(min(self._deadline.left(_GOODBYE), _DELIVERY)):
                 await self._fetcher.flushed()
+            async with asyncio.timeout(_GOODBYE):
                 self._heartbeat.stop()
                 if self._heartbeat.begun:
                     await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)

@@ -23,13 +23,15 @@ _RANK = (
     "truncate",
     "delay",
     "restart",
+    "failover",
+    "move",
     "stop",
     "memory",
     "clients",
     "functions",
     "leave",
 )
-_OF_SERVER = ("restart", "stop", "memory", "clients", "functions", "scripts")
+_OF_SERVER = ("restart", "failover", "move", "stop", "memory", "clients", "functions", "scripts")
 
 
 def find(story: Story, pid: int | None, since: float, until: float) -> Fault | None:
@@ -59,7 +61,9 @@ def of_loss(story: Story, run: Run, until: float) -> str | None:
 
 def outage(story: Story, since: float, until: float) -> float:
     """Seconds of that time in which the server was away or refused work."""
-    faults = (f for f in story.faults_of.get("server", ()) if f.kind in ("restart", "stop", "memory"))
+    faults = (
+        f for f in story.faults_of.get("server", ()) if f.kind in ("restart", "failover", "move", "stop", "memory")
+    )
     return sum(max(0.0, min(f.t1, until) - max(f.t0, since)) for f in faults)
 
 

@@ -25,6 +25,7 @@ RULES = {
     "S16": "every group with a job has a wake-up",
     "S17": "no leaked key",
     "S18": "nothing outside the queue's keys changes",
+    "S19": "a job that failed for good stops its group where that is asked for, until somebody decides",
     "L1": "a dead worker's job is taken back in time",
     "L2": "the backlog drains when the faults are over",
     "L3": "workers work again when the server is back",
@@ -56,6 +57,8 @@ class Notes:
     returns: list[float] = field(default_factory=list)
     """Seconds from the return of the server to the first start of a worker."""
     ticks: int = 0
+    blocks: int = 0
+    """Times that a failed job stopped its group."""
     refused: int = 0
     """Outcomes that were refused, and their workers told."""
     misinformed: int = 0

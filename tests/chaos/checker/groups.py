@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tests.chaos.checker.batches import BATCHED, same_batch
 from tests.chaos.checker.causes import LEASE
 from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.story import Event, Life, Limits, Run, Story
@@ -120,13 +121,21 @@ def _inversions(
             heapq.heappop(waiting)
         notes.compared += 1
         key = (run.priority, run.order, life.place)
-        if waiting and waiting[0][0] < key and waiting[0][3].life is not life:
-            first = waiting[0][3]
+        first = _first_before(waiting, run, key)
+        if first is not None and first.life is not life:
             ran = any(other.at < run.at for other in first.life.runs)
             where = f"{run.q}, group {run.group!r}: {run} was granted {story.when_ms(run.at)}"
             why = f"before {first.life.id!r}, which was there since {story.when_ms(first.since)}"
             keys = f"(sort keys {key} and {first.key})"
             yield Finding("S8" if ran else "S7", f"{where} {why}{', had run,' if ran else ''} and had not ended {keys}")
+
+
+def _first_before(waiting: list[tuple[Key, float, int, Presence]], run: Run, key: Key) -> Presence | None:
+    """The first job in front of this one; of those of its own batch none is."""
+    if run.q not in BATCHED:
+        return waiting[0][3] if waiting and waiting[0][0] < key else None
+    before = (p for k, until, _, p in sorted(waiting, key=lambda one: one[0]) if k < key and until > run.at)
+    return next((p for p in before if not any(same_batch(other, run) for other in p.life.runs)), None)
 
 
 def _presences(story: Story, life: Life) -> Iterator[Presence]:

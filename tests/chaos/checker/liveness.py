@@ -64,7 +64,7 @@ def drained(story: Story) -> Iterator[Finding]:
 
 def back_at_work(story: Story, notes: Notes) -> Iterator[Finding]:
     """L3: after the server came back every worker process starts a job again, however long its pauses had become."""
-    restarts = [fault for fault in story.faults if fault.kind == "restart"]
+    restarts = [fault for fault in story.faults if fault.kind in ("restart", "failover", "move")]
     starts: dict[int, list[float]] = defaultdict(list)
     for run in story.runs:
         starts[run.pid].append(run.start)

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.chaos.checker import causes
+from tests.chaos.checker.batches import BATCHED
 from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.story import Event, Life, Run, Story
 
+STOPPERS = ("remove", "fail", "cancel", "cancel_group", "purge")
 SOON = 4.0
 """Seconds within which a worker that lives must have been told that its lease is lost."""
 SILENT = 60.0
@@ -59,7 +61,9 @@ def reasons(story: Story, life: Life, notes: Notes) -> Iterator[Finding]:
             continue
         if "completed" in kinds:
             yield Finding("S3", f"{life} ran again {story.when(run.start)} as {run}, though {before} had completed it")
-        elif "retrying" in kinds or before.how == "limited":
+        elif before.q in BATCHED and before.how == "cancelled" and _batch_was_stopped(story, before, run):
+            notes.duplicates["given back after an operator stopped its batch"] += 1
+        elif "retrying" in kinds or before.how in ("limited", "snoozed"):
             continue
         else:
             cause = causes.of_loss(story, before, story.mono(run.at))
@@ -72,6 +76,15 @@ def reasons(story: Story, life: Life, notes: Notes) -> Iterator[Finding]:
     for event in life.events:
         if event.kind == "stalled" and not any(run.attempt == event.attempt for run in life.runs):
             yield from _never_begun(story, life, event)
+
+
+def _batch_was_stopped(story: Story, before: Run, run: Run) -> bool:
+    """Whether an operator may have ended another job of the batch: that stops the handler of all of them."""
+    since, until = story.mono(before.at), story.mono(run.at)
+    return any(
+        action.q == before.q and action.what in STOPPERS and action.t0 <= until and action.t1 >= since - 0.05
+        for action in story.actions
+    )
 
 
 def _never_begun(story: Story, life: Life, event: Event) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ class Run:
     start: float
     end: float = math.inf
     how: str = ""
-    """returned, raised, retry, gave up, limited, cancelled; empty if nobody lived to say."""
+    """returned, raised, retry, gave up, limited, snoozed, cancelled; empty if nobody lived to say."""
     lost: float | None = None
     """When its worker was told that the lease is no longer its own."""
 
@@ -339,8 +339,8 @@ def _lives(events: dict[str, list[Event]], births: set[tuple[str, str, int]], re
     for q, log in events.items():
         current: dict[str, Life] = {}
         for event in log:
-            if event.job is None or event.kind == "progress":
-                continue
+            if event.job is None or event.kind in ("progress", "blocked", "unblocked"):
+                continue  # nothing happens to the job
             life = current.get(event.job)
             if event.kind == "added" and (
                 life is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -32,8 +33,9 @@ def never_early(story: Story, life: Life) -> Iterator[Finding]:
     moved = story.ms(life.moved) - MARGIN
     told = life.spec.told if life.spec is not None else {}
     due = max(life.created + told.get("delay", 0) * 1000, told.get("run_at", 0))
+    redriven = min((event.at for event in life.events if event.kind == "redriven"), default=math.inf)
     for run in life.runs:
-        if run.at < due - 1 and run.at < moved:
+        if run.at < due - 1 and run.at < min(moved, redriven):
             yield Finding("S9", f"{life} was granted {story.when_ms(run.at)}, {due - run.at:.0f} ms early")
         if run.q in WINDOWS and run.group is not None and run.at < run.order + WINDOWS[run.q]:
             yield Finding("S9", f"{life} was granted {story.when_ms(run.at)}, inside its window")

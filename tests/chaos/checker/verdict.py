@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.chaos.checker import groups, jobs, keys, liveness, runs, times
+from tests.chaos.checker import blocking, groups, jobs, keys, liveness, runs, times
 from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.story import Line, Story, tell
 
@@ -32,6 +32,7 @@ def judge(lines: Iterable[Line]) -> Verdict:
         *runs.check(story, notes),
         *groups.check(story, notes),
         *times.check(story, notes),
+        *blocking.check(story, notes),
         *keys.check(story),
         *liveness.check(story, notes),
     ]

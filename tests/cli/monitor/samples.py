@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from groupmq import GroupActivity, JobCounts, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
+from groupmq import GroupActivity, GroupInfo, JobCounts, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
 from groupmq.cli.monitor.state import State, seen
 
 AT = datetime(2026, 3, 4, 14, 3, 22, tzinfo=UTC)
@@ -39,6 +39,11 @@ def failure(job_id: str = "bad-1", state: str | None = "failed", **more: Any) ->
 def group(group_id: str | None = "user:42", state: str = "busy", waiting: int = 10, **more: Any) -> GroupActivity:
     given: dict[str, Any] = {"active": 1, "delayed": 0, "waited": 61.0, "held_for": None}
     return GroupActivity(group_id, state, waiting, **(given | more))
+
+
+def blocked(group_id: str = "user:42", by: str = "bad-1", minutes: float = 5, waiting: int = 3) -> GroupInfo:
+    since = AT - timedelta(minutes=minutes)
+    return GroupInfo(group_id, "blocked", waiting, 0, 0, 1, False, None, blocked_by=by, blocked_since=since, blockers=1)
 
 
 def worker(name: str = "shop-1", busy: int = 3, **more: Any) -> LiveWorker:
@@ -87,6 +92,8 @@ def hostile_look() -> QueueSurvey:
         oldest_wait=1e15,
         busiest=tuple(group(name, waiting=huge, active=huge) for name in HOSTILE),
         most_delayed=tuple(group(name, name[:10], waited=1e12) for name in HOSTILE),
+        groups_blocked=huge,
+        blocked=tuple(blocked(name, name, 1e6, huge) for name in HOSTILE),
         runs=tuple(run(name, name, attempt=huge, running_for=1e12, worker=name) for name in HOSTILE),
         failures=tuple(failure(name, name[:10], attempt=huge, error=name, ago=1e12) for name in HOSTILE),
         workers=tuple(worker(name, huge, concurrency=huge, seen=1e9) for name in HOSTILE),

@@ -16,7 +16,7 @@ from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, fit, glyphs_for, numbe
 from groupmq.core.drafts import draft
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Record
-from tests.cli.monitor.samples import AT, EMPTY, HOSTILE, hostile_look, look, run, state
+from tests.cli.monitor.samples import AT, EMPTY, HOSTILE, blocked, hostile_look, look, run, state
 from tests.cli.operating import golden
 
 SIZES = [Size(80, 24), Size(120, 40), Size(200, 60), Size(64, 20), Size(63, 24), Size(40, 10), Size(10, 5), Size(1, 1)]
@@ -60,6 +60,17 @@ def test_the_other_pages_are_the_golden_ones() -> None:
     golden("monitor-job.txt", text(inspected(job)))
     golden("monitor-empty.txt", text(seen(State("orders", "redis://shop.example:6379"), EMPTY)))
     golden("monitor-ascii.txt", text(state(selected=MonitorRow("failure", "bad-2")), glyphs=PLAIN))
+
+
+def test_blocked_groups_are_shown_before_all_that_moves_and_take_no_room_when_there_are_none() -> None:
+    many = tuple(blocked(f"user:{n}", f"charge-{n}", 60 * n, n) for n in range(9, 0, -1))
+    stuck = seen(state(), look(30, groups_blocked=12, blocked=many))
+    golden("monitor-blocked.txt", text(stuck, Size(120, 40)))
+    rows = checked(stuck, Size(80, 24))
+    (heading,) = [n for n, row in enumerate(rows) if "BLOCKED GROUPS (12)" in row]
+    assert rows[heading + 1].split() == ["user:9", "charge-9", "9h00m", "9"]
+    assert any("RECENT FAILURES" in row for row in rows), "the last list is still on the screen"
+    assert "BLOCKED" not in text(state(), Size(120, 40))
 
 
 def test_a_sheet_is_as_long_as_it_needs_to_be() -> None:

@@ -53,6 +53,15 @@ async def test_a_look_sees_what_the_getters_tell(orders: Queue, watcher: Watcher
     assert (await watcher.look()).paused
 
 
+async def test_a_look_sees_which_job_blocks_which_group(orders: Queue, watcher: Watcher) -> None:
+    await orders.add_many({"data": n, "group_id": "a", "job_id": f"a{n}", "on_failed": "hold"} for n in range(3))
+    assert ((look := await watcher.look()).groups_blocked, look.blocked) == (0, ())
+    await orders.fail("a0", "declined")
+    look = await watcher.look()
+    assert [(one.id, one.blocked_by, one.waiting) for one in look.blocked] == [("a", "a0", 2)]
+    assert (look.groups_blocked, look.longest_held and look.longest_held.reason) == (1, "blocked")
+
+
 async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Watcher) -> None:
     handler = Waiting()
     await fill(orders, {"a": 2, "b": 1})

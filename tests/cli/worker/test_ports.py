@@ -72,7 +72,8 @@ def test_ready_while_the_server_answers(programs: Programs, words: tuple[str, ..
 @pytest.mark.parametrize("words", [(), ("--processes", "1")], ids=["alone", "supervised"])
 def test_not_alive_while_the_loop_hangs(programs: Programs, queue: Queue, words: tuple[str, ...]) -> None:
     queue.add("hang")
-    program = programs.worker(*HEALTH, *words, "--job-timeout", "0.5")
+    queue.reconfigure(job_timeout=0.5)
+    program = programs.worker(*HEALTH, *words)
     program.until(lambda: programs.diary("start"), "the job runs")
     program.until(lambda: program.get("/livez")[0] == 503, "the loop is seen to hang")
     programs.open_gate()

@@ -66,10 +66,11 @@ def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
         "group_rate_limit": RateLimit(500, per=0.5),
         "max_group_size": 9,
         "events": False,
+        "job_timeout": 0.6,
     }
     with Queue("orders", url, **settings) as queue:  # type: ignore[arg-type]
         job = queue.add("wait", group_id="g")
-        program = programs.worker("--job-timeout", "0.6")
+        program = programs.worker()
         program.until(lambda: programs.diary("start"), "the job runs")
         turn = queue.get_turn()
         assert turn is not None
@@ -82,6 +83,21 @@ def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
         assert lease <= 0.6
         assert queue.require_job(job.id).attempts_made == 1
         assert "settings" not in program.log
+
+
+def test_a_worker_that_is_told_to_hold_makes_a_queue_whose_groups_stop_behind_a_failed_job(
+    programs: Programs, url: str
+) -> None:
+    program = programs.worker("--on-failed", "hold", "--max-attempts", "1")
+    program.until(lambda: "orders" in {one.name for one in Queue.list(url)}, "the worker has made the queue")
+    with Queue("orders", url, on_failed="hold") as queue:
+        queue.add_many({"data": data, "group_id": "g", "job_id": data} for data in ("fail", "behind"))
+        program.until(lambda: queue.get_group("g").blocked_by == "fail", "the failed job blocks its group")
+        assert queue.require_job("behind").state == "waiting"
+        queue.skip("fail")
+        program.until(lambda: queue.require_job("behind").state == "completed", "the group goes on")
+    program.signal(signal.SIGTERM)
+    assert program.ends() == 0
 
 
 def test_ageing_and_event_time_are_adopted(programs: Programs, url: str) -> None:
@@ -147,8 +163,36 @@ def test_plain_handlers_run_in_threads_or_processes(programs: Programs, queue: Q
     assert queue.require_job(other.id).return_value != program.pid
 
 
+def test_the_settings_of_the_producer_count_and_its_attempts_unless_the_worker_has_its_own(
+    programs: Programs, url: str
+) -> None:
+    with Queue("orders", url, max_attempts=2, backoff=0, keep_failed=5000) as web:
+        first = web.add("fail")
+        assert programs.worker("--burst").ends() == 0
+        assert (web.require_job(first.id).attempts_made, web.require_job(first.id).max_attempts) == (2, 2)
+        second = web.add("fail")
+        assert programs.worker("--burst", "--max-attempts", "3").ends() == 0
+        assert web.require_job(second.id).attempts_made == 3
+
+
+def test_a_setting_that_differs_from_the_stored_one_is_refused_in_one_line(programs: Programs, queue: Queue) -> None:
+    queue.add(1)
+    program = programs.worker("--burst", "--job-timeout", "5m")
+    assert program.ends() == 2
+    assert "job_timeout is 30.0 there and 300.0 here" in program.log
+    assert queue.get_waiting_count() == 1
+
+
+def test_settings_of_the_command_line_make_a_queue_that_does_not_exist(programs: Programs, queue: Queue) -> None:
+    program = programs.worker("--job-timeout", "5m", "--on-retry", "yield")
+    program.says("works on")
+    settings = queue.get_settings()
+    assert (settings.job_timeout, settings.on_retry, settings.max_attempts) == (300, "yield", 3)
+
+
 def test_what_is_kept_and_how_often_it_is_tried(programs: Programs, queue: Queue) -> None:
     queue.add_many([{"data": 1}, {"data": 2}, {"data": "fail"}])
+    queue.reconfigure(keep_completed=1, keep_failed=0)
     words = ("--burst", "--keep-completed", "1", "--keep-failed", "0", "--max-attempts", "1")
     assert programs.worker(*words).ends() == 0
     counts = queue.get_job_counts()

@@ -78,8 +78,9 @@ def test_a_queue_without_handlers_and_options_of_a_configured_queue_are_refused(
 
 
 def test_backoff_and_on_retry_of_the_command_line_count(programs: Programs, queue: Queue) -> None:
-    job = queue.add("fail", group_id="g", max_attempts=3)
     program = programs.worker("--backoff", "10ms..20ms", "--on-retry", "yield")
+    program.says("works on")
+    job = queue.add("fail", group_id="g", max_attempts=3)
     program.until(lambda: queue.require_job(job.id).state == "failed", "all attempts were made")
     assert re.findall(r"next attempt starts in (0\.0\d+) s, and its group goes on", program.log)
 

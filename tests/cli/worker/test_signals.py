@@ -60,7 +60,8 @@ def test_the_drain_ends_after_its_time(programs: Programs, queue: Queue) -> None
 
 def test_the_third_signal_exits_though_the_loop_hangs(programs: Programs, queue: Queue) -> None:
     queue.add("hang", max_attempts=1)
-    program = programs.worker("--job-timeout", "0.5")
+    queue.reconfigure(job_timeout=0.5)
+    program = programs.worker()
     program.until(lambda: programs.diary("start"), "the job runs")
     for _ in range(3):
         # Signals of one kind that are not yet delivered count once: send until the process has seen enough.
@@ -81,7 +82,8 @@ def _until_taken_back(program: Program, queue: Queue) -> None:
 
 def test_the_third_signal_ends_supervisor_and_children(programs: Programs, queue: Queue) -> None:
     queue.add("hang", max_attempts=1)
-    program = programs.worker("--processes", "2", "--job-timeout", "0.5")
+    queue.reconfigure(job_timeout=0.5)
+    program = programs.worker("--processes", "2")
     program.until(lambda: programs.diary("start"), "the job runs")
     there = children(program.pid)
     program.until(lambda: program.process.poll() is not None or _signal(program), "the program ends")

@@ -26,7 +26,8 @@ def working(program: Program, n: int) -> list[int]:
 
 def test_a_killed_process_is_started_again(programs: Programs, queue: Queue) -> None:
     job = queue.add("wait", group_id="g")
-    program = programs.worker("--processes", "2", "--job-timeout", "0.5", "--name", "mine")
+    queue.reconfigure(job_timeout=0.5)
+    program = programs.worker("--processes", "2", "--name", "mine")
     before = working(program, 2)
     program.until(lambda: programs.diary("start"), "the job runs")
     victim = programs.diary("start")[0]["pid"]
@@ -47,7 +48,8 @@ def test_what_a_killed_process_was_doing_goes_back_at_once(programs: Programs, q
     """Long before its lease expires; with an attempt, as after a stall, and only its own jobs."""
     victims = [queue.add("wait", group_id="g") for _ in range(2)]
     other = queue.add("wait", group_id="other")
-    program = programs.worker("--processes", "2", "--job-timeout", "10m")
+    queue.reconfigure(job_timeout=600)
+    program = programs.worker("--processes", "2")
     working(program, 2)
     program.until(lambda: len(programs.diary("start")) == 2, "both groups run")
     runs = {line["job"]: line["pid"] for line in programs.diary("start")}
@@ -66,9 +68,20 @@ def test_what_a_killed_process_was_doing_goes_back_at_once(programs: Programs, q
 
 def test_a_job_that_may_run_once_fails_when_its_process_is_killed(programs: Programs, queue: Queue) -> None:
     job = queue.add("die", group_id="g", max_attempts=1)
-    program = programs.worker("--processes", "1", "--job-timeout", "10m")
+    queue.reconfigure(job_timeout=600)
+    program = programs.worker("--processes", "1")
     program.until(lambda: queue.require_job(job.id).state == "failed", "the job has failed")
     assert "stalled" in str(queue.require_job(job.id).failed_reason)
+    assert len(programs.diary("start")) == 1
+
+
+def test_how_often_a_job_of_a_killed_process_is_tried_is_stored_with_the_queue(
+    programs: Programs, queue: Queue
+) -> None:
+    job = queue.add("die", group_id="g")
+    queue.reconfigure(job_timeout=600, max_attempts=1)
+    program = programs.worker("--processes", "1")
+    program.until(lambda: queue.require_job(job.id).state == "failed", "the job has failed")
     assert len(programs.diary("start")) == 1
 
 
@@ -84,7 +97,8 @@ def test_one_process_can_be_supervised(programs: Programs, queue: Queue) -> None
 def test_a_crash_loop_ends_with_1(programs: Programs, queue: Queue) -> None:
     """Five deaths in a row; the other process ends what it runs first."""
     queue.add("die", group_id="g", max_attempts=100)
-    program = programs.worker("--processes", "1", "--job-timeout", "0.2")
+    queue.reconfigure(job_timeout=0.2)
+    program = programs.worker("--processes", "1")
     assert program.ends(90) == 1
     assert "process 0 ended with 9, 5 times in a row: giving up" in program.log
     assert len(programs.diary("start")) == 5

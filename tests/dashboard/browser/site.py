@@ -113,6 +113,17 @@ class Site:
 
         await eventually(held, "user:42 is held")
 
+    async def block(self, group_id: str) -> None:
+        """A group that the failed job `blocks-1` blocks, and `blocked-1` behind it. Needs the worker."""
+        options: dict[str, Any] = {"group_id": group_id, "max_attempts": 1, "on_failed": "hold"}
+        await self.queue.add({"do": "fail", "why": "card 19 was declined"}, job_id="blocks-1", **options)
+        await self.queue.add({"n": 1}, job_id="blocked-1", **options)
+
+        async def blocked() -> bool:
+            return (await self.queue.get_group(group_id)).blocked_by == "blocks-1"
+
+        await eventually(blocked, f"{group_id} is blocked")
+
     async def states(self, **wanted: int) -> None:
         """Wait until so many jobs are in these states."""
 

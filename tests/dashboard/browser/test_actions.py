@@ -118,6 +118,7 @@ async def _marked(site: Site) -> bool:
 JOB, GROUP, QUEUE = "/queues/orders/jobs/{}", "/queues/orders/groups/{}", "/queues/orders"
 CASES = [
     Case("retry", JOB.format("bad-1"), "original place in user:1", _retried_one),
+    Case("skip", JOB.format("blocks-1"), "user:77, which it blocks, goes on", state_of("blocked-1", "completed")),
     Case("remove", JOB.format("waits-0"), "3 jobs of user:3 behind it will move up", state_of("waits-0", None)),
     Case("promote", JOB.format("later-1"), "no longer wait for its start time", state_of("later-1", "completed")),
     Case(
@@ -169,6 +170,8 @@ async def complete(page: Page, case: Case) -> None:
 
 
 async def prepared(site: Site, case: Case) -> None:
+    if case.action == "skip":
+        await site.block("user:77")
     if "repeat" in case.action:
         await site.queue.add({"n": 1}, group_id="reports", repeat=Every(3600, key="hourly"))
 

@@ -9,7 +9,7 @@ import click
 from groupmq.cli.job.selection import described
 from groupmq.cli.options.shared import examples, group_option, queue_argument
 from groupmq.cli.options.target import Target, target_options
-from groupmq.cli.options.values import DURATION, INSTANT, PAYLOAD
+from groupmq.cli.options.values import BACKOFF, DURATION, INSTANT, PAYLOAD, backoff_of
 from groupmq.cli.output.answers import show
 from groupmq.cli.output.tables import when, words
 from groupmq.sync import Job
@@ -32,11 +32,17 @@ from groupmq.sync import Job
 @click.option("--order-ms", type=int, metavar="N", help="Place in the group, usually the event's epoch milliseconds.")
 @click.option("--max-attempts", type=int, metavar="N", help="Runs before it fails for good.")
 @click.option("--timeout", type=DURATION, metavar="TIME", help="Cancel a run that takes longer.")
+@click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
+@click.option("--on-retry", type=click.Choice(("hold", "yield")), help="What its group does until the retry.")
+@click.option(
+    "--on-failed", type=click.Choice(("continue", "hold")), help="hold: if it fails for good, it blocks its group."
+)
 @click.option("--id", "job_id", metavar="ID", help="Own id; adding an id that exists adds nothing.")
 @click.option("--ttl", type=DURATION, metavar="TIME", help="Fail as expired unless it starts within this time.")
 @target_options
 def add(target: Target, name: str | None, payload: tuple[Any], **options: Any) -> None:
     """Add a job to QUEUE, which is made if it does not exist."""
+    options["backoff"] = backoff_of(options["backoff"])
     with target.open(name) as queue:
         job = queue.add(payload[0], **options)
         show(target, {"queue": queue.name, **described(job)}, lambda: _said(job, queue.name))

@@ -1,4 +1,4 @@
-"""`groupmq job promote`, `fail`, `cancel`, `remove`: one job, changed."""
+"""`groupmq job promote`, `skip`, `fail`, `cancel`, `remove`: one job, changed."""
 
 from __future__ import annotations
 
@@ -29,6 +29,22 @@ def promote(target: Target, job_id: str) -> None:
 
 
 @click.command(
+    short_help="Give up a failed job that blocks its group.",
+    epilog=examples("groupmq job skip --queue orders 0190f3a2"),
+)
+@job_argument
+@target_options
+def skip(target: Target, job_id: str) -> None:
+    """Give up a failed job that blocks its group (on_failed="hold"). The job stays failed, and its group goes on.
+
+    `queue groups --blocked` lists such groups and jobs; `job retry` runs the job again instead.
+    """
+    with target.existing() as queue:
+        queue.skip(job_id)
+        show_change(target, job_id, "skipped", "given up; its group goes on when no other job blocks it")
+
+
+@click.command(
     "fail",
     short_help="Fail a job for good.",
     epilog=examples("groupmq job fail --queue orders 0190f3a2 --reason 'customer is gone'"),
@@ -39,7 +55,8 @@ def promote(target: Target, job_id: str) -> None:
 def fail_job(target: Target, job_id: str, reason: str) -> None:
     """Fail a waiting, delayed or active job for good, whatever attempts remain.
 
-    The handler of a running one is stopped, and its group goes on when it has ended. `job retry` runs it again.
+    The handler of a running one is stopped, and its group goes on when it has ended. `job retry` runs it again. With
+    on_failed="hold" the job blocks its group until it is retried, skipped or removed.
     """
     with target.existing() as queue:
         queue.fail(job_id, reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from groupmq.cli.job.add import add
-from groupmq.cli.job.change import cancel, fail_job, promote, remove
+from groupmq.cli.job.change import cancel, fail_job, promote, remove, skip
 from groupmq.cli.job.retry import retry
 from groupmq.cli.job.show import list_jobs, status
 from groupmq.cli.job.transfer import export_jobs, import_jobs
@@ -28,5 +28,5 @@ def job() -> None:
     """
 
 
-for command in (add, status, list_jobs, retry, promote, fail_job, cancel, remove, export_jobs, import_jobs):
+for command in (add, status, list_jobs, retry, skip, promote, fail_job, cancel, remove, export_jobs, import_jobs):
     job.add_command(command)

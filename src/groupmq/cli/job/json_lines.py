@@ -7,19 +7,18 @@ from datetime import datetime
 from typing import Any
 
 from groupmq import Backoff, ConfigurationError
-from groupmq.cli.job.selection import own_attempts
 from groupmq.cli.options.values import instant, read_json
 from groupmq.cli.output.readable_data import NotJson
 from groupmq.sync import Job
 
 GIVEN = frozenset(
-    "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry ttl expires_at "
-    "headers".split()
+    "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry on_failed ttl "
+    "expires_at headers".split()
 )
 """Fields that make a job."""
 FACTS = frozenset(
     "queue state attempts_made attempt return_value failed_reason error_class stacktrace progress worker fence "
-    "duplicate created_at started_at finished_at logs".split()
+    "duplicate created_at started_at finished_at blocks_since logs".split()
 )
 """Facts for people that `job export` writes and `job import` ignores."""
 
@@ -34,10 +33,11 @@ def line_of(job: Job) -> dict[str, Any]:
         "data": job.data,
         "priority": job.priority,
         "order_ms": job.order_ms,
-        "max_attempts": own_attempts(job),
+        "max_attempts": job.own_max_attempts,
         "timeout": job.timeout,
         "backoff": job.backoff and {name: getattr(job.backoff, name) for name in ("base", "factor", "max", "jitter")},
         "on_retry": job.on_retry,
+        "on_failed": job.on_failed,
         # The end of a back-off is no due time: it would take the job out of its group.
         "run_at": job.run_at if job.state == "delayed" else None,
         "expires_at": job.expires_at,

@@ -13,7 +13,7 @@ from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.options.values import DURATION
 from groupmq.cli.output.answers import show
 from groupmq.cli.output.progress import LongWork
-from groupmq.cli.output.tables import number
+from groupmq.cli.output.tables import number, words
 from groupmq.sync import Queue
 
 
@@ -38,7 +38,9 @@ from groupmq.sync import Queue
 @click.option(
     "--limit", type=click.IntRange(min=1), help="With --all: at most so many jobs, the oldest failures first."
 )
-@click.option("--dry-run", is_flag=True, help="With --all: only say how many there are.")
+@click.option(
+    "--dry-run", is_flag=True, help="With --all: only say how many there are, and which others have overtaken."
+)
 @target_options
 def retry(
     target: Target,
@@ -66,7 +68,9 @@ def retry(
             return show_change(target, job_id, "retried", "waits to run again")
         if dry_run:
             report = queue.retry_many(JobFilter(**chosen), limit=limit, dry_run=True)
-            return show(target, {"queue": queue.name, **_counts(report), "retried": 0}, lambda: _foretold(report))
+            behind = {"overtaken": report.overtaken, "overtaken_sample": report.overtaken_sample}
+            value = {"queue": queue.name, **_counts(report), "retried": 0, **behind}
+            return show(target, value, lambda: _foretold(report))
         _retry_all(target, queue, JobFilter(**chosen), rate, limit)
 
 
@@ -94,4 +98,12 @@ def _counts(report: RetryReport) -> dict[str, int]:
 def _foretold(report: RetryReport) -> str:
     matched = number(report.matched, "failed job", "failed jobs")
     groups = number(report.groups, "group", "groups")
-    return f"{matched} of {groups} would wait to run again; nothing was changed"
+    behind = ""
+    if report.overtaken:
+        which = ", ".join(words(job_id) for job_id in report.overtaken_sample)
+        more = ", ..." if report.overtaken > len(report.overtaken_sample) else ""
+        behind = (
+            f"\nat least {number(report.overtaken, 'job')} would run after jobs of the same group that stood behind it "
+            f"and have run since: {which}{more}"
+        )
+    return f"{matched} of {groups} would wait to run again; nothing was changed{behind}"

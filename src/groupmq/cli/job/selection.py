@@ -45,11 +45,12 @@ def pick(queue: Queue, states: Sequence[str], group_id: str | None, limit: int) 
 
 
 def described(job: Job) -> dict[str, Any]:
-    """A job for `--json`: all that the library says. `max_attempts` is null where the job has none of its own."""
+    """A job for `--json`: all that the library says. `max_attempts` is null where it is not known."""
     found = job.to_dict()
-    found["max_attempts"] = own_attempts(job)
+    found["max_attempts"] = known_attempts(job)
     return found
 
 
-def own_attempts(job: Job) -> int | None:
+def known_attempts(job: Job) -> int | None:
+    """The job's own, or the queue's."""
     return None if job.max_attempts == UNSET_ATTEMPTS else job.max_attempts

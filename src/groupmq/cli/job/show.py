@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from groupmq.cli.job.selection import described, own_attempts, pick
+from groupmq.cli.job.selection import described, known_attempts, pick
 from groupmq.cli.options.shared import STATES, examples, group_option, queue_argument, states_option
 from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.output import tables
@@ -33,7 +33,7 @@ def status(target: Target, job_id: str) -> None:
 
 
 def _details(job: Job) -> Table:
-    attempts, most = f"{job.attempts_made}", own_attempts(job)
+    attempts, most = f"{job.attempts_made}", known_attempts(job)
     return tables.facts(
         [
             ("id", job.id),
@@ -47,6 +47,7 @@ def _details(job: Job) -> Table:
             ("starts", job.run_at),
             ("started", job.started_at),
             ("finished", job.finished_at),
+            ("blocks its group", job.blocks_since and f"since {tables.when(job.blocks_since)} UTC"),
             ("worker", job.worker),
             ("stalls", job.stalls or None),
             ("headers", tables.data(job.headers) if job.headers else None),

@@ -19,6 +19,8 @@ NARROW = 64
 AIRY = 32
 """Rows from which on there are empty lines between the parts."""
 RATES_HEIGHT = 4
+MOST_BLOCKED = 5
+"""Blocked groups that are shown; each of them waits for a person, so they come before all that moves."""
 
 
 class Size(NamedTuple):
@@ -40,7 +42,8 @@ def frame(state: State, size: Size, glyphs: Glyphs) -> list[Text]:
     room = max(0, height - 2)
     if state.page == "queue":
         airy = height >= AIRY
-        body = queue_lines(state, width, shares(room, airy=airy), glyphs, airy=airy, fill=True)
+        share = shares(room - blocked_height(state, airy=airy), airy=airy)
+        body = queue_lines(state, width, share, glyphs, airy=airy, fill=True)
     else:
         top = page_top(state, width, glyphs)
         body = [*top, *page_lines(state, width, glyphs)[state.scroll :][: max(0, room - len(top))]]
@@ -63,6 +66,12 @@ def within(state: State, size: Size, glyphs: Glyphs) -> State:
     room = max(1, size.height - 2 - len(page_top(state, size.width, glyphs)))
     longest = max(0, len(page_lines(state, size.width, glyphs)) - room)
     return replace(state, scroll=min(state.scroll, longest))
+
+
+def blocked_height(state: State, *, airy: bool) -> int:
+    """Lines that blocked groups take: none if there are none."""
+    rows = min(MOST_BLOCKED, len(state.look.blocked)) if state.look else 0
+    return rows and 1 + rows + airy
 
 
 def shares(room: int, *, airy: bool) -> PanelRows:
@@ -90,6 +99,7 @@ def queue_lines(state: State, width: int, share: PanelRows, glyphs: Glyphs, *, a
     parts = [
         [panels.header(state, inner, glyphs)],
         panels.counts(look, inner, glyphs),
+        panels.blocked(look, inner, MOST_BLOCKED, glyphs),
         rates,
         _filled(groups, share.groups * fill),
         _filled(panels.runs(state, inner, share.runs, glyphs), share.runs * fill),
@@ -97,7 +107,7 @@ def queue_lines(state: State, width: int, share: PanelRows, glyphs: Glyphs, *, a
     ]
     lines: list[Text] = []
     for part in parts:
-        if lines and airy:
+        if lines and part and airy:
             lines.append(Text())
         lines += [_behind_margin(one, glyphs) for one in part]
     return lines

@@ -11,7 +11,8 @@ from groupmq.cli.options.target import Target
 from groupmq.cli.output.readable_data import READABLE
 
 CALLS = 5
-"""Calls of one look; one more to inspect a job, and for each 100 that run or are parked."""
+"""Calls of one look; one more to inspect a job, and for each 100 that run or are parked; two more while groups are
+blocked."""
 GROUPS, RUNS, FAILURES = 20, 50, 50
 """How many of each a look shows at most."""
 PATIENCE = 5.0

@@ -37,7 +37,10 @@ The view
   BUSIEST GROUPS   most waiting and running jobs
   MOST DELAYED     their first job has waited longest
   STATE            ready: may start a job. busy: as many run as may.
-                   parked: its first job has to wait. paused: by an operator
+                   parked: its first job has to wait. paused: by an operator.
+                   blocked: by a job that failed for good
+  BLOCKED GROUPS   each waits until its failed job is retried, skipped
+                   (groupmq job skip) or removed
   RECENT FAILURES  the newest failed attempt of each job; NOW: what became
                    of the job since
 """

@@ -37,7 +37,7 @@ _COUNT, _NAME, _CLOCK = 9, 12, 12
 """Columns for a count, for the name of the queue, for the time."""
 _WITH_HOST, _WITH_REASON = 56, 46
 """Widths from which on workers are shown with host and pid, and delayed groups with what holds them."""
-_STATES = {"failed": BAD, "paused": BAD, "completed": GOOD, "gone": DIM}
+_STATES = {"failed": BAD, "paused": BAD, "blocked": BAD, "completed": GOOD, "gone": DIM}
 
 
 def header(state: State, width: int, glyphs: Glyphs) -> Text:
@@ -121,13 +121,35 @@ def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
     return _table(columns, rows, width, height, glyphs, "no group has jobs")
 
 
+def blocked(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """The groups that wait for somebody to decide about a failed job; nothing at all if there is none."""
+    if look is None or not look.blocked:
+        return []
+    columns = [
+        Column(_title("BLOCKED GROUPS", look.groups_blocked, height), share=3),
+        Column("BY JOB", share=3),
+        Column("FOR", 6, right=True),
+        Column("WAITING", 7, right=True),
+    ]
+    rows = [
+        (
+            Cell(one.id, BAD, name=True),
+            Cell(one.blocked_by or "-", name=True),
+            Cell(span((look.at - one.blocked_since).total_seconds() if one.blocked_since else None)),
+            Cell(number(one.waiting)),
+        )
+        for one in look.blocked
+    ]
+    return _table(columns, rows, width, height, glyphs, "")
+
+
 def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     """The groups whose first job has waited longest, and why."""
     held = look.longest_held if look else None
     columns = [
         Column("MOST DELAYED GROUPS", share=1),
         Column("WAITED", 6, right=True),
-        Column("HELD BY", 12) if width >= _WITH_REASON else Column("STATE", 6),
+        Column("HELD BY", 12) if width >= _WITH_REASON else Column("STATE", 7),
     ]
     found = look.most_delayed if look else ()
     rows = [

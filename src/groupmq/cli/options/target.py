@@ -19,7 +19,7 @@ from groupmq.sync import Queue
 F = TypeVar("F", bound=Callable[..., Any])
 QUEUE_VARIABLE = "GROUPMQ_QUEUE"
 UNSET_ATTEMPTS = MAX_ATTEMPTS
-"""What `max_attempts` of a job is here if it has none of its own: only workers know the queue's."""
+"""What `max_attempts` of a job is if it has none of its own and none is stored with its queue."""
 
 
 @dataclass(frozen=True)

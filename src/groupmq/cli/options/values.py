@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from groupmq import Backoff
+
 if TYPE_CHECKING:
     Type = click.ParamType[Any]
 else:
@@ -50,6 +52,11 @@ class BackoffType(DurationType):
         if not dots:
             return super().convert(value, param, ctx)
         return [super().convert(first, param, ctx), super().convert(last, param, ctx)]
+
+
+def backoff_of(given: Any) -> Any:
+    """What such an option means for the library; None stays None."""
+    return Backoff.exponential(base=given[0], max=given[1]) if isinstance(given, list) else given
 
 
 def instant(value: Any) -> datetime | float:

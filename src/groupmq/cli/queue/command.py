@@ -10,6 +10,7 @@ from groupmq.cli.queue.pause import pause, resume
 from groupmq.cli.queue.remove import clean, purge
 from groupmq.cli.queue.repair import repair
 from groupmq.cli.queue.repartition import repartition
+from groupmq.cli.queue.settings import settings
 from groupmq.cli.queue.show import groups, stats
 
 
@@ -17,13 +18,14 @@ from groupmq.cli.queue.show import groups, stats
     cls=Ordered,
     epilog=examples(
         "groupmq queue stats orders",
+        "groupmq queue settings orders --set max_attempts=7",
         "groupmq queue pause orders --group user:42",
         "groupmq queue clean orders --state completed --older-than 7d",
     ),
 )
 def queue() -> None:
-    """Look at a queue and its groups; pause, empty and repair it."""
+    """Look at a queue, its groups and settings; pause, empty, repair it."""
 
 
-for command in (list_queues, stats, groups, failures, pause, resume, purge, clean, repair, repartition):
+for command in (list_queues, stats, groups, failures, settings, pause, resume, purge, clean, repair, repartition):
     queue.add_command(command)

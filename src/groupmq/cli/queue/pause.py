@@ -24,7 +24,10 @@ def pause(target: Target, name: str | None, group_id: str | None) -> None:
 @group_option("Only this group.")
 @target_options
 def resume(target: Target, name: str | None, group_id: str | None) -> None:
-    """Start jobs again."""
+    """Start jobs again.
+
+    A group that is not paused but blocked goes on too: the failed jobs that block it are given up, as by `job skip`.
+    """
     _switch(target, name, group_id, paused=False)
 
 

@@ -13,8 +13,10 @@ from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.output import tables
 from groupmq.cli.output.answers import plain, show
 
-PLACES = ("ready", "parked", "paused")
-"""Of groups: may start a job, has to wait, paused by an operator."""
+PLACES = ("ready", "parked", "paused", "blocked")
+"""Of groups: may start a job, has to wait, paused by an operator, blocked by a failed job."""
+
+MOST_BLOCKED = 1_000
 
 
 @click.command(
@@ -36,6 +38,7 @@ def stats(target: Target, name: str | None) -> None:
         "groups": {place: getattr(metrics, f"groups_{place}") for place in PLACES},
         "oldest_wait": metrics.oldest_wait,
         "longest_held": plain(metrics.longest_held),
+        "longest_blocked": metrics.longest_blocked,
         "metrics": {
             name: count
             for name, count in plain(metrics).items()
@@ -55,6 +58,7 @@ def _with_old_names(value: dict[str, Any]) -> dict[str, Any]:
 def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
     counts, metrics = value["counts"], value["metrics"]
     wait = None if value["oldest_wait"] is None else tables.span(value["oldest_wait"])
+    blocked = None if value["longest_blocked"] is None else tables.span(value["longest_blocked"])
     live = [(state, counts[state]) for state in ("active", "waiting", "delayed")]
     return tables.facts(
         [
@@ -65,6 +69,7 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
             *live,
             ("first in line", wait and f"has waited {wait}"),
             ("longest held", held and f"{held.group_id!r} for {tables.span(held.wait)}: {held.explanation}"),
+            ("blocked", blocked and f"a group for {blocked}; queue groups --blocked names it"),
             ("kept", f"{counts['completed']:,} completed, {counts['failed']:,} failed"),
             ("so far", ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in metrics.items())),
         ]
@@ -73,15 +78,29 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
 
 @click.command(
     short_help="List groups: what waits, what runs, what holds them.",
-    epilog=examples("groupmq queue groups orders", "groupmq queue groups orders --group user:42 --json"),
+    epilog=examples(
+        "groupmq queue groups orders",
+        "groupmq queue groups orders --blocked",
+        "groupmq queue groups orders --group user:42 --json",
+    ),
 )
 @queue_argument
 @group_option("Only this group, whether it has jobs or not.")
+@click.option("--blocked", is_flag=True, help="Only groups that a failed job blocks, the longest blocked first.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="At most this many.")
 @target_options
-def groups(target: Target, name: str | None, group_id: str | None, limit: int) -> None:
-    """List groups that have a live job: what waits, what runs, and what holds them."""
+def groups(target: Target, name: str | None, group_id: str | None, blocked: bool, limit: int) -> None:
+    """List groups that have a live job: what waits, what runs, and what holds them.
+
+    With --blocked: groups that wait until a failed job is retried, skipped or removed (on_failed="hold"), whether they
+    have other jobs or not.
+    """
+    if blocked and group_id is not None:
+        raise click.UsageError("Give --group or --blocked, not both.")
     with target.existing(name) as queue:
+        if blocked:
+            stopped = queue.get_blocked_groups(min(limit, MOST_BLOCKED))
+            return show(target, stopped, lambda: _blocked(stopped, queue.get_metrics(minutes=0).groups_blocked))
         ids = [group_id] if group_id is not None else queue.get_unique_groups(limit)
         found = [queue.get_group(one) for one in ids]
         total = queue.get_unique_groups_count()
@@ -101,6 +120,17 @@ def _groups(found: list[GroupInfo], total: int, *, all_groups: bool) -> Table | 
     if all_groups and total > len(found):
         listed.caption = f"{len(found):,} of {total:,} groups; --limit shows more"
         listed.caption_justify = "left"
+    return listed
+
+
+def _blocked(found: list[GroupInfo], total: int) -> Table | str:
+    if not found:
+        return "no group is blocked by a failed job"
+    rows = [(one.id, one.blocked_by, one.blocked_since, one.blockers, one.waiting) for one in found]
+    listed = tables.table(("GROUP", "BLOCKED BY", "SINCE (UTC)", "FAILED JOBS", "WAITING"), rows)
+    more = f"{len(found):,} of {total:,} groups; --limit shows more. " if total > len(found) else ""
+    listed.caption = f"{more}groupmq job retry ID runs the failed job again, job skip ID gives it up"
+    listed.caption_justify = "left"
     return listed
 
 

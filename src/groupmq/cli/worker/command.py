@@ -24,9 +24,9 @@ from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.reload import Watch
 from groupmq.cli.worker.supervisor import Supervisor
 
-_SHARED = ("exclusive", "group_concurrency")
-_QUEUE = ("job_timeout", "max_attempts", "on_retry", "keep_completed", "keep_failed")
-_WORKER = ("executor", "name", "maintenance", "batch_size", "backoff")
+_SHARED = ("exclusive", "group_concurrency", "on_failed")
+_QUEUE = ("job_timeout", "on_retry", "keep_completed", "keep_failed")
+_WORKER = ("executor", "name", "maintenance", "batch_size", "backoff", "max_attempts")
 _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
 
 
@@ -47,13 +47,20 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
 @click.option("--exclusive", is_flag=True, default=None, help="One worker at a time in the whole cluster.")
 @click.option("--group-concurrency", type=int, help="Jobs of one group at once. [default: as stored, else 1]")
 @click.option("--executor", type=click.Choice(("thread", "process")), help="Where def handlers run. [default: thread]")
-@click.option("--job-timeout", type=DURATION, metavar="TIME", help="Lease of a running job. [default: 30]")
-@click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: 3]")
+@click.option("--job-timeout", type=DURATION, metavar="TIME", help="Lease of a running job. [default: as stored]")
+@click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: as stored]")
 @click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
-@click.option("--on-retry", type=click.Choice(("hold", "yield")), help="What a group does meanwhile. [default: hold]")
+@click.option(
+    "--on-retry", type=click.Choice(("hold", "yield")), help="What a group does meanwhile. [default: as stored]"
+)
+@click.option(
+    "--on-failed",
+    type=click.Choice(("continue", "hold")),
+    help="hold: a job that failed for good blocks its group. [default: as stored]",
+)
 @click.option("--batch-size", type=int, metavar="N", help="Jobs per turn of an exclusive queue. [default: concurrency]")
-@click.option("--keep-completed", type=int, help="Completed jobs to keep. [default: 100]")
-@click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: 100]")
+@click.option("--keep-completed", type=int, help="Completed jobs to keep. [default: as stored]")
+@click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: as stored]")
 @click.option("--name", help="Name of the worker. [default: queue name and an id]")
 @click.option(
     "--drain-timeout",
@@ -91,7 +98,8 @@ def worker(
     groupmq worker app.tasks:handle --queue orders --processes 4 --health-port 8080 --metrics-port 9464
 
     The first SIGTERM or Ctrl-C lets running jobs end and takes no new ones, the second gives them back at once, the
-    third exits. Settings stored with the queue are adopted; those given here must agree with them.
+    third exits. Settings that are not given here are as stored with the queue; those given must agree with it, but for
+    --max-attempts and --backoff, which are the worker's own.
 
     Exit codes: 0 done, 1 failed to start or kept crashing, 2 bad usage, 3 server unreachable.
     """

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from groupmq import Backoff, ConfigurationError, GroupMQError, Queue, QueueNotFound, QueueSettings, Worker, Workers
+from groupmq import ConfigurationError, GroupMQError, Queue, QueueNotFound, Worker, Workers
 from groupmq.cli.exits import StartFailed
+from groupmq.cli.options.values import backoff_of
 from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.plan import WorkerPlan
 
@@ -115,9 +116,8 @@ def _worker(plan: WorkerPlan, queue: Queue, handler: Callable[..., Any]) -> Work
         options["concurrency"] = 1 if plan.concurrency is None else plan.concurrency
     elif "name" in options:
         options["name"] += f"-{queue.name}"
-    if isinstance(options.get("backoff"), list):
-        base, most = options["backoff"]
-        options["backoff"] = Backoff.exponential(base=base, max=most)
+    if "backoff" in options:
+        options["backoff"] = backoff_of(options["backoff"])
     return Worker(queue, handler, unreachable_timeout=plan.unreachable_timeout, **options)
 
 
@@ -128,7 +128,7 @@ async def _try(plan: WorkerPlan, name: str, handler: Callable[..., Any]) -> None
 
 
 async def open_queue(plan: WorkerPlan, name: str, patience: float, waiting: Callable[[bool], None]) -> Queue | None:
-    """The queue as it is stored. Settings given on the command line must agree with it; the others are adopted.
+    """The queue as it is stored. Settings given on the command line must agree with it; the others are as stored.
 
     A queue that does not exist yet is made with the settings that were given. Without any, making it is left to the
     producer, whose settings would be refused if ours were there first; a burst then has nothing to do.
@@ -142,17 +142,15 @@ async def open_queue(plan: WorkerPlan, name: str, patience: float, waiting: Call
             if plan.burst:
                 return None
             await _until_made(plan, name, waiting)
-        stored = await probe.get_settings()
     finally:
         await probe.close()
-    settings = settings_from(name, stored) | plan.shared
-    return Queue(name, plan.url, prefix=plan.prefix, **plan.queue_options, **settings)
+    return Queue(name, plan.url, prefix=plan.prefix, **plan.queue_options, **plan.shared)
 
 
 def _probe(plan: WorkerPlan, name: str, patience: float) -> Queue:
     """The queue whatever its settings are. Only settings that were given make one that does not exist."""
     options = {"prefix": plan.prefix, **plan.queue_options, **plan.shared}
-    return Queue.attach(name, plan.url, make=bool(plan.shared), patience=patience, **options)
+    return Queue.attach(name, plan.url, make=bool(plan.shared or plan.queue_options), patience=patience, **options)
 
 
 async def _until_made(plan: WorkerPlan, name: str, waiting: Callable[[bool], None]) -> None:
@@ -169,12 +167,3 @@ async def _until_made(plan: WorkerPlan, name: str, waiting: Callable[[bool], Non
             except GroupMQError as error:
                 waiting(False)
                 _logger.warning("%s; trying again", error)
-
-
-def settings_from(name: str, stored: QueueSettings) -> dict[str, Any]:
-    """What to pass to Queue to agree with what is stored."""
-    for setting, value in stored.unknown.items():
-        raise ConfigurationError(
-            f"queue {name!r} is stored with {setting}={value!r}, which this release of groupmq does not know"
-        )
-    return stored.options()

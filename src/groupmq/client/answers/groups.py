@@ -72,12 +72,14 @@ def _rank(group: ScannedGroup, sort: str) -> int:
     """Held groups before others, and those with a waiting job before those without."""
     if not group.has_head:
         return 2
-    return 0 if sort == "oldest" or group.place in ("busy", "parked", "paused") else 1
+    return 0 if sort == "oldest" or group.place in ("busy", "parked", "paused", "blocked") else 1
 
 
 def order_of(info: GroupInfo, look: GroupLook, sort: str) -> tuple[Any, ...]:
     if sort == "name":
         return (info.id,)
+    if sort == "blocked":
+        return look.blocked, info.id
     if sort == "deepest":
         return -info.waiting, info.id
     if sort == "busiest":

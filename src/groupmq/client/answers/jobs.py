@@ -37,6 +37,7 @@ def job_from(make: MakeJob[J], job_id: str, view: StoredJob) -> J:
     if view.log is not None:
         job.logs = commands.log_lines(view.log)
     job._expires_ms = view.expires
+    job._blocks_ms = view.blocks
     if view.state == "delayed":
         job._run_at_ms = int(view.score)
     elif view.hold:

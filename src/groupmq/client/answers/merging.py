@@ -7,7 +7,16 @@ from dataclasses import fields, replace
 from typing import Any
 
 from groupmq.core.survey_views import GroupActivity, JobTotals, LiveWorker, QueueSurvey
-from groupmq.core.views import DutyReport, HeldGroup, Histogram, JobCounts, Metrics, MinuteStats, RepairReport
+from groupmq.core.views import (
+    DutyReport,
+    GroupInfo,
+    HeldGroup,
+    Histogram,
+    JobCounts,
+    Metrics,
+    MinuteStats,
+    RepairReport,
+)
 from groupmq.core.views import WorkerInfo as Info
 
 _COUNTERS = (
@@ -37,6 +46,7 @@ def metrics(found: Sequence[Metrics]) -> Metrics:
         oldest_wait=oldest,
         oldest_startable_wait=oldest,
         longest_held=longest_held(one.longest_held for one in found),
+        longest_blocked=max((one.longest_blocked for one in found if one.longest_blocked is not None), default=None),
         wait=histogram([one.wait for one in found]),
         run=histogram([one.run for one in found]),
         series=series([one.series for one in found]),
@@ -122,6 +132,9 @@ def survey(found: Sequence[QueueSurvey], groups: int, runs: int, failures: int) 
     def late(one: GroupActivity) -> tuple[float, str]:
         return -(one.waited or 0.0), one.id or ""
 
+    def blocked_first(one: GroupInfo) -> tuple[float, str]:
+        return one.blocked_since.timestamp() if one.blocked_since else 0.0, one.id
+
     waits = [one.oldest_wait for one in found if one.oldest_wait is not None]
     return QueueSurvey(
         at=max(one.at for one in found),
@@ -137,6 +150,8 @@ def survey(found: Sequence[QueueSurvey], groups: int, runs: int, failures: int) 
         failures=tuple(sorted((job for one in found for job in one.failures), key=lambda job: job.ago)[:failures]),
         workers=tuple(live_workers(worker for one in found for worker in one.workers)),
         cursor=cursors([one.cursor for one in found]),
+        groups_blocked=_sum(found, "groups_blocked"),
+        blocked=tuple(sorted((group for one in found for group in one.blocked), key=blocked_first)[:groups]),
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from groupmq.core import record
 from groupmq.core.partitions import carried, home_of, place_of
+from groupmq.core.settings import StoredQueue
 
 BY_JOB = ("jobs", "state", "results", "progress", "logs", "blockers")
 """Hashes by job id."""
@@ -86,6 +88,16 @@ def needs_entry(job_id: bytes, place: int, partitions: int) -> bool:
 def loose_value(delayed: int, head: bytes) -> bytes:
     """The value of the jobs without a group in `groups`, `lua/lib/group_value.lua`; nothing of them runs."""
     return struct.pack(">IIH", 0, delayed, len(head)) + head
+
+
+def settings_for(stored: StoredQueue, partitions: int) -> StoredQueue:
+    """What is stored of a queue, with another number of partitions. It is a change of settings as any other."""
+    config = json.loads(stored.config)
+    config.pop("partitions", None)
+    if partitions > 1:
+        config["partitions"] = partitions
+    revision = str(int(stored.revision) + 1).encode() if stored.revision else b""
+    return stored._replace(config=json.dumps(config, sort_keys=True), revision=revision)
 
 
 class Digest(NamedTuple):

@@ -122,6 +122,7 @@ def repeating_job(definition: Definition, serializer: Serializer) -> RepeatingJo
         timeout=options["t"] / 1000 if "t" in options else None,
         backoff=Backoff.unpacked(options["b"]) if "b" in options else None,
         on_retry=("yield" if options["y"] else "hold") if "y" in options else None,
+        on_failed=("hold" if options["f"] else "continue") if "f" in options else None,
         ttl=fields["ttl"] / 1000 if fields.get("ttl") else None,
         overlap=fields.get("overlap", "allow"),
         skipped=fields.get("skipped", 0),

@@ -7,12 +7,19 @@ from datetime import UTC, datetime
 
 from groupmq.client.answers.measures import held_group, worker_info
 from groupmq.core.survey_views import GroupActivity, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
-from groupmq.core.views import JobCounts, WorkerInfo
+from groupmq.core.views import GroupInfo, JobCounts, WorkerInfo
 from groupmq.protocol.commands import Minute, Stats, Survey, SurveyedFailure, SurveyedGroup, SurveyedRun, Waits
 
 
 def survey_of(
-    counts: JobCounts, stats: Stats, minutes: Sequence[Minute], found: Survey, waits: Waits, *, paused: bool
+    counts: JobCounts,
+    stats: Stats,
+    minutes: Sequence[Minute],
+    found: Survey,
+    waits: Waits,
+    blocked: Sequence[GroupInfo],
+    *,
+    paused: bool,
 ) -> QueueSurvey:
     workers = sorted((worker_info(*pair) for pair in stats.workers.items()), key=lambda one: (one.name, one.id))
     names = {worker.id: worker.name for worker in workers}
@@ -33,6 +40,8 @@ def survey_of(
         failures=tuple(_failure(failure, found.now, names) for failure in found.failures),
         workers=tuple(_living(workers, stats.now, waits.running)),
         cursor=found.cursor,
+        groups_blocked=stats.blocked,
+        blocked=tuple(blocked),
     )
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from hiredis import pack_command
 
-from groupmq.client.connection.faults import understood
+from groupmq.client.connection.faults import first_and_last, is_reply, understood
 from groupmq.client.connection.finding import is_stale
 from groupmq.core.errors import ConnectionLost
 
@@ -35,25 +35,24 @@ class CallPool:
 
     def execute(self, *parts: Any) -> Coroutine[Any, Any, Any]:
         """Send one command, and return the reply as it came."""
-        return self._exchange(pack_command(parts), 1)
+        return self._exchange(pack_command(parts), _one_reply)
+
+    def execute_and_wait(self, confirmation: tuple[tuple[Any, ...], ...], *parts: Any) -> Coroutine[Any, Any, Any]:
+        """Send a command and what waits for it to be durable; the first and the last reply."""
+        return self._exchange(b"".join(map(pack_command, (parts, *confirmation))), _first_and_last_of_three)
 
     def execute_asking(self, *parts: Any) -> Coroutine[Any, Any, Any]:
         """The same of a node that is about to own the key's slot: ASKING holds for the next command only."""
-        return self._exchange(pack_command(("ASKING",)) + pack_command(parts), 2)
+        return self._exchange(pack_command(("ASKING",)) + pack_command(parts), _after_asking)
 
-    async def _exchange(self, packed: bytes, replies: int) -> Any:
+    async def _exchange(self, packed: bytes, read: Callable[[Any], Awaitable[Any]]) -> Any:
         async with asyncio.timeout(self._timeout):
             connection = await self._connection()
             self._in_use.add(connection)
             try:
                 await connection.send_packed_command(packed, check_health=False)
-                while replies > 1:
-                    await connection.read_response(disable_decoding=True)
-                    replies -= 1
-                reply = await connection.read_response(disable_decoding=True)
+                reply = await read(connection)
             except Exception:
-                if replies > 1:
-                    await connection.disconnect(nowait=True)  # another reply is still to come
                 await self._put_back(connection)  # still connected if the server answered, with an error
                 raise
             except BaseException:
@@ -109,6 +108,34 @@ class CallPool:
         for connection in (*(connection for connection, _ in idle), *self._in_use):
             with contextlib.suppress(Exception):
                 await connection.disconnect()
+
+
+def _one_reply(connection: Any) -> Awaitable[Any]:
+    read: Awaitable[Any] = connection.read_response(disable_decoding=True)
+    return read
+
+
+async def _after_asking(connection: Any) -> Any:
+    try:
+        await _one_reply(connection)
+    except Exception:
+        await connection.disconnect(nowait=True)  # another reply is still to come
+        raise
+    return await _one_reply(connection)
+
+
+async def _first_and_last_of_three(connection: Any) -> tuple[Any, Any]:
+    """All are read, whichever of them is an error: the connection goes on with the next call."""
+    replies: list[Any] = []
+    while len(replies) < 3:
+        try:
+            replies.append(await _one_reply(connection))
+        except Exception as error:
+            if not is_reply(error):
+                await connection.disconnect(nowait=True)
+                raise
+            replies.append(error)
+    return first_and_last(replies)
 
 
 async def _is_quiet(connection: Any) -> bool:

@@ -10,16 +10,18 @@ from typing import Any
 from groupmq.client.connection.address import Node
 from groupmq.client.connection.call_pool import CallPool
 from groupmq.client.connection.cluster import SlotMap, redirection, slot_of
-from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
 from groupmq.client.connection.faults import is_denied, understood
 from groupmq.client.connection.finding import stale
 from groupmq.client.connection.function_client import FunctionClient
+from groupmq.client.connection.known import KnownPart
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.loops import PerLoop, this_process
 from groupmq.core.options import QueueOptions
 from groupmq.core.tasks import await_honouring_cancel
 
+Confirmation = tuple[tuple[Any, ...], ...]
 _BLOCK_MARGIN = 2.0
 _SHORT_BLOCK_MS = 100
 _MOST_CALLS = 50
@@ -92,7 +94,8 @@ class Line(Dropper):
         finally:
             await self._disconnect()
 
-    async def execute(self, *parts: Any) -> Any:
+    async def execute(self, *parts: Any, wait: Confirmation = ()) -> Any:
+        """Send one command; with `wait`, what is sent behind it to wait for it to be durable: both replies."""
         if self._moves != self._address.moves or self._renewing.locked():
             async with self._renewing:  # a call must not be given a connection that is just being dropped
                 if self._moves != self._address.moves:
@@ -100,22 +103,23 @@ class Line(Dropper):
                     await self._drop_stale(failover=False)
         async with self._slots:
             try:
-                if self._calls is not None and parts[0] in _CALLS:
-                    return await self._calls.execute(*parts)
-                return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
+                return await self._send(parts, wait)
             except Exception as error:
                 if not self._address.observe(error, self._moves):
                     raise
-        return await self._execute_again(parts)
+        return await self._execute_again(parts, wait)
 
-    async def _execute_again(self, parts: tuple[Any, ...]) -> Any:
+    def _send(self, parts: tuple[Any, ...], wait: Confirmation) -> Coroutine[Any, Any, Any]:
+        if self._calls is not None and parts[0] in _CALLS:
+            return self._calls.execute_and_wait(wait, *parts) if wait else self._calls.execute(*parts)
+        return await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
+
+    async def _execute_again(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
         """A node of a cluster has said who owns the queue's slot now: ask that one, but follow nobody further."""
         await self._drop_stale(failover=False)
         async with self._slots:
             try:
-                if self._calls is not None and parts[0] in _CALLS:
-                    return await self._calls.execute(*parts)
-                return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
+                return await self._send(parts, wait)
             except Exception as error:
                 self._address.observe(error, self._address.moves)
                 raise
@@ -154,16 +158,25 @@ class Line(Dropper):
 class Connection(FunctionClient):
     """The asynchronous connection of one queue object, in any number of event loops, each with a client of its own."""
 
-    def __init__(self, endpoint: Endpoint, options: QueueOptions, *, session: Session | None = None) -> None:
-        """`session`: that of a blocking queue, for which this connection reads events."""
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        options: QueueOptions,
+        *,
+        session: Session | None = None,
+        known: KnownPart | None = None,
+    ) -> None:
+        """`session`: that of a blocking queue, for which this connection reads events. `known`: of a partition."""
         if session is None:
             endpoint.require(asynchronous=True)
-        super().__init__(Session(options, endpoint.where) if session is None else session, endpoint.patience)
+        super().__init__(Session(options, endpoint.where, known) if session is None else session, endpoint.patience)
         self.endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._own = session is not None or endpoint.client is None or endpoint.own
         self._lines = PerLoop(self._make_line)
         self._borrows = False
         self._most_calls = _MOST_CALLS
+        self._waiting = PerLoop(self._make_waiting_line)
+        """Lines whose calls wait for replicas or a disk; other calls must not wait for theirs."""
         self._others: PerLoop[dict[Node, Line]] = PerLoop(dict)
         """Lines to other nodes of a cluster, for keys that are not of this queue."""
         self._users: tuple[asyncio.AbstractEventLoop, object] | None = None
@@ -171,7 +184,7 @@ class Connection(FunctionClient):
 
     def share_lines_of(self, other: Connection) -> None:
         """Use the connections of another object to the same server, which closes them: partitions need no own."""
-        self._lines, self._others, self._borrows = other._lines, other._others, True
+        self._lines, self._waiting, self._others, self._borrows = other._lines, other._waiting, other._others, True
         other._most_calls = _MOST_SHARED_CALLS
         line = other._lines.made_here()
         if line is not None:
@@ -187,6 +200,14 @@ class Connection(FunctionClient):
                 )
             self._users = here
         return Line(self.endpoint, own=self._own, most_calls=self._most_calls)
+
+    def _make_waiting_line(self) -> Line:
+        durability = self.session.options.durability
+        wait = 0.0 if durability is None else durability.timeout_ms / 1000
+        return Line(self.endpoint.beside(wait + CALL_TIMEOUT), own=True)
+
+    def execute_and_wait(self, *parts: Any) -> Coroutine[Any, Any, Any]:
+        return self._waiting.here().execute(*parts, wait=self.session.confirmation())
 
     def execute(self, *parts: Any) -> Coroutine[Any, Any, Any]:
         """Send one command. A cancelled one drops its connection: a late reply must not reach the next call."""
@@ -243,8 +264,8 @@ class Connection(FunctionClient):
         self.session.closed = True
         if self._borrows:
             return
-        line, others = self._lines.known(), self._others.known()
-        for known in (line, *(others or {}).values()):
+        others = self._others.known()
+        for known in (self._lines.known(), self._waiting.known(), *(others or {}).values()):
             if known is not None:
                 await known.close()
 

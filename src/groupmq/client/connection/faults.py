@@ -66,6 +66,19 @@ def is_refusal(error: BaseException) -> bool:
     return is_lost(error) or "RedisError" in _class_names(error)
 
 
+def is_reply(error: BaseException) -> bool:
+    """The server has answered this command with an error, and the connection goes on."""
+    return "ResponseError" in _class_names(error)
+
+
+def first_and_last(replies: list[Any]) -> tuple[Any, Any]:
+    """Of several commands in one write. Raises the first reply that is an error."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies[0], replies[-1]
+
+
 def is_no_script(error: BaseException) -> bool:
     """The server does not know the script: restarted, failed over, or flushed."""
     return "NoScriptError" in _class_names(error) or str(error).startswith("NOSCRIPT")

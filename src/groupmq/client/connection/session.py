@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
+import logging
+import time
 from collections.abc import Callable
 from typing import Any, Literal
 
+from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.registry_entry import RegistryEntry
+from groupmq.core.durability import REPORTING
 from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
-from groupmq.core.options import SHARED_DEFAULTS, QueueOptions
-from groupmq.core.partitions import Part
-from groupmq.core.settings import options_as_stored
+from groupmq.core.options import QueueArguments, QueueOptions
+from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.protocol.keys import Keys
 from groupmq.protocol.slots import CallSlots
 
+_WARN_EVERY = 60.0
+"""Seconds between warnings that outcomes are not durable in time."""
+
 
 class Session:
     """Whether the queue was opened, how functions are called, and whether the queue object is closed."""
 
-    def __init__(self, options: QueueOptions, where: str) -> None:
-        self.options = options
-        self.keys = Keys(options.prefix, options.name, options.part)
+    def __init__(self, options: QueueOptions, where: str, known: Known | KnownPart | None = None) -> None:
+        """`known`: that of another connection to the same queue, or of one of its partitions."""
+        self.known = Known(options) if known is None else known
+        self.partition = known if isinstance(known, KnownPart) else None
+        """None: these are connections to the queue itself."""
+        self.keys = Keys(options.prefix, options.name, None if self.partition is None else self.partition.part)
+        self.confirm: Callable[[], Any] | None = None
+        """Of a partition: asks what the queue itself is stored with, and makes it if it is gone. None: look only."""
         self.where = where
         self.is_in_cluster = "+cluster://" in where
         self.entry = RegistryEntry(options, where)
@@ -31,18 +40,37 @@ class Session:
         self.calls_by: Literal["function", "script"] = "function"
         """Functions cost a call nothing, a script is set up anew by each call. The first call that is refused a
         function switches to scripts."""
-        self.opened = False
         self.closed = False
-        self.creates = options.part is None
-        """Whether opening a queue that does not exist creates it."""
-        self.accepts_stored = False
-        """Whatever settings the queue has are taken."""
-        self.stored: dict[str, Any] = {}
-        """The settings that the queue was found with."""
-        self.partitions = options.partitions
-        """How many there are; None = not known yet."""
-        self.confirm: Callable[[], Any] | None = None
-        """Of a partition: asks whether the queue still has as many as this process believes."""
+        self.needs_fsync = options.durability is not None and options.durability.fsync
+        """Whether it is still to be seen that the server can wait for its disk."""
+        self._warn_after = 0.0
+
+    @property
+    def options(self) -> QueueOptions:
+        """As the queue is stored, once that is known."""
+        return self.known.options
+
+    @property
+    def whole(self) -> Known:
+        """What is known of the queue itself."""
+        return self.known.whole if isinstance(self.known, KnownPart) else self.known
+
+    @property
+    def head(self) -> str:
+        """The key that has the settings of the queue itself."""
+        return Keys(self.keys.prefix, self.keys.queue).meta
+
+    @property
+    def opened(self) -> bool:
+        return self.known.opened
+
+    @opened.setter
+    def opened(self, opened: bool) -> None:
+        self.known.opened = opened
+
+    @property
+    def creates(self) -> bool:
+        return self.known.creates
 
     def require_open(self) -> None:
         if self.closed:
@@ -53,77 +81,76 @@ class Session:
 
         Without `make` a queue that does not exist is not created, whatever is called: that raises QueueNotFound.
         """
-        self.accepts_stored = True
-        self.creates = make
+        self.whole.accepts_stored = True
+        self.whole.creates = make
 
-    def confirm_by(self, confirm: Callable[[], Any], whole: Session) -> None:
-        """For a partition of a queue: it is made when it does not exist, as long as `confirm` does not object."""
-        self.confirm, self.creates, self.accepts_stored = confirm, True, whole.accepts_stored
+    def must_be_durable(self, function: str) -> bool:
+        """Whether a call of this function returns only when what it wrote is durable."""
+        durability = self.options.durability
+        return durability is not None and durability.applies_to(function)
 
-    def opening_call(self, *, replace: bool) -> Call[tuple[str | None, str]]:
-        if not self.creates:
-            return commands.look_at_queue()
-        options = dataclasses.replace(self.options, partitions=self.partitions)
-        return commands.open_queue(
-            options.shared, options.group_concurrency, options.rules, replace=replace, schema=self._schema
-        )
+    def confirmation(self) -> tuple[tuple[Any, ...], ...]:
+        """What is sent behind a call that must be durable."""
+        durability = self.options.durability
+        return () if durability is None else durability.commands(self.keys.durable)
 
-    def options_of(self, part: Part) -> QueueOptions:
-        """The options of one partition: shared settings as the queue has them, whatever this process was given."""
-        return dataclasses.replace(options_as_stored(self.options, self.stored), part=part, partitions=part.of)
+    def check_durable(self, function: str, reply: Any) -> None:
+        """Raise if what was added is not durable in time. An outcome is told to nobody who could act: it is logged."""
+        durability = self.options.durability
+        if durability is None or (lacking := durability.missing(reply)) is None:
+            return
+        if function not in REPORTING:
+            durability.require(reply)
+        if time.monotonic() >= self._warn_after:
+            self._warn_after = time.monotonic() + _WARN_EVERY
+            log = self.options.logger or logging.getLogger("groupmq")
+            log.warning(
+                "queue %s: outcomes were reported, but after %g s %s; after a failover their jobs may run again",
+                self.options.name,
+                durability.timeout_ms / 1000,
+                lacking,
+            )
 
-    @property
-    def _schema(self) -> str:
-        """The format that a new queue gets. That of a queue with partitions no function takes: its jobs are in them."""
-        spread = self.options.part is None and (self.partitions or 1) > 1
-        return commands.PARTITIONED if spread else commands.SCHEMA
+    def opening_call(self) -> Call[StoredQueue]:
+        if self.partition is not None:
+            return commands.open_partition(self.options.name, self.whole.stored)
+        # A queue that was flushed is made again as it was known, not as this process was once started.
+        return commands.open_queue(self.options) if self.creates else commands.look_at_queue()
 
-    def check_opened(self, schema: str | None, config: str) -> None:
-        """Raise unless the stored queue can be used by this process."""
-        if schema is None:
-            self.opened = False
+    def settling_call(self, was: StoredQueue) -> Call[StoredQueue]:
+        """Gives a partition the settings of the queue, if it is as it was read."""
+        return commands.open_partition(self.options.name, self.whole.stored, was)
+
+    def check_opened(self, stored: StoredQueue) -> None:
+        """Raise unless the stored queue can be used by this process; learn its settings."""
+        if stored.schema is None:
+            self.whole.opened = False
             raise QueueNotFound(self.options.name, self.where)
-        stored = json.loads(config)
-        if schema == commands.PARTITIONED and self.options.part is None:
-            schema = commands.SCHEMA
-        if schema == commands.MOVING:
+        self._check_format(stored, commands.SCHEMA, commands.PARTITIONED)
+        self.whole.learn(stored)
+
+    def check_partition(self, stored: StoredQueue) -> None:
+        self._check_format(stored, commands.SCHEMA)
+
+    def changed(self, stored: StoredQueue, changes: QueueArguments) -> QueueOptions:
+        """The options to store instead, with these changes."""
+        if stored.schema is not None:
+            self._check_format(stored, commands.SCHEMA, commands.PARTITIONED)
+        elif not self.creates:
+            raise QueueNotFound(self.options.name, self.where)
+        return self.whole.change(stored, changes)
+
+    def has_changed(self, stored: StoredQueue, changes: QueueArguments) -> None:
+        self.whole.has_changed(stored, changes)
+
+    def _check_format(self, stored: StoredQueue, *readable: str) -> None:
+        if stored.schema == commands.MOVING:
             raise ConfigurationError(
                 f"queue {self.options.name!r} is being repartitioned; use it when `groupmq queue repartition` has "
                 "ended, or run that again if it was interrupted"
             )
-        if schema != commands.SCHEMA:
+        if stored.schema not in readable:
             raise ConfigurationError(
-                f"queue {self.options.name!r} is stored in format {schema}, this release of groupmq reads "
+                f"queue {self.options.name!r} is stored in format {stored.schema}, this release of groupmq reads "
                 f"format {commands.SCHEMA}; use the release that made it, or drain and obliterate it"
-            )
-        self.stored = dict(stored)
-        self._learn(stored.get("partitions", 1))
-        if not self.accepts_stored:
-            mine = json.loads(self.options.shared)
-            if self.options.partitions is None:
-                stored.pop("partitions", None)
-            self._compare(stored, mine)
-        self.opened = True
-
-    def _learn(self, stored: int) -> None:
-        """How many partitions the queue has. Work with another number would put jobs where nobody looks for them."""
-        if self.partitions is None:
-            self.partitions = stored
-        elif self.partitions != stored:
-            raise ConfigurationError(
-                f"queue {self.options.name!r} exists with other settings: partitions is {stored} there and "
-                f"{self.partitions} here. `groupmq queue repartition` changes it; restart processes after that"
-            )
-
-    def _compare(self, stored: dict[str, Any], mine: dict[str, Any]) -> None:
-        default = SHARED_DEFAULTS.get
-        differences = [
-            f"{name} is {stored.get(name, default(name))!r} there and {mine.get(name, default(name))!r} here"
-            for name in sorted(stored.keys() | mine.keys())
-            if stored.get(name) != mine.get(name)
-        ]
-        if differences:
-            raise ConfigurationError(
-                f"queue {self.options.name!r} exists with other settings: {'; '.join(differences)}. "
-                "Every process must use the same; call reconfigure() once to change what is stored"
             )

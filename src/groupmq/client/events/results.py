@@ -55,7 +55,7 @@ def finished(job: Snapshot) -> bool:
 class Results:
     """The results of one queue's jobs."""
 
-    def __init__(self, look: Callable[[str], Awaitable[Snapshot | None]], *, listens: bool) -> None:
+    def __init__(self, look: Callable[[str], Awaitable[Snapshot | None]], *, listens: Callable[[], bool]) -> None:
         self._look = look
         self._listens = listens
 
@@ -64,7 +64,7 @@ class Results:
         limit = asyncio.timeout(timeout)
         try:
             async with limit:
-                if not self._listens:
+                if not self._listens():
                     return await self._poll(job.id)
                 return await self._listen(channel, job)
         except TimeoutError:

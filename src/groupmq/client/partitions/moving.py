@@ -7,7 +7,6 @@ before it starts the copy anew, one that was killed after it goes on with removi
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -323,28 +322,28 @@ class Repartition:
         return found | {"the lines of groups": waiting}
 
     async def _switch(self, before: int, sources: Sequence[Keys]) -> None:
-        numbers, rules = [], None
+        numbers = []
         for one in sources:
-            raw, found = await self._run("HMGET", one.meta, "numbers", "rules", on=one.meta)
-            rules = rules or found
+            raw = await self._run("HGET", one.meta, "numbers", on=one.meta)
             if raw is not None:
                 numbers.append(raw)
-        config = json.loads(decoded(await self._run("HGET", self._head.meta, "config", on=self._head.meta)))
-        config.pop("partitions", None)
-        if self._to > 1:
-            config["partitions"] = self._to
-        text = json.dumps(config, sort_keys=True)
-        fields = {"schema": commands.SCHEMA, "config": text}
+        # Settings are those of the queue: a partition may not have got the last change.
+        head = self._head.meta
+        stored = moving.settings_for(
+            commands.stored_queue(await self._run(*commands.look_at_head(head), on=head)), self._to
+        )
         done = f"{before} {self._to} clean"
         await self._keep_claim()
         if self._to == 1:
-            await self._connection.call_closed(commands.absorb(numbers, rules, fields | {"moving": done}))
+            await self._connection.call_closed(commands.absorb(numbers, self._name, stored, done))
             return
         for connection in self._connections():
-            await connection.call_closed(commands.absorb(numbers, rules, fields))
+            await connection.call_closed(commands.absorb(numbers, self._name, stored))
             await connection.close()
-        switched = ("schema", commands.PARTITIONED, "config", text, "moving", done)
-        await self._run("HSET", self._head.meta, *switched, on=self._head.meta)
+        switched = ["schema", commands.PARTITIONED, "config", stored.config, "moving", done]
+        if stored.revision:
+            switched += ["revision", stored.revision.decode()]
+        await self._run("HSET", head, *switched, on=head)
 
     # Removing
 

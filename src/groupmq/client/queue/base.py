@@ -13,7 +13,7 @@ from groupmq.client.queue.walks import StateWalk, WaitingWalk, Walk
 from groupmq.core.checks import Logger, whole
 from groupmq.core.drafts import Draft
 from groupmq.core.job_log import JobLog
-from groupmq.core.options import QueueOptions
+from groupmq.core.options import QueueArguments, QueueOptions
 from groupmq.core.record import Stored
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Added, Call, StoredJob
@@ -26,12 +26,18 @@ class QueueBase:
     """The base of every part of a queue. `Queue` itself says how a call is made and how drafts are sent."""
 
     name: str
-    options: QueueOptions
+    _given: QueueArguments
+    """The options that the object was made with."""
     logger: Logger
     _endpoint: Endpoint
     _connection: Connection
     _job_log: JobLog
     _middleware: Sequence[Any]
+
+    @property
+    def options(self) -> QueueOptions:
+        """As they are stored with the queue, once this object has called the server; before, as it was made."""
+        return self._connection.session.known.options
 
     async def _call(self, call: Call[T], /) -> T:
         raise NotImplementedError

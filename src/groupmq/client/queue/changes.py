@@ -65,12 +65,17 @@ class JobChanges(QueueBase):
     async def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
         """Fail a job for good, whatever attempts remain.
 
-        The handler of a running one is stopped, and its group goes on when it has ended.
+        The handler of a running one is stopped, and its group goes on when it has ended. Under `on_failed="hold"` the
+        job blocks its group: once this returns no job of the group starts, a prefetched one neither.
         """
         if not isinstance(reason, str):
             raise ConfigurationError.expected("reason", "a string", reason)
         made = commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
-        return _changed(job_id, await change(self._call, made), *LIVE)
+        answer = await until(self._call, made, lambda answer: answer.change.status != UNSETTLED)
+        if answer.group_id:
+            # The job blocks its group. What workers have prefetched of it must not run behind the failed job.
+            await recall(self._call, answer.group_id)
+        return _changed(job_id, answer.change, *LIVE)
 
     async def cancel(self, job_id: str) -> bool:
         """Remove a job that waits; stop the handler of one that runs, in whichever process, within a second.

@@ -11,6 +11,7 @@ from groupmq.client.answers.groups import first_groups, group_info, order_of
 from groupmq.client.answers.jobs import job_from
 from groupmq.client.job import Job
 from groupmq.client.queue.base import QueueBase
+from groupmq.client.queue.blocked import LOOKS_PER_CALL, blocked_groups
 from groupmq.client.queue.changes import LIVE
 from groupmq.client.queue.settling import cancel_all, recall
 from groupmq.client.queue.walks import StateWalk
@@ -25,11 +26,14 @@ from groupmq.protocol.commands import CHUNK, UNSETTLED, GroupLook, ListedRun, Sc
 
 GroupSort = Literal["held", "oldest", "deepest", "busiest", "name"]
 SORTS = ("held", "oldest", "deepest", "busiest", "name")
+GroupState = Literal["idle", "ready", "busy", "parked", "paused", "blocked"]
+GROUP_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked")
+MOST_BLOCKED = 1_000
+"""Blocked groups that are looked at; each waits for a person, so hardly anybody has more."""
 MOST_GROUP_PAGES = 20
 """Calls that look through the groups: about 10,000 groups."""
 MOST_RUN_PAGES = 6
 """Calls that look for running jobs: about 3,000 leases."""
-LOOKS_PER_CALL = 100
 FIRST = 200
 """Of each kind that are looked at where there are more groups than anybody goes through."""
 MOST_DELAYED = 2_000
@@ -95,30 +99,58 @@ class Groups(QueueBase):
                 break
         return sorted(found.values(), key=lambda run: (run.ahead, run.started, run.fence)), complete
 
+    async def get_blocked_groups(self, limit: int = 100, offset: int = 0) -> list[GroupInfo]:
+        """Groups that a failed job blocks (`on_failed="hold"`), the one that has been blocked longest first.
+
+        Each says by which job and since when. They need not have any other job.
+        """
+        whole(limit, "limit", 0, MOST_BLOCKED)
+        whole(offset, "offset", 0, 2**31)
+        return await blocked_groups(self._call, limit, offset)
+
     async def get_groups(
-        self, *, sort: GroupSort = "held", match: str | None = None, limit: int = 200, behind: int = 0
+        self,
+        *,
+        sort: GroupSort = "held",
+        match: str | None = None,
+        state: GroupState | None = None,
+        limit: int = 200,
+        behind: int = 0,
     ) -> GroupPage[Job]:
         """Groups as lanes: what runs, what holds each, the first `behind` jobs that wait.
 
+        `state`: only groups in this state. Blocked groups are listed by themselves, paused ones among them and those
+        without a live job too, the one that has been blocked longest first where the others are sorted by "held".
         `sort`: held (longest held first), oldest (longest waiting head first), deepest (most waiting jobs), busiest
         (most running jobs), name. `match`: part of the group id, in upper or lower case. However many groups there
         are, at most some 10,000 are looked through; `complete` says whether these are all.
         """
-        found = await self._lanes(sort, match, limit, behind)
+        found = await self._lanes(sort, match, state, limit, behind)
         return GroupPage([lane for _, lane in found.lanes], found.total, found.scanned, found.matched, found.complete)
 
-    async def _lanes(self, sort: str, match: str | None, limit: int, behind: int) -> Lanes:
+    async def _lanes(self, sort: str, match: str | None, state: str | None, limit: int, behind: int) -> Lanes:
         """The first groups, each with what decides its place among them."""
         one_of(sort, "sort", *SORTS)
         whole(limit, "limit", 0, 1_000)
         whole(behind, "behind", 0, 100)
         if match is not None and not isinstance(match, str):
             raise ConfigurationError.expected("match", "a part of group ids, or None", match)
-        groups, total, complete = await self._scan_groups(sizes=sort in ("deepest", "busiest"))
+        if state is not None:
+            one_of(state, "state", *GROUP_STATES)
         wanted = (match or "").casefold()
-        matching = [group for group in groups.values() if wanted in group.id.casefold()]
-        chosen = first_groups(matching, sort, limit)
+        if state == "blocked":
+            listed = await self._call(commands.list_blocked(0, MOST_BLOCKED))
+            total, scanned, complete = listed.total, len(listed.found), listed.total <= MOST_BLOCKED
+            chosen = [group_id for group_id, _ in listed.found if wanted in group_id.casefold()]
+            matched = len(chosen)
+        else:
+            groups, total, complete = await self._scan_groups(sizes=sort in ("deepest", "busiest"))
+            matching = [group for group in groups.values() if wanted in group.id.casefold()]
+            matching = [group for group in matching if state in (None, group.place)]
+            chosen, scanned, matched = first_groups(matching, sort, limit), len(groups), len(matching)
         now, looks = await self._look(chosen, behind)
+        if state == "blocked":
+            looks = {group_id: look for group_id, look in looks.items() if look.blocked}
         infos: dict[str, GroupInfo] = {}
         running = [(group_id, look.running) for group_id, look in looks.items() if look.running]
         runs, all_runs = await self._runs([group_id for group_id, _ in running], sum(n for _, n in running))
@@ -127,7 +159,8 @@ class Groups(QueueBase):
             by_group.setdefault(run.group_id, []).append(run)
         for group_id, look in looks.items():
             infos[group_id] = group_info(group_id, look, by_group.get(group_id, []), now, complete=all_runs)
-        shown = sorted(infos.values(), key=lambda info: order_of(info, looks[info.id], sort))[:limit]
+        order = "blocked" if state == "blocked" and sort == "held" else sort
+        shown = sorted(infos.values(), key=lambda info: order_of(info, looks[info.id], order))[:limit]
         running_ids = {info.id: [run.id for run in by_group.get(info.id, []) if not run.ahead] for info in shown}
         next_ids: dict[str, list[str]] = {}
         for info in shown:
@@ -138,7 +171,7 @@ class Groups(QueueBase):
         jobs, all_jobs = await self._read(wanted_ids)
         lanes = [
             (
-                order_of(info, looks[info.id], sort),
+                order_of(info, looks[info.id], order),
                 Lane(
                     info,
                     info.held,
@@ -148,7 +181,7 @@ class Groups(QueueBase):
             )
             for info in shown
         ]
-        return Lanes(lanes, total, len(groups), len(matching), complete and all_runs and all_jobs)
+        return Lanes(lanes, total, scanned, matched, complete and all_runs and all_jobs)
 
     async def _scan_groups(self, *, sizes: bool) -> tuple[dict[str, ScannedGroup], int, bool]:
         """The groups, as many as one looks through; how many there are, and whether these are all."""

@@ -26,13 +26,12 @@ class InLoop:
     """The batches of one tick and the events that are received: futures and tasks of one event loop."""
 
     def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
-        options = connection.session.options
         self.adds: Batcher[Draft, Job] = Batcher(send_adds, lambda d: len(d.body))
         self.gets: Batcher[str, Job | None] = Batcher(send_gets, lambda _: 0)
-        self.channel = Channel(connection, options.serializer)
+        self.channel = Channel(connection, connection.session.options.serializer)
         self.opening: asyncio.Future[None] | None = None
         """The call that opens the queue, for all that wait for it."""
-        self.results = Results(self.gets.add, listens=options.events)
+        self.results = Results(self.gets.add, listens=lambda: connection.session.options.events)
 
 
 class Locality:

@@ -46,6 +46,7 @@ class Measures(QueueBase):
             run=histogram(stats.run),
             series=spans(minute, found, step),
             groups_blocked=stats.blocked,
+            longest_blocked=max(0, stats.now - stats.blocked_since) / 1000 if stats.blocked_since else None,
         )
 
     async def _series(self, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:

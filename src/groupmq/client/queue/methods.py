@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from groupmq.client.queue.adding import Adding
 from groupmq.client.queue.bulk import Bulk
 from groupmq.client.queue.changes import JobChanges
@@ -9,15 +11,24 @@ from groupmq.client.queue.directory import Directory
 from groupmq.client.queue.duties import Duties
 from groupmq.client.queue.inspection import Inspection
 from groupmq.client.queue.search import JobSearch
+from groupmq.core.options import QueueArguments
+from groupmq.core.settings import QueueSettings, storable
 
 
 class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Directory):
     """All parts of a queue. Each is a class on `QueueBase`, in a file of its own."""
 
-    async def reconfigure(self) -> None:
-        """Store the shared settings of this object (ordering, limits ...) with the queue, whatever was there before."""
-        await self._connection.open(replace=True)
-        await self.repair()
+    async def reconfigure(self, **changes: Unpack[QueueArguments]) -> QueueSettings:
+        """Change settings that are stored with the queue, in one write; all others stay. Returns what is stored then.
+
+        Without arguments, what this object was given is stored. A change holds for what waits already, and processes
+        that run use it from their next call on.
+
+        >>> await queue.reconfigure(max_attempts=7, on_retry="yield")
+        """
+        if await self._connection.reconfigure(changes or storable(self._given)):
+            await self.repair()
+        return await self.get_settings()
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} at {self.address}>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 from groupmq.client import server
 from groupmq.client.answers.survey import survey_of
 from groupmq.client.connection.function_client import PATIENCE
+from groupmq.client.queue.blocked import blocked_groups
 from groupmq.client.queue.measures import Measures, longest_waits
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
@@ -18,7 +18,7 @@ from groupmq.core.errors import ConfigurationError, QueueNotFound
 from groupmq.core.server_views import Finding, Mark, ServerInfo
 from groupmq.core.settings import QueueSettings
 from groupmq.core.survey_views import QueueSurvey
-from groupmq.core.views import JobCounts
+from groupmq.core.views import GroupInfo, JobCounts
 from groupmq.protocol import commands
 
 LONGEST_LABEL = 200
@@ -44,11 +44,11 @@ class Oversight(Measures):
 
     async def get_settings(self) -> QueueSettings:
         """The settings that are stored with the queue, whatever this process was given."""
-        schema, config = await self._call(commands.look_at_queue())
-        if schema is None:
+        stored = await self._call(commands.look_at_queue())
+        if stored.schema is None:
             await self._call(commands.counts())  # it went after it was opened: opens it anew, or raises QueueNotFound
-            _, config = await self._call(commands.look_at_queue())
-        return QueueSettings.from_stored(json.loads(config))
+            stored = await self._call(commands.look_at_queue())
+        return QueueSettings.of(stored)
 
     async def ensure_writable(self, timeout: Duration = PATIENCE) -> None:
         """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full."""
@@ -64,7 +64,8 @@ class Oversight(Measures):
         runs: int = 50,
         failures: int = 50,
     ) -> QueueSurvey:
-        """Everything a monitor shows, in five calls however deep the queue is; nothing is written.
+        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked;
+        nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
         `cursor` of the survey before, and in `also` the groups of it that are to stay in view.
@@ -78,7 +79,8 @@ class Oversight(Measures):
         found = await self._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
         # One call more for each 100 jobs that run or groups that are parked.
         waits = await longest_waits(self._call)
-        return survey_of(counts, stats, minutes, found, waits, paused=paused)
+        blocked = await blocked_groups(self._call, groups) if stats.blocked else []
+        return survey_of(counts, stats, minutes, found, waits, blocked, paused=paused)
 
     async def _counts(self) -> tuple[JobCounts, bool]:
         """The counts, and whether the queue is paused."""
@@ -109,16 +111,23 @@ class Oversight(Measures):
             counts, paused = await self._counts()
         except QueueNotFound:
             return [findings.no_queue(self.name)]
-        workers = await self.get_workers()
+        settings, workers = await self.get_settings(), await self.get_workers()
         metrics = await self.get_metrics(_AN_HOUR, look=look)
+        blocked = await self._longest_blocked() if metrics.groups_blocked else []
         return [
             findings.queue(self.name, counts),
+            findings.settings(settings),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
             findings.held(metrics.longest_held, oldest),
+            findings.blocked(metrics.groups_blocked, blocked[0] if blocked else None, metrics.longest_blocked, oldest),
             findings.retention(sum(minute.retention_dropped for minute in metrics.series)),
         ]
+
+    async def _longest_blocked(self) -> list[GroupInfo]:
+        """The group that has been blocked longest, if one is."""
+        return await blocked_groups(self._call, 1)
 
     async def get_server_info(self) -> ServerInfo:
         """What the server says about itself: kind, version, memory, persistence. No address, no secret."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.known import KnownPart
 from groupmq.client.events import JobListeners
 from groupmq.client.events.following_all import iterate_all
 from groupmq.client.job import Job
@@ -50,15 +51,23 @@ class Queue(PartitionedMethods):
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
         checked = QueueOptions.checked(name, options)
-        self._set_up(checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
+        self._set_up(options, checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
 
-    def _set_up(self, options: QueueOptions, endpoint: Endpoint, middleware: Sequence[Any]) -> None:
-        self.options = options
-        self.name = self.options.name
-        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+    def _set_up(
+        self,
+        given: QueueArguments,
+        options: QueueOptions,
+        endpoint: Endpoint,
+        middleware: Sequence[Any],
+        known: KnownPart | None = None,
+    ) -> None:
+        """`known`: of a partition."""
+        self._given = given
+        self.name = options.name
+        self.logger = options.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = endpoint
-        self._connection = Connection(self._endpoint, self.options)
+        self._connection = Connection(self._endpoint, options, known=known)
         self._middleware = middleware
         self._local = Locality(self._connection, self._send_adds, self._send_gets)
         self._workers = OwnWorkers(self, self.name, self.logger)
@@ -82,10 +91,11 @@ class Queue(PartitionedMethods):
 
     def _make_part(self, part: Part) -> Queue:
         queue, whole = Queue.__new__(Queue), self._connection
-        queue._set_up(whole.session.options_of(part), self._endpoint, self._middleware)
+        known = KnownPart(whole.session.whole, part)
+        queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
         queue._parts = ()
         queue._connection.patience = whole.patience
-        queue._connection.session.confirm_by(whole.open, whole.session)
+        queue._connection.session.confirm = whole.open
         if self._endpoint.slots is None:
             queue._connection.share_lines_of(whole)
         return queue
@@ -163,8 +173,10 @@ class Queue(PartitionedMethods):
         >>> async for event in queue.events():
         ...     print(event.kind, event.job_id)
         """
-        self._require_events()
         parts = await self._learn()
+        if not self._connection.session.opened:
+            await self._open_once()  # whether there are events is stored with the queue
+        self._require_events()
         if parts:
             channels = [part._local.here().channel for part in parts]
             async for event in iterate_all(channels, None if since is None else Positions.parse(since, len(parts))):
@@ -204,7 +216,7 @@ class Queue(PartitionedMethods):
 
     def _require_events(self) -> None:
         if not self.options.events:
-            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+            raise ConfigurationError("events: this queue is stored with events=False; there is nothing to listen to")
 
     # What jobs ask of their queue
 

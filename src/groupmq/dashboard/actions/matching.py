@@ -72,6 +72,8 @@ class RetryMatching(Action):
         if report.groups:
             groups = "1 group" if report.groups == 1 else f"{report.groups:,} groups"
             order = f"Each job goes back to its original place in its group ({groups})."
+        if report.overtaken:
+            order += f" At least {jobs_of(report.overtaken)} will run after jobs of its group that have run since."
         fields = [
             field("q", "Search", value=q, hint="for example error:TimeoutError group:user:42 older:10m"),
             rate_field(given),

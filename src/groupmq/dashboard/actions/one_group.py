@@ -94,18 +94,25 @@ class ResumeGroup(Action):
     name = "resume-group"
     title = "Resume this group"
     button = "Resume"
-    words = "Let the jobs of a paused group start again."
+    words = "Let the jobs of a paused group start again; of a blocked one, give up the failed jobs that block it."
     takes = ("group",)
 
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
-        effects = [f"{jobs_of(group.waiting, 'waiting')} of {group.id} may start again, in order."]
-        refused = None if group.paused else "The group is not paused."
+        again = f"{jobs_of(group.waiting, 'waiting')} of {group.id} may start again, in order."
+        effects, refused = [again], None
+        if group.paused and group.blockers:
+            effects = [f"The pause ends. {group.id} stays blocked by {jobs_of(group.blockers, 'failed')}."]
+        elif group.blockers:
+            which = "that blocks" if group.blockers == 1 else "that block"
+            effects = [f"{jobs_of(group.blockers, 'failed')} {which} {group.id} will be skipped: given up.", again]
+        elif not group.paused:
+            refused = "The group is neither paused nor blocked."
         return Plan(effects, SAME_ORDER, group.waiting, refused, title=f"Resume {group.id}")
 
     async def act(self, view: View, given: Given) -> Done:
         resumed = await view.queue.resume_group(given.required("group"))
-        return Done("The group is running again." if resumed else "The group was not paused.")
+        return Done("The group is resumed." if resumed else "The group was neither paused nor blocked.")
 
 
 class GroupConcurrency(Action):

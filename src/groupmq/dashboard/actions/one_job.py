@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from groupmq import JobFilter
 from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
 from groupmq.dashboard.actions.given import Given
 from groupmq.dashboard.documents.job_row import known_attempts
@@ -51,6 +52,16 @@ async def moves_up(view: View, job: Job) -> str:
     return f"{jobs_of(behind)} of {job.group_id} behind it will move up by one; their order stays."
 
 
+async def unblocked(view: View, job: Job) -> list[str]:
+    """What it means for its group that a job which blocks it is settled: retried, skipped or removed."""
+    if job.blocks_since is None or job.group_id is None:
+        return []
+    others = (await view.queue.get_group(job.group_id)).blockers - 1
+    if others > 0:
+        return [f"{job.group_id} stays blocked: {jobs_of(others, 'other failed')} of it must be decided about too."]
+    return [f"{job.group_id}, which it blocks, goes on."]
+
+
 class Retry(JobAction):
     name = "retry"
     title = "Retry this job"
@@ -65,13 +76,35 @@ class Retry(JobAction):
             order = (
                 f"It goes back to its original place in {group}: ahead of jobs that were added later and have not run."
             )
+            if (await view.queue.retry_many(JobFilter(job_id=job.id), dry_run=True)).overtaken:
+                order += " Jobs that stood behind it have run since: it will run after them."
         attempts = known_attempts(job)
         up_to = " with a fresh count of attempts" if attempts is None else f" with up to {attempts} attempts"
-        return Plan([f"The job will run again{up_to}."], order)
+        return Plan([f"The job will run again{up_to}.", *await unblocked(view, job)], order)
 
     async def act(self, view: View, given: Given) -> Done:
         await view.queue.retry(given.required("job"))
         return Done("The job will run again.", 1)
+
+
+class Skip(JobAction):
+    name = "skip"
+    title = "Skip this job"
+    button = "Skip"
+    words = "Give up a failed job that blocks its group: it stays failed, and the group goes on."
+    states = ("failed",)
+    danger = True
+
+    async def foresee(self, view: View, given: Given, job: Job) -> Plan:
+        effects = ["The job stays failed and will not run again unless it is retried.", *await unblocked(view, job)]
+        plan = Plan(effects, f"Jobs of {job.group_id} that wait behind it run without it, in their order.")
+        if job.blocks_since is None:
+            plan.refused = "The job blocks no group."
+        return plan
+
+    async def act(self, view: View, given: Given) -> Done:
+        await view.queue.skip(given.required("job"))
+        return Done("The job is given up.", 1)
 
 
 class Remove(JobAction):
@@ -88,7 +121,7 @@ class Remove(JobAction):
             effects.append(
                 "It is running: its handler will be stopped, and its group goes on when the handler has ended."
             )
-        return Plan(effects, await moves_up(view, job))
+        return Plan(effects + await unblocked(view, job), await moves_up(view, job))
 
     async def act(self, view: View, given: Given) -> Done:
         removed = await view.queue.remove(given.required("job"))
@@ -196,12 +229,22 @@ class Fail(JobAction):
 
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
         effects = ["The job will be recorded as failed, whatever attempts remain. It can be retried later."]
+        order, holds = await moves_up(view, job), await self._holds(view, job)
         if job.state == "active":
-            effects.append(
-                "It is running: its handler will be stopped, and its group goes on when the handler has ended."
-            )
+            goes_on = "" if holds else ", and its group goes on when the handler has ended"
+            effects.append(f"It is running: its handler will be stopped{goes_on}.")
+        if holds:
+            effects.append(f"It will block {job.group_id} until somebody retries, skips or removes it.")
+            order = f"No job of {job.group_id} starts while it is blocked; their order stays."
         reason = field("reason", "Reason", value=given.text("reason", f"failed by {view.user}"))
-        return Plan(effects, await moves_up(view, job), fields=[reason])
+        return Plan(effects, order, fields=[reason])
+
+    @staticmethod
+    async def _holds(view: View, job: Job) -> bool:
+        """Whether its group stops when the job fails: the job says so, or else its queue."""
+        if job.group_id is None:
+            return False
+        return (job.on_failed or (await view.queue.get_settings()).on_failed) == "hold"
 
     async def act(self, view: View, given: Given) -> Done:
         await view.queue.fail(given.required("job"), given.text("reason", f"failed by {view.user}"))
@@ -229,4 +272,4 @@ class Cancel(JobAction):
         return Done("The job is cancelled." if cancelled else "The job had ended already.", int(cancelled), back="jobs")
 
 
-ACTIONS: tuple[Action, ...] = (Retry(), Promote(), ChangeDelay(), Edit(), Cancel(), Fail(), Remove())
+ACTIONS: tuple[Action, ...] = (Retry(), Skip(), Promote(), ChangeDelay(), Edit(), Cancel(), Fail(), Remove())

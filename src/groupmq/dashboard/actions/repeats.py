@@ -57,6 +57,7 @@ class RunRepeat(Action):
             timeout=repeat.timeout,
             backoff=repeat.backoff,
             on_retry=repeat.on_retry,
+            on_failed=repeat.on_failed,
             ttl=repeat.ttl,
         )
         return Done(f"Added as {job.id}.", 1)

@@ -80,6 +80,9 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
             concurrency=group.concurrency,
             rate_limit=rate_words(group.rate_limit),
             held=held(group.held, holder),
+            blocked_by=group.blocked_by,
+            blocked_since=group.blocked_since,
+            blockers=group.blockers,
             running=[],
             next=[],
             more=group.waiting,
@@ -95,7 +98,7 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
         failed=view.jobs(failed.jobs),
         completed=view.jobs(completed.jobs),
         history_scanned=failed.scanned + completed.scanned,
-        exists=bool(total or group.paused or failed.jobs or completed.jobs),
+        exists=bool(total or group.paused or group.blockers or failed.jobs or completed.jobs),
     )
 
 

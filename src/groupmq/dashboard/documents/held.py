@@ -15,7 +15,10 @@ WORDS = {
     "running": "as many of its jobs run as may run at once",
     "stopping": "the handler of a job that was removed or failed by hand has not ended yet",
     "backoff": "its first job failed and waits for its next attempt",
+    "snoozed": "the handler of its first job asked to be called again later",
     "paused": "it is paused",
+    "blocked": "a job of it failed for good, and somebody has to decide about that job",
+    "breaker": "too many attempts in a row have failed, and the group rests",
     "window": "it waits for jobs that may arrive late and belong in front",
     "rate": "it has started as many jobs as its rate limit allows",
     "rate-limited": "a handler was told to slow down and the group rests",
@@ -27,7 +30,7 @@ class Held:
     reason: str
     words: str
     job_id: str | None
-    """The job that holds the group: the running one, or the one in its back-off."""
+    """The job that holds the group: the running one, the one in its back-off, or the failed one that blocks it."""
     attempt: int | None
     max_attempts: int | None
     since: datetime

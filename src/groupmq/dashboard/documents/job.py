@@ -84,6 +84,8 @@ class JobDocument:
     attempts_words: str
     """How many attempts it has had, in words. A retry by hand counts anew."""
     position: Place | None
+    blocks_since: datetime | None
+    """Since when this failed job blocks its group; None if it does not."""
     settings: list[JobSetting]
     actions: list[ActionLink]
     """What this reader can do to it now."""
@@ -98,6 +100,7 @@ ACTIONS = {
 }
 LABELS = {
     "retry": ("Retry", False),
+    "skip": ("Skip", True),
     "promote": ("Run now", False),
     "change-delay": ("Change delay", False),
     "edit": ("Edit data", False),
@@ -127,6 +130,7 @@ async def build(view: View, query: JobQuery) -> JobDocument:
         attempts=attempt_rows(attempts, view),
         attempts_words=attempts_words(job),
         position=place(position),
+        blocks_since=job.blocks_since,
         settings=settings(job),
         actions=actions(job, view),
     )
@@ -162,6 +166,7 @@ def settings(job: Job) -> list[JobSetting]:
         "Timeout": None if job.timeout is None else f"{job.timeout:g} s",
         "Back-off": None if job.backoff is None else backoff_words(job.backoff),
         "While it waits for a retry": None if job.on_retry is None else job.on_retry,
+        "If it fails for good": {"hold": "its group stops", "continue": "its group goes on"}.get(job.on_failed or ""),
         "Order": str(job.order_ms) if job.order_ms else None,
         "Fencing token": str(job.fence) if job.fence else None,
         "Stalls": str(job.stalls) if job.stalls else None,
@@ -194,6 +199,8 @@ def actions(job: Job, view: View) -> list[ActionLink]:
     if in_back_off(job, view.now):
         labels = LABELS | {"promote": ("Retry now", False)}
         names = ("promote", *(name for name in names if name != "promote"))
+    if job.blocks_since is not None:
+        names = ("retry", "skip", *(name for name in names if name != "retry"))
     return [
         ActionLink(action=name, label=labels[name][0], danger=labels[name][1], params={"job": job.id})
         for name in names

@@ -26,7 +26,7 @@ class JobRow:
     attempt: int
     attempts_made: int
     max_attempts: int | None
-    """None where the job sets none: only workers know theirs."""
+    """The job's own, or the queue's; None where none is stored with the queue."""
     priority: int
     created_at: datetime | None
     run_at: datetime | None

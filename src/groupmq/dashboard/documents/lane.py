@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from groupmq.dashboard.documents.held import Held, held
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class LaneDocument:
     group_id: str
     state: str
-    """idle, ready, busy, parked (its first job has to wait) or paused."""
+    """idle, ready, busy, parked (its first job has to wait), paused or blocked."""
     paused: bool
     waiting: int
     active: int
@@ -26,6 +27,11 @@ class LaneDocument:
     concurrency: int
     rate_limit: str | None
     held: Held | None
+    blocked_by: str | None
+    """The failed job that blocks the group, until somebody retries, skips or removes it; of several the first."""
+    blocked_since: datetime | None
+    blockers: int
+    """How many failed jobs block it."""
     running: list[JobRow]
     next: list[JobRow]
     """The first ones that wait, in the order in which they will start."""
@@ -47,6 +53,9 @@ def lane(found: EngineLane[Job], view: View) -> LaneDocument:
         concurrency=group.concurrency,
         rate_limit=rate_words(group.rate_limit),
         held=held(hold, jobs.get(hold.job_id or "") if hold is not None else None),
+        blocked_by=group.blocked_by,
+        blocked_since=group.blocked_since,
+        blockers=group.blockers,
         running=view.jobs(found.running),
         next=view.jobs(found.next),
         more=max(0, group.waiting - len(found.next)),

@@ -29,6 +29,8 @@ class LanesQuery:
     queue: str
     sort: Literal["held", "oldest", "deepest", "busiest", "name"] = "held"
     match: Annotated[str, Meta(max_length=200)] = ""
+    state: Literal["", "blocked"] = ""
+    """blocked: only groups that a failed job blocks, also those without other jobs."""
     limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
     behind: Annotated[int, Meta(ge=0, le=20)] = 5
 
@@ -39,6 +41,9 @@ class LanesPage:
     sort: str
     sorts: list[Choice]
     match: str
+    state: str
+    states: list[Choice]
+    """All groups, or only blocked ones."""
     behind: int
     limit: int
     most: int
@@ -57,13 +62,24 @@ class LanesPage:
 async def build(view: View, query: LanesQuery) -> LanesPage:
     row, page = await asyncio.gather(
         view.row(),
-        view.queue.get_groups(sort=query.sort, match=query.match or None, limit=query.limit, behind=query.behind),
+        view.queue.get_groups(
+            sort=query.sort,
+            match=query.match or None,
+            state=query.state or None,
+            limit=query.limit,
+            behind=query.behind,
+        ),
     )
     return LanesPage(
         queue=row,
         sort=query.sort,
         sorts=choices(SORTS, query.sort),
         match=query.match,
+        state=query.state,
+        states=[
+            Choice(value="", label="All", current=not query.state, count=row.counts.groups),
+            Choice(value="blocked", label="Blocked", current=query.state == "blocked", count=row.blocked),
+        ],
         behind=query.behind,
         limit=query.limit,
         most=MOST,

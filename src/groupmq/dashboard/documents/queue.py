@@ -12,6 +12,7 @@ from groupmq.dashboard.documents.choice import Choice, choices
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.settings import Setting, setting_rows
 from groupmq.dashboard.documents.view import View
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 RANGES = {"hour": (60, 1), "day": (24 * 60, 5), "weeks": (14 * 24 * 60, 60)}
 """Minutes in all, and per point."""
+LIMITS = (
+    "rate_limit group_rate_limit group_concurrency exclusive max_attempts backoff on_retry on_failed keep_failed"
+).split()
 LABELS = {"hour": "Last hour", "day": "Last day", "weeks": "Two weeks"}
 
 
@@ -81,12 +85,15 @@ class QueuePage:
     totals: Totals
     wait: Quantiles
     run: Quantiles
+    limits: list[Setting]
+    """The settings that limit the whole queue, and how its jobs are retried and kept."""
 
 
 async def build(view: View, query: OverviewQuery) -> QueuePage:
     minutes, step = RANGES[query.range]
-    row, metrics, marks = await asyncio.gather(
+    row, settings, metrics, marks = await asyncio.gather(
         view.row(),
+        view.queue.get_settings(),
         view.queue.get_metrics(minutes, step=step, look=1),
         view.queue.get_marks(since=view.now - timedelta(minutes=minutes)),
     )
@@ -101,6 +108,7 @@ async def build(view: View, query: OverviewQuery) -> QueuePage:
         totals=totals(spans),
         wait=quantiles([span.wait for span in spans]),
         run=quantiles([span.run for span in spans]),
+        limits=setting_rows(settings, LIMITS),
     )
 
 

@@ -49,6 +49,10 @@ class QueueRow:
     held: Held | None
     """The group that has been held longest."""
     held_group: str | None
+    blocked: int
+    """Groups that a failed job blocks, until somebody decides about it."""
+    longest_blocked: float | None
+    """Seconds that the group which was blocked first has been blocked."""
     workers: int
     slots: int
     busy: int
@@ -80,6 +84,8 @@ async def queue_row(
         oldest_wait=metrics.oldest_startable_wait,
         held=held(metrics.longest_held),
         held_group=None if metrics.longest_held is None else metrics.longest_held.group_id,
+        blocked=metrics.groups_blocked,
+        longest_blocked=metrics.longest_blocked,
         workers=len(workers),
         slots=slots,
         busy=counts.active,
@@ -104,6 +110,8 @@ def unreadable_row(name: str, error: GroupMQError, *, display_name: str = "", de
         oldest_wait=None,
         held=None,
         held_group=None,
+        blocked=0,
+        longest_blocked=None,
         workers=0,
         slots=0,
         busy=0,
@@ -146,6 +154,7 @@ def _warnings(
         workers=len(workers),
         paused=paused,
         longest_held=metrics.longest_held,
+        blocked=metrics.groups_blocked,
         oldest_wait=metrics.oldest_startable_wait,
         dropped=_dropped(metrics.series),
         server=server,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from groupmq.dashboard.documents.page import Page, QueueQuery
 from groupmq.dashboard.documents.payload import clean
@@ -12,12 +13,18 @@ from groupmq.dashboard.documents.queue_row import LOOK, QueueRow
 from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.documents.server import Server, server
 from groupmq.dashboard.documents.view import View
+from groupmq.wording import setting as spelled
+
+if TYPE_CHECKING:
+    from groupmq import QueueSettings
 
 WORDS = {
     "job_timeout": "a job that is not heard of for this long is taken back",
     "max_attempts": "runs of a job that sets none",
     "backoff": "pause before the next attempt",
     "on_retry": "hold: a job that waits for its next attempt holds its group; yield: the group goes on",
+    "on_failed": "hold: a job that failed for good blocks its group until somebody decides; continue: it does not",
+    "breaker": "how often a group may fail in a row, and how long it then rests",
     "ordering": "what decides the order inside a group",
     "fairness": "which group comes next when several could start",
     "group_concurrency": "how many jobs of one group may run at once",
@@ -27,9 +34,8 @@ WORDS = {
     "max_group_size": "how many unfinished jobs a group may have",
     "priority_ageing": "how long a job waits to count as one priority higher",
     "events": "whether events are written",
-    "keep_completed": "how many completed jobs are kept",
-    "unknown": "what a newer release of groupmq has stored",
-    "keep_failed": "how many failed jobs are kept",
+    "keep_completed": "how many completed jobs are kept, and for how long",
+    "keep_failed": "how many failed jobs are kept, and for how long",
 }
 _ORDER = ("ok", "warn", "fail")
 
@@ -69,9 +75,11 @@ async def build(view: View, query: QueueQuery) -> SettingsPage:
     return SettingsPage(
         queue=row,
         settings=[
-            Setting(name=name, value=shown(value), words=WORDS.get(name, ""))
-            for name, value in settings.to_dict().items()
-            if name != "unknown" or value
+            *setting_rows(settings, settings.names()),
+            *(
+                Setting(name=name, value=shown(value), words="stored by a newer release of groupmq")
+                for name, value in settings.unknown.items()
+            ),
         ],
         server=server(info),
         findings=rows,
@@ -79,12 +87,15 @@ async def build(view: View, query: QueueQuery) -> SettingsPage:
     )
 
 
+def setting_rows(settings: QueueSettings, names: Iterable[str]) -> list[Setting]:
+    """Some of the settings, as `groupmq queue settings` spells them."""
+    return [
+        Setting(name=name, value=spelled(name, getattr(settings, name)), words=WORDS.get(name, "")) for name in names
+    ]
+
+
 def shown(value: Any) -> str:
-    """A setting in one line."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    """A value of another release in one line."""
     return value if isinstance(value, str) else json.dumps(clean(value), ensure_ascii=False)
 
 

@@ -21,6 +21,8 @@ class QueueWarning:
     hint: str
     link: str | None
     """Name of the page that shows more."""
+    state: str | None = None
+    """What that page is asked to show only."""
 
 
 def warnings(
@@ -29,6 +31,7 @@ def warnings(
     workers: int,
     paused: bool,
     longest_held: HeldGroup | None,
+    blocked: int,
     oldest_wait: float | None,
     dropped: int,
     server: ServerInfo | None,
@@ -36,12 +39,16 @@ def warnings(
     """The worst first."""
     found: list[QueueWarning] = []
 
-    def say(level: str, text: str, hint: str, link: str | None) -> None:
-        found.append(QueueWarning(level=level, text=text, hint=hint, link=link))
+    def say(level: str, text: str, hint: str, link: str | None, state: str | None = None) -> None:
+        found.append(QueueWarning(level=level, text=text, hint=hint, link=link, state=state))
 
     if counts.total and not workers:
         say("fail", "Nobody works on this queue.", "Its jobs wait until a worker starts.", "workers")
-    if longest_held is not None and longest_held.wait > HELD_FOR_LONG:
+    if blocked:
+        groups = "A failed job blocks its group." if blocked == 1 else f"Failed jobs block {blocked:,} groups."
+        say("warn", groups, "Retry or skip it: nothing of its group starts before.", "lanes", "blocked")
+    # A blocked group waits for a person, which the line above says.
+    if longest_held is not None and longest_held.wait > HELD_FOR_LONG and longest_held.reason != "blocked":
         say("warn", "A group has been held for a long time.", "Its lane says what holds it.", "lanes")
     if oldest_wait is not None and oldest_wait > WAITS_FOR_LONG and workers and not paused:
         say(

@@ -156,8 +156,17 @@ def retry_all(ids: Sequence[str], stamps: Sequence[str] | None = None, now: int 
     return Call("redrive", arguments(ids=list(ids), stamps=stamps, now=now), lambda reply: reply[1::2])
 
 
-def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[Change]:
-    return Call("fail", arguments(id=job_id, reason=reason, keep=keep, now=now), _parse_change)
+class Failed(NamedTuple):
+    change: Change
+    group_id: str
+    """The group that the job blocks now, if other jobs of it are with workers; empty if none has to come back."""
+
+
+def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[Failed]:
+    def parse(reply: list[Any]) -> Failed:
+        return Failed(_parse_change(reply), reply[2].decode())
+
+    return Call("fail", arguments(id=job_id, reason=reason, keep=keep, now=now), parse)
 
 
 class Skipped(NamedTuple):

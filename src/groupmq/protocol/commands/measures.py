@@ -46,6 +46,8 @@ class Stats(NamedTuple):
     """Groups with settings of their own."""
     blocked: int = 0
     """Groups that a failed job blocks."""
+    blocked_since: int = 0
+    """Since when the first of them is blocked, in ms; 0 if none is."""
 
 
 def numbers(raw: bytes | None, count: int) -> list[int]:

@@ -5,32 +5,82 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from groupmq.protocol.call import SCHEMA, Call, arguments, text, texts
+from groupmq.core.options import QueueOptions
+from groupmq.core.settings import QueueSettings, StoredQueue, changed
+from groupmq.protocol.call import PARTITIONED, SCHEMA, Call, arguments, text, texts
 
 
-def open_queue(
-    config: str, limit: int, rules: dict[str, Any], *, replace: bool = False, schema: str = SCHEMA
-) -> Call[tuple[str | None, str]]:
-    """Make the queue if it does not exist; format and settings as stored now."""
-    args = arguments(schema=schema, config=config, limit=limit, rules=rules, replace=replace)
-    return Call("open", args, _parse_settings)
+def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[StoredQueue]:
+    """Make the queue if it does not exist; what is stored of it now.
+
+    `was`: replace its settings, if they are still these. If not, what is stored instead is returned.
+    """
+    args = arguments(
+        schema=PARTITIONED if (options.partitions or 1) > 1 else SCHEMA,
+        config=options.shared,
+        handling=options.handling,
+        limit=options.group_concurrency,
+        rules=options.rules,
+        was=None if was is None else [was.config, was.handling],
+    )
+    return Call("open", args, stored_queue)
 
 
-def look_at_queue() -> Call[tuple[str | None, str]]:
-    """Format and settings of the queue as stored; no format if it does not exist."""
-    return Call("look_settings", arguments(), _parse_settings)
+def open_partition(name: str, queue: StoredQueue, was: StoredQueue | None = None) -> Call[StoredQueue]:
+    """Make a partition of a queue, with its settings, if it does not exist; what is stored of the partition now.
+
+    `was`: replace the settings of a partition that exists, if its revision is still that one.
+    """
+    options = changed(QueueSettings.of(queue), name, {})
+    args = arguments(
+        schema=SCHEMA,
+        config=queue.config,
+        handling=queue.handling,
+        limit=options.group_concurrency,
+        rules=options.rules,
+        revision=queue.revision.decode(),
+        instead=None if was is None else was.revision.decode(),
+    )
+    return Call("open", args, stored_queue)
 
 
-def _parse_settings(reply: list[bytes | None]) -> tuple[str | None, str]:
-    schema, stored = reply
-    return None if schema is None else schema.decode(), (stored or b"{}").decode()
+def look_at_queue() -> Call[StoredQueue]:
+    """What is stored of the queue as a whole; no format if it does not exist."""
+    return Call("look_settings", arguments(), stored_queue)
 
 
-def absorb(numbers: Sequence[bytes], rules: bytes | None, fields: Mapping[str, str]) -> Call[int]:
-    """Make a partition of what was copied from others. `numbers`: of these."""
-    flat = [part for pair in fields.items() for part in pair]
-    args = arguments(sizes=[len(raw) for raw in numbers], fields=flat)
-    return Call("absorb", args, int, b"".join((*numbers, rules or b"")))
+def look_at_head(key: str) -> tuple[str, ...]:
+    """The same as a plain command, for a connection to a partition, whose server need not be that of the queue."""
+    return ("HMGET", key, "schema", "config", "handling", "revision")
+
+
+def stored_queue(reply: list[bytes | None]) -> StoredQueue:
+    """From the fields of `look_at_head`."""
+    schema, config, handling, revision = reply
+    return StoredQueue(
+        None if schema is None else schema.decode(),
+        (config or b"{}").decode(),
+        (handling or b"").decode(),
+        revision or b"",
+    )
+
+
+def absorb(numbers: Sequence[bytes], name: str, queue: StoredQueue, moving: str | None = None) -> Call[int]:
+    """Make a partition of what was copied from others. `numbers`: of these. `queue`: format and settings that it gets.
+
+    `moving`: of the queue itself, how far its repartitioning has come.
+    """
+    options = changed(QueueSettings.of(queue), name, {})
+    fields = ["schema", SCHEMA, "config", queue.config]
+    if queue.handling:
+        fields += ["handling", queue.handling, "revision", queue.revision.decode()]
+    args = arguments(
+        sizes=[len(raw) for raw in numbers],
+        limit=options.group_concurrency,
+        rules=options.rules,
+        fields=fields if moving is None else [*fields, "moving", moving],
+    )
+    return Call("absorb", args, int, b"".join(numbers))
 
 
 def strike(ids: Sequence[str], entries: Sequence[str]) -> Call[int]:
@@ -143,6 +193,11 @@ def repair_delayed_counts(
         now=now,
     )
     return Call("repair", args, _parse_mended)
+
+
+def look_answer(slot: str, number: int) -> Call[list[Any]]:
+    """The answer that a call got the first time it was sent, as it came, in a list; empty if none is kept."""
+    return Call("look_answer", arguments(slot=slot, number=str(number)), list)
 
 
 def look_turn(now: int | None = None) -> Call[list[Any]]:

@@ -4,8 +4,10 @@ no arrival is given twice; its flags say what it holds, or what one of them may 
 
 Arguments
   sizes       the length of the numbers of each
-  fields      what else `meta` gets, in pairs: schema, config ...
-Blob       the numbers of those that it was copied from (lib/numbers.lua), and their rules, if they have any
+  limit       group_concurrency
+  rules       lib/meta.lua
+  fields      what else `meta` gets, in pairs: schema, settings and their revision ...
+Blob       the numbers of those that it was copied from (lib/numbers.lua)
 Reply      1
 Events     none
 Cost       O(partitions), six commands
@@ -13,7 +15,7 @@ Cost       O(partitions), six commands
 --- @include "lib/args"
 --- @include "lib/keys"
 --- @include "lib/numbers"
-local HIGHEST = { 'stamp', 'seq', 'order', 'limit', 'epoch', 'spared' }
+local HIGHEST = { 'stamp', 'seq', 'order', 'epoch', 'spared' }
 local FLAGS = { 'paused', 'ttls', 'notes', 'large', 'attempts', 'loose', 'uniques' }
 local EXACT = { overrides = 'conf', blocks = 'blocked', breakers = 'breakers' } -- each says whether that key is there
 
@@ -26,7 +28,7 @@ local function add(found, other)
 end
 
 --- @plain allow-oom
-local found, at = numbers.of_new_queue(0), 1
+local found, at = numbers.of_new_queue(A.limit), 1
 for i = 1, #A.sizes do
   local other, raw = {}, string.sub(blob, at, at + A.sizes[i] - 1)
   at = at + A.sizes[i]
@@ -37,6 +39,6 @@ for i = 1, #A.sizes do
 end
 for flag, name in pairs(EXACT) do found[flag] = redis.call('EXISTS', K[name]) == 1 end
 redis.call('HDEL', K.meta, 'rules', 'measures', 'turn', 'idle')
-if at <= #blob then redis.call('HSET', K.meta, 'rules', string.sub(blob, at)) end
+if next(A.rules) then redis.call('HSET', K.meta, 'rules', cmsgpack.pack(A.rules)) end
 redis.call('HSET', K.meta, 'numbers', numbers.pack(found), unpack(A.fields))
 return 1

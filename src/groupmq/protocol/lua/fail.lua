@@ -6,13 +6,17 @@ Arguments
   reason      text
   keep        {completed, failed}: how many finished jobs to keep
 Reply      {the state the job was found in ('' = no such job),
-            1 = failed, 0 = already finished or not there, 2 = prefetched and not settled yet: ask again}
+            1 = failed, 0 = already finished or not there, 2 = prefetched and not settled yet: ask again,
+            its group, if the job blocks it now and other jobs of it are with workers ('' = not): those that were
+            prefetched have to be called back, or they would run behind the failed job}
 Events     failed, blocked, drained
 Cost       O(1): some 20 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/state"
+--- @include "lib/record"
 --- @include "lib/lease"
+--- @include "lib/group"
 --- @include "lib/find"
 --- @include "transitions/remove"
 --- @include "lib/recall"
@@ -20,13 +24,15 @@ Cost       O(1): some 20 commands
 --- @include "transitions/fail"
 --- @writes allow-oom remembers
 local job = find.jobs({ A.id })[1]
-if not job.state or job.state == 'completed' or job.state == 'failed' then return { job.state or '', 0 } end
-local found, status = job.state, 2
+if not job.state or job.state == 'completed' or job.state == 'failed' then return { job.state or '', 0, '' } end
+local found, status, out = job.state, 2, ''
 if not recall.pending(job) then
   local s = job.lease and lease.state_after(job.lease) or state.load({ job.id })[1] or state.fresh()
   detach_job(job)
   fail_job(job.id, job.rec, s, { reason = A.reason })
   retention.settle(A.keep)
   found, status = job.state, 1
+  local g = group.get(record.group_of(job.rec))
+  if g.blocked and g.running > 0 then out = g.id end
 end
-return commit({ found, status })
+return commit({ found, status, out })

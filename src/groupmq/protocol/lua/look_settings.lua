@@ -2,10 +2,10 @@
 Read the settings that a queue is stored with.
 
 Arguments  none
-Reply      {schema, config}, each false if it is not stored
+Reply      {schema, config, handling, revision}, each false if it is not stored
 Events     none
 Cost       O(1), one command
 ]]
 --- @include "lib/keys"
 --- @plain no-writes
-return redis.call('HMGET', K.meta, 'schema', 'config')
+return redis.call('HMGET', K.meta, 'schema', 'config', 'handling', 'revision')

@@ -1,27 +1,59 @@
 --[[
-Open a queue: store its settings if it is new, and return the stored ones.
+Open a queue: store its settings if it is new, and return the stored ones. With `was`, replace them: only if they are
+still what the caller has read, so that two callers who change different settings at once lose neither change.
 
 Arguments
   schema      version of the stored format
-  config      the settings, as text
+  config      the settings that the scripts act on, as text
+  handling    the settings by which processes handle jobs, as text
   limit       group_concurrency
   rules       lib/meta.lua
-  replace     true = store these settings even if others are stored
-Reply      {schema, config} as stored now
+  was         {config, handling ('' = none)} as read, to replace; absent = only a new queue is written
+  revision    of a partition: that of its queue, which the partition gets; absent = a new one
+  instead     of a partition: its revision as read ('' = none), to replace; never makes one. Whoever changes the number
+              of partitions may have removed it, and the caller has asked the queue before that
+Reply      {schema, config, handling, revision} as stored now
 Events     none
-Cost       O(1): at most 8 commands
+Cost       O(1): at most 10 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
 --- @include "lib/numbers"
+
+-- Differs from all earlier ones, also from those of a queue of this name that was removed: a process that knew that one
+-- must not take the new one for it.
+local function next_revision(last)
+  local t = redis.call('TIME')
+  return string.format('%.0f', math.max(t[1] * 1000000 + t[2], (tonumber(last) or 0) + 1))
+end
+
 --- @plain
-local stored = redis.call('HMGET', K.meta, 'schema', 'config')
-if stored[1] and not A.replace then return stored end
+local stored = redis.call('HMGET', K.meta, 'schema', 'config', 'handling', 'revision')
+if stored[1] and stored[1] ~= A.schema then return stored end
+if A.instead and (not stored[1] or (stored[4] or '') ~= A.instead) then return stored end
+if stored[1] and A.was and (stored[2] ~= A.was[1] or (stored[3] or '') ~= A.was[2]) then return stored end
+local replaces = A.was or A.instead
+if stored[3] and not replaces then return stored end
+local revision = A.revision or next_revision(stored[4])
+if stored[1] and (not replaces or stored[2] == A.config) then
+  -- The scripts act on nothing of that. Nothing to replace: a queue of a release that did not store it, for which the first
+  -- process of a later release decides.
+  redis.call('HSET', K.meta, 'handling', A.handling, 'revision', revision)
+  return { stored[1], stored[2], A.handling, revision }
+end
 local raw = redis.call('HGET', K.meta, 'numbers')
 local found = numbers.of_new_queue(A.limit)
 if numbers.is_ours(raw) then numbers.read(found, raw) end
 found.limit, found.throttled = A.limit, 0
-redis.call('HSET', K.meta, 'schema', A.schema, 'config', A.config, 'numbers', numbers.pack(found))
+if A.rules.silent then
+  -- Nothing would trim a log that nobody writes to any more.
+  found.logged, found.log_bytes = 0, 0
+  redis.call('UNLINK', K.events, K.marks)
+end
+redis.call(
+  'HSET', K.meta, 'schema', A.schema, 'config', A.config, 'handling', A.handling, 'revision', revision,
+  'numbers', numbers.pack(found)
+)
 local turn = redis.call('HGET', K.meta, 'turn')
 if turn and not A.rules.exclusive then
   redis.call('HDEL', K.meta, 'turn')
@@ -33,4 +65,4 @@ if next(A.rules) then
 else
   redis.call('HDEL', K.meta, 'rules')
 end
-return { A.schema, A.config }
+return { A.schema, A.config, A.handling, revision }

@@ -6,9 +6,10 @@ Arguments
   failures    how many failed attempts
 Reply      {now, measures as stored (lib/measure_value.lua) or false, workers, flat: id, presence ..., failed attempts,
             {wait, run} of all minutes that are over, as stored (lib/minutes.lua) or false,
-            {ready groups, parked groups, groups with settings of their own, blocked groups}}
+            {ready groups, parked groups, groups with settings of their own, blocked groups,
+             since when the first of these is blocked, 0 = none is}}
 Events     none
-Cost       O(workers + failures): 11 commands
+Cost       O(workers + failures): 12 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -20,9 +21,13 @@ local function groups_in(place)
 end
 
 --- @reads
+local first = redis.call('ZRANGE', K.blocked, 0, 0, 'WITHSCORES')
 local failures = A.failures > 0 and redis.call('LRANGE', K.failures, 0, A.failures - 1) or {}
 
 return {
   now, meta.measures, redis.call('HGETALL', K.workers), failures, redis.call('HMGET', K.series, 'wait', 'run'),
-  { groups_in('ready'), groups_in('parked'), redis.call('HLEN', K.conf), redis.call('ZCARD', K.blocked) },
+  {
+    groups_in('ready'), groups_in('parked'), redis.call('HLEN', K.conf), redis.call('ZCARD', K.blocked),
+    tonumber(first[2] or 0),
+  },
 }

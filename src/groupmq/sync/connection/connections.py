@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Any
 
 from hiredis import pack_command
@@ -13,10 +14,12 @@ from groupmq.client.connection.cluster import redirection, slot_of
 from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
 from groupmq.client.connection.faults import is_refusal, understood
 from groupmq.client.connection.finding import stale
+from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConnectionLost
 from groupmq.core.options import QueueOptions
 from groupmq.sync.connection.function_client import FunctionClient
+from groupmq.sync.connection.waiting_calls import WaitingCalls
 
 _MOST_REDIRECTIONS = 3
 
@@ -25,9 +28,16 @@ class BlockingConnection(FunctionClient):
     """The blocking connection of the sync client and of the heartbeat thread. Safe in threads and after a fork."""
 
     def __init__(
-        self, endpoint: Endpoint, options: QueueOptions, *, own: bool = False, timeout: float | None = None
+        self,
+        endpoint: Endpoint,
+        options: QueueOptions,
+        *,
+        own: bool = False,
+        timeout: float | None = None,
+        known: Known | KnownPart | None = None,
     ) -> None:
-        super().__init__(Session(options, endpoint.where), endpoint.patience)
+        """`known`: what another connection to the same queue or partition knows of it."""
+        super().__init__(Session(options, endpoint.where, known), endpoint.patience)
         self._endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._others: dict[Node, Any] = {}
         """Clients of other nodes of a cluster, for keys that are not of this queue."""
@@ -40,6 +50,9 @@ class BlockingConnection(FunctionClient):
         patience = self._client.connection_pool.connection_kwargs.get("socket_timeout") or CALL_TIMEOUT
         self._longest_block = patience / 2
         self._blocks = False
+        self._waiting: WaitingCalls | None = None
+        self._lender: BlockingConnection | None = None
+        """Whose connections are used: of a partition on one server those of the queue itself."""
         if self._own:
             self._address.watch(self)
 
@@ -47,7 +60,7 @@ class BlockingConnection(FunctionClient):
         """Use the client of another object to the same server, which closes it: partitions need no own."""
         if self._own:
             self._client.close()
-        self._client, self._own = other._client, False
+        self._client, self._own, self._lender = other._client, False, other
 
     def wait_for_mail(self, worker: str, timeout: float) -> bool:
         """Block until there is mail for a worker (True), or for some time, at most `timeout` (False)."""
@@ -77,11 +90,29 @@ class BlockingConnection(FunctionClient):
                 connection.disconnect()
 
     def execute(self, *parts: Any) -> Any:
+        return self._execute(self._send, parts)
+
+    def execute_and_wait(self, *parts: Any) -> tuple[Any, Any]:
+        # Of a partition too: on one server a write of the queue itself is behind the call as well as one of its own.
+        both: tuple[Any, Any] = self._execute(self._waiting_calls().execute, parts)
+        return both
+
+    def _waiting_calls(self) -> WaitingCalls:
+        if self._lender is not None:
+            return self._lender._waiting_calls()
+        if self._waiting is None:
+            self._waiting = WaitingCalls(self._endpoint, self.session)
+        return self._waiting
+
+    def _send(self, *parts: Any) -> Any:
+        return self._client.execute_command(*parts, NEVER_DECODE=True)
+
+    def _execute(self, send: Callable[..., Any], parts: tuple[Any, ...]) -> Any:
         if self._moves != self._address.moves:
             self._moves = self._address.moves
             self._drop_stale(in_use=False)
         try:
-            return self._client.execute_command(*parts, NEVER_DECODE=True)
+            return send(*parts)
         except Exception as error:
             if not self._is_redirected(error):
                 raise
@@ -89,7 +120,7 @@ class BlockingConnection(FunctionClient):
         self._moves = self._address.moves
         self._drop_stale(in_use=False)
         try:
-            return self._client.execute_command(*parts, NEVER_DECODE=True)
+            return send(*parts)
         except Exception as error:
             self._is_redirected(error)
             raise
@@ -164,5 +195,7 @@ class BlockingConnection(FunctionClient):
         self.session.closed = True
         if self._own:
             self._client.close()
+        if self._waiting is not None:
+            self._waiting.close()
         for client in self._others.values():
             client.close()

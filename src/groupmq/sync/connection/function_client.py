@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from groupmq.client.connection.address import Node
 from groupmq.client.connection.faults import (
@@ -24,9 +24,12 @@ from groupmq.client.connection.faults import (
     understood,
 )
 from groupmq.client.connection.session import Session
-from groupmq.core.errors import ConnectionLost, GroupMQError, ScriptError
-from groupmq.protocol import functions
+from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
+from groupmq.core.options import QueueArguments
+from groupmq.core.settings import StoredQueue
+from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
+from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
 
 T = TypeVar("T")
@@ -36,7 +39,14 @@ PATIENCE = 3.0
 """Seconds a producer's call rides over a server that restarts or fails over before it raises."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
-"""Another client may flush the functions again while we load ours; after so many tries this call goes as a script."""
+"""Another client may flush the functions again while we load ours; after so many tries this call goes as a script.
+As often a call is made again whose queue has gone, or whose settings have changed."""
+
+
+class Sender(Protocol):
+    """Sends one command."""
+
+    def __call__(self, *parts: Any) -> Any: ...
 
 
 class FunctionClient:
@@ -48,6 +58,10 @@ class FunctionClient:
 
     def execute(self, *parts: Any) -> Any:
         """Send one command and return its reply as it came. Errors are those of the client library."""
+        raise NotImplementedError
+
+    def execute_and_wait(self, *parts: Any) -> tuple[Any, Any]:
+        """Send one command and wait for what the queue's durability asks for; both replies as they came."""
         raise NotImplementedError
 
     def execute_for(self, key: str, *parts: Any) -> Any:
@@ -91,6 +105,11 @@ class FunctionClient:
                     session.slots.give_back(slot)
                 return answer
             except GroupMQError as error:
+                if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
+                    # Refused before it began, and yet it may have been carried out when it was sent first.
+                    answers = self._evaluate(look_answer(slot.name, slot.number))
+                    if answers and not session.must_be_durable(call.script):
+                        return call.parse(answers[0])
                 if slot and isinstance(error, ConnectionLost):
                     again = (b"again",)  # it may have arrived
                 left = give_up - time.monotonic()
@@ -103,18 +122,17 @@ class FunctionClient:
         """Make a call, once, that needs no open queue."""
         return self._evaluate(call)
 
-    def open(self, *, replace: bool = False) -> None:
+    def open(self) -> None:
         """Create the queue, or check that this process agrees with how it was created."""
         session = self.session
-        session.check_opened(*self._evaluate(session.opening_call(replace=replace)))
-        if session.confirm is not None:
-            # After the partition exists: whoever changes the number of partitions sees what was added before that.
-            session.opened = False
-            asked = session.confirm()
-            if isinstance(asked, Awaitable):  # a blocking queue whose events are read asks by its own connection
-                asked = asked
-            session.opened = True
-        elif session.creates:
+        if session.needs_fsync:
+            self._require_fsync()
+        stored = self._evaluate(session.opening_call())
+        if session.partition is not None:
+            self._settle(stored)
+            return
+        session.check_opened(stored)
+        if session.creates:
             self.enter()
 
     def ready(self, patience: float | None = None) -> None:
@@ -131,6 +149,60 @@ class FunctionClient:
                     raise
             self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _settle(self, stored: StoredQueue) -> None:
+        """Use a partition, with the settings of its queue, which it gets if it has others. `stored`: as it was read.
+
+        The queue is asked after that. Whoever changes the number of partitions closes the queue first, so it would
+        object, or see what is added to a partition that was there before. And settings that were read of the queue
+        before others changed them could replace theirs.
+        """
+        session = self.session
+        session.opened = False
+        while True:
+            session.check_partition(stored)
+            self._ask_queue()
+            wanted = session.whole.revision
+            if stored.revision == wanted:
+                break
+            stored = self._evaluate(session.settling_call(stored))
+            if stored.revision == wanted:
+                break
+            if stored.schema is None:
+                stored = self._evaluate(session.opening_call())
+        session.opened = True
+
+    def _ask_queue(self) -> None:
+        """Of a partition: learn what the queue itself is stored with. Raises if it has other partitions."""
+        session = self.session
+        if session.confirm is not None:
+            asked = session.confirm()
+            if isinstance(asked, Awaitable):  # a blocking queue whose events are read asks by its own connection
+                asked = asked
+            return
+        try:
+            reply = self.execute_for(session.head, *commands.look_at_head(session.head))
+        except Exception as error:
+            raise understood(error, session.where) from error
+        stored = commands.stored_queue(reply)
+        if stored.schema is not None:  # else it was flushed, and the worker itself makes it again
+            session.check_opened(stored)
+
+    def reconfigure(self, changes: QueueArguments) -> bool:
+        """Change the stored settings in one write; whether the scripts act on any of those that changed.
+
+        Nobody's change is lost: if another process was faster, ours is made to what it has stored.
+        """
+        self.session.require_open()
+        stored = self._evaluate(commands.look_at_queue())
+        while True:
+            was, wanted = stored, self.session.changed(stored, changes)
+            stored = self._evaluate(commands.open_queue(wanted, was))
+            if (stored.config, stored.handling) == (wanted.shared, wanted.handling):
+                break
+        self.session.has_changed(stored, changes)
+        self.enter()
+        return was.config != stored.config
 
     def enter(self) -> None:
         """Enter the queue in the list of queues. If that fails, it is missing there and nothing else suffers."""
@@ -172,33 +244,67 @@ class FunctionClient:
         """Run a function once. `proof`: by what the server recognises the call when it is sent again."""
         session = self.session
         script = functions.load(call.script)
-        tail: Command = (1, session.keys.meta, call.args)
-        if call.blob or proof:
-            tail = (*tail, call.blob, *proof)
-        for _ in range(3):
+        waits = session.must_be_durable(call.script)
+        send = self.execute_and_wait if waits else self.execute
+        for left in reversed(range(_TRIES)):
+            # The last try is not checked: somebody may change settings as fast as we read them.
+            revision = session.known.revision if left > 0 else b""
+            tail: Command = (1, session.keys.meta, call.args)
+            if call.blob or proof or revision:
+                tail = (*tail, call.blob, revision, *proof)
             try:
                 if session.calls_by == "function":
-                    reply = self._by_function(script, tail)
+                    reply = self._by_function(send, script, tail)
                 else:
-                    reply = self._by_script(script, tail)
+                    reply = self._by_script(send, script, tail)
             except Exception as error:
                 known = understood(error, session.where)
                 if not isinstance(known, ScriptError):
                     raise known from error
+                if "GROUPMQ_SETTINGS" in str(known):
+                    self._learn()
+                    continue
                 if "GROUPMQ_SCHEMA" not in str(known):
                     raise ScriptError(f"{script.name}: {script.explain(str(known))}") from error
             else:
-                return call.parse(reply)
+                if not waits:
+                    return call.parse(reply)
+                session.check_durable(call.script, reply[1])
+                return call.parse(reply[0])
             # The queue is gone (flushed, obliterated) or of another format: open says which.
             self.open()
         raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
 
-    def _by_function(self, script: Script, tail: Command) -> Any:
+    def _learn(self) -> None:
+        """The stored settings have changed: read them, so that calls are made by them from now on."""
+        stored = self._evaluate(commands.look_at_queue())
+        if self.session.partition is not None:
+            if stored.schema is not None:  # else the call that is made again opens it
+                self._settle(stored)
+        elif stored.schema is not None or not self.session.creates:
+            self.session.check_opened(stored)
+
+    def _require_fsync(self) -> None:
+        """Refuse a server that cannot wait for its disk, before anything is written to it."""
+        session = self.session
+        try:
+            self.execute("WAITAOF", 1, 0, 1)
+        except Exception as error:
+            if is_unavailable(error, "waitaof"):
+                reason = "has no WAITAOF; Redis 7.2 and Valkey 7.2 brought it"
+            elif "appendonly is disabled" in str(error):
+                reason = "has no append-only file; set `appendonly yes` there"
+            else:
+                raise understood(error, session.where) from error
+            raise ConfigurationError(f"durability: the server at {session.where} {reason}") from error
+        session.needs_fsync = False
+
+    def _by_function(self, send: Sender, script: Script, tail: Command) -> Any:
         """`tail`: number of keys, key, arguments."""
         command = ("FCALL_RO" if script.reads else "FCALL", script.function, *tail)
         for _ in range(_TRIES):
             try:
-                return self.execute(*command)
+                return send(*command)
             except Exception as error:
                 if is_unavailable(error, "fcall"):
                     self.session.calls_by = "script"
@@ -207,7 +313,7 @@ class FunctionClient:
                     raise
             if not self._load(script):
                 break
-        return self._by_script(script, tail)
+        return self._by_script(send, script, tail)
 
     def _load(self, script: Script) -> bool:
         """Load the library; False if that cannot be done now, or ever."""
@@ -224,11 +330,11 @@ class FunctionClient:
             raise
         return True
 
-    def _by_script(self, script: Script, tail: Command) -> Any:
+    def _by_script(self, send: Sender, script: Script, tail: Command) -> Any:
         ending = "_RO" if script.reads else ""
         try:
-            return self.execute(f"EVALSHA{ending}", script.sha, *tail)
+            return send(f"EVALSHA{ending}", script.sha, *tail)
         except Exception as error:
             if not is_no_script(error):
                 raise
-        return self.execute(f"EVAL{ending}", script.text, *tail)
+        return send(f"EVAL{ending}", script.text, *tail)

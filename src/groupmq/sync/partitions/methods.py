@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from typing import Unpack
 
 from groupmq.client.answers import merging
 from groupmq.client.connection.replies import decoded
@@ -12,10 +12,10 @@ from groupmq.core.checks import whole
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.duty import DutyName
 from groupmq.core.errors import ConfigurationError, GroupMQError
-from groupmq.core.options import refuse_with_partitions
-from groupmq.core.partitions import MOST_PARTITIONS, Part
+from groupmq.core.options import SHARED, QueueArguments, refuse_with_partitions
+from groupmq.core.partitions import MOST_PARTITIONS
 from groupmq.core.server_views import Mark
-from groupmq.core.settings import options_as_stored
+from groupmq.core.settings import QueueSettings, storable
 from groupmq.core.views import DutyReport, RepairReport
 from groupmq.protocol import commands
 from groupmq.sync import registry
@@ -157,21 +157,30 @@ class PartitionedMethods(Looking):
             reports.append(part.repair(progress=count))
         return merging.repair(reports)
 
-    def reconfigure(self) -> None:
-        """Store the shared settings of this object (ordering, limits ...) with the queue, whatever was there before."""
-        session = self._connection.session
-        accepted, session.accepts_stored = session.accepts_stored, True
-        try:
-            parts = self._learn()
-        finally:
-            session.accepts_stored = accepted
-        if not parts:
-            return super().reconfigure()
-        self._connection.open(replace=True)
-        for i, part in enumerate(parts):
-            part.options = part._connection.session.options = session.options_of(Part(i, len(parts)))
-            QueueMethods.reconfigure(part)
-        return None
+    def reconfigure(self, **changes: Unpack[QueueArguments]) -> QueueSettings:
+        """Change settings that are stored with the queue, in one write; all others stay. Returns what is stored then.
+
+        Without arguments, what this object was given is stored. A change holds for what waits already, and processes
+        that run use it from their next call on.
+
+        >>> queue.reconfigure(max_attempts=7, on_retry="yield")
+
+        With partitions: from their next call to a partition that has got it. If this is interrupted, the others get it
+        from whoever uses them next; what waits already is put in order by the same call again.
+        """
+        wanted = changes or storable(self._given)
+        has_changed = self._connection.reconfigure(wanted)
+        if not self._learn():
+            if has_changed:
+                self.repair()
+            return self.get_settings()
+        # The queue first: what it says holds. A partition that is not reached has older settings, which all that use it
+        # replace, and never newer ones.
+        self._each(lambda part: part._connection.open())
+        if has_changed or any(name in SHARED for name in wanted):
+            # Also if nothing has changed now: an earlier call may have ended before it came to this.
+            self.repair()
+        return self.get_settings()
 
     def repartition(self, to: int, *, progress: Callable[[int], object] | None = None) -> int:
         """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.
@@ -193,7 +202,7 @@ class PartitionedMethods(Looking):
                 raise ConfigurationError(f"queue {self.name!r} is not paused; pause it, and wait until no job runs")
             if counted.active:
                 raise ConfigurationError(f"queue {self.name!r}: {counted.active} jobs run; wait until none does")
-            refuse_with_partitions(options_as_stored(self.options, self._connection.session.stored), to)
+            refuse_with_partitions(self.options, to)
             run.begin(before)
             begun = before, to, "copy"
         elif begun[1] != to:
@@ -202,11 +211,10 @@ class PartitionedMethods(Looking):
                 f"{begun[1]} again"
             )
         jobs = run.finish(begun[0], begun[2])
-        session = self._connection.session
         for part in self._parts or ():
             part.close()
-        self._parts, session.opened, session.partitions = None, False, to
-        self.options = session.options = replace(self.options, partitions=to)
+        self._parts = None
+        self._connection.session.whole.has_repartitioned(to)
         self.repair()  # the line of the jobs without a group was parted, and is put in order
         report = self.repair()
         if not report.clean:
@@ -260,8 +268,10 @@ class PartitionedMethods(Looking):
         """What no partition can clean up alone; how many entries. Any number of copies is safe.
 
         A worker says in one partition that it lives, and in those of which it has had a job. The answers that the
-        others keep for one that died are forgotten here.
+        others keep for one that died are forgotten here. And whoever changed the settings may have died before it told
+        any partition: no call would notice, so the queue itself is asked.
         """
+        self._connection.open()
         swept = self._sweep()
         stats = self._each(lambda part: part._call(commands.stats()))
         known = {worker for one in stats for worker in one.workers}

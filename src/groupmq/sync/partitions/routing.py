@@ -43,9 +43,9 @@ class Routing(QueueMethods):
         """The partitions. The first call of a process opens the queue for that; others do nothing."""
         if self._parts is None:
             self._open_once()
-            n = self._connection.session.partitions or 1
+            n = self.options.partitions or 1
             if self._parts is None:  # another task may have been faster
-                self._parts = self._make_parts(n) if n > 1 and self.options.part is None else ()
+                self._parts = self._make_parts(n) if n > 1 else ()
         return self._parts
 
     def _at(self, place: int) -> Queue:

@@ -29,7 +29,8 @@ class Adding(Repeats):
     def add(self, data: Any, *, repeat: Repeat | None = None, **options: Unpack[JobOptions]) -> Job:
         """Add a job. Once this returns, the job runs to completion or is recorded as failed, whatever dies.
 
-        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set. With `repeat` a job
+        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set. The id is free again
+        once that job is gone (ended and not kept, or removed); `unique_for` keeps it taken longer. With `repeat` a job
         is defined that is added anew at each tick; what is returned is its next occurrence, which exists from its
         tick on.
         """

@@ -10,7 +10,7 @@ from groupmq.core.checks import Logger
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import QueueNotFound
-from groupmq.core.options import AS_STORED, QueueOptions, queue_name
+from groupmq.core.options import QueueOptions, queue_name
 from groupmq.core.server_views import Finding, QueueInfo
 from groupmq.sync import libraries, registry, server
 from groupmq.sync.connection.connections import BlockingConnection
@@ -47,13 +47,14 @@ class Directory(Oversight):
         While the queue does not exist its methods raise QueueNotFound, or make it if `make` is set. `patience`: how
         long a call tries again while the server cannot be reached. `call_timeout`: how long one read may take.
         `redis` may also be another queue object, of either client: the server is the same, the connections are not.
-        `options` are those of `Queue`; without them jobs are treated as by `open`.
+        `options` are those of `Queue`. Among them, those by which jobs are handled (`max_attempts`, `keep_failed` ...)
+        hold for this object instead of what is stored.
         """
         other = getattr(redis, "_endpoint", None)
         endpoint = Endpoint.of(redis) if other is None else other.beside()
         if call_timeout is not None:
             endpoint = endpoint.beside(seconds(call_timeout, "call_timeout"))
-        queue = cls(name, endpoint, **(AS_STORED | options))
+        queue = cls(name, endpoint, **options)
         queue._connection.patience = seconds(patience, "patience")
         queue._connection.session.accept_stored_settings(make=make)
         return queue
@@ -70,18 +71,18 @@ class Directory(Oversight):
     ) -> Self:
         """A queue as it is stored, with its stored settings. It is never made: QueueNotFound if it does not exist.
 
-        For tools that look at a queue and act on its jobs. The `max_attempts` of a job that sets none reads 65535,
-        since only workers know theirs, and finished jobs that they keep stay.
+        For tools that look at a queue and act on its jobs.
 
         >>> queue = Queue.open("orders")
         """
         given: dict[str, Any] = {"prefix": prefix, "serializer": serializer, "logger": logger}
-        probe = cls.attach(name, redis, **given)
+        queue = cls.attach(name, redis, **given)
         try:
-            settings = probe.get_settings()
-        finally:
-            probe.close()
-        return cls.attach(name, redis, **given, **settings.options())
+            queue.get_settings()
+        except BaseException:
+            queue.close()
+            raise
+        return queue
 
     @classmethod
     def list(cls, redis: Any = None, *, prefix: str = "groupmq") -> QueueInfos:

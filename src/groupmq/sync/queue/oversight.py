@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
@@ -16,10 +15,11 @@ from groupmq.core.errors import ConfigurationError, QueueNotFound
 from groupmq.core.server_views import Finding, Mark, ServerInfo
 from groupmq.core.settings import QueueSettings
 from groupmq.core.survey_views import QueueSurvey
-from groupmq.core.views import JobCounts
+from groupmq.core.views import GroupInfo, JobCounts
 from groupmq.protocol import commands
 from groupmq.sync import server
 from groupmq.sync.connection.function_client import PATIENCE
+from groupmq.sync.queue.blocked import blocked_groups
 from groupmq.sync.queue.measures import Measures, longest_waits
 
 LONGEST_LABEL = 200
@@ -45,11 +45,11 @@ class Oversight(Measures):
 
     def get_settings(self) -> QueueSettings:
         """The settings that are stored with the queue, whatever this process was given."""
-        schema, config = self._call(commands.look_at_queue())
-        if schema is None:
+        stored = self._call(commands.look_at_queue())
+        if stored.schema is None:
             self._call(commands.counts())  # it went after it was opened: opens it anew, or raises QueueNotFound
-            _, config = self._call(commands.look_at_queue())
-        return QueueSettings.from_stored(json.loads(config))
+            stored = self._call(commands.look_at_queue())
+        return QueueSettings.of(stored)
 
     def ensure_writable(self, timeout: Duration = PATIENCE) -> None:
         """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full."""
@@ -65,7 +65,8 @@ class Oversight(Measures):
         runs: int = 50,
         failures: int = 50,
     ) -> QueueSurvey:
-        """Everything a monitor shows, in five calls however deep the queue is; nothing is written.
+        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked;
+        nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
         `cursor` of the survey before, and in `also` the groups of it that are to stay in view.
@@ -79,7 +80,8 @@ class Oversight(Measures):
         found = self._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
         # One call more for each 100 jobs that run or groups that are parked.
         waits = longest_waits(self._call)
-        return survey_of(counts, stats, minutes, found, waits, paused=paused)
+        blocked = blocked_groups(self._call, groups) if stats.blocked else []
+        return survey_of(counts, stats, minutes, found, waits, blocked, paused=paused)
 
     def _counts(self) -> tuple[JobCounts, bool]:
         """The counts, and whether the queue is paused."""
@@ -110,16 +112,23 @@ class Oversight(Measures):
             counts, paused = self._counts()
         except QueueNotFound:
             return [findings.no_queue(self.name)]
-        workers = self.get_workers()
+        settings, workers = self.get_settings(), self.get_workers()
         metrics = self.get_metrics(_AN_HOUR, look=look)
+        blocked = self._longest_blocked() if metrics.groups_blocked else []
         return [
             findings.queue(self.name, counts),
+            findings.settings(settings),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
             findings.held(metrics.longest_held, oldest),
+            findings.blocked(metrics.groups_blocked, blocked[0] if blocked else None, metrics.longest_blocked, oldest),
             findings.retention(sum(minute.retention_dropped for minute in metrics.series)),
         ]
+
+    def _longest_blocked(self) -> list[GroupInfo]:
+        """The group that has been blocked longest, if one is."""
+        return blocked_groups(self._call, 1)
 
     def get_server_info(self) -> ServerInfo:
         """What the server says about itself: kind, version, memory, persistence. No address, no secret."""

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.known import KnownPart
 from groupmq.client.events import JobListeners
 from groupmq.core import middleware as middlewares
 from groupmq.core.drafts import Draft
@@ -40,15 +41,23 @@ class Queue(PartitionedMethods):
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
         checked = QueueOptions.checked(name, options)
-        self._set_up(checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
+        self._set_up(options, checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
 
-    def _set_up(self, options: QueueOptions, endpoint: Endpoint, middleware: Sequence[Any]) -> None:
-        self.options = options
-        self.name = self.options.name
-        self.logger = self.options.logger or logging.getLogger("groupmq.queue")
+    def _set_up(
+        self,
+        given: QueueArguments,
+        options: QueueOptions,
+        endpoint: Endpoint,
+        middleware: Sequence[Any],
+        known: KnownPart | None = None,
+    ) -> None:
+        """`known`: of a partition."""
+        self._given = given
+        self.name = options.name
+        self.logger = options.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = endpoint
-        self._connection = BlockingConnection(self._endpoint, self.options)
+        self._connection = BlockingConnection(self._endpoint, options, known=known)
         self._middleware = middleware
         self._listening = Listening(self._endpoint, self._connection.session)
         self._listeners = Listeners(self._listening, self.name)
@@ -63,10 +72,11 @@ class Queue(PartitionedMethods):
 
     def _make_part(self, part: Part) -> Queue:
         queue, whole = Queue.__new__(Queue), self._connection
-        queue._set_up(whole.session.options_of(part), self._endpoint, self._middleware)
+        known = KnownPart(whole.session.whole, part)
+        queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
         queue._parts = ()
         queue._connection.patience = whole.patience
-        queue._connection.session.confirm_by(whole.open, whole.session)
+        queue._connection.session.confirm = whole.open
         if self._endpoint.slots is None:
             queue._connection.share_client_of(whole)
         return queue
@@ -112,8 +122,10 @@ class Queue(PartitionedMethods):
         >>> for event in queue.events():
         ...     print(event.kind, event.job_id)
         """
-        self._require_events()
         parts = self._learn()
+        if not self._connection.session.opened:
+            self._open_once()  # whether there are events is stored with the queue
+        self._require_events()
         if parts:
             return follow_all([part._listening for part in parts], since)
         return self._listening.follow(since)
@@ -135,7 +147,7 @@ class Queue(PartitionedMethods):
 
     def _require_events(self) -> None:
         if not self.options.events:
-            raise ConfigurationError("events: this queue was made with events=False; there is nothing to listen to")
+            raise ConfigurationError("events: this queue is stored with events=False; there is nothing to listen to")
 
     def _result_of(self, job: Snapshot, timeout: Duration | None) -> Any:
         """Wait for the end of a job; see `Job.result`."""

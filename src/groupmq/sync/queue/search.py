@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from groupmq.client.answers.failures import failure_groups
 from groupmq.core.checks import one_of, whole
@@ -14,7 +15,8 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, UNSETTLED
 from groupmq.sync.job import Job
 from groupmq.sync.queue.base import QueueBase
-from groupmq.sync.queue.matching import MatchingJobs, StepRate
+from groupmq.sync.queue.matching import SAMPLE, MatchingJobs, StepRate
+from groupmq.sync.queue.overtaking import Overtaking
 from groupmq.sync.queue.settling import remove_all
 from groupmq.sync.queue.walks import Walk
 
@@ -83,16 +85,21 @@ class JobSearch(QueueBase):
         """Retry the failed jobs that the filter is true of, the oldest failure first, each to its original place.
 
         Those that have failed by the time it begins, each once; in small steps, at most `rate` jobs per second.
-        `dry_run` only counts. `progress` is called with the report after each step. A cancellation, or an error that
+        `dry_run` only counts, and tells which jobs would run after others of their group that have started since
+        (`overtaken`). `progress` is called with the report after each step. A cancellation, or an error that
         `progress` raises, ends it between two steps.
         """
         matching = MatchingJobs(self, checked_filter(filter), "failed", limit, dry_run=dry_run)
-        step_rate, report = StepRate(rate), _checked(progress)
+        step_rate, report, overtaking = StepRate(rate), _checked(progress), Overtaking(self)
         while found := matching.next_step(step_rate.step):
-            if not dry_run:
+            if dry_run:
+                for job, _ in found:
+                    overtaking.note(job)
+            else:
                 self._retry(found, matching, step_rate)
             report(matching.report(RetryReport))
-        return matching.report(RetryReport)
+        overtaken = overtaking.find()
+        return replace(matching.report(RetryReport), overtaken=len(overtaken), overtaken_sample=overtaken[:SAMPLE])
 
     def _retry(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
         left = [(job.id, stamp) for job, stamp in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from groupmq.client.queue.caller import Caller
 from groupmq.client.queue.upkeep import remove_by_age
 from groupmq.core.options import QueueOptions
@@ -14,11 +16,12 @@ class AgeRetention:
 
     task = CLEAN_UP
 
-    def __init__(self, call: Caller, options: QueueOptions) -> None:
+    def __init__(self, call: Caller, options: Callable[[], QueueOptions]) -> None:
         self._call = call
         self._options = options
-        kept = options.keep_completed, options.keep_failed
-        self._by_age = any(one.age_ms is not None and one.kept != 0 for one in kept)
 
     async def run_once(self) -> DutyDone:
-        return DutyDone(await remove_by_age(self._call, self._options), called=self._by_age)
+        options = self._options()
+        kept = options.keep_completed, options.keep_failed
+        by_age = any(one.age_ms is not None and one.kept != 0 for one in kept)
+        return DutyDone(await remove_by_age(self._call, options), called=by_age)

@@ -2,7 +2,7 @@
 The answers of calls that took effect, kept for a while. A client whose connection broke does not know whether its call
 arrived, and sends it again: it must get the first answer, and nothing may change a second time.
 
-Such a call has three further arguments behind its own:
+Such a call has three further arguments behind its own and the revision of the settings:
   a slot of the client; only one call of a slot is under way at a time
   the number of the call in its slot
   a third one, only if the call was sent before
@@ -27,18 +27,21 @@ local answered = {}
 local WINDOW = 30000
 local KEEP = 3 * WINDOW
 
+-- Returns the answer that a call of a slot got, if it is kept.
+function answered.find(slot, number)
+  local known = number .. ' '
+  for _, kept in ipairs({ K.calls_even, K.calls_odd }) do
+    local raw = redis.call('HGET', kept, slot)
+    if raw and string.sub(raw, 1, #known) == known then return cmsgpack.unpack(string.sub(raw, #known + 1)) end
+  end
+end
+
 -- Returns the answer that the call got the first time, if there is one.
 function answered.begin(argv)
-  local slot, again = argv[3], argv[5]
+  local slot, again = argv[4], argv[6]
   if not slot then return end
-  call.slot, call.number, call.again = slot, argv[4], again
-  if again or math.abs(now - meta.resent) < KEEP then
-    local known = call.number .. ' '
-    for _, kept in ipairs({ K.calls_even, K.calls_odd }) do
-      local raw = redis.call('HGET', kept, slot)
-      if raw and string.sub(raw, 1, #known) == known then return cmsgpack.unpack(string.sub(raw, #known + 1)) end
-    end
-  end
+  call.slot, call.number, call.again = slot, argv[5], again
+  if again or math.abs(now - meta.resent) < KEEP then return answered.find(slot, call.number) end
 end
 
 function answered.note(reply)

@@ -1,4 +1,5 @@
---[[ The input of a call: `A`, a msgpack map of named arguments, and `blob`, raw bytes, '' if there are none. ]]
+--[[ The input of a call: `A`, a msgpack map of named arguments, and `blob`, raw bytes, '' if there are none. What
+follows them is read by lib/reading.lua (the revision of the settings) and lib/answered.lua. ]]
 local args = {}
 local A, blob
 --- @private

@@ -2,8 +2,8 @@
 The keys of one queue. Every call names one key, `<prefix>:{<queue>}:meta`; every other name is derived from it, so
 all of them share one hash tag and live in one cluster slot. keys.py spells the same names; a test compares the two.
 
-  meta       hash  schema, config, rules (lib/meta.lua), numbers (lib/numbers.lua), measures (lib/measure_value.lua),
-                   turn (lib/turn.lua), idle (lib/reserve.lua)
+  meta       hash  schema, config, handling and revision (open.lua), rules (lib/meta.lua), numbers (lib/numbers.lua),
+                   measures (lib/measure_value.lua), turn (lib/turn.lua), idle (lib/reserve.lua)
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
   state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran";
                    '\255' .. job id -> its earlier attempts (lib/history.lua)
@@ -53,6 +53,8 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   uniques    zset  ids whose job has ended, by the time at which they are free
   repeats    hash  repeat id -> definition (lib/repeats.lua)
   ticks      zset  repeat id, by its next tick
+  never      none  does not exist; looking at it stops a call in a slot that is being moved (lib/sending.lua)
+  durable    text  the client's last write before it waits for replicas or a disk; expires
 ]]
 local SCHEMA = '3'
 local FAILURES_KEPT = 1000
@@ -65,7 +67,7 @@ local FIXED = {
   'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'ready', 'parked', 'delayed',
   'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes', 'calls_even', 'calls_odd',
   'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere', 'unique',
-  'uniques', 'repeats', 'ticks',
+  'uniques', 'repeats', 'ticks', 'durable', 'never',
 }
 local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:' } -- with a group or a worker behind it
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because

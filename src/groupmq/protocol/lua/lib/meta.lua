@@ -29,12 +29,16 @@ local rules
 --- @private
 local NONE = {}
 
--- Returns an error reply, which ends the call, if the queue does not exist or has another format.
-function meta.begin()
-  local stored = redis.call('HMGET', K.meta, 'schema', 'numbers', 'rules', 'idle', 'turn', 'measures')
+-- Returns an error reply, which ends the call, if the queue does not exist or has another format, or if its settings are
+-- not those that the caller knows. `known`: their revision, '' or absent = the caller knows none.
+function meta.begin(known)
+  local stored = redis.call('HMGET', K.meta, 'schema', 'numbers', 'rules', 'idle', 'turn', 'measures', 'revision')
   local schema, raw = stored[1], stored[2]
   if schema ~= SCHEMA or not numbers.is_ours(raw) then
     return redis.error_reply('GROUPMQ_SCHEMA ' .. (schema or 'none') .. ' stored, this script needs ' .. SCHEMA)
+  end
+  if known and known ~= '' and known ~= stored[7] then
+    return redis.error_reply('GROUPMQ_SETTINGS have changed: ' .. (stored[7] or 'none'))
   end
   meta.stored = raw
   numbers.read(meta, raw)

@@ -10,5 +10,5 @@ local function begin_reads(given_keys, argv)
   keys.begin(given_keys[1])
   clock.begin()
   call = { seen = { [K.meta] = true }, loaded = {}, touched = {} }
-  return meta.begin()
+  return meta.begin(argv[3])
 end

@@ -37,7 +37,11 @@ end
 
 -- Check that every key that gets a command has the right type and is on this node: a key that was overwritten, or that
 -- resharding has moved away, must stop the call before anything is written. Keys that this call has read are not read
--- again. One command checks all sorted sets; it includes `wake`, which has at most one member, so it costs little.
+-- again. One command checks all sorted sets. It includes `never`, a key that does not exist, for two reasons: with it the
+-- intersection is empty at once, and in a slot that is being moved a node refuses to look at a key that is not there. So
+-- no call writes into such a slot. It would not be enough that all keys are here: one that a call empties and fills again
+-- is gone for a moment, and the node would stop the call there, half-way. A call that removes nothing and tells of no
+-- event need not look.
 function sending.check()
   if call.HSET then look_at_all('HLEN', call.HSET) end
   if call.HDEL then look_at_all('HLEN', call.HDEL) end
@@ -47,8 +51,8 @@ function sending.check()
   end
   if call.ZADD then note_all_unseen(call.ZADD) end
   if call.ZREM then note_all_unseen(call.ZREM) end
-  if call.unseen then
-    note_unseen(K.wake)
+  if call.unseen or call.entry or call.lost or call.popped or call.shared or call.ZREM or call.HDEL then
+    W.unseen(K.never)
     redis.call('ZINTERCARD', #call.unseen, unpack(call.unseen))
   end
 end

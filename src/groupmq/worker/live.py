@@ -1,0 +1,74 @@
+"""What a worker does with its jobs by the settings of its queue, which may change while it runs.
+
+Every call says which settings it was made by, and the server refuses one that is out of date (`lua/lib/meta.lua`). So
+the queue object learns of a change with the next call or heartbeat of the worker, and the parts of the worker ask here
+each time they need a setting, instead of keeping it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from groupmq.core.backoff import BackoffPolicy
+from groupmq.core.options import OnRetry, QueueOptions, WorkerOptions
+from groupmq.protocol.commands import Policy
+
+
+class HasOptions(Protocol):
+    """A queue."""
+
+    @property
+    def options(self) -> QueueOptions: ...
+
+
+class Effective(NamedTuple):
+    """The settings in force: the worker's own where it was given any, else the queue's."""
+
+    lease_ms: int
+    heartbeat: float
+    """Seconds between two renewals."""
+    max_attempts: int
+    """Of a job that sets none."""
+    backoff: BackoffPolicy
+    on_retry: OnRetry
+    policy: Policy
+
+
+class LiveSettings:
+    """The settings of one worker. May be asked from any thread."""
+
+    def __init__(self, queue: HasOptions, options: WorkerOptions) -> None:
+        self._queue = queue
+        self._options = options
+        self._made_of = queue.options, effective(queue.options, options)
+        self.on_change: Callable[[], None] = lambda: None
+        """Called by whoever notices a change first, before anything is done by it."""
+
+    def now(self) -> Effective:
+        made_of, found = self._made_of
+        options = self._queue.options
+        if options is not made_of:
+            found = effective(options, self._options)
+            self._made_of = options, found
+            self.on_change()
+        return found
+
+    @property
+    def queue(self) -> QueueOptions:
+        return self._queue.options
+
+
+def effective(queue: QueueOptions, worker: WorkerOptions) -> Effective:
+    attempts = queue.max_attempts if worker.own_max_attempts is None else worker.own_max_attempts
+    lease = queue.job_timeout_ms / 1000
+    # An interval that was fit for the lease at the start may be too long for one that was made shorter since.
+    beat = worker.own_heartbeat
+    return Effective(
+        lease_ms=queue.job_timeout_ms,
+        heartbeat=lease / 3 if beat is None or beat >= lease else beat,
+        max_attempts=attempts,
+        backoff=queue.backoff if worker.own_backoff is None else worker.own_backoff,
+        on_retry=queue.on_retry,
+        policy=Policy(attempts, worker.max_stalled, queue.keep),
+    )

@@ -1,0 +1,13 @@
+"""Which runs belong to one batch."""
+
+from __future__ import annotations
+
+from tests.chaos.checker.story import Run
+
+BATCHED = ("bulk",)
+"""Queues whose handlers get several jobs of a group at once."""
+
+
+def same_batch(one: Run, other: Run) -> bool:
+    """Whether two runs may be of one batch: granted by one call, so in one millisecond or across its end."""
+    return one.q in BATCHED and one.q == other.q and one.worker == other.worker and abs(one.at - other.at) <= 1

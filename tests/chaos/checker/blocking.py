@@ -1,0 +1,87 @@
+"""S19: where `on_failed="hold"` is asked for, a job that failed for good stops its group until somebody decides."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.chaos.checker.finding import Finding, Notes
+from tests.chaos.checker.story import Event, Story
+
+HOLDING = ("strict",)
+DECISIONS = ("skip", "retry", "retry_many", "remove", "resume_group")
+MARGIN = 0.05
+"""Seconds by which the clocks of the server and of the operator may differ."""
+
+
+class Block(NamedTuple):
+    since: int
+    until: float
+    job: str | None
+
+
+def check(story: Story, notes: Notes) -> Iterator[Finding]:
+    for q in HOLDING:
+        blocks: dict[str, list[Block]] = defaultdict(list)
+        yield from _blocks(story, q, blocks)
+        notes.blocks += sum(map(len, blocks.values()))
+        yield from _nothing_is_granted(story, q, blocks)
+        yield from _every_failure_blocks(story, q, blocks)
+
+
+def _blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
+    """From when to when each group was blocked, and ends of blocks that nobody asked for."""
+    begun: dict[str, Event] = {}
+    for event in story.events.get(q, ()):
+        group = event.group or ""
+        if event.kind == "blocked":
+            if group in begun:
+                yield Finding("S19", f"{q}, group {group!r} was blocked {story.when_ms(event.at)}, and was so already")
+            begun.setdefault(group, event)
+        elif event.kind == "unblocked":
+            first = begun.pop(group, None)
+            if first is None:
+                yield Finding(
+                    "S19", f"{q}, group {group!r} was unblocked {story.when_ms(event.at)}, and was not blocked"
+                )
+                continue
+            blocks[group].append(Block(first.at, event.at, first.job))
+            if not _decided(story, event):
+                text = f"{q}, group {group!r} was unblocked {story.when_ms(event.at)}, and nobody had decided"
+                yield Finding("S19", text)
+    for group, first in begun.items():
+        blocks[group].append(Block(first.at, math.inf, first.job))
+
+
+def _decided(story: Story, event: Event) -> bool:
+    t = story.mono(event.at)
+    return any(
+        action.q == event.q
+        and action.what in DECISIONS
+        and action.t0 - MARGIN <= t <= action.t1 + MARGIN
+        and action.told.get("job", event.job) == event.job
+        and action.told.get("group", event.group) == event.group
+        for action in story.actions
+    )
+
+
+def _nothing_is_granted(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
+    for run in story.runs:
+        if run.q != q:
+            continue
+        for block in blocks.get(run.group or "", ()):
+            if block.since < run.at < block.until:
+                by = f"job {block.job!r} had blocked it {story.when_ms(block.since)}"
+                yield Finding("S19", f"{q}, group {run.group!r}: {run} was granted {story.when_ms(run.at)}; {by}")
+
+
+def _every_failure_blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
+    """But that of a job which a person has cancelled, and those of jobs without a group."""
+    for event in story.events.get(q, ()):
+        if event.kind != "failed" or event.group is None or event.reason == "cancelled":
+            continue
+        if not any(block.since <= event.at <= block.until for block in blocks.get(event.group, ())):
+            text = f"{q}: job {event.job!r} failed {story.when_ms(event.at)}, and its group {event.group!r} went on"
+            yield Finding("S19", text)

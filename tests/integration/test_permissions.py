@@ -1,0 +1,192 @@
+"""The access rules of docs/security.md: each user can do what it is for, and a viewer can change nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupmq import Durability, Every, GroupMQError, NotDurable, Queue, Worker
+from groupmq.errors import ServerRefused
+from groupmq.sync import Queue as SyncQueue
+from tests.conftest import MakeQueue
+from tests.support.servers import Server
+from tests.support.workers import Recorder
+
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+RULES = {
+    block.split()[2]: block.split()[3:]
+    for block in re.findall(r"^```\n(ACL SETUSER .*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+}
+MakeUser = Callable[[str], str]
+pytestmark = pytest.mark.one_server
+
+
+@pytest.fixture(params=["function", "script"])
+def make_user(request: pytest.FixtureRequest, server: Server, client: Any) -> Iterator[MakeUser]:
+    """Makes a user as the page says, called by one way only; its URL."""
+    made = []
+
+    def make(name: str) -> str:
+        other = ("eval", "evalsha") if request.param == "function" else ("fcall", "function")
+        rules = [rule for rule in RULES[name] if not rule.removeprefix("+").startswith(other)]
+        if server.kind == "redis":
+            rules.remove("+waitaof") if "+waitaof" in rules else None
+        client.execute_command("ACL", "SETUSER", name, *rules)
+        made.append(name)
+        return server.url.replace("redis://", f"redis://{name}:secret@")
+
+    yield make
+    refused = [entry[b"object"] for entry in map(_pairs, client.execute_command("ACL", "LOG"))]
+    client.execute_command("ACL", "LOG", "RESET")
+    client.execute_command("ACL", "DELUSER", *made)
+    # Without these it goes on in another way.
+    spared = {b"client|setinfo", b"client|id", b"client|unblock"}
+    if request.param == "script":
+        spared |= {b"fcall", b"fcall_ro", b"function|list"}
+    else:
+        spared |= {b"eval"}
+    assert set(refused) - spared - request.node.stash.get(EXPECTED, set()) == set()
+
+
+EXPECTED = pytest.StashKey[set[bytes]]()
+
+
+def _pairs(entry: Any) -> dict[bytes, Any]:
+    if isinstance(entry, dict):
+        return entry
+    return dict(zip(entry[::2], entry[1::2], strict=True))
+
+
+def test_the_page_has_four_users() -> None:
+    assert list(RULES) == ["viewer", "producer", "worker", "operator"]
+
+
+async def test_a_producer_adds_and_waits_for_results(make_user: MakeUser, make_queue: MakeQueue, url: str) -> None:
+    recorder = Recorder()
+    async with Queue("orders", make_user("producer"), events=True) as queue:
+        job = await queue.add(1, group_id="g", job_id="a", delay=0.01)
+        await queue.add_many([{"data": n} for n in range(10)])
+        await queue.add(2, repeat=Every(60, key="k"))
+        async with Queue("orders", url) as theirs, Worker(theirs, recorder):
+            await job.result(timeout=20)
+            assert await queue.wait_for_empty(20)
+        assert (await queue.get_job_counts()).completed == 11
+        assert await queue.remove_repeating_job(None, "k")
+
+
+async def test_a_producer_may_wait_for_durability(make_user: MakeUser) -> None:
+    async with Queue("orders", make_user("producer"), durability=Durability(replicas=1, timeout=0.05)) as queue:
+        with pytest.raises(NotDurable):
+            await queue.add(1)
+
+
+async def test_a_worker_runs_retries_logs_and_closes(make_user: MakeUser, make_queue: MakeQueue) -> None:
+    theirs = make_user("worker")
+    queue = make_queue("orders")
+    failures = 0
+
+    async def handle(job: Any) -> int:
+        nonlocal failures
+        await job.report_progress(50)
+        await job.log("half of it")
+        if job.data == "bad" and failures == 0:
+            failures += 1
+            raise ValueError("once")
+        return 7
+
+    async with Queue("orders", theirs) as own, Worker(own, handle, heartbeat=0.05, cleanup_interval=0.1):
+        jobs = await queue.add_many(
+            [
+                {"data": "bad", "group_id": "g", "backoff": 0.01},
+                {"data": 2, "group_id": "g"},
+                {"data": 3, "delay": 0.05},
+            ]
+        )
+        assert [await job.result(timeout=20) for job in jobs] == [7, 7, 7]
+        await own.add(4, repeat=Every(0.1, limit=2))
+        assert await queue.wait_for_empty(20)
+
+
+async def test_an_operator_does_everything(make_user: MakeUser, make_queue: MakeQueue) -> None:
+    queue = make_queue("orders")
+    await queue.add_many([{"data": n, "group_id": f"g{n % 3}", "job_id": f"j{n}"} for n in range(12)])
+    theirs = make_user("operator")
+    async with Queue("orders", theirs) as operator:
+        await operator.pause()
+        await operator.pause_group("g0")
+        await operator.set_group_concurrency("g1", 2)
+        assert await operator.fail("j0", "no")
+        await operator.retry("j0")
+        await operator.update_data("j1", {"new": 1})
+        await operator.change_delay("j2", 60)
+        await operator.promote("j2")
+        assert await operator.remove("j3")
+        assert await operator.cancel_group("g2") > 0
+        await operator.clean("waiting", grace=0, limit=2)
+        await operator.purge(("waiting",))
+        assert (await operator.repair()).clean
+        await operator.resume_group("g0")
+        await operator.resume()
+        await operator.mark("deployed")
+        assert {finding.status for finding in await operator.check()} <= {"ok", "warn"}
+        await operator.get_server_info()
+        await operator.reconfigure()
+        assert [found.name for found in await Queue.list(theirs)] == ["orders"]
+        if operator._connection.session.calls_by == "function":
+            await Queue.prune_libraries(theirs)
+        await operator.obliterate()
+
+
+LOOKING: list[Callable[[Queue], Any]] = [
+    lambda queue: queue.get_job_counts(),
+    lambda queue: queue.get_job("a"),
+    lambda queue: queue.get_jobs(),
+    lambda queue: queue.get_metrics(),
+    lambda queue: queue.get_groups(),
+    lambda queue: queue.get_group("g"),
+    lambda queue: queue.get_group_jobs("g"),
+    lambda queue: queue.get_position("a"),
+    lambda queue: queue.get_workers(),
+    lambda queue: queue.get_repeating_jobs(),
+    lambda queue: queue.get_failure_groups(),
+    lambda queue: queue.survey(),
+    lambda queue: queue.get_settings(),
+    lambda queue: queue.get_marks(),
+    lambda queue: queue.get_attempts("a"),
+]
+CHANGING: list[Callable[[Queue], Any]] = [
+    lambda queue: queue.add(1),
+    lambda queue: queue.remove("a"),
+    lambda queue: queue.fail("a"),
+    lambda queue: queue.pause(),
+    lambda queue: queue.purge(("waiting",)),
+    lambda queue: queue.obliterate(),
+    lambda queue: queue.repair(),
+]
+
+
+async def test_a_viewer_looks_and_changes_nothing(
+    make_user: MakeUser, make_queue: MakeQueue, client: Any, request: pytest.FixtureRequest
+) -> None:
+    queue = make_queue("orders")
+    await queue.add_many([{"data": 1, "group_id": "g", "job_id": "a"}, {"data": 2, "group_id": "g"}])
+    theirs = make_user("viewer")
+    viewer = await Queue.open("orders", theirs)
+    before = {key: client.dump(key) for key in client.keys("groupmq:{orders}:*")}
+    for look in LOOKING:
+        await look(viewer)
+    assert [found.name for found in await Queue.list(theirs)] == ["orders"]
+    for change in CHANGING:
+        with pytest.raises(GroupMQError) as refusal:
+            await change(viewer)
+        assert isinstance(refusal.value, ServerRefused), refusal.value
+        assert refusal.value.kind == "NOPERM"
+    assert {key: client.dump(key) for key in client.keys("groupmq:{orders}:*")} == before
+    await viewer.close()
+    request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}
+    with SyncQueue.open("orders", theirs) as blocking:
+        assert blocking.get_job_counts().waiting == 2
