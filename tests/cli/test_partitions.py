@@ -38,6 +38,35 @@ def test_commands_see_one_queue(orders: Queue, command: Command, url: str) -> No
     assert command("queue", "purge", "--yes", "--json").code == 0
 
 
+def test_settings_are_shown_and_changed_but_for_the_number_of_partitions(orders: Queue, command: Command) -> None:
+    orders.add_many({"data": 1, "group_id": g} for g in GROUPS)
+    assert command("queue", "settings", "orders", "--json").json["settings"]["partitions"] == 4
+    done = command("queue", "settings", "orders", "--set", "max_attempts=7", "--set", "on_failed=hold", "--json")
+    assert done.json["changed"] == ["max_attempts", "on_failed"]
+    assert orders.add(1, group_id="user:1").max_attempts == 7
+    assert orders.get_settings().on_failed == "hold"
+    refused = command("queue", "settings", "orders", "--set", "partitions=8")
+    assert refused.code == 2
+    assert "groupmq queue repartition" in refused.err
+    refused = command("queue", "settings", "orders", "--set", "exclusive=yes")
+    assert refused.code != 0
+    assert "cannot be combined with partitions=4" in refused.err
+
+
+def test_blocked_groups_of_all_partitions_are_told(orders: Queue, command: Command) -> None:
+    for g in GROUPS:
+        for i in range(2):
+            orders.add(i, group_id=g, job_id=f"{g}-{i}", on_failed="hold")
+        orders.fail(f"{g}-0", "declined")
+    listed = command("queue", "groups", "orders", "--blocked", "--json").json
+    assert sorted(one["id"] for one in listed) == GROUPS
+    assert "8 blocked" in command("queue", "stats", "orders").out
+    (found,) = [one for one in command("check", "orders", "--json").json["checks"] if one["name"] == "blocked groups"]
+    assert found["status"] == "warn"
+    assert command("job", "skip", "user:3-0").code == 0
+    assert command("queue", "stats", "orders", "--json").json["groups"]["blocked"] == 7
+
+
 def test_repartition_is_refused_done_and_reported(orders: Queue, command: Command) -> None:
     orders.add_many({"data": i, "group_id": g} for i in range(3) for g in GROUPS)
     refused = command("queue", "repartition", "orders", "--to", "8")

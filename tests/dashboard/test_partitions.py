@@ -27,6 +27,20 @@ async def test_every_page_of_it(queue: Queue, site: Site) -> None:
             assert await site.page(name, queue="orders")
 
 
+async def test_its_settings_and_its_blocked_groups(queue: Queue, site: Site) -> None:
+    for i in range(6):
+        await queue.add(1, group_id=f"g{i}", job_id=f"j{i}", on_failed="hold")
+        await queue.fail(f"j{i}")
+    page = await site.json("settings", queue="orders")
+    assert {one["name"]: one["value"] for one in page["settings"]}["partitions"] == "4"
+    (finding,) = [one for one in page["findings"] if one["name"] == "blocked groups"]
+    assert finding["status"] == "warn"
+    row = (await site.json("queue", queue="orders"))["queue"]
+    assert row["blocked"] == 6
+    await site.act("skip", job="j3")
+    assert len(await queue.get_blocked_groups()) == 5
+
+
 async def test_a_new_process_catches_up_from_the_logs(queue: Queue, make_site: MakeSite) -> None:
     await queue.get_job_counts()
     path = f"/queues/{queue.name}/stream?events=1"

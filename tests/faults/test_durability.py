@@ -13,7 +13,9 @@ import redis
 import redis.asyncio
 
 from groupmq import Durability, Every, NotDurable, Queue, Worker
+from groupmq.core.partitions import Part
 from groupmq.errors import ConfigurationError
+from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.support import keyspace
 from tests.support.servers import Kind, Server, available_kinds
@@ -144,6 +146,41 @@ def test_the_blocking_client_waits_too(pair: Pair, own: bool) -> None:
     client.close()
 
 
+async def test_adds_to_partitions_wait_too(pair: Pair) -> None:
+    groups = [f"g{i}" for i in range(8)]
+    with redis.Redis.from_url(pair.replica.unix_url) as client:
+
+        def are_on_replica(*ids: str) -> bool:
+            jobs = [Keys("groupmq", "q", Part(i, 4)).fixed("jobs") for i in range(4)]
+            return all(any(client.hexists(key, job_id) for key in jobs) for job_id in ids)
+
+        async with Queue("q", pair.primary.url, partitions=4, durability=SOON) as queue:
+            for n in range(20):
+                assert are_on_replica((await queue.add(n, group_id=groups[n % 8])).id)
+            together = await asyncio.gather(*(queue.add(n, group_id=groups[n % 8]) for n in range(100)))
+            assert are_on_replica(*(job.id for job in together))
+            added = await queue.add_many({"data": n, "group_id": g} for n in range(5) for g in groups)
+            assert are_on_replica(*(job.id for job in added))
+            pair.replica.pause()
+            for g in groups:
+                with pytest.raises(NotDurable):
+                    await queue.add(1, group_id=g, job_id=f"of-{g}")
+            pair.replica.resume()
+            assert (await queue.add(1, group_id="g1", job_id="of-g1")).duplicate
+            assert are_on_replica("of-g1")
+
+        def block() -> None:
+            with SyncQueue("q", pair.primary.url, durability=SOON) as blocking:
+                for g in groups:
+                    assert are_on_replica(blocking.add(1, group_id=g).id)
+                pair.replica.pause()
+                with pytest.raises(NotDurable):
+                    blocking.add(1, group_id="g1")
+                pair.replica.resume()
+
+        await asyncio.to_thread(block)
+
+
 async def test_outcomes_wait_if_told_to_and_late_ones_are_logged_once(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -178,8 +215,11 @@ async def test_a_server_without_an_append_only_file_is_refused_before_anything_i
             await queue.add(1)
     with SyncQueue("q", pair.primary.url, durability="fsync") as blocking, pytest.raises(ConfigurationError):
         blocking.add(1)
+    async with Queue("q", pair.primary.url, partitions=4, durability="fsync") as spread:
+        with pytest.raises(ConfigurationError, match="durability"):
+            await spread.add(1)
     with pair.primary.client() as client:
-        assert client.keys("groupmq:{q}*") == []
+        assert client.keys("groupmq:{q*") == []
 
 
 async def test_an_add_returns_once_the_job_is_on_disk() -> None:
@@ -191,6 +231,11 @@ async def test_an_add_returns_once_the_job_is_on_disk() -> None:
             server.restart()
             assert await queue.get_job(job.id) is not None
             await asyncio.gather(*(queue.add(n) for n in range(50)))
+        async with Queue("spread", server.url, partitions=4, durability="fsync") as queue:
+            jobs = await asyncio.gather(*(queue.add(n, group_id=f"g{n}") for n in range(20)))
+            server.kill()
+            server.restart()
+            assert None not in await queue.get_jobs_by_id([job.id for job in jobs])
     finally:
         server.stop()
 

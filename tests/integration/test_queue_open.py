@@ -60,6 +60,7 @@ async def test_the_stored_settings_are_those_of_the_process_that_made_it(make_qu
         "group_rate_limit": {"count": 5, "per": 0.5},
         "max_group_size": 1000,
         "priority_ageing": None,
+        "partitions": 1,
         "events": False,
         "unknown": {},
     }
@@ -171,14 +172,14 @@ async def test_settings_of_a_newer_release_are_told_and_stop_nobody(
 ) -> None:
     await make_queue("orders", group_concurrency=2).add(1)
     meta = Keys("groupmq", "orders").meta
-    newer = {"group_concurrency": 2, "partitions": 8, "ordering": {"kind": "by moon", "window": 1}}
+    newer = {"group_concurrency": 2, "shards": 8, "ordering": {"kind": "by moon", "window": 1}}
     client.hset(meta, "config", json.dumps(newer))
     opened = await Queue.open("orders", url)
     settings = await opened.get_settings()
     assert settings.group_concurrency == 2
     assert settings.ordering is None
-    assert settings.unknown == {"partitions": 8, "ordering": {"kind": "by moon", "window": 1}}
-    assert settings.to_dict()["unknown"]["partitions"] == 8
+    assert settings.unknown == {"shards": 8, "ordering": {"kind": "by moon", "window": 1}}
+    assert settings.to_dict()["unknown"]["shards"] == 8
     assert (await opened.get_job_counts()).waiting == 1
     await opened.close()
 

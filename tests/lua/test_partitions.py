@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from groupmq.core.options import QueueOptions
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
@@ -18,6 +19,55 @@ def test_an_entry_that_was_written_again_stays(engine: Engine) -> None:
     engine.client.hset(key, mapping={"gone": "5 1", "back": "5 2", "other": "6 1"})
     assert engine.call(commands.strike(["gone", "back", "never"], ["5 1", "5 1", "5 1"])) == 1
     assert engine.client.hgetall(key) == {b"back": b"5 2", b"other": b"6 1"}
+
+
+def of_queue(revision: str, **options: Any) -> StoredQueue:
+    made = QueueOptions("q", **options)
+    return StoredQueue(commands.PARTITIONED, made.shared, made.handling, revision.encode())
+
+
+def look(engine: Engine) -> StoredQueue:
+    return engine.call(commands.look_at_queue())
+
+
+def test_a_partition_is_made_with_the_revision_of_its_queue_and_not_made_twice(engine: Engine) -> None:
+    look(engine)
+    engine.client.flushall()
+    queue = of_queue("5", group_concurrency=2)
+    made = engine.call(commands.open_partition("q", queue))
+    assert made == look(engine) == queue._replace(schema=commands.SCHEMA)
+    assert engine.call(commands.open_partition("q", of_queue("6"))) == made
+    engine.add("a", "b", "c")
+    assert len(engine.take(3)) == 2
+
+
+@pytest.mark.parametrize("options", [{"max_attempts": 9}, {"group_concurrency": 3}], ids=["handling", "config"])
+def test_a_partition_gets_the_settings_of_its_queue_if_it_is_as_it_was_read(
+    engine: Engine, options: dict[str, Any]
+) -> None:
+    read, queue = look(engine), of_queue("7", **options)
+    settled = engine.call(commands.open_partition("q", queue, read))
+    assert settled == look(engine) == queue._replace(schema=commands.SCHEMA)
+    # Another has read it before that, and comes late with what is older or newer.
+    for revision in ("6", "8"):
+        assert engine.call(commands.open_partition("q", of_queue(revision), read)) == settled
+        assert look(engine) == settled
+    # The queue was thrown back by a failover: what it says counts, whichever number is larger.
+    back = of_queue("3")
+    assert engine.call(commands.open_partition("q", back, settled)) == back._replace(schema=commands.SCHEMA)
+
+
+@pytest.mark.parametrize("schema", [None, commands.MOVING])
+def test_a_partition_that_is_gone_or_being_moved_gets_nothing(engine: Engine, schema: str | None) -> None:
+    """Its jobs are elsewhere: if it were made here, nobody would look for what is added to it."""
+    read = look(engine)
+    if schema is None:
+        engine.client.flushall()
+    else:
+        engine.client.hset(engine.keys.meta, "schema", schema)
+    before = engine.client.hgetall(engine.keys.meta)
+    assert engine.call(commands.open_partition("q", of_queue("9"), read)).schema == schema
+    assert engine.client.hgetall(engine.keys.meta) == before
 
 
 def numbers(engine: Engine) -> Any:
@@ -38,3 +88,16 @@ def test_numbers_go_on_from_the_highest(make_engine: MakeEngine, order: tuple[in
     for name in ("seq", "stamp", "order"):
         assert found[name] == highest[name]
     assert found["paused"] == "1"
+
+
+def test_a_partition_made_of_others_has_the_settings_of_the_queue(make_engine: MakeEngine) -> None:
+    """Not those of one that was not told of the last change."""
+    old, made = make_engine(group_concurrency=5, fairness="round-robin"), make_engine(fairness="round-robin")
+    look(old)
+    queue = of_queue("12", group_concurrency=2)
+    made.call(commands.absorb([numbers(old)], "q", queue))
+    assert look(made) == queue._replace(schema=commands.SCHEMA)
+    assert not made.client.hexists(made.keys.meta, "rules")
+    assert decode({"numbers": numbers(made)})["limit"] == "2"
+    made.call(commands.absorb([numbers(old)], "q", of_queue("13", fairness="round-robin")))
+    assert made.client.hexists(made.keys.meta, "rules")

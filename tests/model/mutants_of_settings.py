@@ -10,13 +10,13 @@ SETTINGS = [
     ),
     Mutant(
         "nobody can tell that settings have changed",
-        "local revision = next_revision(stored[4])",
-        "local revision = stored[4] or '1'",
+        "local revision = A.revision or next_revision(stored[4])",
+        "local revision = A.revision or stored[4] or '1'",
     ),
     Mutant(
         "a change overwrites what another has stored",
         "(stored[2] ~= A.was[1] or (stored[3] or '') ~= A.was[2])",
         "stored[2] ~= A.was[1]",
     ),
-    Mutant("opening a queue changes its settings", "if stored[3] and not A.was then return stored end", ""),
+    Mutant("opening a queue changes its settings", "if stored[3] and not replaces then return stored end", ""),
 ]

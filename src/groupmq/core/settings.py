@@ -162,7 +162,9 @@ def changed(settings: QueueSettings, name: str, changes: QueueArguments) -> Queu
         raise unknown
     for one in changes:
         if one == "partitions":
-            raise ConfigurationError("partitions: cannot be changed in place; Queue.repartition moves the jobs")
+            raise ConfigurationError(
+                "partitions: cannot be changed in place; Queue.repartition moves the jobs to other partitions"
+            )
         if one not in HANDLING and one not in SHARED:
             raise ConfigurationError(
                 f"{one}: belongs to each process and is not stored with the queue; give it to Queue(...) there"

@@ -132,6 +132,10 @@ def _ordering(text: str) -> Ordering:
     raise ValueError(f"{text!r} is not event_time:TIME, arrival:TIME or arrival:TIME..TIME")
 
 
+def _partitions(_text: str) -> int:
+    raise ValueError("it takes moving the jobs; use `groupmq queue repartition`")
+
+
 READERS: dict[str, Callable[[str], Any]] = {
     "job_timeout": _duration,
     "max_attempts": _number,
@@ -149,5 +153,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "group_rate_limit": _optional(lambda text: RateLimit(*_pair(text))),
     "max_group_size": _optional(_number),
     "priority_ageing": _optional(_duration),
+    "partitions": _partitions,
     "events": _flag,
 }

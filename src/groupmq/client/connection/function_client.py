@@ -159,16 +159,21 @@ class FunctionClient:
         session = self.session
         session.opened = False
         while True:
+            if stored.schema is None:
+                stored = await self._evaluate(session.making_call())
             session.check_partition(stored)
             await self._ask_queue()
             wanted = session.whole.revision
             if stored.revision == wanted:
                 break
-            stored = await self._evaluate(session.settling_call(stored))
+            try:
+                stored = await self._evaluate(session.settling_call(stored))
+            except ServerRefused as error:
+                if session.whole.creates or error.kind != "NOPERM":
+                    raise
+                break  # who may only look sees the partition as it is
             if stored.revision == wanted:
                 break
-            if stored.schema is None:
-                stored = await self._evaluate(session.opening_call())
         session.opened = True
 
     async def _ask_queue(self) -> None:

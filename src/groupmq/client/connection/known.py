@@ -71,9 +71,9 @@ class Known:
             )
 
     def has_repartitioned(self, to: int) -> None:
-        """This process has changed the number of partitions; what else is stored is read anew."""
+        """This process has changed the number of partitions. What is stored is still to be read."""
         self.given = replace(self.given, partitions=to)
-        self._learned, self.opened = (self.given, StoredQueue(None)), False
+        self._learned = replace(self.options, partitions=to), StoredQueue(None)
 
     def _tell(self, revision: bytes, found: list[str]) -> None:
         """Log a change once, whether the heartbeat's thread or the event loop notices it first."""

@@ -113,9 +113,14 @@ class Session:
 
     def opening_call(self) -> Call[StoredQueue]:
         if self.partition is not None:
-            return commands.open_partition(self.options.name, self.whole.stored)
+            # Who only looks is perhaps not permitted more; whatever they do, a partition that is missing is made.
+            return self.making_call() if self.whole.creates else commands.look_at_queue()
         # A queue that was flushed is made again as it was known, not as this process was once started.
         return commands.open_queue(self.options) if self.creates else commands.look_at_queue()
+
+    def making_call(self) -> Call[StoredQueue]:
+        """Makes a partition, unless it is there."""
+        return commands.open_partition(self.options.name, self.whole.stored)
 
     def settling_call(self, was: StoredQueue) -> Call[StoredQueue]:
         """Gives a partition the settings of the queue, if it is as it was read."""

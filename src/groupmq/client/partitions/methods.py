@@ -214,6 +214,7 @@ class PartitionedMethods(Looking):
             await part.close()
         self._parts = None
         self._connection.session.whole.has_repartitioned(to)
+        await self._connection.open()
         await self.repair()  # the line of the jobs without a group was parted, and is put in order
         report = await self.repair()
         if not report.clean:

@@ -33,6 +33,7 @@ WORDS = {
     "group_rate_limit": "how many jobs each group may start in a period",
     "max_group_size": "how many unfinished jobs a group may have",
     "priority_ageing": "how long a job waits to count as one priority higher",
+    "partitions": "over how many hash tags, and so primaries of a cluster, the groups are spread",
     "events": "whether events are written",
     "keep_completed": "how many completed jobs are kept, and for how long",
     "keep_failed": "how many failed jobs are kept, and for how long",

@@ -215,6 +215,7 @@ class PartitionedMethods(Looking):
             part.close()
         self._parts = None
         self._connection.session.whole.has_repartitioned(to)
+        self._connection.open()
         self.repair()  # the line of the jobs without a group was parted, and is put in order
         report = self.repair()
         if not report.clean:
