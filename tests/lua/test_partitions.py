@@ -30,13 +30,16 @@ def look(engine: Engine) -> StoredQueue:
     return engine.call(commands.look_at_queue())
 
 
-def test_a_partition_is_made_with_the_revision_of_its_queue_and_not_made_twice(engine: Engine) -> None:
+def test_a_new_partition_has_a_revision_that_nobody_knows(engine: Engine) -> None:
+    """Until whoever made it has asked the queue whether it still has this partition."""
     look(engine)
     engine.client.flushall()
     queue = of_queue("5", group_concurrency=2)
     made = engine.call(commands.open_partition("q", queue))
-    assert made == look(engine) == queue._replace(schema=commands.SCHEMA)
+    assert made == look(engine) == StoredQueue(commands.SCHEMA, queue.config, queue.handling, b"0")
     assert engine.call(commands.open_partition("q", of_queue("6"))) == made
+    confirmed = engine.call(commands.open_partition("q", queue, made))
+    assert confirmed == look(engine) == queue._replace(schema=commands.SCHEMA)
     engine.add("a", "b", "c")
     assert len(engine.take(3)) == 2
 

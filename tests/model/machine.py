@@ -11,7 +11,7 @@ from groupmq.core import record
 from groupmq.core.settings import QueueSettings
 from groupmq.protocol import commands
 from groupmq.protocol.commands import FRESH
-from tests.model import browsing, waiting
+from tests.model import browsing, parting, waiting
 from tests.model import strategies as draws
 from tests.model.deciding import Deciding
 from tests.model.pair import at, same
@@ -157,6 +157,7 @@ class QueueMachine(Deciding):
     def for_damage(self) -> None:
         report = self.carry(self.operations.repair(), lambda call: at(call, self.latest))
         assert report.clean, report.mended
+        parting.compare_numbers(self.client, self.model, self.connection)
 
     def after_a_flush(self) -> None:
         self.client.function_flush()
@@ -175,6 +176,7 @@ class QueueMachine(Deciding):
         assert now.revision not in (was.revision, known.revision), "nobody could tell that the settings have changed"
         same(other.call(commands.open_queue(self.model.options, was), patience=0), now)
         same(other.call(commands.open_queue(self.model.options), patience=0), now)
+        parting.compare_settings(self.client, self.model, other, was)
         assert refuses_old_settings(self.client, self.connection), "a call by old settings was carried out"
         self.calls += 1
         self.look()

@@ -12,6 +12,7 @@ from tests.model.mutants_of_breaking import BREAKING
 from tests.model.mutants_of_browsing import BROWSING
 from tests.model.mutants_of_calls import CALLS
 from tests.model.mutants_of_entries import ENTRIES
+from tests.model.mutants_of_partitions import PARTITIONS
 from tests.model.mutants_of_reserves import RESERVES
 from tests.model.mutants_of_rows import ROWS
 from tests.model.mutants_of_settings import SETTINGS
@@ -253,6 +254,7 @@ MUTANTS = [
     *ROWS,
     *RESERVES,
     *SETTINGS,
+    *PARTITIONS,
     *TELLING,
     *WAITS,
     *ANSWERS,

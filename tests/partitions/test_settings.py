@@ -325,12 +325,18 @@ async def test_settings_outlive_a_change_of_the_number_and_are_those_of_the_queu
 
 
 @pytest.mark.parametrize(("before", "to"), [(1, P), (P, 1), (P, 8)])
-async def test_a_process_that_ran_meanwhile_is_refused(make_queue: MakeQueue, before: int, to: int) -> None:
-    running, queue = make_queue(NAME, partitions=before), make_queue(NAME)
-    await running.add(1, group_id="g1")
+async def test_processes_that_ran_meanwhile_are_refused(
+    make_queue: MakeQueue, client: redis.Redis, before: int, to: int
+) -> None:
+    """The first makes the old partition again before it asks the queue; the next must not take it for the old one."""
+    running, queue = [make_queue(NAME, partitions=before) for _ in range(3)], make_queue(NAME)
+    for process in running:
+        await process.add(1, group_id="g1")
     await queue.pause()
     await queue.repartition(to)
-    for _ in range(2):
+    for process in (*running, *running):
         with pytest.raises(ConfigurationError, match=f"partitions is {to} there and {before} here"):
-            await running.add(2, group_id="g1")
-    assert (await queue.get_job_counts()).waiting == 1
+            await process.add(2, group_id="g1")
+    assert (await queue.get_job_counts()).waiting == 3
+    old = [Keys("groupmq", NAME, Part(i, before)).fixed("jobs") for i in range(before)]
+    assert before == 1 or not client.exists(*old)

@@ -136,10 +136,15 @@ class FunctionClient:
 
     async def ready(self, patience: float | None = None) -> None:
         """Open the queue if this process has not; while the server cannot be reached, try again."""
-        session = self.session
-        session.require_open()
+        self.session.require_open()
+        if not self.session.opened:
+            await self.reopen(patience)
+
+    async def reopen(self, patience: float | None = None) -> None:
+        """Open the queue, whether or not this process has, to learn what is stored; try again as `ready`."""
+        self.session.require_open()
         give_up, pause = time.monotonic() + (self.patience if patience is None else patience), _FIRST_PAUSE
-        while not session.opened:
+        while True:
             try:
                 return await self.open()
             except GroupMQError as error:
@@ -154,7 +159,8 @@ class FunctionClient:
 
         The queue is asked after that. Whoever changes the number of partitions closes the queue first, so it would
         object, or see what is added to a partition that was there before. And settings that were read of the queue
-        before others changed them could replace theirs.
+        before others changed them could replace theirs. A partition that was just made gets the revision of the queue
+        only then: calls of processes that still believe in it are refused, and they ask too.
         """
         session = self.session
         session.opened = False

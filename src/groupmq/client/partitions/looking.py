@@ -224,7 +224,7 @@ class Looking(Spreading):
         """The settings that are stored with the queue, whatever this process was given."""
         if not await self._learn():
             return await super().get_settings()
-        await self._connection.open()
+        await self._connection.reopen()
         return QueueSettings.of(self._connection.session.whole.stored)
 
     async def get_turn(self) -> Turn | None:

@@ -175,7 +175,7 @@ class PartitionedMethods(Looking):
             return await self.get_settings()
         # The queue first: what it says holds. A partition that is not reached has older settings, which all that use it
         # replace, and never newer ones.
-        await self._each(lambda part: part._connection.open())
+        await self._each(lambda part: part._connection.reopen())
         if has_changed or any(name in SHARED for name in wanted):
             # Also if nothing has changed now: an earlier call may have ended before it came to this.
             await self.repair()
@@ -214,7 +214,7 @@ class PartitionedMethods(Looking):
             await part.close()
         self._parts = None
         self._connection.session.whole.has_repartitioned(to)
-        await self._connection.open()
+        await self._connection.reopen()
         await self.repair()  # the line of the jobs without a group was parted, and is put in order
         report = await self.repair()
         if not report.clean:
@@ -271,7 +271,7 @@ class PartitionedMethods(Looking):
         others keep for one that died are forgotten here. And whoever changed the settings may have died before it told
         any partition: no call would notice, so the queue itself is asked.
         """
-        await self._connection.open()
+        await self._connection.reopen()
         swept = await self._sweep()
         stats = await self._each(lambda part: part._call(commands.stats()))
         known = {worker for one in stats for worker in one.workers}

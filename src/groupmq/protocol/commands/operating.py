@@ -9,6 +9,9 @@ from groupmq.core.options import QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, changed
 from groupmq.protocol.call import PARTITIONED, SCHEMA, Call, arguments, text, texts
 
+NEW = "0"
+"""The revision of a partition that was made, and not confirmed by its queue."""
+
 
 def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[StoredQueue]:
     """Make the queue if it does not exist; what is stored of it now.
@@ -29,7 +32,8 @@ def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[St
 def open_partition(name: str, queue: StoredQueue, was: StoredQueue | None = None) -> Call[StoredQueue]:
     """Make a partition of a queue, with its settings, if it does not exist; what is stored of the partition now.
 
-    `was`: replace the settings of a partition that exists, if its revision is still that one.
+    A new one has a revision that no call is made by, until whoever made it has asked the queue whether it still has
+    this partition. `was`: replace settings and revision of a partition that exists, if its revision is still that one.
     """
     options = changed(QueueSettings.of(queue), name, {})
     args = arguments(
@@ -38,7 +42,7 @@ def open_partition(name: str, queue: StoredQueue, was: StoredQueue | None = None
         handling=queue.handling,
         limit=options.group_concurrency,
         rules=options.rules,
-        revision=queue.revision.decode(),
+        revision=NEW if was is None else queue.revision.decode(),
         instead=None if was is None else was.revision.decode(),
     )
     return Call("open", args, stored_queue)

@@ -9,7 +9,7 @@ Arguments
   limit       group_concurrency
   rules       lib/meta.lua
   was         {config, handling ('' = none)} as read, to replace; absent = only a new queue is written
-  revision    of a partition: that of its queue, which the partition gets; absent = a new one
+  revision    of a partition: what it gets, that of its queue or 0 (protocol/commands/operating.py); absent = a new one
   instead     of a partition: its revision as read ('' = none), to replace; never makes one. Whoever changes the number
               of partitions may have removed it, and the caller has asked the queue before that
 Reply      {schema, config, handling, revision} as stored now

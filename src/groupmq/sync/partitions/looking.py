@@ -225,7 +225,7 @@ class Looking(Spreading):
         """The settings that are stored with the queue, whatever this process was given."""
         if not self._learn():
             return super().get_settings()
-        self._connection.open()
+        self._connection.reopen()
         return QueueSettings.of(self._connection.session.whole.stored)
 
     def get_turn(self) -> Turn | None:

@@ -176,7 +176,7 @@ class PartitionedMethods(Looking):
             return self.get_settings()
         # The queue first: what it says holds. A partition that is not reached has older settings, which all that use it
         # replace, and never newer ones.
-        self._each(lambda part: part._connection.open())
+        self._each(lambda part: part._connection.reopen())
         if has_changed or any(name in SHARED for name in wanted):
             # Also if nothing has changed now: an earlier call may have ended before it came to this.
             self.repair()
@@ -215,7 +215,7 @@ class PartitionedMethods(Looking):
             part.close()
         self._parts = None
         self._connection.session.whole.has_repartitioned(to)
-        self._connection.open()
+        self._connection.reopen()
         self.repair()  # the line of the jobs without a group was parted, and is put in order
         report = self.repair()
         if not report.clean:
@@ -272,7 +272,7 @@ class PartitionedMethods(Looking):
         others keep for one that died are forgotten here. And whoever changed the settings may have died before it told
         any partition: no call would notice, so the queue itself is asked.
         """
-        self._connection.open()
+        self._connection.reopen()
         swept = self._sweep()
         stats = self._each(lambda part: part._call(commands.stats()))
         known = {worker for one in stats for worker in one.workers}
