@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Job, Queue, Worker
+from groupmq import ConnectionLost, Job, Queue, Worker
 from groupmq.core.partitions import Part, place_of, slot_of_tag, tag_of
+from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.support import keyspace
 from tests.support.clusters import Cluster
@@ -99,6 +100,52 @@ async def test_a_primary_that_is_away_does_not_stop_the_others(cluster: Cluster)
             for g in by_port[away.port]:
                 await queue.add(3, group_id=g)
             await eventually(lambda: len(ended) == len(GROUPS), "it is served when it is back", timeout=40)
+
+
+def settings_of(cluster: Cluster) -> list[list[bytes]]:
+    """Of the queue itself and of each partition, wherever they are: config, handling and revision."""
+    found = []
+    with redis.RedisCluster(host="127.0.0.1", port=cluster.running[0].port) as client:
+        for part in (None, *(Part(i, P) for i in range(P))):
+            found.append(client.hmget(Keys("groupmq", "spread", part).meta, "config", "handling", "revision"))
+    return found
+
+
+async def test_settings_are_the_same_on_every_primary_also_if_one_was_away_when_they_changed(cluster: Cluster) -> None:
+    for node in cluster.nodes:
+        with redis.Redis(port=node.port) as client:
+            client.config_set("cluster-require-full-coverage", "no")
+    home = cluster.owner("spread")
+    away = next(node for node in cluster.nodes if node.port != home.port)
+    async with Queue("spread", cluster.url, partitions=P) as queue, Queue("spread", cluster.url) as other:
+        await queue.add_many({"data": 1, "group_id": g} for g in GROUPS)
+        await other.reconfigure(max_attempts=5, group_concurrency=2)
+        found = settings_of(cluster)
+        assert all(one == found[0] for one in found)
+        away.pause()
+        other._connection.patience = 0.5
+        for part in await other._learn():
+            part._connection.patience = 0.5
+        with pytest.raises(ConnectionLost):
+            await other.reconfigure(max_attempts=9)
+        away.resume()
+        assert (await queue.get_job_counts()).waiting == len(GROUPS)  # some partitions refuse, the others are told
+        assert (await queue.get_job_counts()).waiting == len(GROUPS)
+        assert queue.options.max_attempts == 9
+        found = settings_of(cluster)
+        assert all(one == found[0] for one in found)
+
+        def block() -> int:
+            with SyncQueue("spread", cluster.url) as blocking:
+                return blocking.reconfigure(on_failed="hold").max_attempts
+
+        assert await asyncio.to_thread(block) == 9
+        for g in GROUPS[:8]:
+            await queue.add(1, group_id=g, job_id=f"of-{g}", priority=1)
+            await queue.fail(f"of-{g}")
+        assert {one.id for one in await queue.get_blocked_groups()} == set(GROUPS[:8])
+        assert (await queue.get_metrics()).groups_blocked == 8
+        assert await queue.skip("of-g3")
 
 
 async def test_repartition_moves_jobs_between_primaries(cluster: Cluster) -> None:

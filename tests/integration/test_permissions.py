@@ -158,6 +158,7 @@ LOOKING: list[Callable[[Queue], Any]] = [
     lambda queue: queue.get_marks(),
     lambda queue: queue.get_attempts("a"),
 ]
+OVER_PARTITIONS: list[Callable[[Queue], Any]] = [*LOOKING, lambda queue: queue.get_blocked_groups()]
 CHANGING: list[Callable[[Queue], Any]] = [
     lambda queue: queue.add(1),
     lambda queue: queue.remove("a"),
@@ -190,3 +191,42 @@ async def test_a_viewer_looks_and_changes_nothing(
     request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}
     with SyncQueue.open("orders", theirs) as blocking:
         assert blocking.get_job_counts().waiting == 2
+
+
+async def test_the_same_with_partitions(
+    make_user: MakeUser, make_queue: MakeQueue, client: Any, request: pytest.FixtureRequest
+) -> None:
+    recorder = Recorder()
+    async with Queue("orders", make_user("producer"), partitions=3) as producer:
+        job = await producer.add(1, group_id="g", job_id="a")
+        await producer.add_many([{"data": n, "group_id": f"g{n}"} for n in range(10)])
+        async with Queue("orders", make_user("worker")) as own, Worker(own, recorder, cleanup_interval=0.1):
+            await job.result(timeout=20)
+            assert await producer.wait_for_empty(20)
+    async with Queue("orders", make_user("operator")) as operator:
+        await operator.pause()
+        await operator.reconfigure(max_attempts=7)
+        assert (await operator.repair()).clean
+        await operator.repartition(2)
+        await operator.add(1, group_id="g", job_id="b")
+    theirs = make_user("viewer")
+    viewer = await Queue.open("orders", theirs)
+    for part in await make_queue("orders")._learn():
+        assert (await part.get_job_counts()).active == 0
+    before = {key: client.dump(key) for key in client.keys("groupmq:{orders*")}
+    for look in OVER_PARTITIONS:
+        await look(viewer)
+    # Somebody changed the settings and died before any partition had them: whoever may only look sees the rest.
+    other = make_queue("orders")
+    await other._connection.reconfigure({"max_attempts": 9})
+    before = {key: client.dump(key) for key in client.keys("groupmq:{orders*")}
+    assert (await viewer.get_settings()).max_attempts == 9
+    for look in OVER_PARTITIONS:
+        await look(viewer)
+    for change in CHANGING:
+        with pytest.raises(GroupMQError) as refusal:
+            await change(viewer)
+        assert isinstance(refusal.value, ServerRefused), refusal.value
+    assert {key: client.dump(key) for key in client.keys("groupmq:{orders*")} == before
+    await viewer.close()
+    request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from groupmq.client.connection.connections import WakeConnection
+from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks

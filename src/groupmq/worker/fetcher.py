@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from groupmq.client.connection.connections import Connection, WakeConnection
+from groupmq.client.connection.blocking_reads import WakeConnection
+from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.faults import is_passing
 from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks

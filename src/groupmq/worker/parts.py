@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from groupmq.client.connection.connections import WakeConnection
+from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core.options import WorkerOptions

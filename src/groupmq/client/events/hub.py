@@ -8,7 +8,8 @@ import random
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from groupmq.client.connection.connections import Connection, StreamConnection
+from groupmq.client.connection.blocking_reads import StreamConnection
+from groupmq.client.connection.connections import Connection
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import newer
 from groupmq.core.tasks import end_tasks

@@ -164,7 +164,7 @@ class FunctionClient:
         only then: calls of processes that still believe in it are refused, and they ask too.
         """
         session = self.session
-        session.opened = False
+        session.opened, calls_by = False, session.calls_by
         while True:
             if stored.schema is None:
                 stored = self._evaluate(session.making_call())
@@ -178,7 +178,9 @@ class FunctionClient:
             except ServerRefused as error:
                 if session.whole.creates or error.kind != "NOPERM":
                     raise
-                break  # who may only look sees the partition as it is
+                # Who may only look sees the partition as it is. That a write was refused says nothing about reads.
+                session.calls_by = calls_by
+                break
             if stored.revision == wanted:
                 break
         session.opened = True

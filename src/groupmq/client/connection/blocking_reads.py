@@ -1,0 +1,164 @@
+"""The asynchronous connections that block: one waits for work, one reads events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from groupmq.client.connection.connections import Connection
+from groupmq.client.connection.dropping import Dropper, drop_stale_of
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.faults import is_denied, understood
+from groupmq.core.tasks import await_honouring_cancel
+
+_BLOCK_MARGIN = 2.0
+_SHORT_BLOCK_MS = 100
+
+
+class WakeConnection(Dropper):
+    """The one connection of a worker that blocks. It pops only a hint, so losing a reply loses nothing."""
+
+    def __init__(self, endpoint: Endpoint, keys: Sequence[str], timeout: float) -> None:
+        """`keys`: the marker of all workers, then that of this one, if it has one of its own."""
+        super().__init__()
+        self._endpoint = endpoint
+        self._keys = keys
+        self._popped = keys[0]
+        self._timeout = timeout
+        # redis-py 8 would give up after 5 s by itself; ours must outlast the block.
+        self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
+        endpoint.address.watch(self)
+
+    async def wait(self) -> bool:
+        """Block until the marker is there (True) or `timeout` passed (False)."""
+        return await self.wait_for_any() is not None
+
+    async def wait_for_any(self) -> str | None:
+        """Block until one of the markers is there, which is returned, or `timeout` passed (None).
+
+        A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
+        """
+        address = self._endpoint.address
+        moves = address.moves
+        try:
+            async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
+                reply = await await_honouring_cancel(
+                    self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
+                )
+        except Exception as error:
+            known = address.moves != moves or address.observe(error, moves)
+            await self.drop()
+            if known:
+                return None  # the primary has moved, and the worker asks for work there
+            raise understood(error, self._endpoint.where) from error
+        if reply is None:
+            return None
+        self._popped = reply[0].decode()
+        return self._popped
+
+    async def pass_on(self) -> None:
+        """Put the marker back for somebody else, if it was meant for all."""
+        if self._popped == self._keys[0]:
+            await self.put_back(self._popped)
+
+    async def put_back(self, marker: str) -> None:
+        """Put a marker back for another worker."""
+        try:
+            await self._client.execute_command("ZADD", marker, 0, "0", NEVER_DECODE=True)
+        except Exception as error:
+            await self.drop()
+            raise understood(error, self._endpoint.where) from error
+
+    async def drop(self) -> None:
+        with contextlib.suppress(Exception):
+            await self._client.connection_pool.disconnect(inuse_connections=True)
+
+    async def _drop_stale(self, *, failover: bool) -> None:
+        await drop_stale_of(self._client, self._endpoint.address.moves, in_use=True)
+
+    async def close(self) -> None:
+        await self.drop()
+        with contextlib.suppress(Exception):
+            await self._client.aclose()
+
+
+class StreamConnection(Dropper):
+    """The connection that reads the logs of events, whatever number of queues they are of."""
+
+    def __init__(self, endpoint: Endpoint, block: float = 5.0) -> None:
+        super().__init__()
+        self._endpoint = endpoint
+        self._block_ms = int(block * 1000)
+        self._timeout = block + 2 * _BLOCK_MARGIN
+        self._client = endpoint.asynchronous(block + _BLOCK_MARGIN)
+        # Replies as they come: the library's own reading of streams differs between its releases and protocols.
+        self._client.response_callbacks.clear()
+        self._moves = endpoint.address.moves
+        endpoint.address.watch(self)
+        self._id: int | None = None
+        self._nudges: set[asyncio.Task[None]] = set()
+
+    async def read(self, positions: dict[str, str], *, wait: bool = True) -> dict[str, list[Any]]:
+        """New entries by key, after each key's position; empty if none came for a while, or if `unblock` was called."""
+        if self._moves != self._endpoint.address.moves:
+            self._moves = self._endpoint.address.moves
+            await self._drop()
+        try:
+            async with asyncio.timeout(self._timeout):
+                if self._id is None:
+                    self._id = await self._find_id()
+                block = ("BLOCK", self._block_ms if self._id else _SHORT_BLOCK_MS) if wait else ()
+                reply = await self._command(
+                    "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
+                )
+        except Exception as error:
+            moved = self._endpoint.address.observe(error, self._moves)
+            await self._drop()
+            if moved:
+                return {}  # the next read is of the node that has the log now
+            raise understood(error, self._endpoint.where) from error
+        pairs = reply.items() if isinstance(reply, dict) else reply or ()
+        return {key.decode(): entries for key, entries in pairs}
+
+    async def _find_id(self) -> int:
+        """By which this connection can be unblocked. 0 for a user who may not do that: such a user reads in short
+        blocks, or a new listener would wait for the end of a long one."""
+        try:
+            await self._command("CLIENT", "UNBLOCK", 0)
+            return int(await self._command("CLIENT", "ID"))
+        except Exception as error:
+            if not is_denied(error):
+                raise
+            return 0
+
+    async def _command(self, *parts: Any) -> Any:
+        return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
+
+    def unblock(self, via: Connection) -> None:
+        """Let the read under way return, since there is another log to read; `via` reaches the same server."""
+        task = asyncio.get_running_loop().create_task(self._unblock(via))
+        self._nudges.add(task)
+        task.add_done_callback(self._nudges.discard)
+
+    async def _unblock(self, via: Connection) -> None:
+        # Without the permission, or in a bad moment, the read ends by itself after a while.
+        with contextlib.suppress(Exception):
+            if self._id:
+                await via.execute("CLIENT", "UNBLOCK", self._id)
+
+    async def _drop_stale(self, *, failover: bool) -> None:
+        await drop_stale_of(self._client, self._endpoint.address.moves, in_use=True)
+
+    async def _drop(self) -> None:
+        self._id = None
+        with contextlib.suppress(Exception):
+            await self._client.connection_pool.disconnect(inuse_connections=True)
+
+    async def close(self) -> None:
+        for task in tuple(self._nudges):
+            task.cancel()
+        await self._drop()
+        with contextlib.suppress(Exception):
+            await self._client.aclose()

@@ -1,0 +1,36 @@
+"""Closing connections that lead to a server which is no longer the primary."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from groupmq.client.connection.finding import stale
+
+
+class Dropper:
+    """Closes connections of an event loop that lead to the wrong server, when another thread says so too."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._dropping: set[asyncio.Task[None]] = set()
+
+    def primary_moved(self, *, failover: bool) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and its connections with it
+            self._loop.call_soon_threadsafe(self._start_dropping, failover)
+
+    def _start_dropping(self, failover: bool) -> None:
+        task = self._loop.create_task(self._drop_stale(failover=failover))
+        self._dropping.add(task)
+        task.add_done_callback(self._dropping.discard)
+
+    async def _drop_stale(self, *, failover: bool) -> None:
+        raise NotImplementedError
+
+
+async def drop_stale_of(client: Any, moves: int, *, in_use: bool) -> None:
+    """Close connections of a client of the library that were made before the last move."""
+    for connection in stale(client.connection_pool, moves, in_use=in_use):
+        with contextlib.suppress(Exception):  # what cannot be closed is dropped when it is used
+            await connection.disconnect(nowait=True)
