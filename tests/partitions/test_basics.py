@@ -63,6 +63,19 @@ async def test_adds_of_one_tick_keep_their_order_from_the_first_on(queue: Queue)
     assert seen == list(range(50))
 
 
+@pytest.mark.parametrize("known", [False, True])
+async def test_closing_finishes_what_was_added(make_queue: MakeQueue, known: bool) -> None:
+    queue = make_queue("spread", partitions=P)
+    if known:
+        await queue.get_job_counts()
+    ids = [None if i % 2 else f"of-{i}" for i in range(12)]
+    adds = [asyncio.ensure_future(queue.add(i, group_id=f"g{i}", job_id=given)) for i, given in enumerate(ids)]
+    await asyncio.sleep(0)
+    await queue.close()
+    assert len([add.result() for add in adds]) == 12
+    assert (await make_queue("spread").get_job_counts()).waiting == 12
+
+
 async def test_ids_find_their_job_without_asking_all(queue: Queue) -> None:
     made = await queue.add(1, group_id="g1")
     assert carried(made.id) == place_of("g1")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from groupmq.client.answers import merging
 from groupmq.client.partitions.routing import by_group, by_id, informed
@@ -16,7 +15,6 @@ from groupmq.client.queue.methods import QueueMethods
 from groupmq.client.queue.walks import Walk
 from groupmq.core.checks import text, whole
 from groupmq.core.durations import Duration, seconds
-from groupmq.core.errors import QueueNotFound
 from groupmq.core.partitions import place_of
 from groupmq.core.positions import Positions
 from groupmq.core.settings import QueueSettings
@@ -242,11 +240,10 @@ class Looking(Spreading):
 
         With partitions: if that is so of any of their servers.
         """
-        try:
-            parts: Any = await self._learn()
-        except QueueNotFound:
-            parts = ()
-        if not parts:
-            return await super().ensure_writable(timeout)
-        await self._each(lambda part: part.ensure_writable(timeout))
-        return None
+        await super().ensure_writable(timeout)
+        key = self._connection.session.head
+        # A plain look: whoever asks this need not want the queue to be made.
+        stored = commands.stored_queue(await self._connection.command(*commands.look_at_head(key), key=key))
+        if stored.schema == commands.PARTITIONED:
+            await self._learn()
+            await self._each(lambda part: QueueMethods.ensure_writable(part, timeout))

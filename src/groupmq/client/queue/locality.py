@@ -31,6 +31,8 @@ class InLoop:
         self.channel = Channel(connection, connection.session.options.serializer)
         self.opening: asyncio.Future[None] | None = None
         """The call that opens the queue, for all that wait for it."""
+        self.adding: set[asyncio.Future[None]] = set()
+        """Adds that have to find out first where their job goes; each future ends with its add."""
         self.results = Results(self.gets.add, listens=lambda: connection.session.options.events)
 
 

@@ -123,9 +123,15 @@ class Queue(PartitionedMethods):
         return self._submit_somewhere(draft)
 
     async def _submit_somewhere(self, draft: Draft) -> Job:
-        if not await self._learn():
-            return await self._local.here().adds.add(draft)
-        return await self._spread_one(draft)
+        here, ended = self._local.here(), asyncio.get_running_loop().create_future()
+        here.adding.add(ended)
+        try:
+            if not await self._learn():
+                return await here.adds.add(draft)
+            return await self._spread_one(draft)
+        finally:
+            here.adding.discard(ended)
+            ended.cancel()
 
     async def _send_adds(self, drafts: Sequence[Draft]) -> list[Job | GroupFull]:
         jobs = await self._added_apart(drafts, await self._call(commands.add(drafts)))
@@ -292,6 +298,8 @@ class Queue(PartitionedMethods):
             return
         self._closed = True
         here = self._local.here()
+        while here.adding:
+            await asyncio.wait(here.adding)
         await here.adds.drain()
         await self._workers.close()
         for task in tuple(self._tasks):

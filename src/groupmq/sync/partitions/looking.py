@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from groupmq.client.answers import merging
 from groupmq.core.checks import text, whole
 from groupmq.core.durations import Duration, seconds
-from groupmq.core.errors import QueueNotFound
 from groupmq.core.partitions import place_of
 from groupmq.core.positions import Positions
 from groupmq.core.settings import QueueSettings
@@ -243,11 +241,10 @@ class Looking(Spreading):
 
         With partitions: if that is so of any of their servers.
         """
-        try:
-            parts: Any = self._learn()
-        except QueueNotFound:
-            parts = ()
-        if not parts:
-            return super().ensure_writable(timeout)
-        self._each(lambda part: part.ensure_writable(timeout))
-        return None
+        super().ensure_writable(timeout)
+        key = self._connection.session.head
+        # A plain look: whoever asks this need not want the queue to be made.
+        stored = commands.stored_queue(self._connection.command(*commands.look_at_head(key), key=key))
+        if stored.schema == commands.PARTITIONED:
+            self._learn()
+            self._each(lambda part: QueueMethods.ensure_writable(part, timeout))
