@@ -19,14 +19,16 @@ from tests.support.waiting import eventually
 LEASE = 1.0
 
 
-def exclusive(url: str, concurrency: int = 2, blocking_timeout: float = 30, **worker: Any) -> Fleet:
+def exclusive(
+    url: str, concurrency: int = 2, blocking_timeout: float = 30, lease: float = LEASE, **worker: Any
+) -> Fleet:
     return Fleet(
         url,
         "orders",
         concurrency=concurrency,
         blocking_timeout=blocking_timeout,
         worker=worker,
-        job_timeout=LEASE,
+        job_timeout=lease,
         exclusive=True,
     )
 
@@ -90,11 +92,12 @@ async def test_a_frozen_holder_loses_its_turn_and_when_it_wakes_its_handlers_are
 async def test_an_outcome_of_a_turn_that_was_lost_is_refused(start_server: StartServer) -> None:
     """The handler is at its end when its process freezes: what it reports afterwards changes nothing."""
     server = start_server(prefer("redis"))
-    async with Queue("orders", server.url, job_timeout=LEASE, exclusive=True) as queue:
-        # Its heartbeat is rare, so that the outcome is what meets the server first.
-        with exclusive(server.url, heartbeat=0.9) as fleet:
+    async with Queue("orders", server.url, job_timeout=3, exclusive=True) as queue:
+        # Its heartbeat is rare, so that the outcome is what meets the server first; but not so rare that a busy machine
+        # makes it too late before the process is frozen.
+        with exclusive(server.url, lease=3, heartbeat=2) as fleet:
             fleet.start()
-            job = await queue.add({"do": "block-once", "seconds": 1.5}, group_id="g", max_attempts=9)
+            job = await queue.add({"do": "block-once", "seconds": 2.5}, group_id="g", max_attempts=9)
             frozen = await working(fleet)
             fleet.freeze(frozen)
             await asyncio.to_thread(fleet.start)

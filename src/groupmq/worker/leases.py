@@ -49,6 +49,8 @@ class LeaseKeeper:
         self.failed = reachability.failed
         self._outcomes: list[RunReport] = []
         """To be reported with the next beat."""
+        self._handed_out = self._maybe_recorded = 0
+        """How many of these an unanswered beat has carried; how many of the present beat an earlier one has carried."""
         self._stops = False
         """The last beat named runs to stop."""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -83,14 +85,21 @@ class LeaseKeeper:
         if self._loop_watch.blocked_for:
             self._outcomes += [self._policy.released(job) for job, _ in self._executor.withdraw_all()]
             self._outcomes += self._fetcher.take_unsent()
-        return self._outcomes[:CHUNK]
+        reports = self._outcomes[:CHUNK]
+        self._maybe_recorded, self._handed_out = self._handed_out, len(reports)
+        return reports
 
     def delivered(self, reports: Sequence[RunReport], accepted: Sequence[int]) -> None:
-        """What the server refused was recorded before, or its lease is another worker's by now."""
         del self._outcomes[: len(reports)]
-        recorded = [report for report, status in zip(reports, accepted, strict=True) if status == 1]
+        answers = list(zip(reports, accepted, strict=True))
+        recorded = [report for report, status in answers if status == 1]
         if recorded:
             self.in_loop(self._recorded, recorded)
+        # If the answer of an earlier beat was lost, a report that is refused now may have been recorded then.
+        for report, status in answers[self._maybe_recorded :]:
+            if status == 0 and report.event != "released":
+                self.in_loop(self._dispatcher.refused, report)
+        self._handed_out = 0
 
     def _recorded(self, reports: Sequence[RunReport]) -> None:
         """In the event loop: the heartbeat has reported these in its stead."""

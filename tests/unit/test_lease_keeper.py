@@ -1,0 +1,74 @@
+"""What the heartbeat does with outcomes that it reports in place of a blocked event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from groupmq.worker.leases import LeaseKeeper
+
+
+class Parts:
+    """A keeper whose other parts only note what they are told."""
+
+    def __init__(self) -> None:
+        self.accepted: list[str] = []
+        self.refused: list[str] = []
+        self.unsent: list[Any] = []
+        executor: Any = SimpleNamespace(withdraw_all=list)
+        fetcher: Any = SimpleNamespace(take_unsent=self._take, poke=lambda: None)
+        dispatcher: Any = SimpleNamespace(
+            accepted=lambda reports, now: self.accepted.extend(report.name for report in reports),
+            refused=lambda report: self.refused.append(report.name),
+        )
+        nothing: Any = SimpleNamespace(blocked_for=1.0, answered=None, failed=None)
+        self.keeper = LeaseKeeper(nothing, nothing, executor, fetcher, dispatcher, nothing, nothing, nothing)
+
+    def _take(self) -> list[Any]:
+        taken, self.unsent = self.unsent, []
+        return taken
+
+    def ends(self, *names: str, event: str = "completed") -> None:
+        self.unsent += [SimpleNamespace(name=name, event=event) for name in names]
+
+
+async def settle() -> None:
+    await asyncio.sleep(0)
+
+
+def parts() -> Parts:
+    made = Parts()
+    made.keeper.start(asyncio.get_running_loop())
+    return made
+
+
+async def test_a_refused_outcome_is_told_as_if_the_loop_had_reported_it() -> None:
+    """Found under load: a worker that was frozen at the end of a handler never heard that its lease was lost."""
+    kept = parts()
+    kept.ends("mine", "lost")
+    kept.keeper.delivered(kept.keeper.outcomes(), [1, 0])
+    await settle()
+    assert (kept.accepted, kept.refused) == (["mine"], ["lost"])
+
+
+async def test_one_whose_first_answer_was_lost_may_have_been_recorded_and_nothing_is_said() -> None:
+    kept = parts()
+    kept.ends("first")
+    kept.keeper.outcomes()  # this beat is not answered
+    kept.ends("second")
+    kept.keeper.delivered(kept.keeper.outcomes(), [0, 0])
+    await settle()
+    assert kept.refused == ["second"]
+    kept.ends("third")
+    kept.keeper.delivered(kept.keeper.outcomes(), [0])
+    await settle()
+    assert kept.refused == ["second", "third"]
+
+
+async def test_a_prefetched_job_that_is_gone_already_is_no_lost_run() -> None:
+    kept = parts()
+    kept.ends("ahead", event="released")
+    kept.keeper.delivered(kept.keeper.outcomes(), [0])
+    await settle()
+    assert kept.refused == []
