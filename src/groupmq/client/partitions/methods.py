@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Unpack
 
 from groupmq.client import registry
 from groupmq.client.answers import merging
@@ -24,7 +23,6 @@ from groupmq.core.errors import ConfigurationError, GroupMQError
 from groupmq.core.options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.partitions import MOST_PARTITIONS
 from groupmq.core.server_views import Mark
-from groupmq.core.settings import QueueSettings, storable
 from groupmq.core.views import DutyReport, RepairReport
 from groupmq.protocol import commands
 
@@ -156,30 +154,14 @@ class PartitionedMethods(Looking):
             reports.append(await part.repair(progress=count))
         return merging.repair(reports)
 
-    async def reconfigure(self, **changes: Unpack[QueueArguments]) -> QueueSettings:
-        """Change settings that are stored with the queue, in one write; all others stay. Returns what is stored then.
-
-        Without arguments, what this object was given is stored. A change holds for what waits already, and processes
-        that run use it from their next call on.
-
-        >>> await queue.reconfigure(max_attempts=7, on_retry="yield")
-
-        With partitions: from their next call to a partition that has got it. If this is interrupted, the others get it
-        from whoever uses them next; what waits already is put in order by the same call again.
-        """
-        wanted = changes or storable(self._given)
-        has_changed = await self._connection.reconfigure(wanted)
+    async def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
         if not await self._learn():
-            if has_changed:
-                await self.repair()
-            return await self.get_settings()
-        # The queue first: what it says holds. A partition that is not reached has older settings, which all that use it
-        # replace, and never newer ones.
+            return changed
+        # The queue has them first: what it says holds. A partition that is not reached has older settings, which all
+        # that use it replace, and never newer ones.
         await self._each(lambda part: part._connection.reopen())
-        if has_changed or any(name in SHARED for name in wanted):
-            # Also if nothing has changed now: an earlier call may have ended before it came to this.
-            await self.repair()
-        return await self.get_settings()
+        # Also if nothing has changed now: an earlier call may have ended before it came to the repair.
+        return changed or any(name in SHARED for name in wanted)
 
     async def repartition(self, to: int, *, progress: Callable[[int], object] | None = None) -> int:
         """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.

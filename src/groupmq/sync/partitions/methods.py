@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Unpack
 
 from groupmq.client.answers import merging
 from groupmq.client.connection.replies import decoded
@@ -15,7 +14,6 @@ from groupmq.core.errors import ConfigurationError, GroupMQError
 from groupmq.core.options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.partitions import MOST_PARTITIONS
 from groupmq.core.server_views import Mark
-from groupmq.core.settings import QueueSettings, storable
 from groupmq.core.views import DutyReport, RepairReport
 from groupmq.protocol import commands
 from groupmq.sync import registry
@@ -157,30 +155,14 @@ class PartitionedMethods(Looking):
             reports.append(part.repair(progress=count))
         return merging.repair(reports)
 
-    def reconfigure(self, **changes: Unpack[QueueArguments]) -> QueueSettings:
-        """Change settings that are stored with the queue, in one write; all others stay. Returns what is stored then.
-
-        Without arguments, what this object was given is stored. A change holds for what waits already, and processes
-        that run use it from their next call on.
-
-        >>> queue.reconfigure(max_attempts=7, on_retry="yield")
-
-        With partitions: from their next call to a partition that has got it. If this is interrupted, the others get it
-        from whoever uses them next; what waits already is put in order by the same call again.
-        """
-        wanted = changes or storable(self._given)
-        has_changed = self._connection.reconfigure(wanted)
+    def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
         if not self._learn():
-            if has_changed:
-                self.repair()
-            return self.get_settings()
-        # The queue first: what it says holds. A partition that is not reached has older settings, which all that use it
-        # replace, and never newer ones.
+            return changed
+        # The queue has them first: what it says holds. A partition that is not reached has older settings, which all
+        # that use it replace, and never newer ones.
         self._each(lambda part: part._connection.reopen())
-        if has_changed or any(name in SHARED for name in wanted):
-            # Also if nothing has changed now: an earlier call may have ended before it came to this.
-            self.repair()
-        return self.get_settings()
+        # Also if nothing has changed now: an earlier call may have ended before it came to the repair.
+        return changed or any(name in SHARED for name in wanted)
 
     def repartition(self, to: int, *, progress: Callable[[int], object] | None = None) -> int:
         """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.

@@ -26,10 +26,22 @@ class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Dire
         that run use it from their next call on.
 
         >>> queue.reconfigure(max_attempts=7, on_retry="yield")
+
+        With partitions: from their next call to a partition that has got it. If this is interrupted, the others get it
+        from whoever uses them next; what waits already is put in order by the same call again.
         """
-        if self._connection.reconfigure(changes or storable(self._given)):
+        wanted = changes or storable(self._given)
+        changed = self._connection.reconfigure(wanted)
+        if self._spread_settings(wanted, changed=changed):
             self.repair()
         return self.get_settings()
+
+    def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
+        """What is left to do once settings are stored; whether what waits has to be put in order by them.
+
+        `changed`: whether the scripts act on any that is another one than before.
+        """
+        return changed
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} at {self.address}>"
