@@ -10,28 +10,12 @@ import pytest
 import redis
 
 from groupmq import Backoff, Breaker, ConfigurationError, FailJob, Job, Queue, RateLimit, Retention, Worker
-from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.proxy import Proxy
+from tests.support.stored import META, STORED, fails, nothing
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
-
-META = Keys("groupmq", "orders").meta
-STORED: dict[str, Any] = {
-    "job_timeout": 45,
-    "max_attempts": 7,
-    "backoff": Backoff.fixed(0.001),
-    "on_retry": "yield",
-    "keep_failed": 5000,
-}
-
-
-async def nothing(_job: Job) -> None: ...
-
-
-async def fails(_job: Job) -> None:
-    raise ValueError("on purpose")
 
 
 async def test_a_change_is_one_write_and_leaves_all_else_as_it_was(make_queue: MakeQueue) -> None:
