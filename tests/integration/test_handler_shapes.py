@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from groupmq import ConfigurationError, Job, Queue, Worker
 from tests.support import handlers
+from tests.support.waiting import eventually
 from tests.support.workers import one_kind
 
 
@@ -73,10 +76,32 @@ async def test_the_awaitable_of_a_plain_handler_ends_at_the_hard_timeout(queue: 
         finally:
             cancelled.append(job.data)
 
-    job = await queue.add(1, max_attempts=1, timeout=0.05)
+    # Long enough for the thread to return the coroutine and for the loop to begin it, on a busy machine too.
+    job = await queue.add(1, max_attempts=1, timeout=1)
     await Worker(queue, lambda job: hang(job)).run(burst=True)
     assert "ran longer than its timeout" in str((await queue.require_job(job.id)).failed_reason)
     assert cancelled == [1]
+
+
+@one_kind
+async def test_a_coroutine_that_is_returned_after_the_hard_timeout_is_closed(queue: Queue) -> None:
+    ended = threading.Event()
+    returned: list[Coroutine[Any, Any, None]] = []
+
+    async def never() -> None: ...
+
+    def late(job: Job) -> Coroutine[Any, Any, None]:
+        ended.wait(30)
+        returned.append(never())
+        return returned[0]
+
+    job = await queue.add(1, max_attempts=1, timeout=0.05)
+    await Worker(queue, late).run(burst=True)
+    assert "ran longer than its timeout" in str((await queue.require_job(job.id)).failed_reason)
+    ended.set()
+    await eventually(
+        lambda: returned and inspect.getcoroutinestate(returned[0]) == inspect.CORO_CLOSED, "the coroutine is closed"
+    )
 
 
 @one_kind

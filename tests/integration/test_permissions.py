@@ -28,6 +28,7 @@ pytestmark = pytest.mark.one_server
 @pytest.fixture(params=["function", "script"])
 def make_user(request: pytest.FixtureRequest, server: Server, client: Any) -> Iterator[MakeUser]:
     """Makes a user as the page says, called by one way only; its URL."""
+    client.execute_command("ACL", "LOG", "RESET")  # of what users of other tests were refused
     made = []
 
     def make(name: str) -> str:

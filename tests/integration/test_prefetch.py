@@ -129,7 +129,7 @@ class Crowd:
     async def __call__(self, job: Job) -> None:
         self.running += 1
         # Blocking: while it looks, nothing changes in its own process.
-        self.most = max(self.most, self._look.get_job_counts().active - self.unreported)
+        self.most = max(self.most, self._look.get_job_counts().active - self.unreported - self._on_their_way_back())
         await asyncio.sleep(0)
         self.running -= 1
         self.unreported += 1
@@ -139,6 +139,12 @@ class Crowd:
 
     def reported(self, job: Job) -> None:
         self.unreported -= 1
+
+    def _on_their_way_back(self) -> int:
+        """Given back, because a handler took long on a busy machine, and perhaps not known to the server yet."""
+        assert self.worker is not None
+        lanes = self.worker._fetcher.lanes
+        return sum(report.event == "released" for lane in lanes for report in (*lane.reports, *lane.sent))
 
     def close(self) -> None:
         self._look.close()

@@ -9,28 +9,13 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Backoff, Breaker, ConfigurationError, FailJob, Job, RateLimit, Retention, Worker
-from groupmq.protocol.keys import Keys
+from groupmq import Backoff, Breaker, ConfigurationError, FailJob, Job, Queue, RateLimit, Retention, Worker
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
+from tests.support.proxy import Proxy
+from tests.support.stored import META, STORED, fails, nothing
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
-
-META = Keys("groupmq", "orders").meta
-STORED: dict[str, Any] = {
-    "job_timeout": 45,
-    "max_attempts": 7,
-    "backoff": Backoff.fixed(0.001),
-    "on_retry": "yield",
-    "keep_failed": 5000,
-}
-
-
-async def nothing(_job: Job) -> None: ...
-
-
-async def fails(_job: Job) -> None:
-    raise ValueError("on purpose")
 
 
 async def test_a_change_is_one_write_and_leaves_all_else_as_it_was(make_queue: MakeQueue) -> None:
@@ -247,3 +232,24 @@ async def test_a_thousand_failures_of_a_bad_deploy_are_all_kept(make_queue: Make
     [dropped] = [one for one in await queue.check() if one.name == "retention"]
     assert (dropped.status, dropped.detail.endswith("dropped in the last hour")) == ("warn", True)
     assert "groupmq queue settings" in (dropped.hint or "")
+
+
+async def test_a_change_rides_over_connections_that_break_and_is_made_once(make_queue: MakeQueue, url: str) -> None:
+    """Each of its replies is lost once: it is carried out, sent again, and finds itself done."""
+    await make_queue("orders").add(1, group_id="g")
+    lost: set[bytes] = set()
+
+    def cut(request: bytes) -> bool:
+        name = next((word for word in request.split(b"\r\n") if word.startswith(b"groupmq_")), b"")
+        is_first = bool(name) and name not in lost
+        lost.add(name)
+        return is_first
+
+    with Proxy(int(url.rpartition(":")[2].partition("/")[0]), cut=cut) as proxy:
+        async with Queue("orders", proxy.url) as queue:
+            before = await queue.get_settings()
+            lost.clear()
+            settings = await queue.reconfigure(max_attempts=9, fairness="round-robin")
+        assert proxy.cuts >= 3
+    assert (before.max_attempts, settings.max_attempts, settings.fairness) == (3, 9, "round-robin")
+    assert (await make_queue("orders").repair()).clean

@@ -12,27 +12,11 @@ import redis
 from groupmq import Backoff, ConfigurationError, Job, Queue, RateLimit, Retention, Worker
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Policy
-from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
+from tests.support.stored import META, STORED, fails, nothing
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
-
-META = Keys("groupmq", "orders").meta
-STORED: dict[str, Any] = {
-    "job_timeout": 45,
-    "max_attempts": 7,
-    "backoff": Backoff.fixed(0.001),
-    "on_retry": "yield",
-    "keep_failed": 5000,
-}
-
-
-async def nothing(_job: Job) -> None: ...
-
-
-async def fails(_job: Job) -> None:
-    raise ValueError("on purpose")
 
 
 async def test_a_worker_that_gives_nothing_works_by_the_settings_of_the_producer(make_queue: MakeQueue) -> None:

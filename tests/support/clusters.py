@@ -137,10 +137,17 @@ class Cluster:
         return next(node for node in self.nodes if node.port == port)
 
     def replica_of(self, primary: Server) -> Server:
-        for _, _, first, *others in self.slots(self.running[0]):
-            if first[1] == primary.port and others:
-                return self.node_at(others[0][1])
-        raise AssertionError("it has no replica")
+        """The replica of a primary. After a failover a node lists the new replica a moment after the new primary."""
+        found: list[Server] = []
+
+        def listed() -> bool:
+            for _, _, first, *others in self.slots(self.running[0]):
+                if first[1] == primary.port and others:
+                    found.append(self.node_at(others[0][1]))
+            return bool(found)
+
+        wait_until(listed, "the primary has a replica", 20)
+        return found[0]
 
     def other_than(self, node: Server) -> Server:
         """Another primary."""
@@ -156,6 +163,7 @@ class Cluster:
     def fail_over(self, primary: Server) -> Server:
         """CLUSTER FAILOVER: primary and replica change places, and nothing is lost."""
         replica = self.replica_of(primary)
+        wait_until(lambda: self.is_linked(replica), "the replica follows its primary", 20)
         run(replica, "CLUSTER", "FAILOVER")
         wait_until(lambda: _role(replica) == "master", "the replica is promoted", 20)
         return replica

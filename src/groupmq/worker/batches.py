@@ -40,9 +40,9 @@ class BatchRun:
         self.limit = min((job.timeout for job in jobs if job.timeout is not None), default=None)
         """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
-        """Tokens of jobs whose lease is gone: there is nothing to report of them."""
+        """Fences of jobs whose lease is gone: there is nothing to report of them."""
         self.cancelled: set[int] = set()
-        """Tokens of jobs that an operator cancelled."""
+        """Fences of jobs that an operator cancelled."""
 
 
 class BatchExecutor:
@@ -65,9 +65,9 @@ class BatchExecutor:
         """In the order in which they started."""
         self._by_fence: dict[int, BatchRun] = {}
         self._to_stop: set[int] = set()
-        """Tokens of runs to stop that are not here yet: the reply that brings them may be on its way."""
+        """Fences of runs to stop that are not here yet: the reply that brings them may be on its way."""
         self._stopping_since: dict[int, float] = {}
-        """Tokens of runs that the server wants stopped, and since when."""
+        """Fences of runs that the server wants stopped, and since when."""
         self._left_behind: set[BatchRun] = set()
         """Abandoned batches whose handlers have not ended."""
 
@@ -272,7 +272,7 @@ class BatchExecutor:
         return [(job, run.task) for run in tuple(self._batches) for job in run.jobs]
 
     def given_up(self) -> set[int]:
-        """Tokens of leases that must not be renewed any more (`Executor.given_up`): those of whole batches.
+        """Fences of leases that must not be renewed any more (`Executor.given_up`): those of whole batches.
 
         The leases of the other jobs would keep the group waiting for a handler that cannot be stopped.
         """

@@ -73,9 +73,9 @@ class Executor:
         self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
         self._check_timer: asyncio.TimerHandle | None = None
         self._to_stop: set[int] = set()
-        """Tokens of runs to stop that are not here yet: the reply that brings them may be on its way."""
+        """Fences of runs to stop that are not here yet: the reply that brings them may be on its way."""
         self._stopping_since: dict[int, float] = {}
-        """Tokens of runs that the server wants stopped, and since when."""
+        """Fences of runs that the server wants stopped, and since when."""
         self._left_behind: set[JobRun] = set()
         """Abandoned runs whose handlers have not ended."""
 
@@ -402,7 +402,7 @@ class Executor:
         return self._rows.unstarted
 
     def given_up(self) -> set[int]:
-        """Tokens of leases that must not be renewed any more.
+        """Fences of leases that must not be renewed any more.
 
         A handler past its hard timeout, or one that is to stop, may block the event loop, so that it cannot be
         cancelled. Its lease must end all the same, or its group would wait for ever.

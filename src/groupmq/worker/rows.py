@@ -31,7 +31,7 @@ class Rows:
     def __init__(self) -> None:
         self._rows: set[RunRow] = set()
         self._recalled: set[int] = set()
-        """Tokens of jobs to give back that are not here yet: the reply that brings them may be on its way."""
+        """Fences of jobs to give back that are not here yet: the reply that brings them may be on its way."""
 
     def __bool__(self) -> bool:
         return bool(self._rows)

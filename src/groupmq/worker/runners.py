@@ -92,6 +92,7 @@ class ThreadRunner:
                 limit = None if waits else _MOMENT
                 await asyncio.wait([asyncio.wrap_future(future)], timeout=limit)
             thread.dismiss()
+            future.add_done_callback(_close_coroutine)
             raise
         except BaseException:
             self._idle.append(thread)
@@ -104,6 +105,12 @@ class ThreadRunner:
         for thread in self._idle:
             thread.dismiss()
         self._idle.clear()
+
+
+def _close_coroutine(returned: Future[Any]) -> None:
+    """Close what a handler returned after its run had ended: nobody awaits it, and Python would warn of that."""
+    if returned.exception() is None and inspect.iscoroutine(value := returned.result()):
+        value.close()
 
 
 class HandlerThread(threading.Thread):

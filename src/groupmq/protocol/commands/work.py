@@ -47,11 +47,11 @@ class Beat(NamedTuple):
     tick_ms: int
     """Until the next tick of a repeating job; -1 = there is none."""
     cancelled: list[int]
-    """Tokens of the runs that are to be stopped."""
+    """Fences of the runs that are to be stopped."""
     ended: list[int]
-    """Tokens of the runs whose job an operator has ended: to be stopped too, their outcome does not matter."""
+    """Fences of the runs whose job an operator has ended: to be stopped too, their outcome does not matter."""
     recalled: list[int]
-    """Tokens of the prefetched jobs that are to be given back."""
+    """Fences of the prefetched jobs that are to be given back."""
     accepted: list[int]
     """1 or 0 for each outcome."""
     wanted: int = 0
@@ -207,7 +207,7 @@ def advance(
 
 
 def _parse_taken(ids: list[bytes | None], first: int, states: list[bytes | None], records: list[bytes]) -> list[Taken]:
-    """Tokens follow each other, from the first; an id that is None is of a job whose lease stands no more."""
+    """Fences follow each other, from the first; an id that is None is of a job whose lease stands no more."""
     return [
         of_class(Taken, (job_id.decode(), fence, state_of(state) if state else FRESH, record))
         for job_id, fence, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)
@@ -275,7 +275,7 @@ def leave(workers: Sequence[str], lanes: Sequence[str]) -> Call[int]:
 def take_back(
     worker: str, runs: Sequence[tuple[str, int]], policy: Policy, now: int | None = None
 ) -> Call[list[Stalled]]:
-    """End leases (id, token) of a worker whose process has ended, as if they had expired."""
+    """End leases (id, fence) of a worker whose process has ended, as if they had expired."""
     flat = [value for pair in runs for value in pair]
     return Call("take_back", arguments(worker=worker, runs=flat, policy=policy.packed(), now=now), _parse_stalled)
 

@@ -49,6 +49,25 @@ class Sender(Protocol):
     def __call__(self, *parts: Any) -> Any: ...
 
 
+class Patience:
+    """How long to try again while the server cannot be reached, with pauses that grow."""
+
+    __slots__ = ("_end", "_pause")
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._pause = _FIRST_PAUSE
+
+    def pause_after(self, error: BaseException) -> float | None:
+        """Seconds before the next try; None if the time is up, or if waiting does not help against this error."""
+        left = self._end - time.monotonic()
+        if left <= 0 or not is_passing(error):
+            return None
+        pause = min(left, self._pause * (0.5 + random.random()))  # noqa: S311
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+        return pause
+
+
 class FunctionClient:
     """Calls the functions of one queue. A connection says how one command is sent and how to sleep."""
 
@@ -89,8 +108,7 @@ class FunctionClient:
         session.require_open()
         if call.after:
             self.sleep(call.after)
-        give_up = time.monotonic() + (self.patience if patience is None else patience)
-        pause = _FIRST_PAUSE
+        patient = Patience(self.patience if patience is None else patience)
         slot = session.slots.take() if functions.load(call.script).remembers else None
         proof: Command = (slot.name, slot.number) if slot else ()
         again: Command = ()
@@ -112,11 +130,10 @@ class FunctionClient:
                         return call.parse(answers[0])
                 if slot and isinstance(error, ConnectionLost):
                     again = (b"again",)  # it may have arrived
-                left = give_up - time.monotonic()
-                if left <= 0 or not is_passing(error):
+                pause = patient.pause_after(error)
+                if pause is None:
                     raise
-            self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            self.sleep(pause)
 
     def call_closed(self, call: Call[T]) -> T:
         """Make a call, once, that needs no open queue."""
@@ -207,10 +224,12 @@ class FunctionClient:
         Nobody's change is lost: if another process was faster, ours is made to what it has stored.
         """
         self.session.require_open()
-        stored = self._evaluate(commands.look_at_queue())
+        patient = Patience(self.patience)
+        stored = self._evaluate_patiently(commands.look_at_queue(), patient)
         while True:
             was, wanted = stored, self.session.changed(stored, changes)
-            stored = self._evaluate(commands.open_queue(wanted, was))
+            # If it is sent again after it was carried out, it finds what it wanted, and writes nothing.
+            stored = self._evaluate_patiently(commands.open_queue(wanted, was), patient)
             if (stored.config, stored.handling) == (wanted.shared, wanted.handling):
                 break
         self.session.has_changed(stored, changes)
@@ -237,7 +256,7 @@ class FunctionClient:
         Errors are ours; while the server cannot be reached, try again for up to `patience` seconds.
         """
         self.session.require_open()
-        give_up, pause = time.monotonic() + (self.patience if patience is None else patience), _FIRST_PAUSE
+        patient = Patience(self.patience if patience is None else patience)
         while True:
             try:
                 if key is not None:
@@ -247,11 +266,21 @@ class FunctionClient:
                 return self.execute(*parts)
             except Exception as error:
                 known = understood(error, self.session.where)
-                left = give_up - time.monotonic()
-                if left <= 0 or not is_passing(known):
+                pause = patient.pause_after(known)
+                if pause is None:
                     raise known from error
-            self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            self.sleep(pause)
+
+    def _evaluate_patiently(self, call: Call[T], patient: Patience) -> T:
+        """Run a function that is safe to send again, and again while the server cannot be reached."""
+        while True:
+            try:
+                return self._evaluate(call)
+            except GroupMQError as error:
+                pause = patient.pause_after(error)
+                if pause is None:
+                    raise
+            self.sleep(pause)
 
     def _evaluate(self, call: Call[T], proof: Command = ()) -> T:
         """Run a function once. `proof`: by what the server recognises the call when it is sent again."""

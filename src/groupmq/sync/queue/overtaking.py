@@ -41,7 +41,7 @@ class Overtaking:
 
     def _is_overtaken(self, group_id: str, fence: int, ended: int) -> bool:
         if fence:
-            # Fencing tokens grow with each start, within one millisecond too.
+            # Fences grow with each start, within one millisecond too.
             return self._fences.get(group_id, 0) > fence
         # It never ran: an operator failed it, or it expired.
         return self._started.get(group_id, -1) >= ended
