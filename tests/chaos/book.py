@@ -54,7 +54,7 @@ class Book:
         return self.note("added", t + 0.01, op=self._ops, answer="ok", jobs=[ack])
 
     def start(self, job: str, t: float, added: float, *, attempt: int = 1, **more: Any) -> Line:
-        """A granted run that has begun; its token is the time of its grant."""
+        """A granted run that has begun; its fence is the time of its grant."""
         at = EPOCH + round(t * 1000)
         created = EPOCH + round(added * 1000)
         known = {"uid": f"uid-{job}", "digest": "d", "group": "g", "fence": at * 1000, "max": 8, "priority": 0}

@@ -1,6 +1,6 @@
 """What the jobs of a chaos run do, told by their data: {"uid": who it is, "do": how, "s": seconds, "times": attempts}.
 
-Every outcome names the token of its run, in the result or in the reason of the failure, so the server's own log says
+Every outcome names the fence of its run, in the result or in the reason of the failure, so the server's own log says
 whose outcome it has accepted.
 """
 
@@ -48,24 +48,24 @@ def end(diary: Diary, job: Job, how: str) -> None:
 
 def outcome(diary: Diary, job: Job) -> dict[str, int]:
     """The end of a run: its result, or what it raises."""
-    data, token = job.data, f"#{job.fence}"
+    data, fence = job.data, f"#{job.fence}"
     unusual = job.attempt <= data.get("times", 1)
     match data["do"]:
         case "fail" if unusual:
             end(diary, job, "raised")
-            raise ValueError(f"told to fail {token}")
+            raise ValueError(f"told to fail {fence}")
         case "again" if unusual:
             end(diary, job, "retry")
-            raise RetryJob(f"told to try again {token}", delay=data["s"])
+            raise RetryJob(f"told to try again {fence}", delay=data["s"])
         case "give up":
             end(diary, job, "gave up")
-            raise FailJob(f"told to give up {token}")
+            raise FailJob(f"told to give up {fence}")
         case "limited" if job.fence % 2:
             end(diary, job, "limited")
-            raise RateLimited(f"told to slow down {token}", retry_after=data["s"])
+            raise RateLimited(f"told to slow down {fence}", retry_after=data["s"])
         case "snooze" if job.fence % 2:
             end(diary, job, "snoozed")
-            raise Snooze(data["s"], f"told to come back {token}")
+            raise Snooze(data["s"], f"told to come back {fence}")
         case "poison" if unusual:
             diary.note("poison", q=data["q"], job=job.id, fence=job.fence, victim=os.getpid())
             os.kill(os.getpid(), signal.SIGKILL)

@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("completion without a look at the token", ("S6",), "freeze,hang,kill", 0.6),
+    Case("completion without a look at the fence", ("S6",), "freeze,hang,kill", 0.6),
     Case("limit ignored", ("S4",)),
     Case("group not re-armed after a run", ("L2", "S16", "S15")),
     Case("hold ignored", ("S8", "S9")),

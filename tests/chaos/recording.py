@@ -13,7 +13,7 @@ from tests.chaos.diary import Diary
 from tests.chaos.working import open_queue
 from tests.support.waiting import eventually
 
-_TOKEN = re.compile(r"#(\d+)")
+_FENCE = re.compile(r"#(\d+)")
 LAST_WORD = 15.0
 
 
@@ -24,11 +24,11 @@ def place(event_id: str) -> tuple[int, int]:
 
 
 def fence_of(event: Event) -> int | None:
-    """The token that the accepted outcome names."""
+    """The fence that the accepted outcome names."""
     if event.kind == "completed":
         result = event.result
         return result["fence"] if isinstance(result, dict) else None
-    found = _TOKEN.search(event.reason or "")
+    found = _FENCE.search(event.reason or "")
     return int(found[1]) if found and event.kind in ("retrying", "failed") else None
 
 

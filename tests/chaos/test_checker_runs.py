@@ -1,4 +1,4 @@
-"""The checker finds what is planted: runs without a reason, tokens, stale outcomes, attempts."""
+"""The checker finds what is planted: runs without a reason, fences, stale outcomes, attempts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_lease_that_expired_without_a_fault_is_seen_though_nobody_ran() -> Non
 # S5
 
 
-def test_one_token_for_two_runs_is_seen() -> None:
+def test_one_fence_for_two_runs_is_seen() -> None:
     book = sound()
     book.add("c", 4.0)
     start = book.run("c", 5.0, 4.0)
@@ -84,7 +84,7 @@ def test_one_token_for_two_runs_is_seen() -> None:
     assert "S5" in book.rules()
 
 
-def test_a_token_smaller_than_that_of_an_earlier_grant_is_seen() -> None:
+def test_a_fence_smaller_than_that_of_an_earlier_grant_is_seen() -> None:
     book = sound()
     book.add("c", 4.0, group="h")
     start = book.run("c", 5.0, 4.0, group="h")

@@ -44,8 +44,8 @@ async def fill(queue: Queue) -> list[tuple[str, int]]:
         taken = await queue._call(take("lane", request))
         leases += [(job.id, job.fence) for job in taken.jobs]
     assert len(leases) == 3
-    job_id, token = leases.pop()
-    await queue._call(take("lane", 4, [commands.completed(job_id, token, b"1")]))
+    job_id, fence = leases.pop()
+    await queue._call(take("lane", 4, [commands.completed(job_id, fence, b"1")]))
     return leases
 
 
@@ -63,13 +63,13 @@ def take(lane: str, request: int, outcomes: Any = ()) -> Any:
 
 def calls_of(queue: Queue, leases: list[tuple[str, int]], n: int) -> dict[str, Callable[[], Awaitable[Any]]]:
     """One of each kind of call that writes; `n` makes new names."""
-    (first, token), *_ = leases
+    (first, fence), *_ = leases
     return {
         "add": lambda: queue.add("new", group_id="g0", job_id=f"add-{n}"),
         "add to a new group": lambda: queue.add("new", group_id=f"new-{n}", job_id=f"new-{n}"),
         "add for later": lambda: queue.add("new", delay=60, job_id=f"later-{n}"),
         "take": lambda: queue._call(take(f"lane-{n}", 1)),
-        "complete": lambda: queue._call(take(f"lane-{n}", 2, [commands.completed(first, token, b"1")])),
+        "complete": lambda: queue._call(take(f"lane-{n}", 2, [commands.completed(first, fence, b"1")])),
         "beat": lambda: queue._call(commands.beat("worker", "{}", LEASE_MS, leases)),
         "remove": lambda: queue.remove(f"job-{19 - n}"),
         "promote": lambda: queue.promote("delayed"),

@@ -27,7 +27,7 @@ async def start_used_to_short_handlers(fleet: Fleet, queue: Queue) -> subprocess
 
     async def takes_rows() -> bool:
         await see_short_handlers(queue, 200)
-        # Of those that are taken together the tokens follow each other.
+        # Of those that are taken together the fences follow each other.
         fences = [line["fence"] for line in fleet.lines("start")[-6:]]
         return fences == list(range(fences[0], fences[0] + 6))
 
@@ -47,7 +47,7 @@ async def add_all(queue: Queue, groups: int, each: int, **options: Any) -> list[
 
 
 def in_rows(history: History) -> int:
-    """Runs of jobs that were taken behind another: their tokens follow each other."""
+    """Runs of jobs that were taken behind another: their fences follow each other."""
     return sum(
         after.fence == before.fence + 1 for runs in history.by_group().values() for before, after in pairwise(runs)
     )

@@ -21,7 +21,7 @@ LIMIT = RateLimit(10, per=0.25)
 
 
 def starts(history: History) -> list[int]:
-    """When jobs were granted, in milliseconds. Tokens tell, whatever became of the answer that brought them."""
+    """When jobs were granted, in milliseconds. Fences tell, whatever became of the answer that brought them."""
     return [run.fence // 1000 for run in history.runs]
 
 

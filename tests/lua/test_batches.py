@@ -41,8 +41,8 @@ def test_a_batch_is_the_next_jobs_of_a_group_and_all_of_them_run(engine: Engine)
     assert engine.look().ahead == set()
     assert engine.counts()["active"] == 3
     assert [(event.kind, event.job_id) for event in engine.last_events()] == [("active", job) for job in "abc"]
-    tokens = [job.fence for job in answer.jobs]
-    assert tokens == list(range(tokens[0], tokens[0] + 3))
+    fences = [job.fence for job in answer.jobs]
+    assert fences == list(range(fences[0], fences[0] + 3))
 
 
 def test_the_group_is_busy_until_the_last_of_a_batch_has_ended(engine: Engine) -> None:

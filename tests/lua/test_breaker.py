@@ -221,7 +221,7 @@ def test_a_snoozed_job_can_be_moved_and_cancelled(engine: Engine) -> None:
     assert engine.run_all() == ["b"]
 
 
-def test_a_snooze_under_an_old_token_is_refused(engine: Engine) -> None:
+def test_a_snooze_under_an_old_fence_is_refused(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     engine.stall(LEASE)

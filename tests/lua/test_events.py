@@ -252,7 +252,7 @@ def test_a_request_sent_again_is_told_once(engine: Engine) -> None:
     assert engine.heard() == [("added", "a"), ("active", "a")]
 
 
-def test_an_outcome_under_an_old_token_tells_nothing(engine: Engine) -> None:
+def test_an_outcome_under_an_old_fence_tells_nothing(engine: Engine) -> None:
     engine.add("a")
     old = engine.take_one()
     engine.stall()

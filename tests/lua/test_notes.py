@@ -1,4 +1,4 @@
-"""What handlers say while they run: stored under their token alone, bounded, and gone with the job."""
+"""What handlers say while they run: stored under their fence alone, bounded, and gone with the job."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_empty_line_is_a_line(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("end", ["stalled", "completed", "removed", "failed by hand", "never taken"])
-def test_an_old_token_says_nothing(engine: Engine, end: str) -> None:
+def test_an_old_fence_says_nothing(engine: Engine, end: str) -> None:
     engine.add("a", "b")
     old = engine.take_one()
     match end:

@@ -1,4 +1,4 @@
-"""Reports of runs that ended: completed, retried, failed, given back; and that a stale token can do nothing."""
+"""Reports of runs that ended: completed, retried, failed, given back; and that a stale fence can do nothing."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_job_given_back_keeps_the_attempts_it_had(engine: Engine) -> None:
     assert engine.take_one().stored.attempts == 1
 
 
-def test_given_back_and_taken_in_one_call_it_has_a_new_token(engine: Engine) -> None:
+def test_given_back_and_taken_in_one_call_it_has_a_new_fence(engine: Engine) -> None:
     engine.add("a", "b")
     first = engine.take_one()
     answer = engine.advance(commands.released("a", first.fence), take=5)
@@ -211,7 +211,7 @@ def superseded(engine: Engine, how: str) -> Taken:
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("how", ["expired", "ended", "failed by hand", "removed", "removed and added again"])
-def test_a_stale_token_changes_nothing_and_its_owner_is_told(engine: Engine, how: str, outcome: str) -> None:
+def test_a_stale_fence_changes_nothing_and_its_owner_is_told(engine: Engine, how: str, outcome: str) -> None:
     old = superseded(engine, how)
     before, told = engine.digest(), engine.meta()
     answer = engine.advance(OUTCOMES[outcome]("a", old.fence), lane="old:0")
@@ -225,7 +225,7 @@ def test_a_stale_token_changes_nothing_and_its_owner_is_told(engine: Engine, how
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("fence", [0, 1, 2**51])
-def test_a_token_that_was_never_given_changes_nothing(engine: Engine, outcome: str, fence: int) -> None:
+def test_a_fence_that_was_never_given_changes_nothing(engine: Engine, outcome: str, fence: int) -> None:
     engine.add("a")
     engine.take_one()
     assert engine.advance(OUTCOMES[outcome]("a", fence), OUTCOMES[outcome]("ghost", fence)).accepted == [0, 0]

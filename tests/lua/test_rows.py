@@ -18,7 +18,7 @@ def ids(taken: Sequence[Taken]) -> list[str]:
     return [job.id for job in taken]
 
 
-def test_a_row_is_the_next_jobs_of_a_group_in_their_order_under_growing_tokens(engine: Engine) -> None:
+def test_a_row_is_the_next_jobs_of_a_group_in_their_order_under_growing_fences(engine: Engine) -> None:
     for name, order in (("d", 4), ("b", 2), ("a", 1), ("e", 5), ("c", 3)):
         engine.add(name, order_ms=order, data=name)
     answer = engine.advance(take=1, row=3)

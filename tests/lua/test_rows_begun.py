@@ -57,7 +57,7 @@ def test_beginning_twice_in_one_call_is_beginning_once(engine: Engine) -> None:
     assert engine.heard().count(("active", "b")) == 1
 
 
-@pytest.mark.parametrize("how", ["ended", "expired", "released", "removed", "next token", "unknown"])
+@pytest.mark.parametrize("how", ["ended", "expired", "released", "removed", "next fence", "unknown"])
 def test_what_begins_too_late_is_refused_and_no_loss(engine: Engine, how: str) -> None:
     engine.add(*"abcd")
     a, b, _ = engine.take_row()
@@ -70,7 +70,7 @@ def test_what_begins_too_late_is_refused_and_no_loss(engine: Engine, how: str) -
     elif how == "removed":
         engine.begin(b)
         engine.remove("b")
-    elif how == "next token":
+    elif how == "next fence":
         b = b._replace(fence=b.fence + 1)
     else:
         b = b._replace(id="ghost")

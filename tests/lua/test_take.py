@@ -91,7 +91,7 @@ def test_a_taken_job_says_all_that_its_worker_needs(engine: Engine) -> None:
     assert taken.stored == commands.FRESH
 
 
-def test_tokens_only_grow_even_if_the_clock_steps_back(engine: Engine) -> None:
+def test_fences_only_grow_even_if_the_clock_steps_back(engine: Engine) -> None:
     fences: list[int] = []
     for step in (0, 0, 5, -10 * SECOND, -(10**9), 1):
         engine.now = T0 + step

@@ -82,7 +82,7 @@ class Ledger:
     stand_ins: dict[tuple[int, str, str], StandIn] = field(default_factory=dict)
     repeats: dict[str, Repeat] = field(default_factory=dict)
     stopping: dict[int, Stop] = field(default_factory=dict)
-    """By token."""
+    """By fence."""
     turn: Turn | None = None
     turns_begun: int = 0
     line: dict[str, int] = field(default_factory=dict)

@@ -21,9 +21,9 @@ from tests.model.mutants_of_waits import WAITS
 
 MUTANTS = [
     # Fencing
-    Mutant("completion without a look at the token", " and unpack_token('>I7', value) == tokens[i] then", " then"),
-    Mutant("retry and failure without a look at the token", "if not (l and l.token == o[TOKEN]) then", "if not l then"),
-    Mutant("heartbeat without a look at the token", " and leases[i].token == A.held[2 * i]", ""),
+    Mutant("completion without a look at the fence", " and unpack_fence('>I7', value) == fences[i] then", " then"),
+    Mutant("retry and failure without a look at the fence", "if not (l and l.fence == o[FENCE]) then", "if not l then"),
+    Mutant("heartbeat without a look at the fence", " and leases[i].fence == A.held[2 * i]", ""),
     Mutant(
         "two reports of one run count",
         "not lease.is_over(id) and (call.begun and call.begun[id] or l)",
@@ -39,7 +39,7 @@ MUTANTS = [
     ),
     Mutant("completed job that was tried before leaves its state", "do state_changes.forget(ids[i]) end", "do end"),
     Mutant("a late report is stalled in the same call", "untouched and l or lease.current(ids[i], l)", "l"),
-    Mutant("tokens follow a clock that steps back", "meta.stamp < now_us and now_us or meta.stamp + 1", "now_us"),
+    Mutant("fences follow a clock that steps back", "meta.stamp < now_us and now_us or meta.stamp + 1", "now_us"),
     Mutant("a resent request takes again", "if last then\n  local jobs", "if false then\n  local jobs"),
     Mutant(
         "a request that was given up takes again",

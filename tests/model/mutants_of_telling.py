@@ -57,7 +57,7 @@ TELLING = [
     ),
     Mutant(
         "late outcome does not free the slot of a stopping run",
-        "        measure.count('lease_lost', 1)\n        stopping.finish(o[TOKEN])\n",
+        "        measure.count('lease_lost', 1)\n        stopping.finish(o[FENCE])\n",
         "        measure.count('lease_lost', 1)\n",
         "steady",
     ),
@@ -69,7 +69,7 @@ TELLING = [
     ),
     Mutant(
         "end of a handler does not free its slot",
-        "if o[KIND] == ENDED then\n      stopping.finish(o[TOKEN])",
+        "if o[KIND] == ENDED then\n      stopping.finish(o[FENCE])",
         "if o[KIND] == ENDED then\n",
         "steady",
     ),
@@ -80,7 +80,7 @@ TELLING = [
     Mutant("end of the next stopping run not kept", "  meta.stopping = first\n", "", "steady"),
     Mutant("exclusive queue beside a stopping run", " + stopping.count()\n", "\n", "exclusive"),
     # Notes
-    Mutant("note without a look at the token", "l and l.token == token and 1 or 0", "l and 1 or 0", "steady"),
+    Mutant("note without a look at the fence", "l and l.fence == fence and 1 or 0", "l and 1 or 0", "steady"),
     Mutant("log without a bound", "if #log > MOST_LINES then", "if false then", "steady"),
     Mutant("full log stays as it is", "table.remove(log, 1)", "table.remove(log)", "steady"),
     Mutant("log outlives its job", "    W.hdel(K.logs, id)\n", "", "steady"),

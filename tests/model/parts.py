@@ -133,7 +133,7 @@ class Answer:
     epoch: int
     rows: tuple[int, ...]
     wanted: int = 0
-    """Somebody is idle: the token up to which reserves are to be given back."""
+    """Somebody is idle: the fence up to which reserves are to be given back."""
     exact_ms: int = -1
     """The same, if it is known what this call itself has ended."""
     sooner: bool = False

@@ -127,7 +127,7 @@ class RowMachine(QueueMachine):
         """As with a worker: some complete, one ends somehow, the others are given back. The first may be told twice."""
         group = self.ahead()[which % len(self.ahead())].group
         leases = self.model.leased()
-        row_of = sorted((job for job in leases if job.group == group), key=token_of)
+        row_of = sorted((job for job in leases if job.group == group), key=fence_of)
         done = last.which % len(row_of)
         kinds = ["complete"] * done + [last.kind] + ["release"] * (len(row_of) - done - 1)
         wishes = [replace(last, which=leases.index(job), kind=kind) for job, kind in zip(row_of, kinds, strict=True)]
@@ -186,11 +186,11 @@ class RowMachine(QueueMachine):
             self.go_to(max(self.now, job.lease.deadline))
         self.act_on(job, what)
         if answers and job in self.ahead():
-            row = sorted((other for other in self.ahead() if other.group == job.group), key=token_of)
+            row = sorted((other for other in self.ahead() if other.group == job.group), key=fence_of)
             settled = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
             kind: Any = answers
             self.look()
-            self.ask(lane, tuple(Report(kind, one.id, token_of(one)) for one in settled), 0, draws.LEASES[0])
+            self.ask(lane, tuple(Report(kind, one.id, fence_of(one)) for one in settled), 0, draws.LEASES[0])
             self.look()
             self.act_on(job, what)
 
@@ -233,5 +233,5 @@ class RowMachine(QueueMachine):
         return replace(wish, which=self.model.leased().index(ahead[wish.which % len(ahead)])) if ahead else wish
 
 
-def token_of(job: Job) -> int:
+def fence_of(job: Job) -> int:
     return job.lease.fence if job.lease else 0

@@ -119,7 +119,7 @@ def _stand_in(raw: bytes) -> StandIn:
 
 
 def _lease(raw: bytes) -> tuple[int, int, int, int, int, str, str]:
-    """Token, started, attempts, stalls, how it is ahead, group and worker."""
+    """Fence, started, attempts, stalls, how it is ahead, group and worker."""
     fence, started = int.from_bytes(raw[:7], "big"), int.from_bytes(raw[7:13], "big")
     attempts, stalls, ahead, size = struct.unpack_from(">HHBH", raw, 13)
     return fence, started, attempts, stalls, ahead, raw[20 : 20 + size].decode(), raw[20 + size :].decode()

@@ -160,7 +160,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Word:
-    """What a handler says of one of the running jobs, by its token as in a wish."""
+    """What a handler says of one of the running jobs, by its fence as in a wish."""
 
     which: int
     fence: str

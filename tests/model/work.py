@@ -245,7 +245,7 @@ class Work(Pair):
         return Report(kind, job_id, fence, result, delay, yields, reason, stack, error)
 
     def lease(self, which: int, fence: str, worker: str | None = None) -> tuple[str, int]:
-        """The id and token of a job that runs, with this worker, or a wrong one of the asked kind."""
+        """The id and fence of a job that runs, with this worker, or a wrong one of the asked kind."""
         leases = [(job.id, job.lease) for job in self.model.jobs.values() if job.lease]
         held = [(job_id, lease.fence) for job_id, lease in leases if worker in (None, lease.worker)]
         others = [(job_id, lease.fence) for job_id, lease in leases if worker not in (None, lease.worker)]

@@ -66,7 +66,7 @@ class Working(Ending):
     def beat(
         self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
     ) -> tuple[list[str], int, list[int], list[int], list[int]]:
-        """The jobs that are not this worker's any more, and tokens: up to which it gives back its reserve; of its runs
+        """The jobs that are not this worker's any more, and fences: up to which it gives back its reserve; of its runs
         that are to be stopped; of those whose job an operator has ended; of prefetched jobs that it is asked for."""
         lost = []
         for job_id, fence in held:

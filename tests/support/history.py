@@ -1,9 +1,9 @@
 """What really happened, from the lines that worker processes wrote, and every way in which it breaks a promise.
 
 Each line is one JSON object: kind (start, end, kill, or the name of a worker's event), t (the machine's monotonic
-clock, the same in all processes), pid, and for a run its job, group, attempt, token, order and `at`, when it started by
+clock, the same in all processes), pid, and for a run its job, group, attempt, fence, order and `at`, when it started by
 the server's clock in milliseconds, and, at its end, how it ended.
-The checks use tokens where order matters: the server hands them out in growing order, so they are the order of grants,
+The checks use fences where order matters: the server hands them out in growing order, so they are the order of grants,
 whatever a frozen process does with a job it was given.
 """
 
@@ -47,7 +47,7 @@ class Run:
 
 @dataclass
 class History:
-    """The runs of all processes, by token, and the other lines as they came."""
+    """The runs of all processes, by fence, and the other lines as they came."""
 
     runs: list[Run]
     lines: list[Line]

@@ -92,7 +92,7 @@ class Keyspace:
     logs: dict[str, list[Any]]
     cancels: dict[str, int]
     recalls: dict[str, int]
-    """Prefetched jobs that their workers are asked for, and the tokens of their leases."""
+    """Prefetched jobs that their workers are asked for, and the fences of their leases."""
     stopping: dict[int, tuple[float, str, str]]
     """Runs whose job an operator has ended: the end of the lease, the group, the worker."""
     entries: dict[str, int]
@@ -217,7 +217,7 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
 
 
 def _interrupts(found: dict[str, bytes], kind: int) -> dict[str, int]:
-    """Job -> token of those of one kind."""
+    """Job -> fence of those of one kind."""
     return {i: int.from_bytes(raw[1:8], "big") for i, raw in found.items() if raw[0] == kind}
 
 
@@ -310,7 +310,7 @@ def _unique(raw: bytes) -> tuple[int, int, int]:
 
 
 def _lease(raw: bytes) -> tuple[int, str]:
-    """Token and group of a lease."""
+    """Fence and group of a lease."""
     fence = int.from_bytes(raw[:7], "big")
     (size,) = struct.unpack_from(">H", raw, 18)
     return fence, raw[20 : 20 + size].decode()
@@ -447,7 +447,7 @@ def _indexes(k: Keyspace) -> list[str]:
         found.append(f"{sorted(k.holders)} have taken a reserve, and nothing says that any worker has")
     fences = [fence for fence, _ in k.leases.values()]
     if len(set(fences)) != len(fences) or any(t > int(k.meta.get("stamp", "0")) for t in fences):
-        found.append("tokens are not unique, or beyond the last one given")
+        found.append("fences are not unique, or beyond the last one given")
     return found
 
 
@@ -522,7 +522,7 @@ def _notes(k: Keyspace) -> list[str]:
     found += [f"job {i!r} has {len(lines)} lines of log" for i, lines in k.logs.items() if not 1 <= len(lines) <= 100]
     for job_id, fence in (k.cancels | k.recalls).items():
         if k.leases.get(job_id, (0, ""))[0] != fence:
-            found.append(f"job {job_id!r} is to be stopped under token {fence}, its lease is {k.leases.get(job_id)}")
+            found.append(f"job {job_id!r} is to be stopped under fence {fence}, its lease is {k.leases.get(job_id)}")
         if (job_id in k.ahead) != (job_id in k.recalls):
             found.append(f"job {job_id!r} is recalled or cancelled, and prefetched: {job_id in k.ahead}")
     if any(end < 0 or not worker for end, _, worker in k.stopping.values()):

@@ -115,7 +115,7 @@ def test_a_finished_job_says_when_and_with_what() -> None:
     assert job.failed_reason is None
 
 
-def test_a_taken_job_is_active_under_its_token() -> None:
+def test_a_taken_job_is_active_under_its_fence() -> None:
     job = job_taken(make, Taken("id", 99, FRESH, raw()), T0, "w")
     assert (job.state, job.fence, job.attempt, job.worker) == ("active", 99, 1, "w")
     again = job_taken(make, Taken("id", 99, StoredState(2, 1, T0, 0, "v", "boom", ""), raw()), T0, "w")

@@ -31,7 +31,7 @@ async def run(args: argparse.Namespace) -> Figures:
         await queue.add_many([{"data": payload(i), "group_id": group} for i, group in enumerate(groups)])
         async with Worker(queue, handle, concurrency=args.concurrency):
             await finished.wait()
-    # Tokens are given in the order of starts.
+    # Fences are given in the order of starts.
     order = [group for _, group in sorted(starts)]
     among_first = Counter(order[: args.starts])
     shares = [among_first[group] for group in large]

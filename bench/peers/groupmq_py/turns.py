@@ -17,7 +17,7 @@ from groupmq import Job, Worker
 
 
 class Start(NamedTuple):
-    """A job that began: the token orders starts, times are those of the server."""
+    """A job that began: the fence orders starts, times are those of the server."""
 
     fence: int
     worker: str | None

@@ -11,7 +11,7 @@ RULES = {
     "S2": "no phantom, and every payload as it was added",
     "S3": "no second run without a reason",
     "S4": "never more of a group at once than its limit; one worker at a time in an exclusive queue",
-    "S5": "tokens only grow",
+    "S5": "fences only grow",
     "S6": "no stale outcome is accepted, one outcome for each attempt",
     "S7": "jobs of a group start in order",
     "S8": "a job that comes back keeps its place",

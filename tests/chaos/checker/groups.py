@@ -34,7 +34,7 @@ def _last_moment(story: Story, run: Run) -> float:
 def _accepted(story: Story) -> dict[int, Event]:
     return {
         event.fence: event for life in story.lives for event in life.events if event.fence is not None
-    }  # tokens are unique
+    }  # fences are unique
 
 
 def _lease_was_over(older: Run, newer: Run, accepted: dict[int, Event]) -> bool:

@@ -1,4 +1,4 @@
-"""S3, S5, S6 and S10: every run has a reason, a token of its own, and one outcome that counts."""
+"""S3, S5, S6 and S10: every run has a reason, a fence of its own, and one outcome that counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sends again is judged anew then: an outcome that was accepted is refused the sec
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
-    yield from tokens(story)
+    yield from fences(story)
     for life in story.lives:
         yield from reasons(story, life, notes)
         yield from outcomes(story, life)
@@ -28,8 +28,8 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
     yield from losers_are_told(story, notes)
 
 
-def tokens(story: Story) -> Iterator[Finding]:
-    """One token, one run; a token that was given later is larger."""
+def fences(story: Story) -> Iterator[Finding]:
+    """One fence, one run; a fence that was given later is larger."""
     by_queue: dict[str, list[Run]] = {}
     for run in story.runs:
         by_queue.setdefault(run.q, []).append(run)
@@ -38,15 +38,15 @@ def tokens(story: Story) -> Iterator[Finding]:
         newest = runs[0] if runs else None
         for before, run in pairwise(runs):
             if before.fence == run.fence:
-                yield Finding("S5", f"{run.q}: {run} and {before} have one token, {story.when(run.start)}")
+                yield Finding("S5", f"{run.q}: {run} and {before} have one fence, {story.when(run.start)}")
             if newest is not None and run.at < newest.at:
-                yield Finding("S5", f"{run.q}: {run} was granted before {newest}, whose token is smaller")
+                yield Finding("S5", f"{run.q}: {run} was granted before {newest}, whose fence is smaller")
             if newest is None or run.at > newest.at:
                 newest = run
 
 
 def _ends_run(event: Event, run: Run) -> bool:
-    """Whether this is an outcome of the run. Not every outcome names its token: a timeout or a stall does not."""
+    """Whether this is an outcome of the run. Not every outcome names its fence: a timeout or a stall does not."""
     if event.kind not in ("completed", "retrying", "failed", "stalled"):
         return False
     return event.fence == run.fence if event.fence is not None else event.attempt == run.attempt
@@ -106,7 +106,7 @@ def outcomes(story: Story, life: Life) -> Iterator[Finding]:
             continue
         run = by_fence.get(event.fence)
         if run is None:
-            yield Finding("S6", f"{life}: {event.kind} under token {event.fence}, under which nobody ran it")
+            yield Finding("S6", f"{life}: {event.kind} under fence {event.fence}, under which nobody ran it")
             continue
         if event.attempt != run.attempt:
             yield Finding("S6", f"{life}: {event.kind} of attempt {event.attempt} is that of {run}")

@@ -63,7 +63,7 @@ class Run:
     """When its worker was told that the lease is no longer its own."""
 
     def __str__(self) -> str:
-        return f"attempt {self.attempt} of {self.job!r} under token {self.fence} in {self.actor} ({self.pid})"
+        return f"attempt {self.attempt} of {self.job!r} under fence {self.fence} in {self.actor} ({self.pid})"
 
 
 @dataclass(slots=True)
@@ -240,13 +240,13 @@ def _specs(by_kind: dict[str, list[Line]]) -> list[Spec]:
 
 
 def _runs(by_kind: dict[str, list[Line]]) -> list[Run]:
-    """Two starts under one token stay two runs: that is for the checks to see. An end belongs to the last one."""
+    """Two starts under one fence stay two runs: that is for the checks to see. An end belongs to the last one."""
     found: list[Run] = []
-    by_token: dict[tuple[str, int], Run] = {}
+    by_fence: dict[tuple[str, int], Run] = {}
     names = ("q", "job", "uid", "digest", "group", "fence", "attempt", "max", "priority", "order", "created", "at")
     for line in by_kind["start"]:
         known = {name: line[name] for name in names}
-        # When it was granted: tokens follow the server's microseconds. A reply that was sent twice says a later time.
+        # When it was granted: fences follow the server's microseconds. A reply that was sent twice says a later time.
         known["at"] = min(line["at"], line["fence"] // 1000)
         run = Run(
             **known,
@@ -256,13 +256,13 @@ def _runs(by_kind: dict[str, list[Line]]) -> list[Run]:
             start=line["t"],
         )
         found.append(run)
-        by_token[run.q, run.fence] = run
+        by_fence[run.q, run.fence] = run
     for line in by_kind["end"]:
-        ended = by_token.get((line["q"], line["fence"]))
+        ended = by_fence.get((line["q"], line["fence"]))
         if ended is not None:
             ended.end, ended.how = line["t"], line["how"]
     for line in by_kind["lost"]:
-        loser = by_token.get((line["q"], line["fence"]))
+        loser = by_fence.get((line["q"], line["fence"]))
         if loser is not None:
             loser.lost = line["t"]
     return found

@@ -20,10 +20,10 @@ Arguments
 Blob       the return values of the completed jobs, joined
 Reply      {now (to a request that was sent again: when its jobs were taken), ms until something is due or -1, indexes of the refused outcomes (completed jobs are counted first),
             stalled jobs, flat: id, group, 1 if it failed for good,
-            jobs = {ids (null = the lease no longer stands), first token, states ({} = no job has run yet), records},
+            jobs = {ids (null = the lease no longer stands), first fence, states ({} = no job has run yet), records},
             ms until the next tick of a repeat or -1, epoch of the worker's turn or 0,
             for each group how many of its jobs were taken together, {} = one each; prefetched heads come last,
-            0, or the token up to which the worker must give back its prefetched heads (lib/reserve.lua)}
+            0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua)}
 Events     active, begun, completed, retrying, failed, stalled, blocked, drained
 Cost       O(outcomes + take * row) reads and writes: about 3 commands per group and 25 per call;
            lib/budget.lua bounds the jobs that one call handles

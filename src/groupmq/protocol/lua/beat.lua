@@ -6,16 +6,16 @@ Arguments
   worker      id of the worker
   info        presence, as text; absent = leave the stored presence as it is
   lease       ms
-  held        the leases to renew, flat: id, token ...
+  held        the leases to renew, flat: id, fence ...
   completed   completed jobs, as in advance; absent = no outcomes
   others      all other outcomes, as in advance; absent = no outcomes
   keep        {completed, failed}: how many to keep; only with outcomes
 Blob       the return values of the completed jobs, joined
 Reply      {ids whose lease no longer belongs to this worker, ms until the next tick of a repeat or -1,
-            tokens of runs to cancel, tokens of runs whose job an operator has removed or failed,
-            tokens of prefetched jobs to give back,
+            fences of runs to cancel, fences of runs whose job an operator has removed or failed,
+            fences of prefetched jobs to give back,
             indexes of the refused outcomes (completed jobs are counted first),
-            0, or the token up to which the worker must give back its prefetched heads (lib/reserve.lua)}
+            0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua)}
 Events     begun, completed, retrying, failed, blocked, drained; without outcomes none
 Cost       O(held + outcomes) fields in some ten commands; while there are interrupts or stopping runs, also all of them
 ]]
@@ -44,7 +44,7 @@ local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
 local leases = lease.load(ids)
 for i = 1, #ids do
-  if leases[i] and leases[i].token == A.held[2 * i] then
+  if leases[i] and leases[i].fence == A.held[2 * i] then
     W.zadd(K.active, now + A.lease, ids[i])
     horizon.put(now + A.lease)
   else

@@ -5,7 +5,7 @@ Arguments
   ids         job ids
 Reply      for as many jobs as fit in one reply, at least the first (lib/room.lua), per id: false, or {state, record,
            state record or '', result or false, score (due time in ms if delayed, stamp if finished, else 0),
-           token or 0, started, worker, end of its hold (ms, 0 = none), progress (JSON or false), log (packed or false),
+           fence or 0, started, worker, end of its hold (ms, 0 = none), progress (JSON or false), log (packed or false),
            when its ttl ends (ms, 0 = never), since when it blocks its group (ms, 0 = it does not)}
 Events     none
 Cost       O(N): two or three commands per job and ten per call, and about a megabyte of records and results
@@ -38,10 +38,10 @@ local results = #ids > 0 and redis.call('HMGET', K.results, unpack(ids)) or {}
 for i = 1, #found do
   local job = found[i]
   if job.state then
-    local l = job.lease or { token = 0, started = 0 }
+    local l = job.lease or { fence = 0, started = 0 }
     local holds = job.state == 'waiting' and find.group(job).holds
     reply[i] = {
-      job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.token, l.started,
+      job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.fence, l.started,
       job.lease and lease.worker(l) or '', holds and holds[job.id] or 0, progress[i] or false, logs[i] or false,
       expires(job), blockers[i] and select(2, blocking.unpack(blockers[i])) or 0,
     }

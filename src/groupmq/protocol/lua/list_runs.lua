@@ -5,7 +5,7 @@ Arguments
   cursor      '0' = start
   groups      only jobs of these groups; absent = of all groups
 Reply      {next cursor ('0' = end), how many leases were read,
-            per job: {id, group, token, started, attempt, 1 = prefetched: it may not have started, worker}}
+            per job: {id, group, fence, started, attempt, 1 = prefetched: it may not have started, worker}}
 Events     none
 Cost       about PAGE leases, one command
 ]]
@@ -22,7 +22,7 @@ for i = 1, #scan[2], 2 do
   if not wanted or wanted[lease.group_of(raw)] then
     local l = lease.decode(raw)
     told[#told + 1] = {
-      scan[2][i], l.gid, l.token, l.started, l.attempts + 1, l.ahead and 1 or 0, lease.worker(l),
+      scan[2][i], l.gid, l.fence, l.started, l.attempts + 1, l.ahead and 1 or 0, lease.worker(l),
     }
   end
 end

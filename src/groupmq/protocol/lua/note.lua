@@ -1,9 +1,9 @@
 --[[
-Store the progress and the log lines that handlers report while they run. A report counts only under the fencing token
+Store the progress and the log lines that handlers report while they run. A report counts only under the fence
 of the job's current lease.
 
 Arguments
-  notes       per report: {id, token, progress (JSON) or false, log line or false}
+  notes       per report: {id, fence, progress (JSON) or false, log line or false}
 Reply      per report: 1 = stored, 0 = the lease is no longer the caller's
 Events     progress
 Cost       O(notes) fields in some ten commands; the whole log of a job, at most MOST_LINES lines, is rewritten
@@ -33,9 +33,9 @@ local leases = lease.load(ids)
 seen.add(K.logs)
 local stored = #ids > 0 and redis.call('HMGET', K.logs, unpack(ids)) or {}
 for i = 1, #A.notes do
-  local id, token, value, line = unpack(A.notes[i])
+  local id, fence, value, line = unpack(A.notes[i])
   local l = leases[i]
-  statuses[i] = l and l.token == token and 1 or 0
+  statuses[i] = l and l.fence == fence and 1 or 0
   if statuses[i] == 1 then
     if value then
       W.hset(K.progress, id, value)

@@ -104,7 +104,7 @@ local function runs()
   end
   return first(found, A.runs, function(a, b)
     if a.l.started ~= b.l.started then return a.l.started < b.l.started end
-    return a.l.token < b.l.token
+    return a.l.fence < b.l.fence
   end, function(run)
     return { run.id, run.l.gid, run.l.attempts + 1, run.l.started, lease.worker(run.l) }
   end)

@@ -1,11 +1,11 @@
 --[[
 Take back leases of a worker whose process has ended, without waiting until they expire. They end as if they had: a run
-uses an attempt, a prefetched job that is not known to have begun is released. A lease counts only under its token, and
+uses an attempt, a prefetched job that is not known to have begun is released. A lease counts only under its fence, and
 only if it is that worker's. The runs of the worker whose jobs an operator has ended free their slots too.
 
 Arguments
   worker      id of the worker
-  runs        its leases, flat: id, token ...
+  runs        its leases, flat: id, fence ...
   policy      as in advance
 Reply      stalled jobs, flat: id, group, 1 if it failed for good
 Events     failed, stalled, drained
@@ -22,9 +22,9 @@ for i = 1, #A.runs, 2 do ids[#ids + 1] = A.runs[i] end
 local leases = lease.load(ids)
 for i = 1, #ids do
   local l = leases[i]
-  if l and l.token == A.runs[2 * i] and lease.worker(l) == A.worker then mine[#mine + 1] = ids[i] end
+  if l and l.fence == A.runs[2 * i] and lease.worker(l) == A.worker then mine[#mine + 1] = ids[i] end
 end
 local stalled = due.take_back(mine, A.policy)
-for _, token in ipairs(stopping.of(A.worker)) do stopping.finish(token) end
+for _, fence in ipairs(stopping.of(A.worker)) do stopping.finish(fence) end
 retention.settle(A.policy.keep)
 return commit(stalled)

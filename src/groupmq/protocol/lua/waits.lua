@@ -93,9 +93,9 @@ end
 
 -- The groups of runs that are being stopped, if no other job of the group runs.
 local function look_at_stopping()
-  local tokens = meta.stopping and redis.call('ZRANGE', K.stopping, 0, PAGE - 1) or {}
+  local fences = meta.stopping and redis.call('ZRANGE', K.stopping, 0, PAGE - 1) or {}
   local gids = {}
-  for i, value in ipairs(tokens[1] and redis.call('HMGET', K.stops, unpack(tokens)) or {}) do
+  for i, value in ipairs(fences[1] and redis.call('HMGET', K.stops, unpack(fences)) or {}) do
     gids[i] = value and (struct.unpack('>I2c0', value)) or ''
     call.holders[gids[i]] = call.holders[gids[i]] or { id = '', attempt = 0, stopping = true }
   end

@@ -4,7 +4,7 @@ in `state`, beside the state of the job, in the field HISTORY .. id: so both are
 that completes at its first attempt costs no further command. No id begins with that byte, because ids are UTF-8.
 
   value   entry after entry: its length (4 bytes), then a msgpack array {attempt, outcome, error (class with its path,
-          '' = none), reason, end of the stack, worker, started, ended, token}
+          '' = none), reason, end of the stack, worker, started, ended, fence}
 
 The run that completed or failed a job is in its state and not here; `attempts.lua` returns both. When an operator
 redrives a failed job, its last run is appended here too.
@@ -22,7 +22,7 @@ says it has run (it was released or rate-limited at its first attempt, or redriv
 local history = {}
 --- @private
 local KEPT, REASON_BYTES, STACK_BYTES = 20, 1000, 3000
-local STARTED, TOKEN = 3, 8
+local STARTED, FENCE = 3, 8
 
 -- The first or the last bytes of a text, never cut inside a UTF-8 character.
 local function head(text)
@@ -39,12 +39,12 @@ end
 function history.note(id, s, outcome, loose)
   local entry = cmsgpack.pack({
     s[ATTEMPTS], outcome, s[ERROR] or '', head(s[REASON]), tail(s[STACK]), s[WORKER], s[STARTED],
-    s[FINISHED] > 0 and s[FINISHED] or now, s[TOKEN],
+    s[FINISHED] > 0 and s[FINISHED] or now, s[FENCE],
   })
   call.attempts_of = call.attempts_of or {}
   local entries = call.attempts_of[id] or {}
   call.attempts_of[id] = entries
-  entries[#entries + 1] = { entry = entry, token = s[TOKEN] }
+  entries[#entries + 1] = { entry = entry, fence = s[FENCE] }
   meta.attempts = true
   if loose then meta.loose = true end
 end
@@ -58,10 +58,10 @@ end
 
 -- Keep the last run of a job that is redriven: its state is about to be deleted.
 function history.keep_last(id, s)
-  if s[TOKEN] > 0 then history.note(id, s, history.outcome_of(s), true) end
+  if s[FENCE] > 0 then history.note(id, s, history.outcome_of(s), true) end
 end
 
--- The value with `entries` appended. An entry with the token of the one before it is the same run and left out.
+-- The value with `entries` appended. An entry with the fence of the one before it is the same run and left out.
 local function appended(value, entries)
   local parts, last = {}, nil
   local at = 1
@@ -73,8 +73,8 @@ local function appended(value, entries)
   if parts[1] then last = cmsgpack.unpack(string.sub(parts[#parts], 5))[9] end
   for i = 1, #entries do
     local one = entries[i]
-    if one.token ~= last then parts[#parts + 1] = struct.pack('>I4', #one.entry) .. one.entry end
-    last = one.token
+    if one.fence ~= last then parts[#parts + 1] = struct.pack('>I4', #one.entry) .. one.entry end
+    last = one.fence
   end
   return table.concat(parts, '', math.max(1, #parts - KEPT + 1))
 end

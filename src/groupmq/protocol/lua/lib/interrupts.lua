@@ -1,5 +1,5 @@
 --[[
-What an operator asks of the worker that holds a job. `interrupts`: job id -> kind (1 byte), token (7 bytes), worker.
+What an operator asks of the worker that holds a job. `interrupts`: job id -> kind (1 byte), fence (7 bytes), worker.
 
   cancel  a running job: its handler must be stopped. The job is active until the worker reports
   recall  a prefetched job: the worker must give it back, or answer that it has begun
@@ -20,7 +20,7 @@ local CANCEL, RECALL, NONE = 1, 2, {}
 
 local function put(kind, id, l)
   local worker = lease.worker(l)
-  W.hset(K.interrupts, id, struct.pack('>BI7', kind, l.token) .. worker)
+  W.hset(K.interrupts, id, struct.pack('>BI7', kind, l.fence) .. worker)
   meta.interrupts = true
   mail.send(worker)
 end
@@ -41,7 +41,7 @@ function interrupts.begun(id)
   if is(RECALL, id) then W.hdel(K.interrupts, id) end
 end
 
--- Tokens of the worker's runs to cancel, and of its prefetched jobs to give back. All of them are returned, not only
+-- Fences of the worker's runs to cancel, and of its prefetched jobs to give back. All of them are returned, not only
 -- those that the worker names: the reply that hands it a job may still be on its way.
 function interrupts.of(worker)
   local found = { {}, {} }
@@ -49,10 +49,10 @@ function interrupts.of(worker)
   local all = redis.call('HGETALL', K.interrupts)
   if not all[1] then meta.interrupts = false end -- later calls need not look
   for i = 2, #all, 2 do
-    local kind, token, after = struct.unpack('>BI7', all[i])
+    local kind, fence, after = struct.unpack('>BI7', all[i])
     if string.sub(all[i], after) == worker then
-      local tokens = found[kind]
-      tokens[#tokens + 1] = token
+      local fences = found[kind]
+      fences[#fences + 1] = fence
     end
   end
   return found

@@ -19,10 +19,10 @@ function lane.last(name, request)
   return cmsgpack.unpack(string.sub(raw, 8))
 end
 
--- The tokens of one call are consecutive, so the first one is enough. `rows`: of batches, whose leases do not tell which
+-- The fences of one call are consecutive, so the first one is enough. `rows`: of batches, whose leases do not tell which
 -- of them belong together; nil = none.
-function lane.remember(name, request, refused, ids, token, rows)
-  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, token, rows }))
+function lane.remember(name, request, refused, ids, fence, rows)
+  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, fence, rows }))
 end
 
 -- The set of indexes at which a batch begins, nil if the reply had none.
@@ -48,7 +48,7 @@ function lane.jobs(last)
   for i = 1, #ids do
     local l = leases[i]
     if begins and begins[i] then before = nil end
-    if l and l.token == first + i - 1 and recs[i] then
+    if l and l.fence == first + i - 1 and recs[i] then
       n = n + 1
       if (begins or l.follows) and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
       before, taken_at = l.gid, l.started

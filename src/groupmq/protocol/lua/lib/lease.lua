@@ -1,5 +1,5 @@
 --[[
-A lease: the right to run one job until a deadline, proven by a fencing token that only grows. It is data (a deadline in
+A lease: the right to run one job until a deadline, proven by a fence that only grows. It is data (a deadline in
 `active`, a value in `leases`), never a key with a TTL, so a clock jump of the server cannot make it vanish.
 The value holds all that the end of a run needs, so a completion reads neither the job's record nor its state.
 
@@ -27,15 +27,15 @@ end
 -- The lease with the changes of this call, false if the call has ended it.
 function lease.current(id, l) return not lease.is_over(id) and (call.begun and call.begun[id] or l) end
 
--- Token, started, attempts, stalls, ahead, group, where the name of the worker begins. Returned as values: a call may
+-- Fence, started, attempts, stalls, ahead, group, where the name of the worker begins. Returned as values: a call may
 -- read hundreds of leases, and a table for each would cost more than all other work on them.
 function lease.fields(raw) return struct.unpack('>I7I6I2I2BI2c0', raw) end
 
 -- The name of the worker is cut out on demand, by lease.worker.
 function lease.decode(raw)
-  local token, started, attempts, stalls, ahead, gid, after = lease.fields(raw)
+  local fence, started, attempts, stalls, ahead, gid, after = lease.fields(raw)
   return {
-    token = token, started = started, attempts = attempts, stalls = stalls, ahead = ahead > 0,
+    fence = fence, started = started, attempts = attempts, stalls = stalls, ahead = ahead > 0,
     follows = ahead == lease.FOLLOWS, gid = gid, raw = raw,
     after = after,
   }
@@ -84,4 +84,4 @@ function lease.without(list, places)
 end
 
 -- The state of a job whose run under lease `l` has just ended, whatever the outcome.
-function lease.state_after(l) return { l.attempts + 1, l.stalls, l.started, 0, lease.worker(l), '', '', l.token } end
+function lease.state_after(l) return { l.attempts + 1, l.stalls, l.started, 0, lease.worker(l), '', '', l.fence } end

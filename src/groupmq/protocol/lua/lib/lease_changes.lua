@@ -9,7 +9,7 @@
 local lease_changes = {}
 --- @private
 
--- The value of a lease without its token. `s`: the job's state, false if it never ran.
+-- The value of a lease without its fence. `s`: the job's state, false if it never ran.
 function lease_changes.terms(gid, worker, s, ahead)
   local attempts, stalls = 0, 0
   if s then attempts, stalls = s[ATTEMPTS], s[STALLS] end
@@ -17,7 +17,7 @@ function lease_changes.terms(gid, worker, s, ahead)
 end
 
 -- Grant a lease to each of `ids`, with the terms at the same index. `deadline` is text: it and the terms are built once
--- for many jobs. Returns the first token; the tokens are consecutive.
+-- for many jobs. Returns the first fence; the fences are consecutive.
 function lease_changes.grant(ids, terms, deadline)
   local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
   local first, pack = meta.next_stamps(#ids), struct.pack
@@ -42,14 +42,14 @@ function lease_changes.revoke(id)
   lease.set_over(id)
 end
 
--- End the leases of `ids` that stand under these tokens. Returns the ids of those, their raw leases, and the indexes of
+-- End the leases of `ids` that stand under these fences. Returns the ids of those, their raw leases, and the indexes of
 -- all others. The caller must not change the returned ids: they are sent as they are.
-function lease_changes.redeem(ids, tokens)
-  local raw, refused, unpack_token, over = lease.stored(ids), {}, struct.unpack, call.over or {}
+function lease_changes.redeem(ids, fences)
+  local raw, refused, unpack_fence, over = lease.stored(ids), {}, struct.unpack, call.over or {}
   call.over = over
   for i = 1, #ids do
     local id, value = ids[i], raw[i]
-    if value and not over[id] and unpack_token('>I7', value) == tokens[i] then
+    if value and not over[id] and unpack_fence('>I7', value) == fences[i] then
       over[id] = true
     else
       refused[#refused + 1] = i
@@ -64,7 +64,7 @@ end
 function lease_changes.note()
   for id, l in pairs(call.begun) do
     if not lease.is_over(id) then
-      local head = struct.pack('>I7I6I2I2B', l.token, l.started, l.attempts, l.stalls, 0)
+      local head = struct.pack('>I7I6I2I2B', l.fence, l.started, l.attempts, l.stalls, 0)
       W.hset(K.leases, id, head .. string.sub(l.raw, #head + 1))
     end
   end

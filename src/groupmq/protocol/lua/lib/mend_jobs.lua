@@ -81,22 +81,22 @@ function mend.jobs(ids)
 end
 
 -- A run that is being stopped must have a deadline, or its slot would never be freed.
-function mend.stops(tokens)
-  for i = 1, #tokens do
-    if not redis.call('ZSCORE', K.stopping, tokens[i]) then
-      W.zadd(K.stopping, now, tokens[i])
+function mend.stops(fences)
+  for i = 1, #fences do
+    if not redis.call('ZSCORE', K.stopping, fences[i]) then
+      W.zadd(K.stopping, now, fences[i])
       horizon.put(now)
       meta.stopping = now
-      mend.report('stopping run without an end', tokens[i])
+      mend.report('stopping run without an end', fences[i])
     end
   end
 end
 
-function mend.stopping(tokens)
-  for i = 1, #tokens do
-    if redis.call('HEXISTS', K.stops, tokens[i]) == 0 then
-      stopping.expire({ tokens[i] })
-      mend.report('end of no stopping run', tokens[i])
+function mend.stopping(fences)
+  for i = 1, #fences do
+    if redis.call('HEXISTS', K.stops, fences[i]) == 0 then
+      stopping.expire({ fences[i] })
+      mend.report('end of no stopping run', fences[i])
     end
   end
 end

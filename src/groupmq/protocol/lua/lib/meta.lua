@@ -3,8 +3,8 @@ The settings of the queue and its numbers (lib/numbers.lua), which lib/meta_chan
 sequences:
 
   seq    arrivals, 1, 2, 3 ...: the last tie-break of the order and the fairness key across groups
-  stamp  grows by at least one microsecond each time and follows the clock: fencing tokens and finishing times.
-         Taken from max(last + 1, TIME), so a failover that rolls `stamp` back can not hand out a token twice
+  stamp  grows by at least one microsecond each time and follows the clock: fences and finishing times.
+         Taken from max(last + 1, TIME), so a failover that rolls `stamp` back can not hand out a fence twice
   order  the order of jobs that bring none: the server's time, but never smaller than the last one given,
          so a clock that steps back does not reorder arrivals
 

@@ -1,6 +1,6 @@
 --[[
-The outcomes that a worker reports of its runs. An outcome counts only under the fencing token of the job's current
-lease: with any other token it changes nothing, and the reply says so. A refused outcome does not affect the others.
+The outcomes that a worker reports of its runs. An outcome counts only under the fence of the job's current
+lease: with any other fence it changes nothing, and the reply says so. A refused outcome does not affect the others.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -56,7 +56,7 @@ local function cut(blob, sizes)
   return results
 end
 
--- Completed jobs, the common case, in columns: ids, tokens, bytes of the result in `blob` or -1 (false = no job has
+-- Completed jobs, the common case, in columns: ids, fences, bytes of the result in `blob` or -1 (false = no job has
 -- one). Returns the indexes of the refused ones.
 function outcome.complete(completed, blob, keep, worker)
   local ids, leases, refused = lease_changes.redeem(completed[1], completed[2])
@@ -74,8 +74,8 @@ function outcome.complete(completed, blob, keep, worker)
   return refused
 end
 
--- An outcome is an array: KIND, ID, TOKEN, then the fields of its kind.
-local KIND, ID, TOKEN = 1, 2, 3
+-- An outcome is an array: KIND, ID, FENCE, then the fields of its kind.
+local KIND, ID, FENCE = 1, 2, 3
 local FAILURE = { REASON = 4, STACK = 5, ERROR = 6 } -- of FAIL and ABANDON
 local RETRIED = { DELAY = 4, YIELD = 5, REASON = 6, STACK = 7, ERROR = 8 }
 local RESTED = { DELAY = 4, REASON = 5, ERROR = 6 } -- of LIMITED
@@ -131,13 +131,13 @@ function outcome.apply(outcomes, refused, before)
     local o, id = outcomes[i], ids[i]
     local l = leases[i] and lease.current(id, leases[i])
     if o[KIND] == ENDED then
-      stopping.finish(o[TOKEN])
-    elseif not (l and l.token == o[TOKEN]) then
+      stopping.finish(o[FENCE])
+    elseif not (l and l.fence == o[FENCE]) then
       refused[#refused + 1] = before + i
       -- The call that ends a run may overtake the call that reports its begin: then no lease was lost.
       if o[KIND] ~= BEGIN then
         measure.count('lease_lost', 1)
-        stopping.finish(o[TOKEN])
+        stopping.finish(o[FENCE])
       end
     elseif o[KIND] ~= BEGIN then
       conclude(o, id, l, recs[i])

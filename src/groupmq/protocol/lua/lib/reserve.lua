@@ -131,5 +131,5 @@ end
 
 function reserve.note() meta.asked = now end
 
--- The token up to which a worker must give back its prefetched heads because another worker is idle, 0 = none.
+-- The fence up to which a worker must give back its prefetched heads because another worker is idle, 0 = none.
 function reserve.wanted() return is_asked_for() and meta.stamp or 0 end

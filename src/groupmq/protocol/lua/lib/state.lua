@@ -1,6 +1,6 @@
 --[[
 The part of a job that changes: one msgpack array in `state`, absent if the job never ran:
-attempts (runs that ended), stalls, started, finished, worker, reason, stack, fence (token of the last run), error
+attempts (runs that ended), stalls, started, finished, worker, reason, stack, fence (of the last run), error
 (class with its path, absent or '' = none).
 Text only, never opaque bytes: the client decodes it as text.
 

@@ -4,8 +4,8 @@ failed, at once. Its run keeps its slot in the group, and in the turn of an excl
 that the handler has ended, or until the lease would have ended. Otherwise the next job of the group would start beside
 a handler that still runs.
 
-  stopping  zset  token of the run, by the time its lease ends
-  stops     hash  token of the run -> group (2 bytes of length, then the id), worker
+  stopping  zset  fence of the run, by the time its lease ends
+  stops     hash  fence of the run -> group (2 bytes of length, then the id), worker
 
 `stopping` in `meta` is the earliest of these times, so that a call that has nothing to do here reads nothing.
 ]]
@@ -23,7 +23,7 @@ a handler that still runs.
 local stopping = {}
 --- @private
 
--- The changes of this call. begun: token (text) -> {deadline, value}; ended: token -> true; and their numbers.
+-- The changes of this call. begun: fence (text) -> {deadline, value}; ended: fence -> true; and their numbers.
 local function changes()
   call.stopping = call.stopping or { begun = {}, ended = {}, n_begun = 0, n_ended = 0 }
   return call.stopping
@@ -44,15 +44,15 @@ function stopping.add(id, l)
   mail.send(worker)
   if deadline <= now then return group.free(g, 1) end
   local mine = changes()
-  mine.begun[whole(l.token)] = { deadline, struct.pack('>I2', #l.gid) .. l.gid .. worker }
+  mine.begun[whole(l.fence)] = { deadline, struct.pack('>I2', #l.gid) .. l.gid .. worker }
   mine.n_begun = mine.n_begun + 1
   group.touch(g)
   horizon.add(deadline)
 end
 
 -- The handler of the run has ended, or its lease is over: free the slot.
-function stopping.finish(token)
-  local name, mine = whole(token), changes()
+function stopping.finish(fence)
+  local name, mine = whole(fence), changes()
   local value = mine.begun[name] and mine.begun[name][2]
   if value then
     mine.begun[name], mine.n_begun = nil, mine.n_begun - 1
@@ -69,18 +69,18 @@ function stopping.finish(token)
 end
 
 -- End runs whose lease is over. A deadline without a run, left by damage, is deleted too: it would be due forever.
-function stopping.expire(tokens)
-  for i = 1, #tokens do
-    stopping.finish(tonumber(tokens[i]))
+function stopping.expire(fences)
+  for i = 1, #fences do
+    stopping.finish(tonumber(fences[i]))
     local mine = changes()
-    if not mine.ended[tokens[i]] then
-      W.zrem(K.stopping, tokens[i])
-      mine.ended[tokens[i]], mine.n_ended = true, mine.n_ended + 1
+    if not mine.ended[fences[i]] then
+      W.zrem(K.stopping, fences[i])
+      mine.ended[fences[i]], mine.n_ended = true, mine.n_ended + 1
     end
   end
 end
 
--- Tokens of the runs that the worker must stop.
+-- Fences of the runs that the worker must stop.
 function stopping.of(worker)
   local found = {}
   if not meta.stopping then return found end

@@ -5,7 +5,7 @@ one runs any more. Stored in `meta` as {worker, epoch, deadline, taken}.
 A turn begins with the first job taken while no lease is live, and ends with the call that leaves its worker without
 one: its batch is done, nothing is ready, or its last lease was lost. Taking and heartbeats move the deadline to a lease
 from now, so it is never before that of a job. A holder that froze loses its jobs and with them the turn, and its
-outcomes are refused by their tokens. The epoch grows with each turn. A request made in an epoch that has ended takes
+outcomes are refused by their fences. The epoch grows with each turn. A request made in an epoch that has ended takes
 nothing: the worker must wait for the marker again, behind the workers that already wait. That hands over the turn.
 ]]
 --- @include "lib/call"

@@ -117,13 +117,13 @@ local function grant(n, row, most, who, more_due, fill)
   if m == 0 then return NOTHING, {}, left, short end
   horizon.put(now + who.lease)
   if n_told > 0 then events.give('active', told, gids, attempts, worker) end
-  local token = lease_changes.grant(taken, terms, whole(now + who.lease))
+  local fence = lease_changes.grant(taken, terms, whole(now + who.lease))
   local reserved = #groups > n
   if reserved then reserve.took(worker) end
-  return { taken, token, found_states, found }, n_rows < m and rows or {}, left or reserved or unfilled, short
+  return { taken, fence, found_states, found }, n_rows < m and rows or {}, left or reserved or unfilled, short
 end
 
--- Returns the jobs as the client reads them: ids, the first token (tokens are consecutive), states ({} = no job has run
+-- Returns the jobs as the client reads them: ids, the first fence (fences are consecutive), states ({} = no job has run
 -- yet), records; how many jobs of each group were taken together, {} = one each; whether a worker that asks now would
 -- get more; and the epoch of the worker's turn. `who`: the arguments of advance. `more_due`: delayed jobs are due that
 -- have not joined their groups yet (lib/choose.lua).
