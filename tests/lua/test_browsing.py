@@ -257,14 +257,14 @@ def test_groups_of_a_queue_whose_jobs_age_are_sorted_without_their_data(make_eng
     assert cost(engine, lambda: engine.call(commands.scan_groups(now=engine.now))) == few
 
 
-def test_two_hundred_lanes_of_ten_thousand_groups_take_thirty_calls(engine: Engine) -> None:
+def test_two_hundred_lanes_of_ten_thousand_groups_take_fifty_calls(engine: Engine) -> None:
     fill(engine, 10_000, 10_000)
     for _ in range(10):
         engine.take(100)
     for sort in ("held", "oldest", "deepest", "busiest", "name"):
         page, calls = counted(engine, engine.operations.get_groups(sort=sort, limit=200, behind=0))
         assert (len(page.groups), page.total, page.scanned, page.complete) == (200, 10_000, 10_000, True)
-        assert calls.total() <= 30, calls
+        assert calls.total() <= 50, calls
 
 
 def test_more_groups_than_anybody_looks_through_are_said_to_be_more(

@@ -27,7 +27,7 @@ def portion_of(reports: Sequence[RunReport]) -> int:
             if outcome[3]:
                 cost += len(outcome[3]) >> _BYTES_SHIFT
         else:
-            cost += 14
+            cost += 24
         if cost > _HEAVY and at > 0:
             return at
         before = group

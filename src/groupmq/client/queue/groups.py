@@ -30,7 +30,7 @@ GroupState = Literal["idle", "ready", "busy", "parked", "paused", "blocked"]
 GROUP_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked")
 MOST_BLOCKED = 1_000
 """Blocked groups that are looked at; each waits for a person, so hardly anybody has more."""
-MOST_GROUP_PAGES = 20
+MOST_GROUP_PAGES = 40
 """Calls that look through the groups: about 10,000 groups."""
 MOST_RUN_PAGES = 6
 """Calls that look for running jobs: about 3,000 leases."""

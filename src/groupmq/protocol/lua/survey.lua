@@ -22,7 +22,7 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 --- @include "lib/record"
 --- @include "lib/group"
 --- @include "lib/lease"
-local PAGE, LEASES, TEXT, LOAD = 150, 250, 300, 4000
+local PAGE, LEASES, TEXT, LOAD = 100, 250, 300, 4000
 
 -- Sorts `list` by `before` and returns the first `n` items, each converted by `tell`.
 local function first(list, n, before, tell)
