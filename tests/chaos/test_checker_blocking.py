@@ -65,14 +65,26 @@ def test_a_start_in_another_group_is_right() -> None:
     assert book.findings() == []
 
 
-def test_a_failure_that_blocks_nothing_is_seen_and_a_cancelled_job_blocks_nothing() -> None:
-    for reason, rules in (("told to give up", {"S19"}), ("cancelled", set[str]())):
-        book = Book("strict")
-        book.add("a", 1.0)
-        book.act("cancel", 1.9, 2.5, job="a")
-        book.run("a", 2.0, 1.0, outcome="failed")
-        book.lines[-1]["reason"] = reason
-        assert book.rules() == rules, reason
+CANCELLED: list[tuple[str, float | None, set[str]]] = [
+    ("told to give up", None, {"S19"}),
+    ("told to give up", 1.5, {"S19"}),  # another run of the job, and that one was over
+    ("told to give up", 2.05, set()),
+    ("told to give up", 3.0, {"S19"}),
+    ("cancelled", 2.05, set()),
+]
+
+
+@pytest.mark.parametrize(("reason", "cancelled", "rules"), CANCELLED)
+def test_a_failure_that_blocks_nothing_is_seen_unless_a_person_cancelled_the_run(
+    reason: str, cancelled: float | None, rules: set[str]
+) -> None:
+    book = Book("strict")
+    book.add("a", 1.0)
+    if cancelled is not None:
+        book.act("cancel", cancelled, cancelled + 0.01, job="a")
+    book.run("a", 2.0, 1.0, outcome="failed")
+    book.lines[-1]["reason"] = reason
+    assert book.rules() == rules
 
 
 def test_a_failure_of_a_queue_that_goes_on_is_right() -> None:

@@ -98,7 +98,7 @@ def test_a_worker_that_never_works_again_is_seen() -> None:
 
 
 def test_a_close_that_takes_too_long_is_seen() -> None:
-    for took, rules in ((2.4, set[str]()), (2.6, {"L5"})):
+    for took, rules in ((2.9, set[str]()), (3.1, {"L5"})):
         book = sound()
         book.note("closed", 50.0, took=took, within=1.5)
         assert book.rules() == rules, took

@@ -12,6 +12,7 @@ from tests.chaos.checker.story import Event, Story
 
 HOLDING = ("strict",)
 DECISIONS = ("skip", "retry", "retry_many", "remove", "resume_group")
+CANCELS = ("cancel", "cancel_group")
 MARGIN = 0.05
 """Seconds by which the clocks of the server and of the operator may differ."""
 
@@ -67,6 +68,19 @@ def _decided(story: Story, event: Event) -> bool:
     )
 
 
+def _was_cancelled(story: Story, event: Event, granted: int) -> bool:
+    """A handler that fails by itself right after its job was cancelled gives its own reason: the action tells then."""
+    return event.reason == "cancelled" or any(
+        action.q == event.q
+        and action.what in CANCELS
+        and action.t0 - MARGIN <= story.mono(event.at)
+        and action.t1 + MARGIN >= story.mono(granted)
+        and action.told.get("job", event.job) == event.job
+        and action.told.get("group", event.group) == event.group
+        for action in story.actions
+    )
+
+
 def _nothing_is_granted(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
     for run in story.runs:
         if run.q != q:
@@ -79,8 +93,11 @@ def _nothing_is_granted(story: Story, q: str, blocks: dict[str, list[Block]]) ->
 
 def _every_failure_blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
     """But that of a job which a person has cancelled, and those of jobs without a group."""
+    granted: dict[str | None, int] = {}
     for event in story.events.get(q, ()):
-        if event.kind != "failed" or event.group is None or event.reason == "cancelled":
+        if event.kind == "active":
+            granted[event.job] = event.at
+        if event.kind != "failed" or event.group is None or _was_cancelled(story, event, granted.get(event.job, 0)):
             continue
         if not any(block.since <= event.at <= block.until for block in blocks.get(event.group, ())):
             text = f"{q}: job {event.job!r} failed {story.when_ms(event.at)}, and its group {event.group!r} went on"

@@ -15,6 +15,9 @@ BOUND = causes.LEASE + 1 + SLACK
 BACK_OFF = 22.0
 """Seconds: the longest pause between two tries of a worker, and two more."""
 
+PARTING = 1.5
+"""Seconds beyond its limit that a closing worker may take: one to report, and a moment for the machine."""
+
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
     yield from taken_back(story, notes)
@@ -91,7 +94,7 @@ def _struck(story: Story, pid: int, since: float, until: float) -> bool:
 def closed_in_time(story: Story) -> Iterator[Finding]:
     for line in story.of_kind("closed"):
         starved = sum(s["t"] - s["since"] for s in story.of_kind("starved") if s["pid"] == line["pid"])
-        if line["took"] > line["within"] + 1 + starved:
+        if line["took"] > line["within"] + PARTING + starved:
             yield Finding("L5", f"{line['actor']} took {line['took']:.2f} s to close within {line['within']} s")
     for kind in ("all left", "over"):
         for line in story.of_kind(kind):
