@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupmq.client.connection.connections import Connection
-from groupmq.client.connection.dropping import Dropper, drop_stale_of
+from groupmq.client.connection.dropping import Dropper, close_client, drop_stale_of
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import is_denied, understood
 from groupmq.core.tasks import await_honouring_cancel
@@ -72,8 +72,7 @@ class WakeConnection(Dropper):
             raise understood(error, self._endpoint.where) from error
 
     async def drop(self) -> None:
-        with contextlib.suppress(Exception):
-            await self._client.connection_pool.disconnect(inuse_connections=True)
+        await close_client(self._client)
 
     async def _drop_stale(self, *, failover: bool) -> None:
         await drop_stale_of(self._client, self._endpoint.address.moves, in_use=True)
@@ -153,8 +152,7 @@ class StreamConnection(Dropper):
 
     async def _drop(self) -> None:
         self._id = None
-        with contextlib.suppress(Exception):
-            await self._client.connection_pool.disconnect(inuse_connections=True)
+        await close_client(self._client)
 
     async def close(self) -> None:
         for task in tuple(self._nudges):

@@ -7,13 +7,13 @@ a task for the write. Together that takes longer than the call itself, and a cal
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from hiredis import pack_command
 
+from groupmq.client.connection.dropping import close_all
 from groupmq.client.connection.faults import first_and_last, is_reply, understood
 from groupmq.client.connection.finding import is_stale
 from groupmq.core.errors import ConnectionLost
@@ -76,9 +76,16 @@ class CallPool:
             connection, used = self._idle.pop()
             if not connection.is_connected:
                 continue
-            if time.monotonic() - used < _TRUSTED or await _is_quiet(connection):
+            if time.monotonic() - used < _TRUSTED:
                 return connection
-            await connection.disconnect(nowait=True)
+            quiet = False
+            try:
+                quiet = await _is_quiet(connection)
+            finally:
+                if not quiet:
+                    await connection.disconnect(nowait=True)
+            if quiet:
+                return connection
         connection = self._pool.make_connection()
         connection.socket_timeout = None  # ours is around the whole call
         try:
@@ -99,15 +106,10 @@ class CallPool:
             await connection.disconnect(nowait=True)
 
     async def close(self) -> None:
-        """Close all connections. A call that is under way fails: nobody would close its connection after it.
-
-        It waits for each of them: one with TLS says goodbye first, and would stay open if its event loop ended before.
-        """
+        """Close all connections. A call that is under way fails: nobody would close its connection after it."""
         self._closed = True
         idle, self._idle = self._idle, []
-        for connection in (*(connection for connection, _ in idle), *self._in_use):
-            with contextlib.suppress(Exception):
-                await connection.disconnect()
+        await close_all((*(connection for connection, _ in idle), *self._in_use))
 
 
 def _one_reply(connection: Any) -> Awaitable[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from groupmq.client.connection.address import Node
 from groupmq.client.connection.call_pool import CallPool
 from groupmq.client.connection.cluster import SlotMap, redirection, slot_of
-from groupmq.client.connection.dropping import Dropper, drop_stale_of
+from groupmq.client.connection.dropping import Dropper, close_client, drop_stale_of
 from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
 from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.known import KnownPart
@@ -119,10 +119,12 @@ class Line(Dropper):
             await self._keeper.aclose()
 
     async def _disconnect(self) -> None:
-        if self._calls is not None:
-            await self._calls.close()
+        try:
+            if self._calls is not None:
+                await self._calls.close()
+        finally:
+            await close_client(self._client)
         await self._client.aclose()
-        await self._client.connection_pool.disconnect()  # which it leaves open if the pool was handed to it
 
 
 class Connection(FunctionClient):

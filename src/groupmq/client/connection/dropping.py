@@ -1,12 +1,13 @@
-"""Closing connections that lead to a server which is no longer the primary."""
+"""Closing connections: all of a client, or those that lead to a server which is no longer the primary."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 from typing import Any
 
-from groupmq.client.connection.finding import stale
+from groupmq.client.connection.finding import made_by, stale
 
 
 class Dropper:
@@ -34,3 +35,28 @@ async def drop_stale_of(client: Any, moves: int, *, in_use: bool) -> None:
     for connection in stale(client.connection_pool, moves, in_use=in_use):
         with contextlib.suppress(Exception):  # what cannot be closed is dropped when it is used
             await connection.disconnect(nowait=True)
+
+
+async def close_client(client: Any) -> None:
+    """Close every connection of a client of the library, those in use too.
+
+    Not with the pool's own method: that starts a task for each connection, and a cancellation that comes before these
+    have begun leaves the connections open.
+    """
+    await close_all(made_by(client.connection_pool, in_use=True))
+
+
+async def close_all(connections: Iterable[Any]) -> None:
+    """Close connections, all of them even if this is cancelled meanwhile.
+
+    It waits for each of them: one with TLS says goodbye first, and would stay open if its event loop ended before.
+    """
+    left = list(connections)
+    try:
+        while left:
+            with contextlib.suppress(Exception):
+                await left.pop().disconnect()
+    finally:
+        for connection in left:
+            with contextlib.suppress(Exception):
+                await connection.disconnect(nowait=True)

@@ -208,8 +208,13 @@ class BlockingFindingSSLConnection(_BlockingFinding, redis.SSLConnection):
 
 def stale(pool: Any, moves: int, *, in_use: bool) -> list[Any]:
     """The connections of a client's pool that were made before the primary has moved for the `moves`-th time."""
-    both = (*getattr(pool, "_available_connections", ()), *(getattr(pool, "_in_use_connections", ()) if in_use else ()))
-    return [connection for connection in both if is_stale(connection, moves)]
+    return [connection for connection in made_by(pool, in_use=in_use) if is_stale(connection, moves)]
+
+
+def made_by(pool: Any, *, in_use: bool) -> list[Any]:
+    """The connections of a client's pool: those that are idle, and those in use."""
+    idle = getattr(pool, "_available_connections", ())
+    return [*idle, *(getattr(pool, "_in_use_connections", ()) if in_use else ())]
 
 
 def is_stale(connection: Any, moves: int) -> bool:
