@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
@@ -15,7 +16,7 @@ from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.core.ids import new_id
 from groupmq.core.loops import this_process
-from groupmq.core.options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
+from groupmq.core.options import WORKER_DEFAULTS, QueueOptions, WorkerArguments, WorkerOptions
 from groupmq.core.signatures import shows_options
 from groupmq.protocol import commands
 from groupmq.worker.bequest import bequest_of, take_back
@@ -128,7 +129,7 @@ class Worker(WorkerView):
 
         Raises ConfigurationError if the options of the worker do not go with it, before anything is taken.
         """
-        if self.queue.options == self._made_for:
+        if _as_stored(self.queue.options) == _as_stored(self._made_for):
             return
         given = self._given.copy()
         given["name"] = self.name
@@ -394,3 +395,8 @@ class Worker(WorkerView):
         parent that has waited for it: of a process that lives on, the jobs would run twice at the same time.
         """
         return await take_back(bequest)
+
+
+def _as_stored(options: QueueOptions) -> QueueOptions:
+    """With one partition where the number was not given: that is what a queue without partitions is stored with."""
+    return replace(options, partitions=options.partitions or 1)
