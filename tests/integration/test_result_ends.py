@@ -33,7 +33,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def result(job: Job | SyncJob) -> Any:
     """What either client says."""
-    return await job.result(5) if isinstance(job, Job) else await asyncio.to_thread(job.result, 5)
+    return await job.result(20) if isinstance(job, Job) else await asyncio.to_thread(job.result, 20)
 
 
 async def listen(queue: Queue) -> Heard:
