@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from itertools import count
 
+import pytest
+
 from groupmq import Queue, Worker
 from groupmq.sync import Queue as SyncQueue
 from tests.faults.conftest import StartServer
@@ -64,3 +66,27 @@ async def test_one_that_is_removed_while_the_answer_that_brought_it_is_lost_leav
     assert removed == [True]
     assert handler.most_in_group == 1
     assert handler.started == [0, 2, 3]
+
+
+@pytest.mark.parametrize("end", ["remove", "fail"])
+async def test_a_group_goes_on_after_a_run_that_an_operator_ended_before_its_worker_had_heard_of_it(
+    start_server: StartServer, end: str
+) -> None:
+    """The lease is long: only the worker can say that this run never began."""
+    server = start_server(prefer("valkey"))
+    handler = Recorder()
+    with SyncQueue("orders", server.url, job_timeout=600) as operator, Proxy(server.port) as proxy:
+        operator.add_many([{"data": i, "group_id": "g", "job_id": f"job-{i}"} for i in range(2)])
+        done: list[bool] = []
+
+        def end_first(reply: bytes) -> bool:
+            if done or b"job-0" not in reply:
+                return False
+            done.append(operator.remove("job-0") if end == "remove" else operator.fail("job-0", "by hand"))
+            return True
+
+        proxy.drop = end_first
+        async with Queue("orders", proxy.url) as queue, Worker(queue, handler, prefetch=0):
+            await eventually(lambda: handler.ended == [1], "the other job ran")
+    assert done == [True]
+    assert handler.started == [1]

@@ -184,7 +184,7 @@ class Fetcher:
 
     @property
     def _has_reports(self) -> bool:
-        return any(lane.reports for lane in self.lanes)
+        return any(lane.reports or lane.unreceived for lane in self.lanes)
 
     def _schedule(self) -> None:
         # Once per iteration of the loop, after every handler that ends in it: their outcomes leave together.
@@ -198,9 +198,8 @@ class Fetcher:
         for lane in self.lanes:
             if lane.task is not None:
                 continue
-            call = self._demand.next_call(
-                lane.demand, self._listener, len(lane.reports), time.monotonic(), urgent=lane.urgent
-            )
+            n_reports = len(lane.reports) + len(lane.unreceived)
+            call = self._demand.next_call(lane.demand, self._listener, n_reports, time.monotonic(), urgent=lane.urgent)
             if call is None:
                 continue
             if call == TOO_SOON:
@@ -220,6 +219,7 @@ class Fetcher:
     async def _advance(self, lane: FetchLane, asks: NextCall) -> None:
         demand, listener, reports = self._demand, self._listener, lane.sent
         call = self._call_of(lane, asks)
+        lane.unreceived = []  # it is made until it is answered
         demand.sent(time.monotonic(), large=asks.large)
         try:
             answer = await self._persist(call)
@@ -232,10 +232,13 @@ class Fetcher:
             lane.task, lane.sent = None, []
         self.advances += 1
         if 0 in answer.accepted:
-            for report, status in zip(reports, answer.accepted, strict=True):
+            statuses = answer.accepted[: len(reports)]  # then those of runs that never arrived here
+            for report, status in zip(reports, statuses, strict=True):
                 if status == 0:
                     listener.refused(report)
-            reports = [report for report, status in zip(reports, answer.accepted, strict=True) if status == 1]
+            reports = [report for report, status in zip(reports, statuses, strict=True) if status == 1]
+        if answer.unreceived:
+            lane.report_unreceived(answer.unreceived)
         listener.accepted(reports, answer.now)
         for stalled in answer.stalled:
             listener.stalled(stalled)
@@ -265,7 +268,10 @@ class Fetcher:
             worker=settings.worker,
             lane=lane.name,
             request=lane.request,
-            outcomes=[report.outcome for report in lane.sent],
+            outcomes=[
+                *(report.outcome for report in lane.sent),
+                *(commands.ended("", fence) for fence in lane.unreceived),
+            ],
             take=asks.take,
             lease_ms=now.lease_ms,
             policy=now.policy,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from groupmq.worker.demand import LaneDemand
@@ -29,7 +29,18 @@ class ReportLane(Protocol):
 class FetchLane:
     """At most one call under way. The server remembers the reply to the last one, so a lost call can be sent again."""
 
-    __slots__ = ("_on_report", "_on_slot", "demand", "name", "reports", "request", "sent", "task", "urgent")
+    __slots__ = (
+        "_on_report",
+        "_on_slot",
+        "demand",
+        "name",
+        "reports",
+        "request",
+        "sent",
+        "task",
+        "unreceived",
+        "urgent",
+    )
 
     def __init__(
         self, name: str, demand: LaneDemand, on_report: Callable[[], None], on_slot: Callable[[], None]
@@ -44,6 +55,8 @@ class FetchLane:
         """One of them cannot wait for the end of its row."""
         self.sent: list[RunReport] = []
         """Under way."""
+        self.unreceived: list[int] = []
+        """Fences of runs that never arrived here. An operator who ended such a job waits for the end of its run."""
         self.request = 0
         self.task: asyncio.Task[None] | None = None
 
@@ -54,6 +67,11 @@ class FetchLane:
 
     def report_later(self, report: RunReport) -> None:
         self.reports.append(report)
+
+    def report_unreceived(self, fences: Sequence[int]) -> None:
+        self.unreceived += fences
+        self.urgent = True
+        self._on_report()
 
     def slot_freed(self) -> None:
         self._on_slot()

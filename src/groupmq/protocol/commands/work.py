@@ -39,6 +39,8 @@ class Advanced(NamedTuple):
     """How many of the jobs run one after the other, row by row; empty = each by itself. A reserve comes last."""
     wanted: int = 0
     """Another worker is idle: give back what was reserved under fences up to this one; 0 = nobody is."""
+    unreceived: Sequence[int] = ()
+    """Fences of runs that an answer brought which was lost, and that are over by now: they never began."""
 
 
 class Beat(NamedTuple):
@@ -201,7 +203,8 @@ def advance(
         now, wait_ms, refused, stalled, jobs, tick_ms, epoch, rows, wanted = reply
         statuses = sent.statuses(refused)
         found, lost = _parse_taken(*jobs), _parse_stalled(stalled)
-        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted)
+        unreceived = _unreceived(jobs[0], jobs[1]) if None in jobs[0] else ()
+        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted, unreceived)
 
     return Call("advance", args, parse, sent.blob)
 
@@ -213,6 +216,10 @@ def _parse_taken(ids: list[bytes | None], first: int, states: list[bytes | None]
         for job_id, fence, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)
         if job_id is not None
     ]
+
+
+def _unreceived(ids: list[bytes | None], first: int) -> list[int]:
+    return [fence for job_id, fence in zip(ids, count(first), strict=False) if job_id is None]
 
 
 def _parse_stalled(flat: list[Any]) -> list[Stalled]:
