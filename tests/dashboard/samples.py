@@ -475,6 +475,8 @@ class Samples:
             ],
             hidden={"job": self.say("01jx000001")},
             sample=[self.job(1, "failed"), self.job(2, "failed")],
+            review="",
+            edit=True,
             back="/queues/orders",
         )
 
