@@ -31,7 +31,7 @@ GENERATED = (
     "partitions/whereabouts.py",
     "queue/adding.py",
     "queue/base.py",
-    "queue/blocked.py",
+    "queue/since.py",
     "queue/bulk.py",
     "queue/caller.py",
     "queue/changes.py",

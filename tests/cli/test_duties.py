@@ -102,15 +102,38 @@ def test_once(programs: Programs, queue: Queue) -> None:
     assert queue.require_job(late.id).state == "waiting"
 
 
-def test_they_make_no_queue(programs: Programs, url: str, client: redis.Redis) -> None:
-    copies = [programs.start(name, "-q", "orders", "--interval", "0.05") for name in ("scheduler", "recovery")]
+@pytest.mark.parametrize("name", ["scheduler", "recovery"])
+@pytest.mark.parametrize("once", [(), ("--once",)])
+def test_a_queue_that_does_not_exist_is_told_as_by_every_other_command(
+    programs: Programs, client: redis.Redis, name: str, once: tuple[str, ...]
+) -> None:
+    stats = programs.start("queue", "stats", "odrers")
+    assert stats.ends() == 1
+    program = programs.start(name, "-q", "odrers", *once)
+    assert program.ends() == 1
+    assert program.log == stats.log
+    assert "queue 'odrers' does not exist at " in program.log
+    assert client.keys("*") == []
+
+
+def test_they_wait_for_a_queue_if_they_are_asked_to(programs: Programs, url: str, client: redis.Redis) -> None:
+    """And wait again if it is obliterated; they never make it, since its producer may have other settings."""
+    names = ("scheduler", "recovery")
+    copies = [programs.start(name, "-q", "orders", "--wait", "--interval", "0.05") for name in names]
     for copy in copies:
-        copy.says("works on queue orders")
-    assert programs.start("recovery", "-q", "orders", "--once").ends() == 0
+        copy.says("queue 'orders' does not exist at")
     assert client.keys("*") == []
     with Queue("orders", url, group_concurrency=2) as queue:
         job = queue.add(1, delay=0.05)
         copies[0].until(lambda: queue.require_job(job.id).state == "waiting", "the scheduler found the queue")
+        for copy in copies:
+            copy.says("queue orders is there")
+        queue.obliterate()
+    for copy in copies:
+        copy.says(r"(?s)queue 'orders' does not exist at.*queue 'orders' does not exist at")
+        copy.signal(signal.SIGTERM)
+        assert copy.ends() == 0
+    assert client.keys("*") == []
 
 
 @pytest.mark.parametrize("name", ["scheduler", "recovery"])
@@ -118,6 +141,9 @@ def test_mistakes(programs: Programs, name: str) -> None:
     program = programs.start(name)
     assert program.ends() == 2
     assert "which queue?" in program.log
+    program = programs.start(name, "-q", "orders", "--once", "--wait")
+    assert program.ends() == 2
+    assert "--once and --wait exclude each other" in program.log
     program = programs.start(name, "-q", "orders", "--redis-url", "redis://127.0.0.1:1")
     assert program.ends() == 3
     assert len(program.log.splitlines()) == 1

@@ -117,6 +117,8 @@ class Samples:
             held_group=self.say("user:42") if bad else None,
             blocked=3 if bad else 0,
             longest_blocked=4000.0 if bad else None,
+            breakers_open=2 if bad else 0,
+            longest_breaker_open=900.0 if bad else None,
             workers=2,
             slots=16,
             busy=8,
@@ -135,7 +137,18 @@ class Samples:
         )
 
     def lane(self, number: int) -> LaneDocument:
-        kinds = ("backoff", "running", None, "paused", "window", "rate", "rate-limited", "stopping", "blocked")
+        kinds = (
+            "backoff",
+            "running",
+            None,
+            "paused",
+            "window",
+            "rate",
+            "rate-limited",
+            "stopping",
+            "blocked",
+            "breaker",
+        )
         reason = kinds[number % len(kinds)]
         return LaneDocument(
             group_id=self.say(f"user:{number}"),
@@ -150,6 +163,9 @@ class Samples:
             blocked_by=self.say("job-17") if reason == "blocked" else None,
             blocked_since=NOW if reason == "blocked" else None,
             blockers=2 if reason == "blocked" else 0,
+            failures=7 if reason == "breaker" else 0,
+            breaker_since=NOW if reason == "breaker" else None,
+            breaker_until=NOW if reason == "breaker" else None,
             running=[self.job(number, "active")] if reason in ("running", "stopping") else [],
             next=[self.job(number * 10 + i) for i in range(5)],
             more=32,
@@ -248,7 +264,7 @@ class Samples:
             sorts=choices(SORTS, "held"),
             match=self.say("user"),
             state="",
-            states=choices({"": "All", "blocked": "Blocked"}, ""),
+            states=choices({"": "All", "blocked": "Blocked", "breaker": "Breaker open"}, ""),
             behind=5,
             limit=50,
             most=200,
@@ -459,6 +475,8 @@ class Samples:
             ],
             hidden={"job": self.say("01jx000001")},
             sample=[self.job(1, "failed"), self.job(2, "failed")],
+            review="",
+            edit=True,
             back="/queues/orders",
         )
 

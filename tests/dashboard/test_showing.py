@@ -159,6 +159,7 @@ QUIET: dict[str, Any] = {
     "paused": False,
     "longest_held": None,
     "blocked": 0,
+    "breakers_open": 0,
     "oldest_wait": 1.0,
     "dropped": 0,
     "server": SimpleNamespace(maxmemory=1000, eviction_policy="noeviction"),
@@ -181,6 +182,8 @@ QUIET: dict[str, Any] = {
             "warn",
             "Failed jobs block 2 groups.",
         ),
+        ({"breakers_open": 1}, "warn", "The breaker of a group is open."),
+        ({"breakers_open": 1200}, "warn", "The breakers of 1,200 groups are open."),
         ({"oldest_wait": 301.0}, "warn", "Jobs that could start have waited for a long time."),
         ({"oldest_wait": 301.0, "paused": True}, None, ""),
         (

@@ -182,9 +182,15 @@ async def test_a_process_of_a_release_that_stored_less_goes_on_with_its_own(
     """It compares schema and config with what it would have written, and sends its own policy with each call."""
     queue = make_queue("orders", max_attempts=7, keep_failed=5, group_concurrency=2)
     await queue.add(1, job_id="a")
-    assert client.hmget(META, "schema", "config") == [b"3", json.dumps({"group_concurrency": 2}).encode()]
+    assert client.hmget(META, "schema", "config") == [
+        commands.SCHEMA.encode(),
+        json.dumps({"group_concurrency": 2}).encode(),
+    ]
     await make_queue("orders").reconfigure(max_attempts=8)
-    assert client.hmget(META, "schema", "config") == [b"3", json.dumps({"group_concurrency": 2}).encode()]
+    assert client.hmget(META, "schema", "config") == [
+        commands.SCHEMA.encode(),
+        json.dumps({"group_concurrency": 2}).encode(),
+    ]
     old = make_queue("orders", group_concurrency=2)
     old._connection.session.known.opened = True  # it knows no revision, so none is sent
     assert old._connection.session.known.revision == b""

@@ -276,7 +276,7 @@ class Engine:
 
     def blocked(self) -> dict[str, int]:
         """Blocked groups and since when."""
-        return dict(self.call(commands.list_blocked(0, 1000, self.now)).found)
+        return dict(self.call(commands.list_since("blocked", 0, 1000, self.now)).found)
 
     def look_group(self, group: str = "g") -> commands.GroupLook:
         _, (look,) = self.call(commands.look_groups([group], 10, self.now))

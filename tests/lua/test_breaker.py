@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from groupmq.core.limits import Breaker
+from groupmq.core.options import QueueOptions
 from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
@@ -155,6 +158,9 @@ DAMAGE: dict[str, Callable[[Engine], Any]] = {
     "no end": lambda e: e.client.delete(e.key("breaking")),
     "no failures": lambda e: e.client.delete(e.key("breakers")),
     "a short value": lambda e: e.client.hset(e.key("breakers"), "g", b"\1"),
+    "not listed as open": lambda e: e.client.delete(e.key("opened")),
+    "listed as open": lambda e: e.client.zadd(e.key("opened"), {"closed": 5}),
+    "closed and listed": lambda e: e.client.hset(e.key("breakers"), "g", struct.pack(">I6s", 1, bytes(6))),
     "the flag": lambda e: meta.zero(e.client, e.keys.meta, "breakers"),
 }
 
@@ -169,6 +175,71 @@ def test_damage_to_a_breaker_is_found_and_mended(breaking: Engine, kind: str) ->
     breaking.due()
     assert breaking.violations() == []
     assert breaking.damage() == {}
+
+
+# How many are open
+
+
+def opened(engine: Engine) -> dict[str, int]:
+    """Groups whose breaker is open, and since when; and that they are counted so."""
+    listed = engine.call(commands.list_since("opened", 0, 100, engine.now))
+    found, stats = dict(listed.found), engine.call(commands.stats(now=engine.now))
+    assert (listed.total, stats.opened, stats.opened_since) == (len(found), len(found), min(found.values(), default=0))
+    for group, since in found.items():
+        assert engine.look_group(group).opened_since == since
+    return found
+
+
+def test_a_breaker_is_counted_from_when_it_opens_until_a_job_completes(breaking: Engine) -> None:
+    breaking.add("a")
+    fail_times(breaking, 2)
+    assert opened(breaking) == {}
+    fail_times(breaking, 1)
+    assert opened(breaking) == {"g": T0}
+    breaking.pass_time(COOLDOWN)
+    assert opened(breaking) == {"g": T0}, "it has rested, and nobody knows yet whether it works again"
+    taken = breaking.take_one()
+    assert opened(breaking) == {"g": T0}
+    breaking.retry_run(taken, 0)
+    assert opened(breaking) == {"g": T0}, "it has not been closed meanwhile"
+    breaking.pass_time(COOLDOWN)
+    breaking.complete(breaking.take_one())
+    assert opened(breaking) == {}
+    assert not breaking.client.exists(breaking.key("opened"))
+
+
+def test_an_open_breaker_is_counted_whatever_is_done_to_its_group(make_engine: MakeEngine) -> None:
+    engine = make_engine(breaker=Breaker(failures=1, cooldown=60), on_failed="hold")
+    engine.add("a", "b")
+    engine.fail_run(engine.take_one())
+    engine.pause("g")
+    engine.resume("g")
+    assert opened(engine) == {"g": T0}
+    engine.retry("a")
+    assert opened(engine) == {"g": T0}
+    engine.remove("a", "b")
+    assert (opened(engine), engine.client.exists(engine.key("groups"))) == ({"g": T0}, 0)
+    engine.pass_time(10 * COOLDOWN)
+    engine.due()
+    assert opened(engine) == {}, "nothing has failed for long"
+
+
+def change(engine: Engine, options: QueueOptions) -> None:
+    engine.call(commands.open_queue(options, engine.call(commands.look_at_queue())))
+
+
+def test_without_the_rule_no_breaker_is_open_and_none_stays(breaking: Engine) -> None:
+    breaking.add("a")
+    fail_times(breaking, 3)
+    without = replace(breaking.options, breaker=None)
+    change(breaking, without)
+    assert (opened(breaking), breaking.client.zcard(breaking.key("opened"))) == ({}, 1)
+    change(breaking, breaking.options)
+    assert opened(breaking) == {"g": T0}, "it is as it was"
+    change(breaking, without)
+    breaking.pass_time(10 * COOLDOWN)
+    breaking.due()
+    assert not breaking.client.exists(breaking.key("opened"), breaking.key("breakers"), breaking.key("breaking"))
 
 
 # Snooze

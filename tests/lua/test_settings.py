@@ -86,7 +86,7 @@ def test_a_queue_of_another_format_is_not_touched(engine: Engine) -> None:
     for was in (None, read):
         assert engine.call(commands.open_queue(SEVEN, was)).schema == "9"
     assert engine.client.hgetall(engine.keys.meta) == before
-    engine.client.hset(engine.keys.meta, "schema", "3")
+    engine.client.hset(engine.keys.meta, "schema", commands.SCHEMA)
 
 
 def send(engine: Engine, call: commands.Call[Any], *behind: object) -> Any:

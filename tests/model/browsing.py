@@ -84,6 +84,7 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
         assert (look.blocked, look.blockers) == (model.blocked.get(group, 0), len(model.blockers(group)))
         failures = model.breakers[group].failures if group in model.breakers else 0
         assert (look.failures, look.opened) == (failures, model.opened(group))
+        assert look.opened_since == model.opened_since().get(group, 0)
         if group in model.blocked:
             first = model.blockers(group)[0]
             assert look.blocked_by == first.id
@@ -104,8 +105,10 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
         assert (found.waiting, found.running, found.delayed) == sizes
         paused = model.conf.get(group, Conf()).paused
         assert (found.place == "blocked") == (group in model.blocked and not paused), f"{found} of a blocked group"
-    listed = call(commands.list_blocked(0, 100, now))
+    listed = call(commands.list_since("blocked", 0, 100, now))
     assert (listed.total, dict(listed.found)) == (len(model.blocked), model.blocked)
+    opened = call(commands.list_since("opened", 0, 100, now))
+    assert (opened.total, dict(opened.found)) == (len(model.opened_since()), model.opened_since())
     runs = {run.id: (run.group_id, run.fence, run.ahead) for run in call(commands.list_runs("0", now=now)).found}
     leases = [(job.id, job.group, job.lease) for job in model.in_state("active")]
     assert runs == {i: (group, lease.fence, int(lease.ahead)) for i, group, lease in leases if lease}

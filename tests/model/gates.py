@@ -126,7 +126,8 @@ class Gates(Ledger):
             most, cooldown = self.options.breaker.packed()
             failures = (self.breakers[group].failures if group in self.breakers else 0) + 1
             opened = now + cooldown if failures >= most else self.opened(group)
-            self.breakers[group] = Failing(failures, opened, now + 10 * cooldown)
+            since = self.opened_since().get(group, now if opened else 0)
+            self.breakers[group] = Failing(failures, opened, now + 10 * cooldown, since)
 
     def note_start(self, job: Job, now: int) -> None:
         """Both limits count every start, those of the group only if it has one."""

@@ -127,6 +127,10 @@ class Ledger:
         """Until when its breaker makes a group rest; then one job at a time is tried. 0 = the breaker is closed."""
         return self.breakers[group].opened if group in self.breakers else 0
 
+    def opened_since(self) -> dict[str, int]:
+        """Groups whose breaker is open, and since when: a group that rests again has been open all the time."""
+        return {group: failing.since for group, failing in self.breakers.items() if failing.opened}
+
     def live(self, group: str) -> list[Job]:
         return [j for j in self.jobs.values() if j.group == group and j.state in ("waiting", "delayed", "active")]
 

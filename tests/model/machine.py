@@ -192,6 +192,8 @@ class QueueMachine(Deciding):
         same(counted[10], len(model.blocked))
         stats = self.call(commands.stats(now=self.now))
         same((stats.blocked, stats.blocked_since), (len(model.blocked), min(model.blocked.values(), default=0)))
+        opened = model.opened_since()
+        same((stats.opened, stats.opened_since), (len(opened), min(opened.values(), default=0)))
         ids = sorted(model.jobs)
         views = self.call(commands.get(ids, self.now))
         for job_id, view in zip(ids, views, strict=True):

@@ -71,8 +71,8 @@ BLOCKING = [
     ),
     Mutant(
         "since when the newest block exists is told",
-        "redis.call('ZRANGE', K.blocked, 0, 0, 'WITHSCORES')",
-        "redis.call('ZRANGE', K.blocked, -1, -1, 'WITHSCORES')",
+        "redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')",
+        "redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')",
         "hold",
     ),
     # What stays

@@ -45,6 +45,29 @@ BREAKING = [
         "g.failures == rule[FAILURES]",
         OPEN,
     ),
+    # Which are open
+    Mutant("open breaker not counted", "if not g.opened then W.zadd(K.opened, whole(now), g.id) end", "", OPEN),
+    Mutant(
+        "breaker that opens again has not been open before",
+        "if not g.opened then W.zadd(K.opened, whole(now), g.id) end",
+        "W.zadd(K.opened, whole(now), g.id)",
+        OPEN,
+    ),
+    Mutant(
+        "group is counted before its breaker opens",
+        "  if g.failures >= rule[FAILURES] then\n    if not g.opened then W.zadd(K.opened, whole(now), g.id) end",
+        "  if not g.opened then W.zadd(K.opened, whole(now), g.id) end\n  if g.failures >= rule[FAILURES] then",
+        OPEN,
+    ),
+    Mutant(
+        "closed breaker still counted", "  if g.opened or not rules.breaker then W.zrem(K.opened, g.id) end\n", "", OPEN
+    ),
+    Mutant(
+        "open breakers shown since the last of them",
+        "local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')",
+        "local first = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')",
+        OPEN,
+    ),
     # What stays
     Mutant("failures never forgotten", " + breaker_changes.sweep(BATCH)", "", OPEN),
     Mutant("nobody says that failures are counted", "  meta.breakers = true\n  group", "  group", OPEN),

@@ -178,11 +178,13 @@ class Unique:
 
 @dataclass(frozen=True)
 class Failing:
-    """Attempts of a group that failed in a row, until when it rests because of that, and when they are forgotten."""
+    """Attempts of a group that failed in a row, until when it rests because of that, when they are forgotten, and since
+    when the breaker is open: 0 while it is closed."""
 
     failures: int
     opened: int
     forgotten: int
+    since: int
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class Stored:
                 g: (bool(c.get("paused")), c.get("limit", 0), tuple(c.get("rate", ()))) for g, c in k.conf.items()
             },
             "breakers": {g: (*failing, k.breaking.get(g)) for g, failing in k.breakers.items()},
+            "opened": k.opened_since,
             "uniques": k.unique,
             "blocked": k.blocked,
             "blockers": k.blockers,
@@ -158,6 +159,7 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "windows": {g: (w.since, w.till) for g, w in model.windows.items() if w.till > now},
         "conf": {g: (c.paused, c.limit, c.rate) for g, c in model.conf.items()},
         "breakers": {g: (f.failures, f.opened, f.forgotten) for g, f in model.breakers.items()},
+        "opened": model.opened_since(),
         "uniques": {i: (taken.ms, taken.ends, taken.made) for i, taken in model.uniques.items()},
         "blocked": model.blocked,
         "blockers": {j.id: (j.group, j.blocks) for j in jobs if j.blocks},

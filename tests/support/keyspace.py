@@ -60,6 +60,8 @@ class Keyspace:
     """Groups whose attempts fail: how often in a row, and until when an open breaker rests."""
     breaking: dict[str, float]
     """When that is forgotten."""
+    opened_since: dict[str, float]
+    """Those of them whose breaker is open, and since when."""
     ready: dict[str, float]
     parked: dict[str, float]
     delayed: dict[str, float]
@@ -176,6 +178,7 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
             for g, raw in hash_of("breakers").items()
         },
         breaking=zset_of("breaking"),
+        opened_since=zset_of("opened"),
         ready=zset_of("ready"),
         parked=zset_of("parked"),
         delayed=zset_of("delayed"),
@@ -463,6 +466,8 @@ def _limits(k: Keyspace) -> list[str]:
         found.append(f"starts of groups {sorted(k.group_starts)} are kept, {sorted(k.rated)} are listed")
     if set(k.breakers) != set(k.breaking):
         found.append(f"failures of groups {sorted(k.breakers)} are counted, those of {sorted(k.breaking)} end")
+    if set(k.opened_since) != {group for group, (_, till) in k.breakers.items() if till}:
+        found.append(f"breakers of groups {k.breakers} are counted, {sorted(k.opened_since)} are listed as open")
     if k.breakers and k.meta.get("breakers") != "1":
         found.append("failures of groups are counted, and nothing says that any are")
     if any(k.breaking.get(group, 0) < till for group, (_, till) in k.breakers.items()):

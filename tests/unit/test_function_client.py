@@ -21,7 +21,8 @@ from tests.support.by_hand import ClientByHand, Steps
 
 OPTIONS = QueueOptions(name="orders", group_concurrency=2, given=frozenset({"group_concurrency", "exclusive"}))
 HANDLING = OPTIONS.handling.encode()
-OPENED = [b"3", json.dumps({"group_concurrency": 2}).encode(), HANDLING, b"7"]
+FORMAT = commands.SCHEMA.encode()
+OPENED = [FORMAT, json.dumps({"group_concurrency": 2}).encode(), HANDLING, b"7"]
 COUNTS = [0] * 10
 LISTED = ("SADD", "groupmq:queues", "orders")
 
@@ -84,7 +85,7 @@ def test_a_queue_is_opened_once() -> None:
 def test_opened_after_settings_are_known_to_agree_only() -> None:
     talk = client_of(OPTIONS, "x")
     with pytest.raises(ConfigurationError):
-        Server(talk.call(commands.counts(), 0)).answer([b"3", b"{}", HANDLING, b"7"])
+        Server(talk.call(commands.counts(), 0)).answer([FORMAT, b"{}", HANDLING, b"7"])
     assert not talk.session.opened
 
 
@@ -214,7 +215,7 @@ def test_who_only_looks_at_a_queue_does_not_list_it() -> None:
 def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
     server = conversation(opened=False)
     with pytest.raises(ConfigurationError) as caught:
-        server.answer([b"3", b'{"group_concurrency": 5, "exclusive": true}', HANDLING, b"7"])
+        server.answer([FORMAT, b'{"group_concurrency": 5, "exclusive": true}', HANDLING, b"7"])
     assert str(caught.value) == (
         "queue 'orders' exists with other settings: exclusive is True there and False here; "
         "group_concurrency is 5 there and 2 here. "
@@ -225,7 +226,7 @@ def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
 def test_a_queue_of_another_format_is_refused_with_both_formats() -> None:
     server = conversation(opened=False)
     with pytest.raises(
-        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 3"
+        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 4"
     ):
         server.answer([b"9", b"{}", None, None])
 
@@ -291,7 +292,7 @@ def test_a_connection_lost_while_opening_is_tried_again_from_the_opening() -> No
 
 
 def test_settings_are_replaced_only_if_they_are_still_what_was_read() -> None:
-    was = StoredQueue("3", "{}", "", b"")
+    was = StoredQueue(commands.SCHEMA, "{}", "", b"")
     assert commands.open_queue(OPTIONS).args != commands.open_queue(OPTIONS, was).args
 
 
@@ -300,13 +301,13 @@ def test_who_was_overtaken_by_another_change_keeps_both() -> None:
     server = Server(talk.reconfigure({"max_attempts": 7}))
     assert server.last[1] == functions.load("look_settings").function
     server.answer(OPENED)
-    other = [b"3", b'{"group_concurrency": 4}', HANDLING, b"8"]
+    other = [FORMAT, b'{"group_concurrency": 4}', HANDLING, b"8"]
     server.answer(other)
     sent = msgspec.msgpack.decode(server.last[4])
     assert sent["was"] == ['{"group_concurrency": 4}', HANDLING.decode()]
     assert json.loads(sent["config"]) == {"group_concurrency": 4}
     assert json.loads(sent["handling"])["max_attempts"] == 7
-    stored = [b"3", sent["config"].encode(), sent["handling"].encode(), b"9"]
+    stored = [FORMAT, sent["config"].encode(), sent["handling"].encode(), b"9"]
     assert server.answer(stored).answer(1).result is False, "nothing that the scripts act on has changed"
     assert (talk.session.options.max_attempts, talk.session.options.group_concurrency) == (7, 4)
 
@@ -319,7 +320,7 @@ def test_a_call_says_by_which_settings_it_was_made_and_is_made_again_when_they_h
     server.answer(r.ResponseError("GROUPMQ_SETTINGS have changed: 8"))
     assert server.last[1] == functions.load("look_settings").function
     handling = HANDLING.replace(b'"max_attempts": 3', b'"max_attempts": 7')
-    server.answer([b"3", b'{"group_concurrency": 2}', handling, b"8"])
+    server.answer([FORMAT, b'{"group_concurrency": 2}', handling, b"8"])
     assert server.last[5:] == (b"", b"8")
     assert server.answer(COUNTS).result == COUNTS
     assert talk.session.options.max_attempts == 7

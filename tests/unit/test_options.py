@@ -20,6 +20,7 @@ from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.options import QueueOptions
 from groupmq.core.ordering import Ordering
 from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences
+from groupmq.protocol.call import SCHEMA
 from tests.unit.hostile import Opaque
 
 NOWHERE = "redis://127.0.0.1:1"
@@ -316,7 +317,7 @@ def test_settings_that_are_each_process_own_are_not_stored() -> None:
 )
 def test_every_setting_is_read_back_as_it_was_given(given: Any) -> None:
     options = QueueOptions.checked("q", given)
-    stored = StoredQueue("3", options.shared, options.handling)
+    stored = StoredQueue(SCHEMA, options.shared, options.handling)
     settings = QueueSettings.of(stored)
     assert settings.to_dict() == options.described() | {"unknown": {}}
     assert differences(options, settings) == []

@@ -382,7 +382,7 @@ def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None
         [Mended("0", 9, [], ["lost"])]
         + [page(), page(), page(("member that is no job of its group", "m"))]
         + [page(), page()]  # delayed jobs by group, and what they come to
-        + [page()] * 12
+        + [page()] * 13
     )
     report, calls = play(OPERATIONS.repair(), *answers)
     assert report.mended == {"job in no place": ["j"], "member that is no job of its group": ["m"]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import click
 
 from groupmq import ConnectionLost, Duty, DutyReport, GroupMQError, Queue, QueueNotFound, Retention
-from groupmq.cli.exits import DONE, code_of
+from groupmq.cli.exits import BAD_USAGE, DONE, code_of, fail
 from groupmq.cli.options.running import running_options
 from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.options.values import DURATION, DurationType
@@ -33,10 +32,21 @@ class DutyLoop:
     """Runs one duty, sleeps until there is more to do or for `interval`, runs it again."""
 
     def __init__(
-        self, queue: Queue, duty: Duty, interval: float, patience: float | None, cleanup_interval: float | None = None
+        self,
+        queue: Queue,
+        duty: Duty,
+        interval: float,
+        patience: float | None,
+        cleanup_interval: float | None = None,
+        *,
+        wait: bool = False,
     ) -> None:
-        """`cleanup_interval`: seconds between two clean-ups, which go along with the duty; None = they do not."""
+        """`cleanup_interval`: seconds between two clean-ups, which go along with the duty; None = they do not.
+
+        `wait`: for a queue that does not exist yet; otherwise that is an error, so that a misspelled name is noticed.
+        """
         self._queue = queue
+        self._wait = wait
         self._duty: Duty = duty
         self._interval = interval
         self._cleanup_interval = cleanup_interval
@@ -48,15 +58,14 @@ class DutyLoop:
 
     async def run(self, *, once: bool) -> int:
         Stages(self._stop).install()
-        self._starting = asyncio.ensure_future(self._queue.ensure_writable(self._patience or PATIENCE))
+        self._starting = asyncio.ensure_future(self._start())
         try:
             await self._starting
         except asyncio.CancelledError:
             return DONE
         if once:
-            with contextlib.suppress(QueueNotFound):
-                done, _ = await self._run_duty()
-                _logger.info("%s: did %d things", self._duty, done)
+            done, _ = await self._run_duty()
+            _logger.info("%s: did %d things", self._duty, done)
             return DONE
         _logger.info("%s works on queue %s at %s", self._duty, self._queue.name, self._queue.address)
         self.report.state = "running"
@@ -77,12 +86,25 @@ class DutyLoop:
         _logger.info("%s ended", self._duty)
         return DONE
 
+    async def _start(self) -> None:
+        """Raises QueueNotFound for a queue that is not there, unless it is to be waited for."""
+        await self._queue.ensure_writable(self._patience or PATIENCE)
+        if not self._wait:
+            await self._queue.get_settings()
+
     async def _look(self) -> float | None:
-        """Seconds until there is more to do; None if nothing is known to come, or the queue does not exist yet."""
+        """Seconds until there is more to do; None if nothing is known to come, or the queue does not exist now."""
         try:
-            return (await self._run_duty())[1]
-        except QueueNotFound:
+            wait = (await self._run_duty())[1]
+        except QueueNotFound as error:
+            if self.report.state != "waiting":
+                _logger.warning("%s; waiting for it", error)
+                self.report.state = "waiting"
             return None
+        if self.report.state == "waiting":
+            _logger.info("queue %s is there", self._queue.name)
+            self.report.state = "running"
+        return wait
 
     async def _run_duty(self) -> tuple[int, float | None]:
         """How many things were done, and seconds until there is more to do; None if nothing is known to come."""
@@ -131,6 +153,9 @@ def duty_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--once", is_flag=True, help="Do what is due now, then exit."),
         click.option(
+            "--wait", is_flag=True, help="Wait for a queue that does not exist yet, instead of exiting with 1."
+        ),
+        click.option(
             "--interval",
             type=DurationType(0.05),
             default=1.0,
@@ -151,7 +176,7 @@ def scheduler(target: Target, **options: Any) -> None:
     """Add the jobs of repeats, and start delayed jobs, on time.
 
     Workers do this by themselves; run it alone where they have --no-maintenance or are not always there. Any number of
-    copies is safe: of each tick one makes a job.
+    copies is safe: of each tick one makes a job. A queue that does not exist is an error (exit code 1), unless --wait.
     """
     _run(target, {}, "scheduler", **options)
 
@@ -179,7 +204,7 @@ def recovery(
     """Take back jobs of workers that died, and clean up.
 
     Workers do this by themselves; run it alone where they have --no-maintenance or are not always there. Any number of
-    copies is safe.
+    copies is safe. A queue that does not exist is an error (exit code 1), unless --wait.
     """
     settings: dict[str, Any] = {}
     if max_attempts is not None:
@@ -198,6 +223,7 @@ def _run(
     *,
     cleanup_interval: float | None = None,
     once: bool,
+    wait: bool,
     interval: float,
     unreachable_timeout: float | None,
     health_port: int | None,
@@ -205,6 +231,8 @@ def _run(
     log_level: str,
     log_format: str | None,
 ) -> None:
+    if once and wait:
+        fail("--once and --wait exclude each other", BAD_USAGE)
     form = log_format or ("json" if target.as_json else "text")
     logs.set_up(log_level, form)
     name = target.name()
@@ -212,7 +240,7 @@ def _run(
     async def main() -> int:
         # Attached, so that the queue is never made here with settings that its producer may not share.
         queue = Queue.attach(name, target.url, prefix=target.prefix, **settings)
-        duties = DutyLoop(queue, duty, interval, unreachable_timeout, cleanup_interval)
+        duties = DutyLoop(queue, duty, interval, unreachable_timeout, cleanup_interval, wait=wait)
         pages = serve(bind, {"health": health_port}, {"health": probes(lambda: [duties.report])})
         try:
             return await duties.run(once=once)

@@ -175,6 +175,16 @@ def blocked(groups: int, first: GroupInfo | None, longest: float | None, most: f
     return Finding(name, FAIL if since > most else WARN, detail, _decide(job_id))
 
 
+def breakers(groups: int, first: GroupInfo | None, longest: float | None) -> Finding:
+    """Groups that rest because their attempts fail in a row; `first`: the one whose breaker opened first."""
+    name = "open breakers"
+    if not groups or first is None:
+        return Finding(name, OK, "none")
+    failed = number(first.failures, "failed attempt")
+    detail = f"{number(groups, 'group')}; {first.id!r} for {span(longest or 0.0)}, {failed} in a row"
+    return Finding(name, WARN, detail, "groupmq queue groups --breakers lists them; queue failures says why they fail")
+
+
 def _decide(job_id: str | None) -> str:
     """What ends a block."""
     return f"groupmq job retry {job_id}, or give it up: groupmq job skip {job_id}"

@@ -94,6 +94,16 @@ class QueueSettings:
         given = {name: getattr(self, name) for name in self.names()}
         return {name: value for name, value in given.items() if value != getattr(DEFAULTS, name)}
 
+    def changed(self, **changes: Any) -> QueueSettings:
+        """What `Queue.reconfigure` would store. Raises ConfigurationError as it does; nothing is sent.
+
+        >>> settings.changed(max_attempts=0)
+        Traceback (most recent call last):
+        groupmq.errors.ConfigurationError: max_attempts: expected an integer from 1 to 65535, got 0
+        """
+        given: Any = changes
+        return QueueSettings.from_stored(changed(self, "-", given).described())
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it: orderings and limits as mappings, durations in seconds."""
         found: dict[str, Any] = {}

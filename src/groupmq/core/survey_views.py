@@ -104,3 +104,7 @@ class QueueSurvey:
     """Groups that a failed job blocks."""
     blocked: tuple[GroupInfo, ...] = ()
     """Of these, the ones that have been blocked longest."""
+    breakers_open: int = 0
+    """Groups whose breaker is open."""
+    breakers: tuple[GroupInfo, ...] = ()
+    """Of these, the ones whose breaker has been open longest."""

@@ -54,6 +54,12 @@ class GroupInfo:
     """Since when the group is blocked; None if it is not."""
     blockers: int = 0
     """How many failed jobs block it. Each of them has to be retried, skipped or removed."""
+    failures: int = 0
+    """Attempts that have failed in a row, as the breaker of the group counts them."""
+    breaker_since: datetime | None = None
+    """Since when its breaker is open; None if it is closed."""
+    breaker_until: datetime | None = None
+    """Until when the open breaker makes it rest; then one job is tried. It stays open until a job completes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +215,10 @@ class Metrics:
     """Groups that a failed job blocks (`on_failed="hold"`)."""
     longest_blocked: float | None = None
     """Seconds that the group which was blocked first has been blocked; None if none is."""
+    breakers_open: int = 0
+    """Groups whose breaker is open (`breaker=Breaker(...)`): they rest, or one job of them is tried."""
+    longest_breaker_open: float | None = None
+    """Seconds that the breaker which opened first has been open; None if none is."""
 
     @property
     def processed(self) -> int:

@@ -8,10 +8,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 T = TypeVar("T")
-SCHEMA = "3"
-PARTITIONED = "3 in partitions"
+SCHEMA = "4"
+PARTITIONED = "4 in partitions"
 """The format of a queue whose jobs are in its partitions; each of these has SCHEMA. No function takes it."""
-MOVING = "3 moving"
+MOVING = "4 moving"
 """The format of a queue, and of its partitions, while their number is changed."""
 CHUNK = 100
 """Items per script call: so many take the server a millisecond or two, and nobody else is served meanwhile."""

@@ -26,6 +26,7 @@ FIXED = (
     "blocking",
     "breakers",
     "breaking",
+    "opened",
     "ready",
     "parked",
     "delayed",

@@ -46,6 +46,12 @@ def blocked(group_id: str = "user:42", by: str = "bad-1", minutes: float = 5, wa
     return GroupInfo(group_id, "blocked", waiting, 0, 0, 1, False, None, blocked_by=by, blocked_since=since, blockers=1)
 
 
+def opened(group_id: str = "shop:7", failures: int = 5, minutes: float = 5, waiting: int = 3) -> GroupInfo:
+    since, until = AT - timedelta(minutes=minutes), AT + timedelta(minutes=1)
+    info = GroupInfo(group_id, "parked", waiting, 0, 0, 1, False, 60.0)
+    return replace(info, failures=failures, breaker_since=since, breaker_until=until)
+
+
 def worker(name: str = "shop-1", busy: int = 3, **more: Any) -> LiveWorker:
     return LiveWorker(name, "host", 4321, busy, **({"concurrency": 8, "seen": 0.4} | more))
 
@@ -94,6 +100,8 @@ def hostile_look() -> QueueSurvey:
         most_delayed=tuple(group(name, name[:10], waited=1e12) for name in HOSTILE),
         groups_blocked=huge,
         blocked=tuple(blocked(name, name, 1e6, huge) for name in HOSTILE),
+        breakers_open=huge,
+        breakers=tuple(opened(name, huge, 1e6, huge) for name in HOSTILE),
         runs=tuple(run(name, name, attempt=huge, running_for=1e12, worker=name) for name in HOSTILE),
         failures=tuple(failure(name, name[:10], attempt=huge, error=name, ago=1e12) for name in HOSTILE),
         workers=tuple(worker(name, huge, concurrency=huge, seen=1e9) for name in HOSTILE),

@@ -16,7 +16,7 @@ from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, fit, glyphs_for, numbe
 from groupmq.core.drafts import draft
 from groupmq.core.options import QueueOptions
 from groupmq.core.record import Record
-from tests.cli.monitor.samples import AT, EMPTY, HOSTILE, blocked, hostile_look, look, run, state
+from tests.cli.monitor.samples import AT, EMPTY, HOSTILE, blocked, hostile_look, look, opened, run, state
 from tests.cli.operating import golden
 
 SIZES = [Size(80, 24), Size(120, 40), Size(200, 60), Size(64, 20), Size(63, 24), Size(40, 10), Size(10, 5), Size(1, 1)]
@@ -71,6 +71,16 @@ def test_blocked_groups_are_shown_before_all_that_moves_and_take_no_room_when_th
     assert rows[heading + 1].split() == ["user:9", "charge-9", "9h00m", "9"]
     assert any("RECENT FAILURES" in row for row in rows), "the last list is still on the screen"
     assert "BLOCKED" not in text(state(), Size(120, 40))
+
+
+def test_open_breakers_are_shown_below_the_blocked_groups() -> None:
+    many = tuple(opened(f"shop:{n}", 3 * n, 60 * n, n) for n in range(9, 0, -1))
+    broken = seen(state(), look(30, groups_blocked=1, blocked=(blocked(),), breakers_open=11, breakers=many))
+    golden("monitor-breakers.txt", text(broken, Size(120, 40)))
+    rows = checked(broken, Size(80, 24))
+    (heading,) = [n for n, row in enumerate(rows) if "OPEN BREAKERS (11)" in row]
+    assert rows[heading + 1].split() == ["shop:9", "27", "9h00m", "30s", "9"]
+    assert any("RECENT FAILURES" in row for row in rows), "the last list is still on the screen"
 
 
 def test_a_sheet_is_as_long_as_it_needs_to_be() -> None:

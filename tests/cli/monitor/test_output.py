@@ -43,7 +43,7 @@ def test_once_as_json_tells_the_state(command: Command, stocked: Queue) -> None:
     assert found["counts"] == {name: getattr(counts, name) for name in counts.__dataclass_fields__}
     assert list(found) == [
         *("queue", "at", "paused", "counts", "rates", "oldest_wait", "longest_held"),
-        *("last_hour", "groups_blocked", "groups", "active", "workers", "failures"),
+        *("last_hour", "groups_blocked", "breakers_open", "groups", "active", "workers", "failures"),
     ]
     assert found["rates"] == {"added": 0.0, "completed": 0.0, "failed": 0.0, "retried": 0.0, "processed": 0.0}
     assert found["last_hour"] == {"completed": 1, "failed": 2, "retried": 0, "processed": 1}

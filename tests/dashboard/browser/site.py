@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from groupmq import Backoff, Job, Queue, Worker
+from groupmq import Backoff, Breaker, Job, Queue, Worker
 from groupmq.dashboard import create_app
 from tests.support.waiting import eventually
 
@@ -123,6 +123,18 @@ class Site:
             return (await self.queue.get_group(group_id)).blocked_by == "blocks-1"
 
         await eventually(blocked, f"{group_id} is blocked")
+
+    async def break_open(self, group_id: str) -> None:
+        """A group whose breaker is open since one job has failed, and a job behind it. Needs the worker."""
+        await self.queue.reconfigure(breaker=Breaker(failures=1, cooldown=LONG))
+        await self.queue.add({"do": "fail"}, group_id=group_id, job_id="breaks-1", max_attempts=1)
+        await self.queue.add({"n": 1}, group_id=group_id, job_id="rests-1")
+
+        async def rests() -> bool:
+            held = (await self.queue.get_group(group_id)).held
+            return held is not None and held.reason == "breaker"
+
+        await eventually(rests, f"{group_id} rests")
 
     async def states(self, **wanted: int) -> None:
         """Wait until so many jobs are in these states."""

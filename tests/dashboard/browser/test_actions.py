@@ -111,6 +111,10 @@ async def _no_repeats(site: Site) -> bool:
     return not await site.queue.get_repeating_jobs()
 
 
+async def _reconfigured(site: Site) -> bool:
+    return (await site.queue.get_settings()).max_attempts == 7
+
+
 async def _marked(site: Site) -> bool:
     return [mark.label for mark in await site.queue.get_marks()] == ["v1.4"]
 
@@ -145,6 +149,7 @@ CASES = [
     Case("pause", QUEUE, "", _paused),
     Case("add", QUEUE, "", _added, {"data": '{"n": 1}', "group": "user:3", "job": "by-hand"}),
     Case("mark", QUEUE, "", _marked, {"label": "v1.4"}),
+    Case("reconfigure", QUEUE + "/settings", "first you see what becomes what", _reconfigured, {"max_attempts": "7"}),
     Case("clean", QUEUE + "/jobs?state=failed", "", _none_failed, {"older": "0"}),
     Case("retry-matching", QUEUE + "/failures", "2 failed jobs", _retried, within="main .head"),
     Case("remove-matching", QUEUE + "/failures", "2 failed jobs", _none_failed, within="main .head"),
@@ -167,6 +172,9 @@ async def complete(page: Page, case: Case) -> None:
         target = form.locator(f"[name='{name}']") if name.islower() else form.get_by_role("textbox", name=name)
         await target.fill(value)
     await form.locator("button.primary").click()
+    if case.action == "reconfigure":
+        await expect(form).to_contain_text("max_attempts: 5 becomes 7.")
+        await form.locator("button.primary").click()
 
 
 async def prepared(site: Site, case: Case) -> None:

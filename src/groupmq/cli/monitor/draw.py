@@ -19,8 +19,8 @@ NARROW = 64
 AIRY = 32
 """Rows from which on there are empty lines between the parts."""
 RATES_HEIGHT = 4
-MOST_BLOCKED = 5
-"""Blocked groups that are shown; each of them waits for a person, so they come before all that moves."""
+MOST_STOPPED = 5
+"""Blocked groups, and open breakers, that are shown; each of them is trouble, so they come before all that moves."""
 
 
 class Size(NamedTuple):
@@ -42,7 +42,7 @@ def frame(state: State, size: Size, glyphs: Glyphs) -> list[Text]:
     room = max(0, height - 2)
     if state.page == "queue":
         airy = height >= AIRY
-        share = shares(room - blocked_height(state, airy=airy), airy=airy)
+        share = shares(room - stopped_height(state, airy=airy), airy=airy)
         body = queue_lines(state, width, share, glyphs, airy=airy, fill=True)
     else:
         top = page_top(state, width, glyphs)
@@ -68,10 +68,10 @@ def within(state: State, size: Size, glyphs: Glyphs) -> State:
     return replace(state, scroll=min(state.scroll, longest))
 
 
-def blocked_height(state: State, *, airy: bool) -> int:
-    """Lines that blocked groups take: none if there are none."""
-    rows = min(MOST_BLOCKED, len(state.look.blocked)) if state.look else 0
-    return rows and 1 + rows + airy
+def stopped_height(state: State, *, airy: bool) -> int:
+    """Lines that blocked groups and open breakers take: none if there are none."""
+    lists = (state.look.blocked, state.look.breakers) if state.look else ()
+    return sum(1 + min(MOST_STOPPED, len(groups)) + airy for groups in lists if groups)
 
 
 def shares(room: int, *, airy: bool) -> PanelRows:
@@ -99,7 +99,8 @@ def queue_lines(state: State, width: int, share: PanelRows, glyphs: Glyphs, *, a
     parts = [
         [panels.header(state, inner, glyphs)],
         panels.counts(look, inner, glyphs),
-        panels.blocked(look, inner, MOST_BLOCKED, glyphs),
+        panels.blocked(look, inner, MOST_STOPPED, glyphs),
+        panels.breakers(look, inner, MOST_STOPPED, glyphs),
         rates,
         _filled(groups, share.groups * fill),
         _filled(panels.runs(state, inner, share.runs, glyphs), share.runs * fill),

@@ -41,6 +41,7 @@ The view
                    blocked: by a job that failed for good
   BLOCKED GROUPS   each waits until its failed job is retried, skipped
                    (groupmq job skip) or removed
+  OPEN BREAKERS    their attempts fail in a row; RESTS: until one job is tried
   RECENT FAILURES  the newest failed attempt of each job; NOW: what became
                    of the job since
 """

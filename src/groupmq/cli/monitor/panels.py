@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from rich.text import Text
@@ -141,6 +142,36 @@ def blocked(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
         for one in look.blocked
     ]
     return _table(columns, rows, width, height, glyphs, "")
+
+
+def breakers(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """The groups whose attempts fail in a row, so that they rest; nothing at all if there is none."""
+    if look is None or not look.breakers:
+        return []
+    columns = [
+        Column(_title("OPEN BREAKERS", look.breakers_open, height), share=3),
+        Column("FAILED IN A ROW", 15, right=True),
+        Column("FOR", 6, right=True),
+        Column("RESTS", 6, right=True),
+        Column("WAITING", 7, right=True),
+    ]
+    rows = [
+        (
+            Cell(one.id, BAD, name=True),
+            Cell(number(one.failures)),
+            Cell(span((look.at - one.breaker_since).total_seconds() if one.breaker_since else None)),
+            Cell(span(_left(look.at, one.breaker_until))),
+            Cell(number(one.waiting)),
+        )
+        for one in look.breakers
+    ]
+    return _table(columns, rows, width, height, glyphs, "")
+
+
+def _left(at: datetime, until: datetime | None) -> float | None:
+    """Seconds of rest that are left; None if it is over, and the next job that starts is the one that is tried."""
+    left = (until - at).total_seconds() if until else 0.0
+    return left if left > 0 else None
 
 
 def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:

@@ -16,7 +16,7 @@ from groupmq.cli.output.answers import plain, show
 PLACES = ("ready", "parked", "paused", "blocked")
 """Of groups: may start a job, has to wait, paused by an operator, blocked by a failed job."""
 
-MOST_BLOCKED = 1_000
+MOST_LISTED = 1_000
 
 
 @click.command(
@@ -39,10 +39,12 @@ def stats(target: Target, name: str | None) -> None:
         "oldest_wait": metrics.oldest_wait,
         "longest_held": plain(metrics.longest_held),
         "longest_blocked": metrics.longest_blocked,
+        "breakers_open": metrics.breakers_open,
+        "longest_breaker_open": metrics.longest_breaker_open,
         "metrics": {
             name: count
             for name, count in plain(metrics).items()
-            if isinstance(count, int) and not name.startswith("groups_")
+            if isinstance(count, int) and not name.startswith(("groups_", "breakers_"))
         },
     }
     show(target, _with_old_names(value), lambda: _stats(value, metrics.longest_held))
@@ -59,6 +61,8 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
     counts, metrics = value["counts"], value["metrics"]
     wait = None if value["oldest_wait"] is None else tables.span(value["oldest_wait"])
     blocked = None if value["longest_blocked"] is None else tables.span(value["longest_blocked"])
+    opened = None if value["longest_breaker_open"] is None else tables.span(value["longest_breaker_open"])
+    breakers = opened and f"{value['breakers_open']:,} open, the first for {opened}; queue groups --breakers names them"
     live = [(state, counts[state]) for state in ("active", "waiting", "delayed")]
     return tables.facts(
         [
@@ -70,6 +74,7 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
             ("first in line", wait and f"has waited {wait}"),
             ("longest held", held and f"{held.group_id!r} for {tables.span(held.wait)}: {held.explanation}"),
             ("blocked", blocked and f"a group for {blocked}; queue groups --blocked names it"),
+            ("breakers", breakers),
             ("kept", f"{counts['completed']:,} completed, {counts['failed']:,} failed"),
             ("so far", ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in metrics.items())),
         ]
@@ -81,26 +86,34 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
     epilog=examples(
         "groupmq queue groups orders",
         "groupmq queue groups orders --blocked",
+        "groupmq queue groups orders --breakers",
         "groupmq queue groups orders --group user:42 --json",
     ),
 )
 @queue_argument
 @group_option("Only this group, whether it has jobs or not.")
 @click.option("--blocked", is_flag=True, help="Only groups that a failed job blocks, the longest blocked first.")
+@click.option("--breakers", is_flag=True, help="Only groups whose breaker is open, the longest open first.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="At most this many.")
 @target_options
-def groups(target: Target, name: str | None, group_id: str | None, blocked: bool, limit: int) -> None:
+def groups(target: Target, name: str | None, group_id: str | None, blocked: bool, breakers: bool, limit: int) -> None:
     """List groups that have a live job: what waits, what runs, and what holds them.
 
     With --blocked: groups that wait until a failed job is retried, skipped or removed (on_failed="hold"), whether they
-    have other jobs or not.
+    have other jobs or not. With --breakers: groups that rest because their attempts fail in a row (breaker), and those
+    that have rested and of which no job has completed since.
     """
-    if blocked and group_id is not None:
-        raise click.UsageError("Give --group or --blocked, not both.")
+    given = [("--group", group_id is not None), ("--blocked", blocked), ("--breakers", breakers)]
+    chosen = [flag for flag, is_given in given if is_given]
+    if len(chosen) > 1:
+        raise click.UsageError(f"Give {' or '.join(chosen)}, not both.")
     with target.existing(name) as queue:
         if blocked:
-            stopped = queue.get_blocked_groups(min(limit, MOST_BLOCKED))
+            stopped = queue.get_blocked_groups(min(limit, MOST_LISTED))
             return show(target, stopped, lambda: _blocked(stopped, queue.get_metrics(minutes=0).groups_blocked))
+        if breakers:
+            opened = queue.get_open_breakers(min(limit, MOST_LISTED))
+            return show(target, opened, lambda: _breakers(opened, queue.get_metrics(minutes=0).breakers_open))
         ids = [group_id] if group_id is not None else queue.get_unique_groups(limit)
         found = [queue.get_group(one) for one in ids]
         total = queue.get_unique_groups_count()
@@ -130,6 +143,18 @@ def _blocked(found: list[GroupInfo], total: int) -> Table | str:
     listed = tables.table(("GROUP", "BLOCKED BY", "SINCE (UTC)", "FAILED JOBS", "WAITING"), rows)
     more = f"{len(found):,} of {total:,} groups; --limit shows more. " if total > len(found) else ""
     listed.caption = f"{more}groupmq job retry ID runs the failed job again, job skip ID gives it up"
+    listed.caption_justify = "left"
+    return listed
+
+
+def _breakers(found: list[GroupInfo], total: int) -> Table | str:
+    if not found:
+        return "no breaker is open"
+    rows = [(one.id, one.breaker_since, one.failures, one.breaker_until, one.state, one.waiting) for one in found]
+    headings = ("GROUP", "OPEN SINCE (UTC)", "FAILED IN A ROW", "RESTS UNTIL (UTC)", "STATE", "WAITING")
+    listed = tables.table(headings, rows)
+    more = f"{len(found):,} of {total:,} groups; --limit shows more. " if total > len(found) else ""
+    listed.caption = f"{more}After its rest, one job of a group is tried; if it completes, the breaker is closed"
     listed.caption_justify = "left"
     return listed
 

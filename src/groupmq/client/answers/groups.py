@@ -47,6 +47,9 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
         look.blocked_by or None,
         _instant(look.blocked) if look.blocked else None,
         look.blockers,
+        look.failures,
+        _instant(look.opened_since) if look.opened_since else None,
+        _instant(look.opened) if look.opened else None,
     )
 
 
@@ -80,6 +83,8 @@ def order_of(info: GroupInfo, look: GroupLook, sort: str) -> tuple[Any, ...]:
         return (info.id,)
     if sort == "blocked":
         return look.blocked, info.id
+    if sort == "opened":
+        return look.opened_since, info.id
     if sort == "deepest":
         return -info.waiting, info.id
     if sort == "busiest":

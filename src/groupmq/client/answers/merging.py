@@ -21,7 +21,7 @@ from groupmq.core.views import WorkerInfo as Info
 
 _COUNTERS = (
     *("completed", "failed", "retried", "stalled", "lost", "rate_limited", "lease_lost"),
-    *("groups_ready", "groups_parked", "groups_paused", "groups_blocked"),
+    *("groups_ready", "groups_parked", "groups_paused", "groups_blocked", "breakers_open"),
 )
 _OF_MINUTES = ("completed", "failed", "retried", "stalled", "rate_limited", "started", "retention_dropped")
 
@@ -47,6 +47,9 @@ def metrics(found: Sequence[Metrics]) -> Metrics:
         oldest_startable_wait=oldest,
         longest_held=longest_held(one.longest_held for one in found),
         longest_blocked=max((one.longest_blocked for one in found if one.longest_blocked is not None), default=None),
+        longest_breaker_open=max(
+            (one.longest_breaker_open for one in found if one.longest_breaker_open is not None), default=None
+        ),
         wait=histogram([one.wait for one in found]),
         run=histogram([one.run for one in found]),
         series=series([one.series for one in found]),
@@ -135,6 +138,9 @@ def survey(found: Sequence[QueueSurvey], groups: int, runs: int, failures: int) 
     def blocked_first(one: GroupInfo) -> tuple[float, str]:
         return one.blocked_since.timestamp() if one.blocked_since else 0.0, one.id
 
+    def opened_first(one: GroupInfo) -> tuple[float, str]:
+        return one.breaker_since.timestamp() if one.breaker_since else 0.0, one.id
+
     waits = [one.oldest_wait for one in found if one.oldest_wait is not None]
     return QueueSurvey(
         at=max(one.at for one in found),
@@ -152,6 +158,8 @@ def survey(found: Sequence[QueueSurvey], groups: int, runs: int, failures: int) 
         cursor=cursors([one.cursor for one in found]),
         groups_blocked=_sum(found, "groups_blocked"),
         blocked=tuple(sorted((group for one in found for group in one.blocked), key=blocked_first)[:groups]),
+        breakers_open=_sum(found, "breakers_open"),
+        breakers=tuple(sorted((group for one in found for group in one.breakers), key=opened_first)[:groups]),
     )
 
 

@@ -16,7 +16,7 @@ BY_JOB = ("jobs", "state", "results", "progress", "logs", "blockers")
 BY_JOB_SORTED = ("delayed", "expiring", "completed", "failed")
 BY_GROUP = ("groups", "conf", "breakers")
 """Hashes by group id."""
-BY_GROUP_SORTED = ("ready", "parked", "blocked", "breaking", "rated")
+BY_GROUP_SORTED = ("ready", "parked", "blocked", "breaking", "opened", "rated")
 EVERYWHERE = ("unique",)
 EVERYWHERE_SORTED = ("uniques",)
 """Ids that stay taken although their job is gone, and nobody knows its group: they stay taken in each partition."""

@@ -18,6 +18,7 @@ def survey_of(
     found: Survey,
     waits: Waits,
     blocked: Sequence[GroupInfo],
+    breakers: Sequence[GroupInfo],
     *,
     paused: bool,
 ) -> QueueSurvey:
@@ -42,6 +43,8 @@ def survey_of(
         cursor=found.cursor,
         groups_blocked=stats.blocked,
         blocked=tuple(blocked),
+        breakers_open=stats.opened,
+        breakers=tuple(breakers),
     )
 
 

@@ -9,8 +9,8 @@ from typing import Literal
 from groupmq.client import server
 from groupmq.client.answers.survey import survey_of
 from groupmq.client.connection.function_client import PATIENCE
-from groupmq.client.queue.blocked import blocked_groups
 from groupmq.client.queue.measures import Measures, longest_waits
+from groupmq.client.queue.since import groups_of
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
 from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
@@ -20,6 +20,7 @@ from groupmq.core.settings import QueueSettings
 from groupmq.core.survey_views import QueueSurvey
 from groupmq.core.views import GroupInfo, JobCounts
 from groupmq.protocol import commands
+from groupmq.protocol.commands import Index
 
 LONGEST_LABEL = 200
 MOST_SURVEYED = 100
@@ -64,8 +65,8 @@ class Oversight(Measures):
         runs: int = 50,
         failures: int = 50,
     ) -> QueueSurvey:
-        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked;
-        nothing is written.
+        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked,
+        two while breakers are open; nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
         `cursor` of the survey before, and in `also` the groups of it that are to stay in view.
@@ -79,8 +80,9 @@ class Oversight(Measures):
         found = await self._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
         # One call more for each 100 jobs that run or groups that are parked.
         waits = await longest_waits(self._call)
-        blocked = await blocked_groups(self._call, groups) if stats.blocked else []
-        return survey_of(counts, stats, minutes, found, waits, blocked, paused=paused)
+        blocked = await groups_of(self._call, "blocked", groups) if stats.blocked else []
+        breakers = await groups_of(self._call, "opened", groups) if stats.opened else []
+        return survey_of(counts, stats, minutes, found, waits, blocked, breakers, paused=paused)
 
     async def _counts(self) -> tuple[JobCounts, bool]:
         """The counts, and whether the queue is paused."""
@@ -113,7 +115,8 @@ class Oversight(Measures):
             return [findings.no_queue(self.name)]
         settings, workers = await self.get_settings(), await self.get_workers()
         metrics = await self.get_metrics(_AN_HOUR, look=look)
-        blocked = await self._longest_blocked() if metrics.groups_blocked else []
+        blocked = await self._longest("blocked") if metrics.groups_blocked else None
+        opened = await self._longest("opened") if metrics.breakers_open else None
         return [
             findings.queue(self.name, counts),
             findings.settings(settings),
@@ -121,13 +124,19 @@ class Oversight(Measures):
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
             findings.held(metrics.longest_held, oldest),
-            findings.blocked(metrics.groups_blocked, blocked[0] if blocked else None, metrics.longest_blocked, oldest),
+            findings.blocked(metrics.groups_blocked, blocked, metrics.longest_blocked, oldest),
+            *(
+                [findings.breakers(metrics.breakers_open, opened, metrics.longest_breaker_open)]
+                if settings.breaker
+                else []
+            ),
             findings.retention(sum(minute.retention_dropped for minute in metrics.series)),
         ]
 
-    async def _longest_blocked(self) -> list[GroupInfo]:
-        """The group that has been blocked longest, if one is."""
-        return await blocked_groups(self._call, 1)
+    async def _longest(self, index: Index) -> GroupInfo | None:
+        """The group that has been in the index longest, if one is."""
+        found = await groups_of(self._call, index, 1)
+        return found[0] if found else None
 
     async def get_server_info(self) -> ServerInfo:
         """What the server says about itself: kind, version, memory, persistence. No address, no secret."""

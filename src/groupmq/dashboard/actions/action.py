@@ -29,6 +29,12 @@ class Plan:
     """Instead of the action's own, where it can name what it is about."""
     button: str = ""
     """Instead of the action's own."""
+    hidden: dict[str, str] = field(default_factory=dict)
+    """What the form sends beside its fields and what the action was given."""
+    review: str = ""
+    """The form asks for another plan first, with a button of this name; nothing can be done yet."""
+    edit: bool = False
+    """The plan was made of a form, which can be had again."""
 
 
 @dataclass(slots=True)

@@ -6,12 +6,15 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from groupmq import QueueSettings
 from groupmq.dashboard.options import AuditHook
 
 _audit = logging.getLogger("groupmq.dashboard.audit")
 _logger = logging.getLogger("groupmq.dashboard")
 TARGETS = ("job", "group", "q", "state", "older", "key", "delay", "rate", "limit", "concurrency", "label")
 """Fields that say what it was about. Never data: a log is read by more people than a queue."""
+SETTINGS = QueueSettings.names()
+"""Fields that say what a setting was changed to."""
 
 
 class Audit:
@@ -22,7 +25,7 @@ class Audit:
         self, user: str, action: str, queue: str, fields: Mapping[str, str], *, count: int | None, outcome: str
     ) -> None:
         """`outcome`: done, refused, begun, stopped, failed."""
-        target = {name: fields[name] for name in TARGETS if fields.get(name)}
+        target = {name: fields[name] for name in (*TARGETS, *SETTINGS) if fields.get(name)}
         entry: dict[str, Any] = {
             "user": user,
             "action": action,

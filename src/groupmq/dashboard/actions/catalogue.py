@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupmq.dashboard.actions import matching, one_group, one_job, repeats, whole_queue
+from groupmq.dashboard.actions import matching, one_group, one_job, repeats, settings, whole_queue
 from groupmq.dashboard.actions.action import Action
 
 ACTIONS: dict[str, Action] = {
@@ -11,6 +11,7 @@ ACTIONS: dict[str, Action] = {
         *one_job.ACTIONS,
         *one_group.ACTIONS,
         *whole_queue.ACTIONS,
+        *settings.ACTIONS,
         *matching.ACTIONS,
         *repeats.ACTIONS,
     )

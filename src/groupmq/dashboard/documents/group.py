@@ -83,6 +83,9 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
             blocked_by=group.blocked_by,
             blocked_since=group.blocked_since,
             blockers=group.blockers,
+            failures=group.failures,
+            breaker_since=group.breaker_since,
+            breaker_until=group.breaker_until,
             running=[],
             next=[],
             more=group.waiting,
@@ -98,7 +101,7 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
         failed=view.jobs(failed.jobs),
         completed=view.jobs(completed.jobs),
         history_scanned=failed.scanned + completed.scanned,
-        exists=bool(total or group.paused or group.blockers or failed.jobs or completed.jobs),
+        exists=bool(total or group.paused or group.blockers or group.breaker_since or failed.jobs or completed.jobs),
     )
 
 

@@ -32,6 +32,11 @@ class LaneDocument:
     blocked_since: datetime | None
     blockers: int
     """How many failed jobs block it."""
+    failures: int
+    """Attempts that have failed in a row, as its breaker counts them."""
+    breaker_since: datetime | None
+    """Since when its breaker is open; None if it is closed."""
+    breaker_until: datetime | None
     running: list[JobRow]
     next: list[JobRow]
     """The first ones that wait, in the order in which they will start."""
@@ -56,6 +61,9 @@ def lane(found: EngineLane[Job], view: View) -> LaneDocument:
         blocked_by=group.blocked_by,
         blocked_since=group.blocked_since,
         blockers=group.blockers,
+        failures=group.failures,
+        breaker_since=group.breaker_since,
+        breaker_until=group.breaker_until,
         running=view.jobs(found.running),
         next=view.jobs(found.next),
         more=max(0, group.waiting - len(found.next)),

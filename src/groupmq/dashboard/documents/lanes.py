@@ -29,8 +29,9 @@ class LanesQuery:
     queue: str
     sort: Literal["held", "oldest", "deepest", "busiest", "name"] = "held"
     match: Annotated[str, Meta(max_length=200)] = ""
-    state: Literal["", "blocked"] = ""
-    """blocked: only groups that a failed job blocks, also those without other jobs."""
+    state: Literal["", "blocked", "breaker"] = ""
+    """blocked: only groups that a failed job blocks; breaker: only those whose breaker is open. Also those without
+    (other) jobs."""
     limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
     behind: Annotated[int, Meta(ge=0, le=20)] = 5
 
@@ -43,7 +44,7 @@ class LanesPage:
     match: str
     state: str
     states: list[Choice]
-    """All groups, or only blocked ones."""
+    """All groups, only blocked ones, only those whose breaker is open; the last two if there are any."""
     behind: int
     limit: int
     most: int
@@ -76,10 +77,7 @@ async def build(view: View, query: LanesQuery) -> LanesPage:
         sorts=choices(SORTS, query.sort),
         match=query.match,
         state=query.state,
-        states=[
-            Choice(value="", label="All", current=not query.state, count=row.counts.groups),
-            Choice(value="blocked", label="Blocked", current=query.state == "blocked", count=row.blocked),
-        ],
+        states=_states(query.state, row),
         behind=query.behind,
         limit=query.limit,
         most=MOST,
@@ -90,6 +88,15 @@ async def build(view: View, query: LanesQuery) -> LanesPage:
         complete=page.complete,
         rest=max(0, page.total - len(page.groups)),
     )
+
+
+def _states(state: str, row: QueueRow) -> list[Choice]:
+    """Only what there is to choose."""
+    found = [Choice(value="", label="All", current=not state, count=row.counts.groups)]
+    for value, label, count in (("blocked", "Blocked", row.blocked), ("breaker", "Breaker open", row.breakers_open)):
+        if count or state == value:
+            found.append(Choice(value=value, label=label, current=state == value, count=count))
+    return found
 
 
 PAGE = Page(

@@ -53,6 +53,10 @@ class QueueRow:
     """Groups that a failed job blocks, until somebody decides about it."""
     longest_blocked: float | None
     """Seconds that the group which was blocked first has been blocked."""
+    breakers_open: int
+    """Groups whose breaker is open: they rest, or one job of them is tried."""
+    longest_breaker_open: float | None
+    """Seconds that the breaker which opened first has been open."""
     workers: int
     slots: int
     busy: int
@@ -86,6 +90,8 @@ async def queue_row(
         held_group=None if metrics.longest_held is None else metrics.longest_held.group_id,
         blocked=metrics.groups_blocked,
         longest_blocked=metrics.longest_blocked,
+        breakers_open=metrics.breakers_open,
+        longest_breaker_open=metrics.longest_breaker_open,
         workers=len(workers),
         slots=slots,
         busy=counts.active,
@@ -112,6 +118,8 @@ def unreadable_row(name: str, error: GroupMQError, *, display_name: str = "", de
         held_group=None,
         blocked=0,
         longest_blocked=None,
+        breakers_open=0,
+        longest_breaker_open=None,
         workers=0,
         slots=0,
         busy=0,
@@ -155,6 +163,7 @@ def _warnings(
         paused=paused,
         longest_held=metrics.longest_held,
         blocked=metrics.groups_blocked,
+        breakers_open=metrics.breakers_open,
         oldest_wait=metrics.oldest_startable_wait,
         dropped=_dropped(metrics.series),
         server=server,

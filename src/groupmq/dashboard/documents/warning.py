@@ -32,6 +32,7 @@ def warnings(
     paused: bool,
     longest_held: HeldGroup | None,
     blocked: int,
+    breakers_open: int,
     oldest_wait: float | None,
     dropped: int,
     server: ServerInfo | None,
@@ -47,6 +48,13 @@ def warnings(
     if blocked:
         groups = "A failed job blocks its group." if blocked == 1 else f"Failed jobs block {blocked:,} groups."
         say("warn", groups, "Retry or skip it: nothing of its group starts before.", "lanes", "blocked")
+    if breakers_open:
+        groups = (
+            "The breaker of a group is open."
+            if breakers_open == 1
+            else f"The breakers of {breakers_open:,} groups are open."
+        )
+        say("warn", groups, "Their jobs fail in a row. After a rest, one is tried.", "lanes", "breaker")
     # A blocked group waits for a person, which the line above says.
     if longest_held is not None and longest_held.wait > HELD_FOR_LONG and longest_held.reason != "blocked":
         say("warn", "A group has been held for a long time.", "Its lane says what holds it.", "lanes")

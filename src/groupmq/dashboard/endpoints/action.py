@@ -125,6 +125,8 @@ async def answer_plan(
         refused=plan.refused,
         fields=[_with_problem(one, problem) for one in plan.fields],
         hidden=_hidden(action, plan, given),
+        review=plan.review,
+        edit=plan.edit,
         sample=plan.sample,
         back=visit.back(given.fields.get("back"), visit.to("queue", queue=queue)),
     )
@@ -142,6 +144,8 @@ def _with_problem(field: Field, problem: BadField | None) -> Field:
 def _hidden(action: Action, plan: Plan, given: Given) -> dict[str, str]:
     """What the action is about: the fields that its form does not show."""
     shown = {field.name for field in plan.fields}
+    if plan.hidden:
+        return plan.hidden
     return {name: given.fields[name] for name in action.takes if name not in shown and given.fields.get(name)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from groupmq.protocol.call import Call, StoredState, arguments, decode, state_of, text, texts
 from groupmq.protocol.commands.measures import texts_in
@@ -12,6 +12,8 @@ from groupmq.protocol.commands.measures import texts_in
 _LENGTH = struct.Struct(">I")
 _GROUP = struct.Struct(">BBIII6sd")
 _PLACES = ("idle", "ready", "busy", "parked", "paused", "blocked")
+Index = Literal["blocked", "opened"]
+"""Groups that a failed job blocks, and groups whose breaker is open."""
 
 
 class StoredAttempt(NamedTuple):
@@ -234,7 +236,13 @@ class GroupLook(NamedTuple):
     """Attempts in a row that have failed, as its breaker counts them."""
     opened: int
     """Its breaker is open and it rests until then, in ms; 0 = the breaker is closed."""
+    opened_since: int
+    """Since when its breaker is open, in ms; 0 = it is closed."""
     next: list[str]
+
+    def since_of(self, index: Index) -> int:
+        """Since when it is in the index, in ms; 0 = it is not."""
+        return self.blocked if index == "blocked" else self.opened_since
 
 
 def look_groups(groups: Sequence[str], behind: int = 0, now: int | None = None) -> Call[tuple[int, list[GroupLook]]]:
@@ -245,6 +253,23 @@ def look_groups(groups: Sequence[str], behind: int = 0, now: int | None = None) 
         return reply[0], found
 
     return Call("look_groups", arguments(groups=list(groups), next=behind, now=now), parse)
+
+
+class GroupsSince(NamedTuple):
+    now: int
+    total: int
+    found: list[tuple[str, int]]
+    """Group and since when, in ms."""
+
+
+def list_since(index: Index, offset: int, limit: int, now: int | None = None) -> Call[GroupsSince]:
+    """A page of the groups of an index, the one that has been in it longest first."""
+
+    def parse(reply: list[Any]) -> GroupsSince:
+        at, total, flat = reply
+        return GroupsSince(at, total, [(flat[i].decode(), flat[i + 1]) for i in range(0, len(flat), 2)])
+
+    return Call("list_since", arguments(index=index, offset=offset, limit=limit, now=now), parse)
 
 
 class ListedRun(NamedTuple):

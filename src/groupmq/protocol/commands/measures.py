@@ -48,6 +48,10 @@ class Stats(NamedTuple):
     """Groups that a failed job blocks."""
     blocked_since: int = 0
     """Since when the first of them is blocked, in ms; 0 if none is."""
+    opened: int = 0
+    """Groups whose breaker is open."""
+    opened_since: int = 0
+    """Since when the first of these is, in ms; 0 if none is."""
 
 
 def numbers(raw: bytes | None, count: int) -> list[int]:

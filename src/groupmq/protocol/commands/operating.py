@@ -139,23 +139,6 @@ def list_groups(cursor: str) -> Call[tuple[str, list[str]]]:
     return Call("list_groups", arguments(cursor=cursor), _parse_page)
 
 
-class BlockedGroups(NamedTuple):
-    now: int
-    total: int
-    found: list[tuple[str, int]]
-    """Group and since when it is blocked, in ms."""
-
-
-def list_blocked(offset: int, limit: int, now: int | None = None) -> Call[BlockedGroups]:
-    """A page of the blocked groups, the one that has been blocked longest first."""
-
-    def parse(reply: list[Any]) -> BlockedGroups:
-        at, total, flat = reply
-        return BlockedGroups(at, total, [(flat[i].decode(), flat[i + 1]) for i in range(0, len(flat), 2)])
-
-    return Call("list_blocked", arguments(offset=offset, limit=limit, now=now), parse)
-
-
 def clean(kind: str, age_ms: int, limit: int, now: int | None = None) -> Call[int]:
     return Call("clean", arguments(kind=kind, age=age_ms, limit=limit, now=now), int)
 

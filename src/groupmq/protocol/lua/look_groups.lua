@@ -13,6 +13,7 @@ Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none)
             since when the head waits (0 = no job waits), until when it is held (0 = not known),
             since when the group is blocked (0 = it is not), the job that has blocked it longest or '', how many do,
             failed attempts in a row that its breaker counts, until when its open breaker rests (0 = it is closed),
+            since when it is open (0 = it is closed),
             ids of the waiting jobs that start next}}
 Events     none
 Cost       O(groups * next): some ten commands per group, and about a megabyte of records
@@ -59,6 +60,7 @@ local function look(g)
     state, redis.call('ZCARD', key), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
     time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0,
     g.blocked or 0, blocker, g.blocked and blocking.count(g.id) or 0, g.failures or 0, g.opened or 0,
+    g.opened and tonumber(redis.call('ZSCORE', K.opened, g.id) or 0) or 0,
     next_ids,
   }
 end

@@ -3,8 +3,8 @@ Check and repair one page of one structure. The client goes through all structur
 
 Arguments
   structure   'jobs', 'groups', 'group', 'ready', 'parked', 'repeats', 'ticks', 'stops', 'stopping', 'blockers',
-              'blocking', 'blocked', 'breakers', 'breaking',
-              'unique', 'uniques';
+              'blocking', 'blocked', 'breakers', 'breaking', 'opened', 'unique',
+              'uniques';
               an index of job ids: 'state', 'results', 'leases', 'progress', 'logs', 'interrupts', 'active', 'delayed',
               'completed', 'failed', 'expiring';
               'keys': find groups that `groups` does not list; 'delayed groups': name the group of each delayed job;
@@ -92,7 +92,7 @@ elseif A.structure == 'blocking' then
 elseif A.structure == 'blocked' then
   cursor, names = page('ZSCAN', K.blocked)
   mend.blocked(names)
-elseif A.structure == 'breakers' or A.structure == 'breaking' then
+elseif A.structure == 'breakers' or A.structure == 'breaking' or A.structure == 'opened' then
   cursor, names = page(A.structure == 'breakers' and 'HSCAN' or 'ZSCAN', K[A.structure])
   mend.breakers(names)
 elseif A.structure == 'unique' or A.structure == 'uniques' then

@@ -15,13 +15,13 @@ from groupmq.core.settings import QueueSettings
 from groupmq.core.survey_views import QueueSurvey
 from groupmq.core.views import Failure, GroupInfo, JobCounts, Metrics, RepeatingJob, Turn, WorkerInfo
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK
+from groupmq.protocol.commands import CHUNK, Index
 from groupmq.sync.partitions.routing import by_group, by_id, informed
 from groupmq.sync.partitions.spreading import Spreading
 from groupmq.sync.partitions.walks import Merged, OneByOne, after_of, inner_cursor
-from groupmq.sync.queue.blocked import blocked_since, look_at_blocked
-from groupmq.sync.queue.groups import MOST_BLOCKED, Lanes
+from groupmq.sync.queue.groups import MOST_LISTED, Lanes
 from groupmq.sync.queue.methods import QueueMethods
+from groupmq.sync.queue.since import ids_since, look_at_groups
 from groupmq.sync.queue.walks import Walk
 
 
@@ -124,25 +124,22 @@ class Looking(Spreading):
         total, scanned, matched = (sum(column) for column in zip(*(one[1:4] for one in found), strict=True))
         return Lanes(lanes, total, scanned, matched, all(one.complete for one in found))
 
-    def get_blocked_groups(self, limit: int = 100, offset: int = 0) -> list[GroupInfo]:
-        """Groups that a failed job blocks (`on_failed="hold"`), the one that has been blocked longest first.
-
-        Each says by which job and since when. They need not have any other job.
-        """
+    def _listed(self, index: Index, limit: int, offset: int = 0) -> list[GroupInfo]:
         if not self._learn():
-            return super().get_blocked_groups(limit, offset)
-        end = whole(limit, "limit", 0, MOST_BLOCKED) + whole(offset, "offset", 0, 2**31)
-        listed = self._each(lambda part: blocked_since(part._call, end))
+            return super()._listed(index, limit, offset)
+        end = whole(limit, "limit", 0, MOST_LISTED) + whole(offset, "offset", 0, 2**31)
+        listed = self._each(lambda part: ids_since(part._call, index, end))
         first = sorted((since, group_id) for found in listed for group_id, since in found)[offset:end]
         by_part: dict[int, list[str]] = {}
         for _, group_id in first:
             by_part.setdefault(id(self._at(place_of(group_id))), []).append(group_id)
-        found = self._each(lambda part: look_at_blocked(part._call, by_part.get(id(part), [])))
+        found = self._each(lambda part: look_at_groups(part._call, index, by_part.get(id(part), [])))
         infos = {info.id: info for some in found for info in some}
         return [infos[group_id] for _, group_id in first if group_id in infos]
 
-    def _longest_blocked(self) -> list[GroupInfo]:
-        return self.get_blocked_groups(1)
+    def _longest(self, index: Index) -> GroupInfo | None:
+        found = self._listed(index, 1)
+        return found[0] if found else None
 
     def _reasons(self, scan: int) -> tuple[list[commands.Reason], int, int]:
         if not self._learn():
@@ -196,8 +193,8 @@ class Looking(Spreading):
         runs: int = 50,
         failures: int = 50,
     ) -> QueueSurvey:
-        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked;
-        nothing is written.
+        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked,
+        two while breakers are open; nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
         `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, so

@@ -19,7 +19,7 @@ from groupmq.sync.queue.walks import WaitingWalk
 
 Progress = Callable[[int], object]
 """Called after each bounded step with how many are done so far."""
-LATER = ("blockers", "blocking", "blocked", "breakers", "breaking", "unique", "uniques")
+LATER = ("blockers", "blocking", "blocked", "breakers", "breaking", "opened", "unique", "uniques")
 """Structures to be repaired once each job is in its place, and before the states of groups are."""
 REPAIRED = 50
 """Groups whose counts are compared in one call."""

@@ -17,20 +17,22 @@ from groupmq.core.limits import RateLimit
 from groupmq.core.pages import GroupPage, JobPage, Lane
 from groupmq.core.views import GroupInfo
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK, UNSETTLED, GroupLook, ListedRun, ScannedGroup
+from groupmq.protocol.commands import CHUNK, UNSETTLED, GroupLook, Index, ListedRun, ScannedGroup
 from groupmq.sync.job import Job
 from groupmq.sync.queue.base import QueueBase
-from groupmq.sync.queue.blocked import LOOKS_PER_CALL, blocked_groups
 from groupmq.sync.queue.changes import LIVE
 from groupmq.sync.queue.settling import cancel_all, recall
+from groupmq.sync.queue.since import LOOKS_PER_CALL, groups_of
 from groupmq.sync.queue.walks import StateWalk
 
 GroupSort = Literal["held", "oldest", "deepest", "busiest", "name"]
 SORTS = ("held", "oldest", "deepest", "busiest", "name")
-GroupState = Literal["idle", "ready", "busy", "parked", "paused", "blocked"]
-GROUP_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked")
-MOST_BLOCKED = 1_000
-"""Blocked groups that are looked at; each waits for a person, so hardly anybody has more."""
+GroupState = Literal["idle", "ready", "busy", "parked", "paused", "blocked", "breaker"]
+GROUP_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked", "breaker")
+INDEXES: dict[str | None, Index] = {"blocked": "blocked", "breaker": "opened"}
+"""States whose groups are listed by themselves, by since when."""
+MOST_LISTED = 1_000
+"""Groups of such a list that are looked at; each of them is in trouble, so hardly anybody has more."""
 MOST_GROUP_PAGES = 40
 """Calls that look through the groups: about 10,000 groups."""
 MOST_RUN_PAGES = 6
@@ -105,9 +107,20 @@ class Groups(QueueBase):
 
         Each says by which job and since when. They need not have any other job.
         """
-        whole(limit, "limit", 0, MOST_BLOCKED)
+        return self._listed("blocked", limit, offset)
+
+    def get_open_breakers(self, limit: int = 100, offset: int = 0) -> list[GroupInfo]:
+        """Groups whose breaker is open (`breaker=Breaker(...)`), the one that has been open longest first.
+
+        Each says since when, until when it rests, and how many attempts have failed in a row. After the rest the
+        breaker stays open until a job completes. They need not have any job.
+        """
+        return self._listed("opened", limit, offset)
+
+    def _listed(self, index: Index, limit: int, offset: int = 0) -> list[GroupInfo]:
+        whole(limit, "limit", 0, MOST_LISTED)
         whole(offset, "offset", 0, 2**31)
-        return blocked_groups(self._call, limit, offset)
+        return groups_of(self._call, index, limit, offset)
 
     def get_groups(
         self,
@@ -120,8 +133,9 @@ class Groups(QueueBase):
     ) -> GroupPage[Job]:
         """Groups as lanes: what runs, what holds each, the first `behind` jobs that wait.
 
-        `state`: only groups in this state. Blocked groups are listed by themselves, paused ones among them and those
-        without a live job too, the one that has been blocked longest first where the others are sorted by "held".
+        `state`: only groups in this state; "breaker": only those whose breaker is open, whatever their state. These and
+        the blocked groups are listed by themselves, paused ones among them and those without a live job too, the one
+        that has been so longest first where the others are sorted by "held".
         `sort`: held (longest held first), oldest (longest waiting head first), deepest (most waiting jobs), busiest
         (most running jobs), name. `match`: part of the group id, in upper or lower case. However many groups there
         are, at most some 10,000 are looked through; `complete` says whether these are all.
@@ -139,9 +153,10 @@ class Groups(QueueBase):
         if state is not None:
             one_of(state, "state", *GROUP_STATES)
         wanted = (match or "").casefold()
-        if state == "blocked":
-            listed = self._call(commands.list_blocked(0, MOST_BLOCKED))
-            total, scanned, complete = listed.total, len(listed.found), listed.total <= MOST_BLOCKED
+        index = INDEXES.get(state)
+        if index is not None:
+            listed = self._call(commands.list_since(index, 0, MOST_LISTED))
+            total, scanned, complete = listed.total, len(listed.found), listed.total <= MOST_LISTED
             chosen = [group_id for group_id, _ in listed.found if wanted in group_id.casefold()]
             matched = len(chosen)
         else:
@@ -150,8 +165,8 @@ class Groups(QueueBase):
             matching = [group for group in matching if state in (None, group.place)]
             chosen, scanned, matched = first_groups(matching, sort, limit), len(groups), len(matching)
         now, looks = self._look(chosen, behind)
-        if state == "blocked":
-            looks = {group_id: look for group_id, look in looks.items() if look.blocked}
+        if index is not None:
+            looks = {group_id: look for group_id, look in looks.items() if look.since_of(index)}
         infos: dict[str, GroupInfo] = {}
         running = [(group_id, look.running) for group_id, look in looks.items() if look.running]
         runs, all_runs = self._runs([group_id for group_id, _ in running], sum(n for _, n in running))
@@ -160,7 +175,7 @@ class Groups(QueueBase):
             by_group.setdefault(run.group_id, []).append(run)
         for group_id, look in looks.items():
             infos[group_id] = group_info(group_id, look, by_group.get(group_id, []), now, complete=all_runs)
-        order = "blocked" if state == "blocked" and sort == "held" else sort
+        order = index if index is not None and sort == "held" else sort
         shown = sorted(infos.values(), key=lambda info: order_of(info, looks[info.id], order))[:limit]
         running_ids = {info.id: [run.id for run in by_group.get(info.id, []) if not run.ahead] for info in shown}
         next_ids: dict[str, list[str]] = {}

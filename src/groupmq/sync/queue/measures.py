@@ -48,6 +48,8 @@ class Measures(QueueBase):
             series=spans(minute, found, step),
             groups_blocked=stats.blocked,
             longest_blocked=max(0, stats.now - stats.blocked_since) / 1000 if stats.blocked_since else None,
+            breakers_open=stats.opened,
+            longest_breaker_open=max(0, stats.now - stats.opened_since) / 1000 if stats.opened_since else None,
         )
 
     def _series(self, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:

@@ -6,6 +6,7 @@ rate-limited, snoozed, cancelled) says nothing: the next job is the probe. Jobs 
 
   breakers  hash  group -> failed attempts in a row (4 bytes), until when the group rests (6 bytes, ms; 0 = closed)
   breaking  zset  group, by the time at which its failures are forgotten: FORGET cool-downs after the last one
+  opened    zset  group whose breaker is open, by since when; so they are counted and listed without looking at others
 
 An entry outlives the jobs of its group, so that a group which is empty between two failures opens its breaker too.
 `breakers` in `meta` is 1 while there may be entries. lib/group.lua reads them, lib/gate.lua makes groups wait.
@@ -33,7 +34,10 @@ function breaker_changes.failed(g)
   local rule = rules.breaker
   if not rule or g.id == '' then return end
   g.failures = (g.failures or 0) + 1
-  if g.failures >= rule[FAILURES] then g.opened, g.gated = now + rule[COOLDOWN], true end
+  if g.failures >= rule[FAILURES] then
+    if not g.opened then W.zadd(K.opened, whole(now), g.id) end
+    g.opened, g.gated = now + rule[COOLDOWN], true
+  end
   W.hset(K.breakers, g.id, struct.pack('>I4I6', g.failures, g.opened or 0))
   W.zadd(K.breaking, whole(now + FORGET * rule[COOLDOWN]), g.id)
   changes().noted[g.id] = true
@@ -41,9 +45,11 @@ function breaker_changes.failed(g)
   group.touch(g)
 end
 
+-- Without the rule, nobody has read whether the breaker is open.
 local function drop(g)
   W.hdel(K.breakers, g.id)
   W.zrem(K.breaking, g.id)
+  if g.opened or not rules.breaker then W.zrem(K.opened, g.id) end
   changes().dropped = changes().dropped + 1
   g.failures, g.opened = nil, nil
   group.touch(g)

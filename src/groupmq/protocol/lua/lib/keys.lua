@@ -25,6 +25,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   blocking   zset  the same jobs by group and time, score 0
   breakers   hash  group id -> failed attempts in a row, until when it rests (lib/breaker_changes.lua)
   breaking   zset  the same groups, by the time at which that is forgotten
+  opened     zset  those of them whose breaker is open, by since when
   ready      zset  groups that may start a job now, in the order of lib/line.lua
   parked     zset  groups whose head must wait, by the time it may start
   delayed    zset  jobs that wait outside their group, by due time
@@ -56,7 +57,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   never      none  does not exist; looking at it stops a call in a slot that is being moved (lib/sending.lua)
   durable    text  the client's last write before it waits for replicas or a disk; expires
 ]]
-local SCHEMA = '3'
+local SCHEMA = '4'
 local FAILURES_KEPT = 1000
 local NEVER = '9007199254740992' -- ms, as text: 2^53, later than all times
 local keys = {}
@@ -64,10 +65,10 @@ local K
 --- @private
 local FIXED = {
   'meta', 'jobs', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events', 'marks',
-  'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'ready', 'parked', 'delayed',
-  'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes', 'calls_even', 'calls_odd',
-  'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere', 'unique',
-  'uniques', 'repeats', 'ticks', 'durable', 'never',
+  'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'opened', 'ready',
+  'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes',
+  'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
+  'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',
 }
 local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:' } -- with a group or a worker behind it
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because

@@ -18,8 +18,22 @@ local function drop(gid)
   local g = group.get(gid)
   W.hdel(K.breakers, gid)
   W.zrem(K.breaking, gid)
+  W.zrem(K.opened, gid)
   g.failures, g.opened, g.at = nil, nil, 'unknown'
   group.touch(g)
+end
+
+-- A group is listed as open if and only if its breaker is. When it opened is not known any more: now, at the latest.
+local function list(gid, raw)
+  local is_open = select(2, struct.unpack('>I4I6', raw)) > 0
+  local listed = redis.call('ZSCORE', K.opened, gid)
+  if is_open and not listed then
+    mend.report('open breaker that is not listed', gid)
+    W.zadd(K.opened, whole(now), gid)
+  elseif listed and not is_open then
+    mend.report('closed breaker that is listed as open', gid)
+    W.zrem(K.opened, gid)
+  end
 end
 
 -- Every entry must be readable and end some day, and calls must look for it.
@@ -37,6 +51,7 @@ function mend.breakers(gids)
       mend.report('failures in a row without an end', gids[i])
       W.zadd(K.breaking, whole(now), gids[i])
     end
+    if raw and #raw == 10 then list(gids[i], raw) end
   end
 end
 

@@ -1,0 +1,45 @@
+"""Groups that are listed by since when: those that a failed job blocks, those whose breaker is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupmq.client.answers.groups import group_info
+from groupmq.client.queue.caller import Caller
+from groupmq.core.views import GroupInfo
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Index
+
+LOOKS_PER_CALL = 100
+LISTED_PER_CALL = 1_000
+
+
+async def groups_of(call: Caller, index: Index, limit: int, offset: int = 0) -> list[GroupInfo]:
+    """The one that has been in the index longest first."""
+    listed = await call(commands.list_since(index, offset, limit))
+    return await look_at_groups(call, index, [group_id for group_id, _ in listed.found])
+
+
+async def look_at_groups(call: Caller, index: Index, ids: Sequence[str]) -> list[GroupInfo]:
+    found: list[GroupInfo] = []
+    for at in range(0, len(ids), LOOKS_PER_CALL):
+        page = ids[at : at + LOOKS_PER_CALL]
+        now, looks = await call(commands.look_groups(page))
+        # One that has left the index between the two calls is not told.
+        found += [
+            group_info(group_id, look, [], now, complete=False)
+            for group_id, look in zip(page, looks, strict=True)
+            if look.since_of(index)
+        ]
+    return found
+
+
+async def ids_since(call: Caller, index: Index, limit: int) -> list[tuple[str, int]]:
+    """The groups that have been in the index longest, at most `limit`, and since when each is."""
+    found: list[tuple[str, int]] = []
+    while len(found) < limit:
+        page = (await call(commands.list_since(index, len(found), min(limit - len(found), LISTED_PER_CALL)))).found
+        if not page:
+            break
+        found += page
+    return found

@@ -1,0 +1,1 @@
+"""Processes of an older release beside those of this one."""
