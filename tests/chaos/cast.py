@@ -52,6 +52,12 @@ HOSTILE = ("x:active", "{}", "}{", "line\nbreak", "*?[", "g:g1", "löß", "meta"
 """Groups with such names are among those of every queue: nothing of a name may reach another key."""
 
 
+def parts_of(queue: str) -> int:
+    """Over how many hash tags it is spread."""
+    n: int = QUEUE_OF[queue].options.get("partitions", 1)
+    return n
+
+
 def groups_of(role: QueueRole) -> list[str]:
     """The groups that producers use."""
     if not role.groups:

@@ -16,7 +16,7 @@ import redis.cluster
 
 from tests.chaos.cast import QUEUES
 from tests.chaos.schedule import Fault
-from tests.chaos.topology import Topology
+from tests.chaos.topology import Topology, waited_of
 from tests.support.clusters import Cluster
 from tests.support.servers import Kind, Server
 
@@ -80,6 +80,9 @@ class ClusterServers(Topology):
     def nodes(self) -> list[redis.Redis]:
         ports = {entry[2][1] for entry in self._cluster.slots(self._cluster.running[0])}
         return [redis.Redis(port=port, socket_timeout=30) for port in sorted(ports)]
+
+    def waited(self) -> float:
+        return sum(waited_of(node) for node in self._cluster.running)
 
     def versions(self) -> dict[str, str]:
         with redis.Redis(port=self.port) as client:

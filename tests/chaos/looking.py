@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,10 +115,25 @@ def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
     return found
 
 
-def slow_calls(nodes: Sequence[Any]) -> list[int]:
-    """Microseconds of our own calls that the server found slow, since its last start."""
-    entries = [entry for node in nodes for entry in node.slowlog_get(512)]
-    return [entry["duration"] for entry in entries if entry["command"].upper().startswith(b"FCALL")]
+def slow_calls(nodes: Sequence[Any]) -> list[tuple[str, int]]:
+    """Our own calls that the servers found slow since the last look, and their microseconds."""
+    found = []
+    for node in nodes:
+        entries = node.slowlog_get(512)
+        node.slowlog_reset()
+        words = [(entry["command"].split(), entry["duration"]) for entry in entries]
+        found += [(_text(word[1]), micros) for word, micros in words if word[0].upper() == b"FCALL"]
+    return found
+
+
+def calls_of(nodes: Sequence[Any]) -> Counter[str]:
+    """How often clients have blocked on a marker, and called a function."""
+    found: Counter[str] = Counter()
+    for node in nodes:
+        stats = node.info("commandstats")
+        for name in ("bzpopmin", "fcall"):
+            found[name] += stats.get(f"cmdstat_{name}", {"calls": 0})["calls"]
+    return found
 
 
 def _all_keys(nodes: Sequence[Any]) -> list[str]:
