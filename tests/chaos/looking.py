@@ -14,7 +14,7 @@ from typing import Any
 import redis
 
 from groupmq import Queue
-from tests.chaos.cast import QUEUES
+from tests.chaos.cast import QUEUES, tags_of
 from tests.chaos.diary import Diary
 from tests.chaos.working import open_queue
 from tests.support import keyspace
@@ -42,17 +42,17 @@ def sample(nodes: Sequence[redis.Redis], diary: Diary) -> None:
     with contextlib.suppress(redis.RedisError):
         dumps = [Dump(node) for node in nodes]
         wrong, kept = [], {}
-        for role in QUEUES:
-            dump = _with(role.name, dumps)
-            found = keyspace.read(dump, PREFIX, role.name)
-            wrong += [f"{role.name}: {line}" for line in keyspace.violations(found)]
-            kept[role.name] = {"completed": len(found.completed), "failed": len(found.failed), "jobs": len(found.jobs)}
+        for tag in _tags():
+            dump = _with(tag, dumps)
+            found = keyspace.read(dump, PREFIX, tag)
+            wrong += [f"{tag}: {line}" for line in keyspace.violations(found)]
+            kept[tag] = {"completed": len(found.completed), "failed": len(found.failed), "jobs": len(found.jobs)}
         diary.note("sample", at=dump.now, wrong=wrong, kept=kept)
 
 
-def _with(queue: str, dumps: Sequence[Dump]) -> Dump:
-    """That of the server which has the queue."""
-    base = f"{PREFIX}:{{{queue}}}:".encode()
+def _with(tag: str, dumps: Sequence[Dump]) -> Dump:
+    """That of the server which has the keys of this hash tag."""
+    base = f"{PREFIX}:{{{tag}}}:".encode()
     return next((dump for dump in dumps if any(key.startswith(base) for key in dump)), dumps[0])
 
 
@@ -89,11 +89,11 @@ async def _live(queue: Queue) -> list[str]:
 def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
     """Keys of a queue without jobs that grow with what it once had."""
     dumps, found = [Dump(node) for node in nodes], []
-    for role in QUEUES:
-        dump = _with(role.name, dumps)
-        base = f"{PREFIX}:{{{role.name}}}:"
+    for tag in _tags():
+        dump = _with(tag, dumps)
+        base = f"{PREFIX}:{{{tag}}}:"
         names = [key.decode("utf-8", "replace").removeprefix(base) for key in dump if key.startswith(base.encode())]
-        k = keyspace.read(dump, PREFIX, role.name)
+        k = keyspace.read(dump, PREFIX, tag)
         found += [f"{base}{name}" for name in names if name[:2] in ("g:", "r:")]
         for part in (
             "jobs",
@@ -141,7 +141,11 @@ def _all_keys(nodes: Sequence[Any]) -> list[str]:
 
 
 def _bases() -> list[str]:
-    return [f"{PREFIX}:{{{role.name}}}:" for role in QUEUES]
+    return [f"{PREFIX}:{{{tag}}}:" for tag in _tags()]
+
+
+def _tags() -> list[str]:
+    return [tag for role in QUEUES for tag in tags_of(role.name)]
 
 
 def _registry() -> str:
