@@ -60,6 +60,19 @@ def test_a_group_that_works_is_not_passed_over() -> None:
     assert book.findings() == []
 
 
+def test_a_job_that_is_granted_by_the_call_that_ends_the_one_before_it_is_not_passed_over() -> None:
+    book = Book()
+    book.add("a0", 1.0, group="slow")
+    book.add("a1", 1.1, group="slow")
+    book.run("a0", 2.0, 1.0, took=57.99, group="slow")
+    book.run("a1", 60.0, 1.1, group="slow")
+    for n in range(300):
+        at = 2.0 + n / 6
+        book.add(f"b{n}", at, group="pushy")
+        book.run(f"b{n}", at + 0.02, at, took=0.1, group="pushy")
+    assert book.findings() == []
+
+
 # L6
 
 

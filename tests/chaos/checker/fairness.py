@@ -78,8 +78,9 @@ def _ready_since(
         if outcome is None or outcome.at > run.at or before.how in RESTS:
             return None
     for event in events:
-        if since < event.at + (event.delay or 0) * 1000 and event.at < run.at:
-            since = event.at + (event.delay or 0) * 1000
+        # One call ends the run before and grants this one: both at the same time.
+        if event.at < run.at or (event.at == run.at and event.job != run.job):
+            since = max(since, event.at + (event.delay or 0) * 1000)
     for action in stops:
         if story.ms(action.t0) < run.at:
             since = max(since, story.ms(min(action.t1, story.mono(run.at))))
