@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants failovers sync check bench
+.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants failovers soak fuzz sync check bench
 .PHONY: bench-python clean venv chromium
 
 VENV := .venv
@@ -58,6 +58,12 @@ chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed
 
 failovers: $(READY_DEV) ## what failovers lose of acknowledged adds: ARGS="--count 200 --lag 5 --server redis"
 	@$(PYTHON) -m tests.chaos.failovers $(ARGS)
+
+fuzz: $(READY_DEV) ## hostile arguments and damaged values, for long: FUZZ=5000
+	@FUZZ=$${FUZZ:-5000} $(PYTHON) -m pytest tests/unit/test_decoders.py tests/lua/test_fuzz.py -n $(AT_ONCE) --timeout 3600
+
+soak: $(READY_DEV) ## load it for an hour and see what grows: ARGS="--minutes 60 --server valkey"
+	@$(PYTHON) -m tests.soak $(ARGS)
 
 chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which must be found
 	@$(PYTHON) -m tests.chaos.mutants $(ARGS)

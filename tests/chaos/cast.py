@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from groupmq.core.partitions import Part, tag_of
 from tests.chaos.schedule import LEASE
 
 HOUR = 3600.0
@@ -45,11 +46,24 @@ QUEUES = (
     QueueRole("strict", 0.08, 8, {"on_failed": "hold"}),
     QueueRole("shaky", 0.05, 6, {"breaker": {"failures": 3, "cooldown": 0.4}}),
     QueueRole("bulk", 0.07, 5),
+    QueueRole("spread", 0.12, 15, {"partitions": 3}, wide=2),
     QueueRole("ticks", 0.0, 4, {"fairness": "round-robin"}),
 )
 QUEUE_OF = {role.name: role for role in QUEUES}
 HOSTILE = ("x:active", "{}", "}{", "line\nbreak", "*?[", "g:g1", "löß", "meta")
 """Groups with such names are among those of every queue: nothing of a name may reach another key."""
+
+
+def parts_of(queue: str) -> int:
+    """Over how many hash tags it is spread."""
+    n: int = QUEUE_OF[queue].options.get("partitions", 1)
+    return n
+
+
+def tags_of(queue: str) -> list[str]:
+    """The hash tags of all keys of a queue: its own, and those of its partitions."""
+    n = parts_of(queue)
+    return [queue, *(tag_of(queue, Part(i, n)) for i in range(n if n > 1 else 0))]
 
 
 def groups_of(role: QueueRole) -> list[str]:
@@ -97,13 +111,20 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
             line=True,
             more=other,
         ),
-        _worker("many", ("orders", {"concurrency": 50, "prefetch": 0}), ("loose", {"concurrency": 10}), more=ahead),
+        _worker(
+            "many",
+            ("orders", {"concurrency": 50, "prefetch": 0}),
+            ("loose", {"concurrency": 10}),
+            ("spread", {"concurrency": 6}),
+            more=ahead,
+        ),
         _worker(
             "threads",
             ("orders", {"concurrency": 4, "handler": "thread"}),
             ("metered", {"concurrency": 6, "handler": "thread"}),
             ("window", {"concurrency": 3}),
             ("strict", {"concurrency": 2, "handler": "thread"}),
+            ("spread", {"concurrency": 3, "handler": "thread"}),
             line=True,
         ),
         _worker(
@@ -134,6 +155,7 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
             ("window", {"concurrency": 5, "maintenance": False}),
             ("strict", {"concurrency": 1, "maintenance": False}),
             ("shaky", {"concurrency": 2}),
+            ("spread", {"concurrency": 4, "prefetch": 0, "maintenance": False}),
             line=True,
         ),
         Actor("producer-a", "producer", {"seed": 1, "style": "async", **poison}, line=True),

@@ -14,11 +14,14 @@ from typing import Any
 import redis
 import redis.cluster
 
-from tests.chaos.cast import QUEUES
+from tests.chaos.cast import QUEUES, tags_of
 from tests.chaos.schedule import Fault
-from tests.chaos.topology import Topology
+from tests.chaos.topology import Topology, waited_of
 from tests.support.clusters import Cluster
 from tests.support.servers import Kind, Server
+
+TAGS = [tag for role in QUEUES for tag in tags_of(role.name)]
+"""Each has a slot that can move."""
 
 
 class ClusterServers(Topology):
@@ -39,14 +42,14 @@ class ClusterServers(Topology):
         return self._cluster.nodes[0].port
 
     def strike(self, fault: Fault) -> Callable[[], None] | None:
-        role = QUEUES[int(fault.amount * len(QUEUES)) % len(QUEUES)]
-        owner = self._cluster.owner(role.name)
+        tag = TAGS[int(fault.amount * len(TAGS)) % len(TAGS)]
+        owner = self._cluster.owner(tag)
         match fault.kind:
             case "failover":
                 self._cluster.fail_over(owner)
-                self._cluster.wait_for_owner(role.name, owner)
+                self._cluster.wait_for_owner(tag, owner)
             case "move":
-                self._move(role.name, owner)
+                self._move(tag, owner)
             case "functions":
                 self._command(owner, "FUNCTION", "FLUSH")
             case "scripts":
@@ -55,14 +58,14 @@ class ClusterServers(Topology):
                 self._command(owner, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         return None
 
-    def _move(self, queue: str, owner: Server) -> None:
+    def _move(self, tag: str, owner: Server) -> None:
         target = self._cluster.other_than(owner)
         self._moves += 1
         if self._cluster.kind == "valkey" and self._moves % 2:
-            self._cluster.move_atomically(queue, target)
+            self._cluster.move_atomically(tag, target)
         else:
-            self._cluster.move(queue, target)
-            self._cluster.wait_for_owner(queue, owner)
+            self._cluster.move(tag, target)
+            self._cluster.wait_for_owner(tag, owner)
 
     def _command(self, node: Server, *words: str) -> None:
         with contextlib.suppress(redis.RedisError), node.client() as client:
@@ -80,6 +83,9 @@ class ClusterServers(Topology):
     def nodes(self) -> list[redis.Redis]:
         ports = {entry[2][1] for entry in self._cluster.slots(self._cluster.running[0])}
         return [redis.Redis(port=port, socket_timeout=30) for port in sorted(ports)]
+
+    def waited(self) -> float:
+        return sum(waited_of(node) for node in self._cluster.running)
 
     def versions(self) -> dict[str, str]:
         with redis.Redis(port=self.port) as client:

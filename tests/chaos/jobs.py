@@ -41,7 +41,7 @@ class JobMaker:
         if chance < 0.35:
             item["job_id"] = f"{random.choice(HOSTILE)}|{uid}" if chance < 0.05 else f"job-{uid}"
         elif chance < 0.42:
-            item["job_id"] = f"same-{random.randrange(SAME_IDS)}"
+            item |= self._same(role, random.randrange(SAME_IDS), groups)
         item |= self._work(role)
         if item["data"]["do"] == "snooze":
             # With "yield" it would wait outside its group, and no event says so.
@@ -49,6 +49,12 @@ class JobMaker:
         item["data"] |= {"uid": uid, "q": role.name, "list": [], "map": {}, "big": 2**53 + self._n}
         item["data"]["text"] = random.choice(WORDS)
         return item
+
+    def _same(self, role: QueueRole, n: int, groups: list[str]) -> Item:
+        """An id that is used again. Of adds at the same time to groups of different partitions both may add: so each id
+        has a group of its own there."""
+        same: Item = {"job_id": f"same-{n}"}
+        return same | ({"group_id": groups[n % len(groups)]} if "partitions" in role.options else {})
 
     def _order(self, role: QueueRole) -> Iterator[tuple[str, Any]]:
         """Priority, order, delay and limits."""

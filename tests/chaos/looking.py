@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import redis
 
 from groupmq import Queue
-from tests.chaos.cast import QUEUES
+from tests.chaos.cast import QUEUES, tags_of
 from tests.chaos.diary import Diary
 from tests.chaos.working import open_queue
 from tests.support import keyspace
@@ -41,17 +42,17 @@ def sample(nodes: Sequence[redis.Redis], diary: Diary) -> None:
     with contextlib.suppress(redis.RedisError):
         dumps = [Dump(node) for node in nodes]
         wrong, kept = [], {}
-        for role in QUEUES:
-            dump = _with(role.name, dumps)
-            found = keyspace.read(dump, PREFIX, role.name)
-            wrong += [f"{role.name}: {line}" for line in keyspace.violations(found)]
-            kept[role.name] = {"completed": len(found.completed), "failed": len(found.failed), "jobs": len(found.jobs)}
+        for tag in _tags():
+            dump = _with(tag, dumps)
+            found = keyspace.read(dump, PREFIX, tag)
+            wrong += [f"{tag}: {line}" for line in keyspace.violations(found)]
+            kept[tag] = {"completed": len(found.completed), "failed": len(found.failed), "jobs": len(found.jobs)}
         diary.note("sample", at=dump.now, wrong=wrong, kept=kept)
 
 
-def _with(queue: str, dumps: Sequence[Dump]) -> Dump:
-    """That of the server which has the queue."""
-    base = f"{PREFIX}:{{{queue}}}:".encode()
+def _with(tag: str, dumps: Sequence[Dump]) -> Dump:
+    """That of the server which has the keys of this hash tag."""
+    base = f"{PREFIX}:{{{tag}}}:".encode()
     return next((dump for dump in dumps if any(key.startswith(base) for key in dump)), dumps[0])
 
 
@@ -88,11 +89,11 @@ async def _live(queue: Queue) -> list[str]:
 def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
     """Keys of a queue without jobs that grow with what it once had."""
     dumps, found = [Dump(node) for node in nodes], []
-    for role in QUEUES:
-        dump = _with(role.name, dumps)
-        base = f"{PREFIX}:{{{role.name}}}:"
+    for tag in _tags():
+        dump = _with(tag, dumps)
+        base = f"{PREFIX}:{{{tag}}}:"
         names = [key.decode("utf-8", "replace").removeprefix(base) for key in dump if key.startswith(base.encode())]
-        k = keyspace.read(dump, PREFIX, role.name)
+        k = keyspace.read(dump, PREFIX, tag)
         found += [f"{base}{name}" for name in names if name[:2] in ("g:", "r:")]
         for part in (
             "jobs",
@@ -114,10 +115,25 @@ def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
     return found
 
 
-def slow_calls(nodes: Sequence[Any]) -> list[int]:
-    """Microseconds of our own calls that the server found slow, since its last start."""
-    entries = [entry for node in nodes for entry in node.slowlog_get(512)]
-    return [entry["duration"] for entry in entries if entry["command"].upper().startswith(b"FCALL")]
+def slow_calls(nodes: Sequence[Any]) -> list[tuple[str, int]]:
+    """Our own calls that the servers found slow since the last look, and their microseconds."""
+    found = []
+    for node in nodes:
+        entries = node.slowlog_get(512)
+        node.slowlog_reset()
+        words = [(entry["command"].split(), entry["duration"]) for entry in entries]
+        found += [(_text(word[1]), micros) for word, micros in words if word[0].upper() == b"FCALL"]
+    return found
+
+
+def calls_of(nodes: Sequence[Any]) -> Counter[str]:
+    """How often clients have blocked on a marker, and called a function."""
+    found: Counter[str] = Counter()
+    for node in nodes:
+        stats = node.info("commandstats")
+        for name in ("bzpopmin", "fcall"):
+            found[name] += stats.get(f"cmdstat_{name}", {"calls": 0})["calls"]
+    return found
 
 
 def _all_keys(nodes: Sequence[Any]) -> list[str]:
@@ -125,7 +141,11 @@ def _all_keys(nodes: Sequence[Any]) -> list[str]:
 
 
 def _bases() -> list[str]:
-    return [f"{PREFIX}:{{{role.name}}}:" for role in QUEUES]
+    return [f"{PREFIX}:{{{tag}}}:" for tag in _tags()]
+
+
+def _tags() -> list[str]:
+    return [tag for role in QUEUES for tag in tags_of(role.name)]
 
 
 def _registry() -> str:

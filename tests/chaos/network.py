@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -15,8 +16,10 @@ _CHUNK = 1 << 18
 class Line:
     """The way of one process to the server. Its methods are called in the loop of the network."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, on_try: Callable[[], object] = lambda: None) -> None:
+        """`on_try` is called when somebody wants to connect."""
         self.target = target
+        self._on_try = on_try
         self.port = 0
         self.broken = False
         """No connection passes, and none can be made."""
@@ -58,6 +61,7 @@ class Line:
         task = asyncio.current_task()
         assert task is not None
         self._links.add(task)
+        self._on_try()
         try:
             if not self.broken:
                 await self._forward(client, to_client)
@@ -107,8 +111,9 @@ class Line:
 class Network:
     """All lines, in a thread of their own."""
 
-    def __init__(self, target: int, names: list[str]) -> None:
+    def __init__(self, target: int, names: list[str], on_try: Callable[[str], object] = lambda name: None) -> None:
         self._target = target
+        self._on_try = on_try
         self._names = names
         self.lines: dict[str, Line] = {}
         self._ready = threading.Event()
@@ -139,7 +144,7 @@ class Network:
     async def _main(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
         for name in self._names:
-            self.lines[name] = Line(self._target)
+            self.lines[name] = Line(self._target, partial(self._on_try, name))
             await self.lines[name].open()
         self._ready.set()
         await self._over.wait()

@@ -17,10 +17,15 @@ _FENCE = re.compile(r"#(\d+)")
 LAST_WORD = 15.0
 
 
-def place(event_id: str) -> tuple[int, int]:
-    """Of an entry in the log; ids of events grow with it."""
-    ms, seq = event_id.split("/")[0].split("-")
-    return int(ms), int(seq)
+def places(event_id: str) -> list[tuple[int, int]]:
+    """Of an entry in the log, or in that of each partition; ids of events grow with it."""
+    found = [one.split("/")[0].split("-") for one in event_id.split("~")]
+    return [(int(ms), int(seq)) for ms, seq in found]
+
+
+def is_at(event_id: str, last: str) -> bool:
+    """Whether everything up to the last one was heard."""
+    return all(here >= there for here, there in zip(places(event_id), places(last), strict=True))
 
 
 def fence_of(event: Event) -> int | None:
@@ -65,8 +70,8 @@ async def record(diary: Diary, settings: dict[str, Any]) -> None:
     diary.note("ready", q=None)
     await over.wait()
     for name, queue in queues.items():
-        last = place(await queue.get_last_event_id())
-        await eventually(lambda: place(heard[name]) >= last, "the end of the log was heard", LAST_WORD)  # noqa: B023
+        last = await queue.get_last_event_id()
+        await eventually(lambda: is_at(heard[name], last), "the end of the log was heard", LAST_WORD)  # noqa: B023
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

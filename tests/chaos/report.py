@@ -29,6 +29,9 @@ ZEROES = {
     "counts or places wrong": ("S15", "S16"),
     "leaked or foreign keys": ("S17", "S18"),
     "not taken back, drained or closed in time": ("L1", "L2", "L3", "L5"),
+    "groups passed over": ("L4",),
+    "polling, reconnecting too often or all at once": ("L6",),
+    "calls over 5 ms of the server's own time": ("L7",),
     "gaps in the history": ("H",),
 }
 
@@ -59,6 +62,8 @@ class Total:
         all_.compared += new.compared
         all_.recoveries += new.recoveries
         all_.returns += new.returns
+        all_.longest_ready = max(all_.longest_ready, new.longest_ready)
+        all_.slow_calls += new.slow_calls
         all_.ticks += new.ticks
         all_.blocks += new.blocks
         all_.refused += new.refused
@@ -97,6 +102,8 @@ def rows(total: Total) -> list[tuple[str, str]]:
         ("faults", f"{total.faults.total():,}: {faults}"),
         *((name, str(total.broken(rules))) for name, rules in ZEROES.items()),
         ("second runs, and why", f"{notes.duplicates.total():,}: {duplicates}"),
+        ("calls over 5 ms with waiting for a processor", f"{notes.slow_calls:,}"),
+        ("a group waited for its turn at most", f"{notes.longest_ready:.2f} s"),
         ("handlers that ran on after their lease", f"{notes.zombies:,}"),
         ("outcomes refused, their workers told", f"{notes.refused:,}"),
         ("outcomes accepted, their workers told the opposite", f"{notes.misinformed:,}"),

@@ -15,21 +15,22 @@ import redis
 
 from groupmq import GroupMQError
 from tests.chaos.actor import PULSE, watch_ourselves
-from tests.chaos.cast import QUEUES, actors, targets
+from tests.chaos.cast import QUEUES, actors, parts_of, targets
 from tests.chaos.diary import Diary
 from tests.chaos.injecting import Injector
-from tests.chaos.looking import last_look, plant_canaries, sample, slow_calls
+from tests.chaos.looking import calls_of, last_look, plant_canaries, sample, slow_calls
 from tests.chaos.network import Network
 from tests.chaos.operating import Operator
-from tests.chaos.schedule import plan
+from tests.chaos.schedule import LEASE, plan
 from tests.chaos.skew import true_time
 from tests.chaos.stage import Stage
 from tests.chaos.topology import Topology
-from tests.chaos.working import open_queue
+from tests.chaos.working import BLOCK, open_queue
 from tests.support.waiting import wait_until
 
 STEP, SAMPLE, TELL = 0.02, 5.0, 10.0
-SLOW = 0.25
+SLOW, SERVED = 0.25, 1.0
+IDLE = 4.0
 GO_WITHIN = 20.0
 DRAINING = 1_000_000
 """Number of the first action while the queues are drained: this process has acted before."""
@@ -57,12 +58,18 @@ def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
     watch = threading.Thread(target=_watch_server, args=(topology, diary, over), daemon=True)
     threading.Thread(target=watch_ourselves, args=(diary, over), daemon=True).start()
     watch.start()
+    calls = threading.Thread(target=_watch_calls, args=(topology, diary, over), daemon=True)
+    calls.start()
     cast = actors(told.kinds, mutant=told.mutant)
     faults = plan(told.seed, told.seconds, told.kinds, targets(cast))
     diary.note("round", seed=told.seed, seconds=told.seconds, kinds=list(told.kinds), faults=len(faults))
     plant_canaries(topology.client())
     shared = {"history": str(told.folder), "round": told.number, "epoch": float(int(true_time()) + 1)}
-    with Network(topology.port, [actor.name for actor in cast if actor.line]) as network:
+
+    def tried(name: str) -> None:
+        diary.note("try", actor=name)
+
+    with Network(topology.port, [actor.name for actor in cast if actor.line], tried) as network:
         lines = {actor.name for actor in cast if actor.line and topology.HAS_LINES}
         urls = {actor.name: network.url(actor.name) if actor.name in lines else topology.url for actor in cast}
         stage = Stage(cast, diary, shared, urls)
@@ -75,6 +82,7 @@ def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
             over.set()
             stage.close()
             watch.join(60)
+            calls.join(60)
     return dict(injector.counted)
 
 
@@ -114,12 +122,13 @@ def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, di
     began = time.monotonic()
     drained = asyncio.run(_drain(topology.url, told.drain, injector, diary, tell))
     diary.note("drained", answer=drained, took=time.monotonic() - began, within=told.drain)
-    late += stage.end("worker", "duty", within=GO_WITHIN)
+    late += stage.end("duty", within=GO_WITHIN)
+    _idle(stage, topology, diary)
+    late += stage.end("worker", within=GO_WITHIN)
     diary.note("all left", late=late)
     late = stage.end("recorder", within=60)
     with topology.client() as client:
         nodes = topology.nodes()
-        diary.note("slow", micros=slow_calls(nodes))
         asyncio.run(last_look(client, nodes, topology.url, diary))
     _clock(diary)
     diary.note("over", late=late)
@@ -152,6 +161,29 @@ async def _drain(url: str, within: float, injector: Injector, diary: Diary, tell
         await queue.close()
     await operator.close()
     return not left
+
+
+def _idle(stage: Stage, topology: Topology, diary: Diary) -> None:
+    """Nothing is left to do: see what workers do then."""
+    workers = sum(parts_of(work["queue"]) for work in stage.works())
+    nodes = topology.nodes()
+    before, began = calls_of(nodes), time.monotonic()
+    time.sleep(IDLE)
+    after, seconds = calls_of(nodes), time.monotonic() - began
+    beat = min(LEASE / 3, IDLE)
+    diary.note("idle", workers=workers, seconds=seconds, block=BLOCK, beat=beat, calls=dict(after - before))
+
+
+def _watch_calls(topology: Topology, diary: Diary, over: threading.Event) -> None:
+    """Note calls that took the server long, with how long it waited for a processor around them."""
+    last, since = topology.waited(), time.monotonic()
+    while not over.wait(SERVED):
+        waited, slow = topology.waited(), list[tuple[str, int]]()
+        with contextlib.suppress(redis.RedisError):
+            slow = slow_calls(topology.nodes())
+        if slow:
+            diary.note("served", since=since, waited=max(0.0, waited - last), slow=slow)
+        last, since = waited, time.monotonic()
 
 
 def _watch_server(topology: Topology, diary: Diary, over: threading.Event) -> None:

@@ -112,6 +112,10 @@ class Stage:
     def names(self, *roles: str) -> list[str]:
         return [name for name, actor in self._cast.items() if not roles or actor.role in roles]
 
+    def works(self) -> list[dict[str, Any]]:
+        """What the worker processes do, a queue each."""
+        return [work for name in self.names("worker") for work in self._cast[name].settings["works"]]
+
     def alive(self, name: str) -> bool:
         process = self.processes.get(name)
         return process is not None and process.code is None

@@ -10,6 +10,7 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import redis
@@ -19,6 +20,14 @@ from tests.support.servers import Kind, Server
 
 Later = Callable[[float, Callable[[], None]], None]
 """Do something in so many seconds."""
+
+
+def waited_of(server: Server) -> float:
+    """Seconds for which a server could have run and had no processor; 0 while it is away."""
+    try:
+        return int(Path(f"/proc/{server.pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, RuntimeError):
+        return 0.0
 
 
 class Topology(ABC):
@@ -52,6 +61,10 @@ class Topology(ABC):
     def nodes(self) -> list[redis.Redis]:
         """Plain clients of all servers that have data of their own. Between two faults a queue is at one of them."""
         return [self.client()]
+
+    @abstractmethod
+    def waited(self) -> float:
+        """Seconds that the servers have waited for a processor so far; less after one of them was started again."""
 
     @abstractmethod
     def versions(self) -> dict[str, str]:
@@ -132,6 +145,9 @@ class SingleServer(Topology):
 
     def client(self) -> redis.Redis:
         return redis.Redis.from_url(self._server.unix_url, socket_timeout=30)
+
+    def waited(self) -> float:
+        return waited_of(self._server)
 
     def versions(self) -> dict[str, str]:
         with self.client() as client:

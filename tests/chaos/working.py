@@ -16,6 +16,7 @@ from tests.chaos.diary import Diary
 from tests.chaos.handlers import run_async, run_batch, run_in_child, run_in_thread
 
 CLOSE_WITHIN = 1.5
+BLOCK = 1.0
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def make_worker(diary: Diary, queue: Queue, told: dict[str, Any]) -> Worker:
     }
     if kind == "process":
         options["executor"] = "process"
-    worker = Worker(queue, handlers[kind], blocking_timeout=1.0, **options)
+    worker = Worker(queue, handlers[kind], blocking_timeout=BLOCK, **options)
     worker.on("lease-lost", lambda job: diary.note("lost", q=queue.name, job=job.id, fence=job.fence))
     worker.on("ready", lambda: diary.note("ready", q=queue.name, worker=worker.id, name=worker.name))
     return worker

@@ -14,6 +14,7 @@ from groupmq import ConnectionLost, Job, Queue, Worker
 from groupmq.core.partitions import Part, place_of, slot_of_tag, tag_of
 from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
+from tests.partitions.killing import check_order, kill_and_go_on
 from tests.support import keyspace
 from tests.support.clusters import Cluster
 from tests.support.servers import prefer
@@ -163,3 +164,14 @@ async def test_repartition_moves_jobs_between_primaries(cluster: Cluster) -> Non
         assert (await queue.require_job("g7-2")).data == 2
         await Worker(queue, handle, concurrency=8).run(burst=True)
     assert ran == {g: [0, 1, 2] for g in GROUPS}
+
+
+@pytest.mark.timeout(300)
+async def test_a_repartition_that_is_killed_is_gone_on_with(cluster: Cluster) -> None:
+    queue = await kill_and_go_on(cluster.url, "spread", 7)
+    async with queue:
+        await check_order(queue)
+        await queue.obliterate()
+    for node in cluster.running:
+        with redis.Redis(port=node.port) as client:
+            assert client.keys("*") == []

@@ -7,6 +7,8 @@ from tests.model.parts import UNGROUPED, Conf, Failing, Job, Starts, Window
 
 NEVER = 2**53
 """An order beyond this is no time; whoever waits for it to pass waits for ever."""
+SWEPT = 100
+"""Expired entries of a kind that one call deletes."""
 
 
 class Gates(Ledger):
@@ -147,9 +149,12 @@ class Gates(Ledger):
         young = [start for start in self.starts if now - start <= per]
         return count - len(young), min(young, default=now) + per + 1
 
-    def sweep(self, now: int) -> None:
-        """Forget what is over and would only take up room."""
+    def sweep(self, now: int) -> bool:
+        """Forget what is over and would only take up room; whether of some kind there was as much as a call deletes."""
+        before = len(self.group_starts), len(self.breakers), len(self.uniques), len(self.stand_ins)
         self.group_starts = {group: s for group, s in self.group_starts.items() if s.until >= now}
         self.breakers = {group: failing for group, failing in self.breakers.items() if failing.forgotten > now}
         self.uniques = {job_id: taken for job_id, taken in self.uniques.items() if not 0 < taken.ends <= now}
         self.stand_ins = {key: s for key, s in self.stand_ins.items() if s.ends > now}
+        after = len(self.group_starts), len(self.breakers), len(self.uniques), len(self.stand_ins)
+        return any(was - left >= SWEPT for was, left in zip(before, after, strict=True))

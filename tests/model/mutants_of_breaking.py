@@ -69,7 +69,7 @@ BREAKING = [
         OPEN,
     ),
     # What stays
-    Mutant("failures never forgotten", " + breaker_changes.sweep(BATCH)", "", OPEN),
+    Mutant("failures never forgotten", ", breaker_changes.sweep(BATCH)", ", 0", OPEN),
     Mutant("nobody says that failures are counted", "  meta.breakers = true\n  group", "  group", OPEN),
     Mutant(
         "the last breaker is not the last",

@@ -16,7 +16,8 @@ ENTRIES = [
     Mutant("removed job keeps its id", "  if meta.uniques then unique.free(job.id) end\n", "", KIND),
     Mutant("redriven job loses its id", "  if meta.uniques then unique.lives(job.id) end\n", "", KIND),
     Mutant("old entry outlives a new job", "  if raw then unique.free(id) end\n", "", KIND),
-    Mutant("ids never swept", " + unique.sweep(BATCH)", "", KIND),
+    Mutant("ids never swept", "= unique.sweep(BATCH),", "= 0,", KIND),
+    Mutant("more expired than there is", "breakers_swept) >= BATCH", "breakers_swept) >= 1", KIND),
     Mutant(
         "ids swept that are taken",
         "redis.call('ZRANGE', K.uniques, '-inf', whole(now),",

@@ -285,9 +285,10 @@ class Work(Pair):
         exact = expire and promote and unpark and not self.fallen_back()
         call = commands.due(self.model.policy, promote=promote, unpark=unpark, expire=expire, now=self.now)
         answer = self.call(call)
-        promoted, stalled, wait_ms = self.model.due(self.now, promote=promote, unpark=unpark, expire=expire)
+        promoted, stalled, wait_ms, more = self.model.due(self.now, promote=promote, unpark=unpark, expire=expire)
         woken = sum(time <= self.now for time in parked) if unpark else 0
         same(answer[:3], (promoted, woken, stalled))
+        same(answer.more_expired, more)
         if exact:
             same(answer.wait_ms, wait_ms)
         self.look()

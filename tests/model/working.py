@@ -50,18 +50,18 @@ class Working(Ending):
         wanted = self.stamp if asked else 0
         return replace(answer, exact_ms=exact_ms, sooner=now + wait_ms in new, wanted=wanted)
 
-    def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int]:
-        """Jobs promoted, leases taken back, and the wait when all duties were asked for."""
+    def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int, int]:
+        """Jobs promoted, leases taken back, the wait when all duties were asked for, 1 if more may have expired."""
         before = self.schedule(now)
         stalled = self.take_back(now) if expire else []
         if expire:
             self.fail_unstarted(now)
         promoted = self.promote(now) if promote else 0
         self.retain(now)
-        if unpark:
-            self.sweep(now)
+        more_expired = unpark and self.sweep(now)
         self.settle()
-        return promoted, stalled, 0 if self.overdue_to_join(now) else wait(before | self.schedule(now), now)
+        wait_ms = 0 if self.overdue_to_join(now) else wait(before | self.schedule(now), now)
+        return promoted, stalled, wait_ms, int(more_expired)
 
     def beat(
         self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from groupmq.client.queue import upkeep
-from groupmq.client.queue.upkeep import run_due
 from groupmq.core.errors import ConnectionLost
 from groupmq.core.options import QueueOptions, Retention, WorkerOptions
 from groupmq.protocol.commands import LANES, Call, Due, Policy, Stalled
@@ -60,9 +59,18 @@ async def test_promotion_does_not_wait_for_a_lease_that_has_expired() -> None:
 async def test_recovery_announces_each_job_that_stalled() -> None:
     seen: list[Stalled] = []
     call = Script(Due(0, 1, [STALLED, STALLED], 250))
-    recovery = Recovery(lambda: run_due(call, POLICY, promote=False), seen.append)
+    recovery = Recovery(call, lambda: POLICY, seen.append)
     assert await recovery.run_once() == DutyDone(3, 0.25)
     assert seen == [STALLED, STALLED]
+
+
+async def test_recovery_asks_again_until_nothing_is_left_that_has_expired() -> None:
+    """With one call each run, entries that come faster than that would pile up."""
+    seen: list[Stalled] = []
+    call = Script(Due(0, 1, [STALLED], 250, more_expired=1), Due(0, 0, [], 240, more_expired=1), Due(0, 0, [], 230))
+    assert await Recovery(call, lambda: POLICY, seen.append).run_once() == DutyDone(2, 0.23)
+    assert len(call.calls) == 3
+    assert seen == [STALLED]
 
 
 async def test_retention_removes_page_by_page_until_nothing_is_left() -> None:

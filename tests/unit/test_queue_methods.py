@@ -346,6 +346,12 @@ def test_what_is_due_is_done_however_much_it_is() -> None:
     assert len(calls) == 3
 
 
+def test_what_has_expired_is_deleted_however_much_it_is() -> None:
+    due, calls = play(OPERATIONS.run_due(), Due(0, 0, [], 70, more_expired=1), Due(0, 0, [], 60))
+    assert due == Due(0, 0, [], 60)
+    assert len(calls) == 2
+
+
 def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
     due, _ = play(OPERATIONS.run_due(), Due(0, 0, [], 0))
     assert due.wait_ms == 0

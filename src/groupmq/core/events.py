@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ UNREADABLE = -1
 _STORED = -2
 _logger = logging.getLogger("groupmq.events")
 _decode = msgspec.msgpack.Decoder().decode
+_POSITION = re.compile(r"([0-9]{1,20})-([0-9]{1,20})/(-1|[0-9]{1,20})/(-1|[0-9]{1,20})")
 
 
 class Position(NamedTuple):
@@ -52,13 +54,11 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Position:
-        """Read what `event.id` says."""
-        try:
-            stream_id, entry, index = str(text).split("/")
-            ms, seq = stream_id.split("-")
-            return cls(f"{int(ms)}-{int(seq)}", int(entry), int(index))
-        except ValueError:
-            raise ConfigurationError.expected("since", "the id of an event", text) from None
+        """Read what `event.id` says. A server refuses ids beyond 64 bits, and with them the whole read of many logs."""
+        found = _POSITION.fullmatch(str(text))
+        if found is None or max(int(found[1]), int(found[2])) >= 2**64:
+            raise ConfigurationError.expected("since", "the id of an event", text)
+        return cls(f"{int(found[1])}-{int(found[2])}", int(found[3]), int(found[4]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from groupmq.client.queue.caller import Caller
 from groupmq.core.options import WorkerOptions
-from groupmq.protocol import commands
 from groupmq.worker.duties import AgeRetention, PresenceCleanup, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.live import LiveSettings
@@ -24,7 +23,7 @@ class Maintenance:
         telemetry: Telemetry,
     ) -> None:
         self.scheduler = Scheduler(call)
-        recovery = Recovery(lambda: call(commands.due(live.now().policy)), telemetry.stalled)
+        recovery = Recovery(call, lambda: live.now().policy, telemetry.stalled)
         cleanup = AgeRetention(call, lambda: live.queue), PresenceCleanup(call)
         self._ticking = DutyRunner(self.scheduler, options.stalled_interval, reachability, prompt=True)
         self._runners = [

@@ -29,7 +29,10 @@ RULES = {
     "L1": "a dead worker's job is taken back in time",
     "L2": "the backlog drains when the faults are over",
     "L3": "workers work again when the server is back",
+    "L4": "no group that may start a job is passed over again and again",
     "L5": "close returns in time",
+    "L6": "idle workers block and do not poll; in outages they pause, and do not come back all at once",
+    "L7": "no call takes the server longer than 5 ms",
     "H": "the history is complete",
 }
 
@@ -56,6 +59,10 @@ class Notes:
     """Seconds from the death of a worker until its job was taken back or started again."""
     returns: list[float] = field(default_factory=list)
     """Seconds from the return of the server to the first start of a worker."""
+    longest_ready: float = 0.0
+    """Seconds that the first job of a group waited for its turn at most, with nothing in its way."""
+    slow_calls: int = 0
+    """Calls of more than 5 ms, waiting for a processor included."""
     ticks: int = 0
     blocks: int = 0
     """Times that a failed job stopped its group."""

@@ -139,7 +139,7 @@ def _first_before(waiting: list[tuple[Key, float, int, Presence]], run: Run, key
 
 
 def _presences(story: Story, life: Life) -> Iterator[Presence]:
-    key, due = _key(life), _due(life)
+    key, due = _key(life), joined(life)
     if key is None or due is None:
         return
     since, until = due, story.ms(life.moved)
@@ -164,7 +164,7 @@ def _key(life: Life) -> Key | None:
     return spec.told.get("priority", 0), spec.ack["order"], life.place
 
 
-def _due(life: Life) -> float | None:
+def joined(life: Life) -> float | None:
     """When it joined its group, by the server's clock; None if that is not known."""
     if life.q == "ticks":
         return life.created

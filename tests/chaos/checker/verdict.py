@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.chaos.checker import blocking, groups, jobs, keys, liveness, runs, times
+from tests.chaos.checker import blocking, costs, fairness, groups, jobs, keys, liveness, runs, times
 from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.story import Line, Story, tell
 
@@ -35,6 +35,8 @@ def judge(lines: Iterable[Line]) -> Verdict:
         *blocking.check(story, notes),
         *keys.check(story),
         *liveness.check(story, notes),
+        *fairness.check(story, notes),
+        *costs.check(story, notes),
     ]
     faults = Counter(fault.kind for fault in story.faults)
     faults["poison"] += len(story.of_kind("poison"))

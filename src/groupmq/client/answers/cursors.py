@@ -29,7 +29,7 @@ def unpacked(cursor: object, kind: str, *types: type) -> list[Any]:
         raise wrong
     try:
         parts = msgspec.msgpack.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError, msgspec.DecodeError):
+    except (binascii.Error, ValueError, RecursionError, msgspec.DecodeError):
         raise wrong from None
     if not isinstance(parts, list) or len(parts) != len(types) + 1 or parts[0] != kind:
         raise wrong

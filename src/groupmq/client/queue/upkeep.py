@@ -27,7 +27,8 @@ async def run_due(
         due = await call(commands.due(policy, promote=promote, unpark=unpark, expire=expire))
         promoted, woken = promoted + due.promoted, woken + due.woken
         stalled += due.stalled
-        if due.wait_ms != 0 or not (due.promoted or due.woken or due.stalled or due.overdue):
+        has_more = due.wait_ms == 0 and (due.promoted or due.woken or due.stalled or due.overdue)
+        if not has_more and not due.more_expired:
             return Due(promoted, woken, stalled, due.wait_ms)
 
 

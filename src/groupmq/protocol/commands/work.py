@@ -67,6 +67,8 @@ class Due(NamedTuple):
     wait_ms: int
     overdue: int = 0
     """Jobs that were looked at because their ttl has ended."""
+    more_expired: int = 0
+    """1: there may be more that has expired than one call deletes."""
 
 
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.

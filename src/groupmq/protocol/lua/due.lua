@@ -7,10 +7,11 @@ Arguments
   expire      true = take back expired leases and fail jobs past their ttl
   policy      as in advance
 Reply      {jobs promoted, groups unparked, stalled jobs, flat: id, group, 1 if it failed for good,
-            ms until something is due or -1, jobs that were checked because their ttl has ended}
+            ms until something is due or -1, jobs that were checked because their ttl has ended,
+            1 if there may be more that has expired than one call deletes}
 Events     failed, stalled, blocked, drained
 Cost       O(1): at most 60 delayed jobs, 60 groups, and 30 each of leases, stopping runs and jobs past their ttl
-           (lib/budget.lua), about 3 commands for each
+           (lib/budget.lua), about 3 commands for each, and 100 expired entries of each kind
 ]]
 --- @include "lib/args"
 --- @include "lib/horizon"
@@ -26,5 +27,5 @@ if A.expire then overdue, _, failed, n_failed = due.overdue() end
 if A.promote then promoted = due.promote(failed, n_failed) end
 local woken = A.unpark and due.unpark() or 0
 retention.settle(A.policy.keep)
-if A.unpark then sweep.all() end
-return commit({ promoted, woken, stalled, 0, overdue }, 4)
+local more_expired = A.unpark and sweep.all() and 1 or 0
+return commit({ promoted, woken, stalled, 0, overdue, more_expired }, 4)

@@ -26,7 +26,8 @@ def run_due(call: Caller, policy: Policy, *, promote: bool = True, unpark: bool 
         due = call(commands.due(policy, promote=promote, unpark=unpark, expire=expire))
         promoted, woken = promoted + due.promoted, woken + due.woken
         stalled += due.stalled
-        if due.wait_ms != 0 or not (due.promoted or due.woken or due.stalled or due.overdue):
+        has_more = due.wait_ms == 0 and (due.promoted or due.woken or due.stalled or due.overdue)
+        if not has_more and not due.more_expired:
             return Due(promoted, woken, stalled, due.wait_ms)
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from groupmq.protocol.commands import Due, Stalled
+from groupmq.client.queue.caller import Caller
+from groupmq.client.queue.upkeep import run_due
+from groupmq.protocol.commands import Policy, Stalled
 from groupmq.worker.duties.duty import DutyDone, seconds_until
 from groupmq.worker.outage import RECOVER
 
 
 class Recovery:
-    """Looks for expired leases. `on_stalled` is called for each job that was taken back."""
+    """Looks for expired leases, and deletes what else has expired. `on_stalled` is called for each job taken back."""
 
     task = RECOVER
 
-    def __init__(self, find_due: Callable[[], Awaitable[Due]], on_stalled: Callable[[Stalled], None]) -> None:
-        self._find_due = find_due
+    def __init__(self, call: Caller, policy: Callable[[], Policy], on_stalled: Callable[[Stalled], None]) -> None:
+        self._call = call
+        self._policy = policy
         self._on_stalled = on_stalled
 
     async def run_once(self) -> DutyDone:
-        due = await self._find_due()
+        due = await run_due(self._call, self._policy())
         for stalled in due.stalled:
             self._on_stalled(stalled)
         return DutyDone(len(due.stalled) + due.woken, seconds_until(due.wait_ms) or None)

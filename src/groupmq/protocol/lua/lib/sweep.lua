@@ -11,6 +11,10 @@ local sweep = {}
 --- @private
 local BATCH = 100
 
+-- Whether some kind had as many as one call deletes: the caller asks again at once then. Otherwise entries that come faster
+-- than callers do would pile up for ever.
 function sweep.all()
-  return starts.sweep(BATCH) + dedupe.sweep(BATCH) + unique.sweep(BATCH) + breaker_changes.sweep(BATCH)
+  local starts_swept, dedupe_swept = starts.sweep(BATCH), dedupe.sweep(BATCH)
+  local unique_swept, breakers_swept = unique.sweep(BATCH), breaker_changes.sweep(BATCH)
+  return math.max(starts_swept, dedupe_swept, unique_swept, breakers_swept) >= BATCH
 end

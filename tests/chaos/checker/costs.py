@@ -1,0 +1,77 @@
+"""L6 and L7: what idle workers and outages cost, and that no call holds up the server."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.chaos.checker.finding import Finding, Notes
+from tests.chaos.checker.story import Story
+
+SLOWEST = 5.0
+"""Milliseconds that one call may take the server."""
+EXTRA = 8
+"""Reads and calls of each worker that an idle time may have beside those of its periods: their ends, duties."""
+TRIES = 25
+"""Connections that one process may try to make in a second of an outage: one for each of its parts, with pauses."""
+OUTAGE, LINES, SPREAD = 1.5, 3, 0.05
+"""Outages of so many seconds, noticed by so many processes, after which they come back over so many seconds."""
+
+
+def check(story: Story, notes: Notes) -> Iterator[Finding]:
+    yield from idle(story)
+    yield from reconnecting(story)
+    yield from short_calls(story, notes)
+
+
+def idle(story: Story) -> Iterator[Finding]:
+    """L6: a worker without a job makes one blocking read and one call for each of its periods, and its heartbeats."""
+    for line in story.of_kind("idle"):
+        periods = line["seconds"] / line["block"] + line["seconds"] / line["beat"] + EXTRA
+        most = line["workers"] * periods
+        for what, n in line["calls"].items():
+            if n > most:
+                told = f"{line['workers']} idle workers made {n} {what} calls in {line['seconds']:.1f} s"
+                yield Finding("L6", f"{told}, at most {most:.0f} are needed")
+
+
+def reconnecting(story: Story) -> Iterator[Finding]:
+    """L6: while the server is away processes try with pauses, and when it is back they do not come all at once."""
+    tries: dict[str, list[float]] = defaultdict(list)
+    for line in story.of_kind("try"):
+        tries[line["actor"]].append(line["t"])
+    for fault in story.faults:
+        if fault.kind == "cut":
+            yield from _too_often(story, fault.target, tries[fault.target], fault.t0, fault.t1)
+        elif fault.kind == "restart":
+            for actor, times in tries.items():
+                yield from _too_often(story, actor, times, fault.t0, fault.t1)
+            firsts = [min((t for t in times if t > fault.t1), default=None) for times in tries.values()]
+            back = sorted(t for t in firsts if t is not None and t < fault.t1 + 25)
+            if fault.t1 - fault.t0 >= OUTAGE and len(back) >= LINES and back[-1] - back[0] < SPREAD:
+                spread = f"within {1000 * (back[-1] - back[0]):.0f} ms"
+                yield Finding("L6", f"{len(back)} processes came back {spread} of each other, {story.when(fault.t1)}")
+
+
+def _too_often(story: Story, actor: str, times: list[float], since: float, until: float) -> Iterator[Finding]:
+    n, most = sum(since <= t <= until for t in times), TRIES * (until - since + 1)
+    if n > most:
+        told = f"{actor} tried to connect {n} times in an outage of {until - since:.1f} s, {story.when(since)}"
+        yield Finding("L6", f"{told}; at most {most:.0f} are expected")
+
+
+def short_calls(story: Story, notes: Notes) -> Iterator[Finding]:
+    """L7: no call takes the server longer than 5 ms, beyond the time for which it waited for a processor.
+
+    The server's log of slow calls counts time on the wall. What the machine kept from it in that second is subtracted,
+    so on a busy machine this says little, and on an idle one all.
+    """
+    stops = [(fault.t0, fault.t1) for fault in story.faults if fault.kind == "stop"]
+    for line in story.of_kind("served"):
+        notes.slow_calls += len(line["slow"])
+        if any(since <= line["t"] and until >= line["since"] for since, until in stops):
+            continue  # it was stopped in the middle of a call
+        for name, micros in line["slow"]:
+            if micros / 1000 - line["waited"] * 1000 > SLOWEST:
+                waited = f"it waited {line['waited'] * 1000:.1f} ms for a processor"
+                yield Finding("L7", f"{name} took the server {micros / 1000:.1f} ms, {story.when(line['t'])}; {waited}")
