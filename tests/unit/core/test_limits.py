@@ -11,7 +11,7 @@ import pytest
 from groupmq.core import limits
 from groupmq.core.errors import ConfigurationError, GroupFull, GroupMQError
 from groupmq.core.limits import MAX_STARTS, Breaker, Debounce, RateLimit, Throttle
-from tests.unit.hostile import Opaque
+from tests.support.hostile import Opaque
 
 BAD_DURATIONS: list[Any] = [0, -1, 0.0005, math.nan, math.inf, "5", None, True, timedelta(0), 10**12, Opaque()]
 BAD_KEYS: list[Any] = ["", None, 5, b"k", True, "\ud800", "x" * 4097, ["k"]]

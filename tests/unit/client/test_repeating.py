@@ -20,7 +20,7 @@ from groupmq.core.schedule import Cron, Every
 from groupmq.protocol.commands import DefinitionsPage, Ticked
 from groupmq.sync import Queue as SyncQueue
 from tests.support.by_hand import Operations, asked
-from tests.unit.test_queue_methods import arguments, play
+from tests.unit.client.test_queue_methods import arguments, play
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
 NOWHERE = "redis://127.0.0.1:1"

@@ -20,7 +20,7 @@ from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.options import QueueOptions
 from groupmq.core.ordering import Ordering
 from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences
-from tests.unit.hostile import Opaque
+from tests.support.hostile import Opaque
 
 NOWHERE = "redis://127.0.0.1:1"
 LONG = "x" * 4097

@@ -17,7 +17,7 @@ from groupmq.core.options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.protocol import commands
 from groupmq.worker.outcome import OutcomePolicy, described
-from tests.unit.hostile import Opaque, Unprintable
+from tests.support.hostile import Opaque, Unprintable
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
 POLICY = OutcomePolicy(OPTIONS, Backoff.fixed(2))

@@ -15,7 +15,7 @@ from groupmq.client.job import Job
 from groupmq.worker import executor
 from groupmq.worker.executor import Executor
 from groupmq.worker.prefetch import Prefetch
-from tests.unit.test_executor_rows import POLICY, Harness
+from tests.unit.worker.test_executor_rows import POLICY, Harness
 
 held: ContextVar[str] = ContextVar("held", default="nothing")
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from groupmq.core import codec
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
-from tests.unit.hostile import Unprintable
+from tests.support.hostile import Unprintable
 
 LIMIT = 1024 * 1024
 json_values = st.recursive(

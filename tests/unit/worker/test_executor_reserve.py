@@ -10,7 +10,7 @@ from groupmq.client.job import Job
 from groupmq.core.codec import JSON
 from groupmq.core.record import Record
 from groupmq.worker import executor
-from tests.unit.test_executor_rows import Harness, Lane
+from tests.unit.worker.test_executor_rows import Harness, Lane
 
 
 def job(fence: int, name: str, max_attempts: int = 3) -> Job:

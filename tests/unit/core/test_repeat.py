@@ -12,7 +12,7 @@ import pytest
 
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.schedule import Cron, Every, Repeat, last_tick, tick_after
-from tests.unit.hostile import Opaque
+from tests.support.hostile import Opaque
 
 T0 = 1_700_000_000_000
 STOCKHOLM, NEW_YORK = "Europe/Stockholm", "America/New_York"

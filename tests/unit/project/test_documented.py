@@ -11,7 +11,7 @@ import pytest
 from groupmq import Queue, Worker
 from groupmq.sync import Queue as SyncQueue
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 GUIDE = DOCS / "guide.md"
 SETTINGS = ("getEvents", "sendEvents", "isWorker", "removeOnSuccess", "stallInterval", "catchExceptions")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tools import lua_contracts
 
-LUA = Path(__file__).resolve().parents[2] / "src" / "groupmq" / "protocol" / "lua"
+LUA = Path(__file__).resolve().parents[3] / "src" / "groupmq" / "protocol" / "lua"
 SOUND = """--[[
 Rename a thing.
 

@@ -9,7 +9,7 @@ import pytest
 
 from groupmq.core.emitter import Emitter
 from groupmq.core.errors import ConfigurationError
-from tests.unit.hostile import Unprintable
+from tests.support.hostile import Unprintable
 
 
 class Log:

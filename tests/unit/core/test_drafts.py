@@ -21,7 +21,7 @@ from groupmq.core.ids import new_id, new_ids
 from groupmq.core.limits import Debounce, Throttle
 from groupmq.core.options import QueueOptions
 from groupmq.core.schedule import Every
-from tests.unit.hostile import Opaque
+from tests.support.hostile import Opaque
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
 NOWHERE = "redis://127.0.0.1:1"

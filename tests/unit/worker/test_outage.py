@@ -8,7 +8,7 @@ import pytest
 
 from groupmq.core.errors import ConnectionLost, ScriptError, ServerRefused
 from groupmq.worker.outage import CLEAN_UP, RENEW, TAKE, OutageLog, Pauses, spent
-from tests.unit.hostile import Unprintable
+from tests.support.hostile import Unprintable
 
 GONE = ConnectionLost("the server at here cannot be reached: refused")
 
