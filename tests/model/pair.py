@@ -11,7 +11,7 @@ import redis
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call, Policy
 from groupmq.sync.connection.connections import BlockingConnection

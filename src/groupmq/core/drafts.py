@@ -14,7 +14,7 @@ from groupmq.core.errors import ConfigurationError
 from groupmq.core.ids import new_id, new_ids
 from groupmq.core.job_options import JOB_OPTIONS
 from groupmq.core.limits import Debounce, Dedupe
-from groupmq.core.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_failed, on_retry
+from groupmq.core.queue_options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_failed, on_retry
 from groupmq.core.tuples import of_class
 
 FIELDS_OF_ITEMS = JOB_OPTIONS | {"data", "headers"}

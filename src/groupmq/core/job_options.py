@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 from groupmq.core.backoff import BackoffPolicy
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.limits import Dedupe
-from groupmq.core.options import OnFailed, OnRetry
+from groupmq.core.queue_options import OnFailed, OnRetry
 
 
 class JobOptions(TypedDict, total=False):

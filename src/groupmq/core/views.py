@@ -10,7 +10,7 @@ from typing import Any
 from groupmq.core.backoff import Backoff
 from groupmq.core.deprecation import renamed
 from groupmq.core.limits import RateLimit
-from groupmq.core.options import OnFailed, OnRetry
+from groupmq.core.queue_options import OnFailed, OnRetry
 from groupmq.core.schedule import Overlap
 from groupmq.core.wording import when
 

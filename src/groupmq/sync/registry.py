@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from groupmq.client.connection.replies import decoded
 from groupmq.core.errors import ConfigurationError, GroupMQError, ServerRefused
-from groupmq.core.options import queue_name
+from groupmq.core.queue_options import queue_name
 from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync.connection.function_client import FunctionClient
 

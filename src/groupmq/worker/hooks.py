@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from groupmq.core.checks import takes
-from groupmq.core.options import WorkerOptions
+from groupmq.core.worker_options import WorkerOptions
 
 
 class StartupRaised(Exception):

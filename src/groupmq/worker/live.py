@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from groupmq.core.backoff import BackoffPolicy
-from groupmq.core.options import OnRetry, QueueOptions, WorkerOptions
+from groupmq.core.queue_options import OnRetry, QueueOptions
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import Policy
 
 

@@ -23,7 +23,7 @@ from groupmq.core.errors import (
     class_path,
     said,
 )
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.tuples import of_class
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome

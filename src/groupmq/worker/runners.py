@@ -31,7 +31,7 @@ from groupmq.core.errors import (
     class_path,
     said,
 )
-from groupmq.core.options import WorkerOptions
+from groupmq.core.worker_options import WorkerOptions
 
 _MOMENT = 0.5
 Forward = Callable[[str, Any], None]

@@ -12,7 +12,8 @@ from groupmq.core.deprecation import renamed
 from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError, JobCancelled, said
 from groupmq.core.job_log import JobLog
-from groupmq.core.options import QueueOptions, WorkerOptions
+from groupmq.core.queue_options import QueueOptions
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import Stalled
 from groupmq.worker.outcome import RunReport
 

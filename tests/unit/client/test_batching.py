@@ -11,7 +11,7 @@ import pytest
 from groupmq.client.queue.batching import Batcher
 from groupmq.core.drafts import Draft, draft
 from groupmq.core.errors import ConnectionLost, GroupFull
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol.commands import CHUNK
 from tests.support.waiting import eventually
 

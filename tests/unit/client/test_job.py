@@ -12,7 +12,7 @@ from groupmq.client.answers.jobs import job_from, job_taken
 from groupmq.client.job import Job
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record, Stored, pack_body, pack_order
 from groupmq.protocol.commands import FRESH, StoredJob, StoredState, Taken
 

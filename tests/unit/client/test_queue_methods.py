@@ -16,8 +16,9 @@ from groupmq.core.codec import JSON
 from groupmq.core.drafts import Draft, draft
 from groupmq.core.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
 from groupmq.core.limits import Debounce, RateLimit, Throttle
-from groupmq.core.options import QueueOptions, Retention
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Stored, pack_order
+from groupmq.core.retention import Retention
 from groupmq.protocol import commands
 from groupmq.protocol.commands import (
     DONE,

@@ -14,7 +14,7 @@ from groupmq.client.queue.upkeep import run_due_repeats
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
 from groupmq.core.limits import Throttle
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.core.schedule import Cron, Every
 from groupmq.protocol.commands import DefinitionsPage, Ticked

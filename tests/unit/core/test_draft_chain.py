@@ -11,7 +11,7 @@ from groupmq.core.backoff import Backoff
 from groupmq.core.draft_chain import JobDraft
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
 from groupmq.core.limits import Debounce, Throttle
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
 

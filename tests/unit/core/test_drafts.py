@@ -19,7 +19,7 @@ from groupmq.core.drafts import FIELDS_OF_ITEMS, Draft, draft, drafts_from
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
 from groupmq.core.ids import new_id, new_ids
 from groupmq.core.limits import Debounce, Throttle
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.schedule import Every
 from tests.support.hostile import Opaque
 

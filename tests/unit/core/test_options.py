@@ -17,8 +17,8 @@ from groupmq.core.checks import text
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, GroupMQError
 from groupmq.core.limits import Breaker, RateLimit
-from groupmq.core.options import QueueOptions
 from groupmq.core.ordering import Ordering
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences
 from tests.support.hostile import Opaque
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.options import QueueOptions
 from groupmq.core.ordering import Ordering, checked
+from groupmq.core.queue_options import QueueOptions
 from tests.support.hostile import Opaque
 
 BAD_DURATIONS: list[Any] = [0, -1, 0.0005, math.nan, math.inf, "5", None, True, timedelta(0), 10**12, Opaque()]

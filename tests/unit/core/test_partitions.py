@@ -14,8 +14,8 @@ from groupmq.client.partitions.spreading import place_for, placed
 from groupmq.core.drafts import draft
 from groupmq.core.ids import new_id
 from groupmq.core.limits import Throttle
-from groupmq.core.options import QueueOptions
 from groupmq.core.partitions import PLACES, Part, carried, carrying, home_of, place_of, slot_of_tag, tag_of
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol.keys import Keys
 
 OPTIONS = QueueOptions("q")

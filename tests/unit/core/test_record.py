@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from groupmq.core import record
 from groupmq.core.drafts import draft
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol.commands import add
 
 OPTIONS = QueueOptions(name="q")

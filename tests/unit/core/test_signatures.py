@@ -10,8 +10,9 @@ import pytest
 from groupmq import Queue, Worker
 from groupmq.core.drafts import draft
 from groupmq.core.job_options import JOB_DEFAULTS, JobOptions
-from groupmq.core.options import QUEUE_DEFAULTS, WORKER_DEFAULTS, QueueArguments, WorkerArguments
+from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments
 from groupmq.core.signatures import unknown_option
+from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments
 from groupmq.sync import Queue as SyncQueue
 
 NOWHERE = "redis://127.0.0.1:1"

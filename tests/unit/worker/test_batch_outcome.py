@@ -9,7 +9,7 @@ import pytest
 from groupmq import BatchFailed, ConfigurationError, FailJob, Job, RateLimited, RetryJob, Snooze
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.worker import batch_outcome
 from groupmq.worker.outcome import OutcomePolicy, RunReport

@@ -12,7 +12,9 @@ import pytest
 from groupmq.client.queue import upkeep
 from groupmq.client.queue.upkeep import run_due
 from groupmq.core.errors import ConnectionLost
-from groupmq.core.options import QueueOptions, Retention, WorkerOptions
+from groupmq.core.queue_options import QueueOptions
+from groupmq.core.retention import Retention
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import LANES, Call, Due, Policy, Stalled
 from groupmq.worker.duties import AgeRetention, DutyDone, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner

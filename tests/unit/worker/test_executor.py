@@ -10,7 +10,7 @@ import pytest
 from groupmq.client.job import Job
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.worker.executor import GRACE, Executor
 from groupmq.worker.outcome import OutcomePolicy, RunReport

@@ -12,7 +12,7 @@ from groupmq.client.job import Job
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.errors import FailJob
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.worker import executor
 from groupmq.worker.executor import PATIENCE, Executor

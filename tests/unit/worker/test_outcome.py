@@ -13,7 +13,7 @@ from groupmq.client.job import Job
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, FailJob, PayloadTooLarge, RateLimited, RetryJob, Snooze
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.protocol import commands
 from groupmq.worker.outcome import OutcomePolicy, described

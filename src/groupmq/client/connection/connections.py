@@ -17,7 +17,7 @@ from groupmq.client.connection.known import KnownPart
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.loops import PerLoop, this_process
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.tasks import await_honouring_cancel
 
 Confirmation = tuple[tuple[Any, ...], ...]

@@ -8,8 +8,8 @@ from typing import Any
 
 from groupmq.core.checks import Logger
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.options import AS_STORED, HANDLING, QueueArguments, QueueOptions
 from groupmq.core.partitions import Part
+from groupmq.core.queue_options import AS_STORED, HANDLING, QueueArguments, QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences, given_too, not_known
 
 

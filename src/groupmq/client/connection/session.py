@@ -11,7 +11,7 @@ from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.registry_entry import RegistryEntry
 from groupmq.core.durability import REPORTING
 from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
-from groupmq.core.options import QueueArguments, QueueOptions
+from groupmq.core.queue_options import QueueArguments, QueueOptions
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call

@@ -27,9 +27,9 @@ from groupmq.core.emitter import Listener
 from groupmq.core.errors import ConfigurationError, GroupFull, GroupMQError
 from groupmq.core.events import KINDS, Event, Position
 from groupmq.core.job_log import JobLog
-from groupmq.core.options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.partitions import Part
 from groupmq.core.positions import Positions
+from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.signatures import shows_options
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands

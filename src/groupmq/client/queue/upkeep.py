@@ -10,7 +10,7 @@ from typing import Any
 from groupmq.client.answers.measures import gone_workers
 from groupmq.client.answers.repeats import Definition, Ran, tick_of
 from groupmq.client.queue.caller import Caller
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Due, Policy, Stalled
 

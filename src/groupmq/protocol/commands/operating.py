@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, changed
 from groupmq.protocol.call import PARTITIONED, SCHEMA, Call, arguments, text, texts
 

@@ -25,7 +25,7 @@ from groupmq.client.connection.faults import (
 )
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
-from groupmq.core.options import QueueArguments
+from groupmq.core.queue_options import QueueArguments
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call

@@ -11,8 +11,8 @@ from groupmq.core.checks import whole
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.duty import DutyName
 from groupmq.core.errors import ConfigurationError, GroupMQError
-from groupmq.core.options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.partitions import MOST_PARTITIONS
+from groupmq.core.queue_options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.server_views import Mark
 from groupmq.core.views import DutyReport, RepairReport
 from groupmq.protocol import commands

@@ -14,7 +14,7 @@ from redis import exceptions as r
 
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError, ConnectionLost, ScriptError, ServerRefused
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands, functions
 from tests.support.by_hand import ClientByHand, Steps
