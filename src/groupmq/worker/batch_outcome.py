@@ -12,7 +12,7 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.core.errors import BatchFailed, HandlerTimeout, RateLimited, Snooze
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.runs import Verdict
+from groupmq.worker.stopping import Verdict
 
 
 def returned(policy: OutcomePolicy, jobs: Sequence[Job], value: Any) -> list[RunReport]:

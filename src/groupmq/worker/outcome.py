@@ -16,6 +16,7 @@ from groupmq.core.errors import (
     BatchFailed,
     ConfigurationError,
     FailJob,
+    HandlerTimeout,
     JobCancelled,
     RateLimited,
     RetryJob,
@@ -29,6 +30,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.runners import HandlerError
+from groupmq.worker.stopping import Verdict
 
 ReportEvent = Literal["completed", "retrying", "failed", "released", "rate_limited", "snoozed", "begun", "ended"]
 _REST_MS = 1000
@@ -115,6 +117,14 @@ class OutcomePolicy:
         reason = clipped(said(error), 500)
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
         return RunReport(job, outcome, "snoozed", error, yields=outside)
+
+    def stopped(self, job: Job, verdict: Verdict, *, abandoned: bool) -> RunReport:
+        """The handler was stopped and did not return a value. A run whose lease is lost has nothing to report."""
+        if verdict == "closing":
+            return self.released(job)
+        if verdict == "cancelled":
+            return self.cancelled(job, abandoned=abandoned)
+        return self.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
 
     def cancelled(self, job: Job, *, abandoned: bool = False) -> RunReport:
         """Cancelled by an operator: no further attempts. `abandoned`: its handler has not ended yet."""

@@ -12,9 +12,10 @@ from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
-from groupmq.worker.executor import GRACE, Executor
+from groupmq.worker.executor import Executor
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.stopping import GRACE
 
 POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 
