@@ -174,16 +174,16 @@ def test_a_missing_include_is_an_error(frames: Path) -> None:
 def test_a_line_number_of_the_server_is_explained_as_file_and_line(by: str) -> None:
     script = functions.load("advance")
     sent = script.text if by == "script" else script.library.text
-    line = 1 + next(i for i, text in enumerate(sent.splitlines()) if text.startswith("function group.refresh"))
+    line = 1 + next(i for i, text in enumerate(sent.splitlines()) if text.startswith("function group_state.refresh"))
     written = 1 + next(
         i
-        for i, text in enumerate((LUA / "lib" / "group.lua").read_text("utf-8").splitlines())
-        if text.startswith("function group.refresh")
+        for i, text in enumerate((LUA / "lib" / "group_state.lua").read_text("utf-8").splitlines())
+        if text.startswith("function group_state.refresh")
     )
     message = f"WRONGTYPE Operation against a key, script: {script.sha}, on @user_{by}:{line}."
     assert (
         script.explain(message)
-        == f"WRONGTYPE Operation against a key, script: {script.sha}, on @lib/group.lua:{written}."
+        == f"WRONGTYPE Operation against a key, script: {script.sha}, on @lib/group_state.lua:{written}."
     )
 
 

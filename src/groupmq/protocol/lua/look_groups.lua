@@ -23,6 +23,7 @@ Cost       O(groups * next): some ten commands per group, and about a megabyte o
 --- @include "lib/call"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/held"
 --- @include "lib/blocking"
 --- @include "lib/waiting"
@@ -30,8 +31,8 @@ local BYTES = 1048576 -- of records that one call reads: a record holds the data
 local UNKNOWN = 2147483647 -- shown for a group whose stored value is damaged, until repair has counted it
 
 local function look(g)
-  local state, time = group.decide(g)
-  state = group.shown_state(g, state)
+  local state, time = group_state.decide(g)
+  state = group_state.shown(g, state)
   local key, why, since, holder, attempts, next_ids = group.key(g), g.blocked and 'blocked' or '', 0, '', 0, {}
   if g.head then
     local id = record.id_of(g.head)

@@ -16,6 +16,7 @@ Cost       about PAGE groups (or 4 * first), one command for each group that is 
 --- @include "lib/keys"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/lease"
 local PAGE = 600
 local PLACES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked = 5 }
@@ -54,7 +55,7 @@ for i = 1, #gids do
   -- The jobs without a group are not a group. A damaged value is left to repair.
   if gids[i] ~= '' and values[i] and #values[i] >= 10 then
     local g = groups[gids[i]]
-    local place, head, seq, order, waiting = group.decide(g), g.head, 0, 0, 0
+    local place, head, seq, order, waiting = group_state.decide(g), g.head, 0, 0, 0
     if head then
       seq, order = record.seq_of(head), record.order_of(head)
       if A.sizes then waiting = redis.call('ZCARD', group.key(g)) end

@@ -21,6 +21,7 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 --- @include "lib/clock"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/lease"
 local PAGE, LEASES, TEXT, LOAD = 150, 250, 300, 4000
 
@@ -62,11 +63,11 @@ end
 
 local function told_group(found)
   local g, waited = found.g, -1
-  if not g.state then group.refresh(g) end
+  if not g.state then group_state.refresh(g) end
   local rec = g.head and redis.call('HGET', K.jobs, record.id_of(g.head))
   if rec then waited = math.max(0, now - record.waits_since(rec)) end
   return {
-    g.id, group.shown_state(g, g.state), found.waiting, g.running, g.delayed, waited,
+    g.id, group_state.shown(g, g.state), found.waiting, g.running, g.delayed, waited,
     g.due and math.max(0, g.due - now) or -1,
   }
 end

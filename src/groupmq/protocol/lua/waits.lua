@@ -123,19 +123,6 @@ local function look_at_blocked(offset)
   return #gids == PAGE and whole(offset + PAGE) or ''
 end
 
-local function told_held(head)
-  local g = head.g
-  local holder = { id = '', attempt = 0 }
-  if g.why == 'running' then holder = call.holders[g.id] end
-  if g.why == 'backoff' or g.why == 'snoozed' or g.why == 'blocked' then
-    local id = g.why == 'blocked' and held.blocker(g) or record.id_of(g.head)
-    holder = { id = id, attempt = held.attempts(id) }
-  end
-  local till = g.state == 'parked' and g.due or 0
-  local n_waiting = redis.call('ZCARD', group.key(g))
-  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting, g.failures or 0 }
-end
-
 --- @reads
 local following = { '', '', '', '', '' }
 call.in_line, call.unable, call.holders, call.running = oldest.new(), oldest.new(), {}, {}
@@ -153,4 +140,4 @@ for worker, n in pairs(call.running) do
   workers[#workers + 1] = n
 end
 local startable = first and { first.ms, first.g.id, record.id_of(first.member) } or {}
-return { now, startable, stuck and told_held(stuck) or {}, workers, following }
+return { now, startable, stuck and held.described(stuck, call.holders[stuck.g.id]) or {}, workers, following }

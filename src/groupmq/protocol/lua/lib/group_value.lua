@@ -74,7 +74,7 @@ function group_value.read(gid, raw, conf, gated)
     head = head, -- the member that starts first, false = none waits
     was_head = head, -- the head before this call
     at = at, -- the stored entry: 'ready', 'none' (in neither zset) or 'unknown'
-    state = false, -- as `group.refresh` has decided in this call
+    state = false, -- as `group_state.refresh` has decided in this call
     score = 0, -- in `ready`, if its state is ready
     holds = nil, -- job id -> the time before which it must not start
     touched = false, -- this call has changed something
