@@ -10,8 +10,6 @@ import pytest
 
 from groupmq.client.job import Job
 from groupmq.client.queue.settling import cancel_all, remove_all
-from groupmq.client.queue.upkeep import remove_by_age
-from groupmq.core.clipping import clipped
 from groupmq.core.codec import JSON
 from groupmq.core.drafts import Draft, draft
 from groupmq.core.errors import ConfigurationError, GroupFull, JobNotFound, WrongState
@@ -30,11 +28,8 @@ from groupmq.protocol.commands import (
     Call,
     Cancelled,
     Change,
-    Due,
     Failed,
-    Mended,
     Recalled,
-    Stalled,
     StoredJob,
 )
 from tests.support.by_hand import Operations, Steps, asked
@@ -338,64 +333,3 @@ def test_a_change_works_or_says_why_not(steps: Any, answer: Any, expected: tuple
 def test_a_bad_argument_is_refused_by_name_before_anything_is_asked(steps: Any, named: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{named}: "):
         steps().send(None)
-
-
-def test_what_is_due_is_done_however_much_it_is() -> None:
-    stalled = Stalled("x", "g", False)
-    due, calls = play(OPERATIONS.run_due(), Due(500, 3, [], 0), Due(2, 0, [stalled], 0), Due(1, 0, [], 70))
-    assert due == Due(503, 3, [stalled], 70)
-    assert len(calls) == 3
-
-
-def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
-    due, _ = play(OPERATIONS.run_due(), Due(0, 0, [], 0))
-    assert due.wait_ms == 0
-
-
-def test_a_purge_ends_although_something_listed_cannot_be_removed() -> None:
-    answers = [["ghost", "b"], [LEFT, DONE], ["ghost"], [LEFT], ["ghost"], [LEFT]]
-    removed, calls = play(OPERATIONS.purge(["delayed"]), *answers)
-    assert removed == 1
-    assert [call.script for call in calls] == ["list", "remove"] * 3
-
-
-def test_retention_by_age_touches_only_what_has_an_age() -> None:
-    removed, calls = play(remove_by_age(asked, OPTIONS), 1000, 5, 0)
-    assert removed == 1005
-    assert {arguments(call)["kind"] for call in calls} == {"completed"}
-
-
-@pytest.mark.parametrize("nothing", [Retention(count=0, age=60), Retention(age=0)])
-def test_a_process_that_keeps_nothing_cleans_nothing_that_others_keep_by_age(nothing: Retention) -> None:
-    assert nothing.kept == 0
-    options = QueueOptions(name="q", keep_completed=nothing, keep_failed=nothing)
-    with pytest.raises(StopIteration) as stop:
-        remove_by_age(asked, options).send(None)
-    assert stop.value.value == 0, "nothing is asked of the server"
-
-
-def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None:
-    def page(*damage: tuple[str, str]) -> Mended:
-        return Mended("0", 1, list(damage), [])
-
-    answers: list[Any] = [page()] * 13 + [page(("job in no place", "j"))] + [("0", ["g"])]
-    answers += (
-        [Mended("0", 9, [], ["lost"])]
-        + [page(), page(), page(("member that is no job of its group", "m"))]
-        + [page(), page()]  # delayed jobs by group, and what they come to
-        + [page()] * 12
-    )
-    report, calls = play(OPERATIONS.repair(), *answers)
-    assert report.mended == {"job in no place": ["j"], "member that is no job of its group": ["m"]}
-    assert (report.total, report.clean, bool(report), report.jobs, report.groups) == (2, False, True, 1, 1)
-    assert [arguments(call).get("group") for call in calls if arguments(call).get("structure") == "group"] == [
-        "",
-        "g",
-        "lost",
-    ]
-
-
-def test_stored_text_is_bounded_and_without_surrogates() -> None:
-    assert clipped("x" * 100, 10) == "xxxxx\n...\nxxxxx"
-    assert clipped("\ud800") == "\\ud800"
-    assert clipped("short") == "short"
