@@ -14,6 +14,7 @@ Cost       about PAGE groups (or 4 * first), one command for each group that is 
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
+--- @include "lib/distinct"
 --- @include "lib/record"
 --- @include "lib/group"
 --- @include "lib/group_state"
@@ -23,13 +24,7 @@ local PLACES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked 
 
 -- Returns a cursor, group ids, and the stored value of each group.
 local function front()
-  local gids, seen = {}, {}
-  local function note(gid)
-    if not seen[gid] then
-      seen[gid] = true
-      gids[#gids + 1] = gid
-    end
-  end
+  local gids, note = distinct()
   for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.first - 1)) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.parked, 0, A.first - 1)) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.first - 1)) do note(gid) end

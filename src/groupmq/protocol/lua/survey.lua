@@ -18,6 +18,7 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
+--- @include "lib/distinct"
 --- @include "lib/clock"
 --- @include "lib/record"
 --- @include "lib/group"
@@ -35,13 +36,8 @@ end
 
 -- The groups of this page, those in `again`, and the first of the blocked and of the ready groups.
 local function candidates()
-  local scan, gids, seen = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', PAGE), {}, {}
-  local function note(gid)
-    if not seen[gid] then
-      seen[gid] = true
-      gids[#gids + 1] = gid
-    end
-  end
+  local scan = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', PAGE)
+  local gids, note = distinct()
   for i = 1, #scan[2], 2 do note(scan[2][i]) end
   for _, gid in ipairs(A.again) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.groups - 1)) do note(gid) end

@@ -102,8 +102,9 @@ local function look_at_stopping()
   note_groups(gids)
 end
 
-local function look_at_parked(offset)
-  local gids = redis.call('ZRANGE', K.parked, offset, offset + PAGE - 1)
+-- A page of `key`, a zset of groups that cannot start: `parked` or `blocked`.
+local function look_at_page(key, offset)
+  local gids = redis.call('ZRANGE', key, offset, offset + PAGE - 1)
   note_groups(gids)
   return #gids == PAGE and whole(offset + PAGE) or ''
 end
@@ -117,12 +118,6 @@ local function look_at_paused(cursor)
   return scan[1] == '0' and '' or scan[1]
 end
 
-local function look_at_blocked(offset)
-  local gids = redis.call('ZRANGE', K.blocked, offset, offset + PAGE - 1)
-  note_groups(gids)
-  return #gids == PAGE and whole(offset + PAGE) or ''
-end
-
 --- @reads
 local following = { '', '', '', '', '' }
 call.in_line, call.unable, call.holders, call.running = oldest.new(), oldest.new(), {}, {}
@@ -131,9 +126,9 @@ if A.active then
   following[2] = look_at_runs(tonumber(A.active))
   look_at_stopping()
 end
-if A.parked then following[3] = look_at_parked(tonumber(A.parked)) end
+if A.parked then following[3] = look_at_page(K.parked, tonumber(A.parked)) end
 if A.conf then following[4] = look_at_paused(A.conf) end
-if A.blocked then following[5] = look_at_blocked(tonumber(A.blocked)) end
+if A.blocked then following[5] = look_at_page(K.blocked, tonumber(A.blocked)) end
 local first, stuck, workers = oldest.longest(call.in_line), oldest.longest(call.unable), {}
 for worker, n in pairs(call.running) do
   workers[#workers + 1] = worker
