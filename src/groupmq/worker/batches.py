@@ -1,6 +1,6 @@
 """Running batches: several jobs in one call of a handler, in one slot.
 
-Each job has its own lease, fence and outcome. What stops one of them stops the handler, and the others are given back,
+Each job has its own lease, fence and outcome. A stop of one of them stops the handler. The others are given back,
 unless the handler says how far it came. Nothing waits here: a batch starts when it comes.
 """
 
@@ -236,7 +236,7 @@ class BatchExecutor:
         return [(job.id, job.fence) for run in tuple(self._batches) for job in run.jobs]
 
     def running(self, fences: set[int]) -> list[Job]:
-        """Those of these jobs that run."""
+        """The running jobs among these."""
         return [job for run in tuple(self._batches) for job in run.jobs if job.fence in fences]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:

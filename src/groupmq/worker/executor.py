@@ -360,7 +360,7 @@ class Executor:
         return [(run.job.id, fence) for fence, run in tuple(self.runs.items())]
 
     def running(self, fences: set[int]) -> list[Job]:
-        """Those of these jobs that run."""
+        """The running jobs among these."""
         return [run.job for fence, run in tuple(self.runs.items()) if fence in fences]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:

@@ -44,7 +44,7 @@ class LiveSettings:
         self._options = options
         self._made_of = queue.options, effective(queue.options, options)
         self.on_change: Callable[[], None] = lambda: None
-        """Called by whoever notices a change first, before anything is done by it."""
+        """Called by the part that notices a change first, before it acts on the new settings."""
 
     def now(self) -> Effective:
         made_of, found = self._made_of

@@ -97,7 +97,7 @@ class OutcomePolicy:
         return RunReport(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
 
     def rate_limited(self, job: Job, error: RateLimited) -> RunReport:
-        """The handler raised RateLimited: the job goes back to its place, its group waits, and no attempt is used."""
+        """The handler raised RateLimited: the job keeps its sort key, its group rests, and no attempt is used."""
         try:
             delay_ms = millis(error.retry_after, "RateLimited.retry_after")
         except ConfigurationError:
@@ -107,7 +107,7 @@ class OutcomePolicy:
         return RunReport(job, outcome, "rate_limited", error, yields=outside)
 
     def snoozed(self, job: Job, error: Snooze) -> RunReport:
-        """The handler raised Snooze: the job comes back later, at its place, and no attempt is used."""
+        """The handler raised Snooze: the job comes back later with its sort key, and no attempt is used."""
         try:
             delay_ms = millis(error.delay, "Snooze.delay")
         except ConfigurationError:
@@ -132,7 +132,7 @@ class OutcomePolicy:
         return RunReport(job, outcome(job.id, job.fence, JobCancelled.REASON, ""), "failed", JobCancelled(job.id))
 
     def released(self, job: Job) -> RunReport:
-        """Not finished: the job goes back to its place in its group, and no attempt is used."""
+        """Not finished: the job goes back to its group with its sort key, and no attempt is used."""
         return RunReport(job, commands.released(job.id, job.fence), "released")
 
     def begun(self, job: Job) -> RunReport:

@@ -116,7 +116,7 @@ class Telemetry:
         self._on_error(error, job)
 
     def unreadable(self, job_id: str, error: BaseException) -> None:
-        """The record of a job cannot be read: it stays with the server, and the jobs beside it run."""
+        """The record of a job cannot be read. It stays on the server; the other jobs of the answer run."""
         unreadable = GroupMQError(f"job {job_id!r} cannot be read and is left alone: {said(error)}")
         self._logger.warning("%s: %s", self._who, unreadable)
         self.call_failed(unreadable)
