@@ -111,7 +111,7 @@ def _exists(client: FunctionClient, prefix: str, name: str) -> bool:
     try:
         return not strike(client, prefix, name, patience=0.0)
     except GroupMQError:
-        return False  # a replica, or a user who may only read: somebody else strikes it out
+        return False  # a replica, or a user who may only read: another process strikes it out
 
 
 def _is_denied(error: GroupMQError) -> bool:

@@ -99,7 +99,7 @@ class CallPool:
             await connection.disconnect(nowait=True)
 
     async def close(self) -> None:
-        """Close all connections. A call that is under way fails: nobody would close its connection after it.
+        """Close all connections. A call that is under way fails: nothing would close its connection after it.
 
         It waits for each of them: one with TLS says goodbye first, and would stay open if its event loop ended before.
         """

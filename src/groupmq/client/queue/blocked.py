@@ -24,7 +24,7 @@ async def look_at_blocked(call: Caller, ids: Sequence[str]) -> list[GroupInfo]:
     for at in range(0, len(ids), LOOKS_PER_CALL):
         page = ids[at : at + LOOKS_PER_CALL]
         now, looks = await call(commands.look_groups(page))
-        # One that somebody has unblocked between the two calls is not told.
+        # A group that was unblocked between the two calls is left out.
         found += [
             group_info(group_id, look, [], now, complete=False)
             for group_id, look in zip(page, looks, strict=True)

@@ -8,8 +8,8 @@ Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none)
             ms until its head may start or -1, its rate limit {n, per} or {},
             why its head cannot start (lib/held.lua; '' = it can, or no job waits; 'running' may mean 'stopping';
             'blocked' even if no job waits),
-            if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has run,
-            else '' and 0,
+            if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has
+            run, else '' and 0,
             since when the head waits (0 = no job waits), until when it is held (0 = not known),
             since when the group is blocked (0 = it is not), the job that has blocked it longest or '', how many do,
             failed attempts in a row that its breaker counts, until when its open breaker rests (0 = it is closed),
@@ -65,8 +65,8 @@ local function look(g)
 end
 
 --- @reads
-local told = {}
+local found = {}
 call.bytes_left = BYTES
 group.load(A.groups)
-for i = 1, #A.groups do told[i] = look(group.get(A.groups[i])) end
-return { now, told }
+for i = 1, #A.groups do found[i] = look(group.get(A.groups[i])) end
+return { now, found }

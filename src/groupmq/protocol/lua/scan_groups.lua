@@ -44,7 +44,7 @@ end
 --- @reads
 local cursor, gids, values
 if A.first then cursor, gids, values = front() else cursor, gids, values = page() end
-local groups, told, n = {}, {}, 0
+local groups, packed, n = {}, {}, 0
 if gids[1] then group.build(groups, gids, values) end
 for i = 1, #gids do
   -- The jobs without a group are not a group. A damaged value is left to repair.
@@ -57,9 +57,9 @@ for i = 1, #gids do
     end
     if g.paused then place = 'paused' elseif g.blocked then place = 'blocked' end
     n = n + 1
-    told[n] = struct.pack(
+    packed[n] = struct.pack(
       '>BBI4I4I4I6d', PLACES[place], head and 1 or 0, waiting, g.running, g.delayed, seq, order
     ) .. g.id
   end
 end
-return { cursor, redis.call('HLEN', K.groups) - redis.call('HEXISTS', K.groups, ''), told }
+return { cursor, redis.call('HLEN', K.groups) - redis.call('HEXISTS', K.groups, ''), packed }

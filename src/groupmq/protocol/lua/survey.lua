@@ -29,9 +29,9 @@ local PAGE, LEASES, TEXT, LOAD = 150, 250, 300, 4000
 -- Sorts `list` by `before` and returns the first `n` items, each converted by `tell`.
 local function first(list, n, before, tell)
   table.sort(list, before)
-  local told = {}
-  for i = 1, math.min(n, #list) do told[i] = tell(list[i]) end
-  return told
+  local listed = {}
+  for i = 1, math.min(n, #list) do listed[i] = tell(list[i]) end
+  return listed
 end
 
 -- The groups of this page, those in `again`, and the first of the blocked and of the ready groups.
@@ -85,11 +85,11 @@ local function groups()
   end
   local busiest = first(live, A.groups, larger, told_group)
   local late = first(behind, A.groups, earlier, told_group)
-  for i = 1, #late do late[i] = { told = late[i], at = i } end
+  for i = 1, #late do late[i] = { listed = late[i], at = i } end
   local delayed = first(late, #late, function(a, b)
-    if a.told[6] ~= b.told[6] then return a.told[6] > b.told[6] end
+    if a.listed[6] ~= b.listed[6] then return a.listed[6] > b.listed[6] end
     return a.at < b.at
-  end, function(one) return one.told end)
+  end, function(one) return one.listed end)
   return cursor, busiest, delayed
 end
 
@@ -116,15 +116,15 @@ local function state_now(id)
 end
 
 local function failures()
-  local told, seen = {}, {}
+  local listed, seen = {}, {}
   for _, raw in ipairs(A.failures > 0 and redis.call('LRANGE', K.failures, 0, A.failures - 1) or {}) do
     local id, attempt, reason, _, at, final, worker = unpack(cmsgpack.unpack(raw))
     if not seen[id] then
       seen[id] = true
-      told[#told + 1] = { id, attempt, string.sub(reason, 1, TEXT), at, final and 1 or 0, worker, state_now(id) }
+      listed[#listed + 1] = { id, attempt, string.sub(reason, 1, TEXT), at, final and 1 or 0, worker, state_now(id) }
     end
   end
-  return told
+  return listed
 end
 
 --- @reads

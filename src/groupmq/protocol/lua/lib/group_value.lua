@@ -2,7 +2,8 @@
 How a group is stored in `groups`: running (4 bytes), delayed (4), the head (2 bytes of length, then the member; equal
 to the last member of the zset, and stored here so that neither an add nor the end of a run has to read the zset), then,
 if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time before which that job must
-not start, binding while it is the head; z = job id -> true if its handler snoozed it; r = rest of the group; s, u = since and until when it waits for arrivals.
+not start, binding while it is the head; z = job id -> true if its handler snoozed it; r = rest of the group;
+s, u = since and until when it waits for arrivals.
 ]]
 --- @include "lib/meta"
 local group_value = {}
