@@ -277,9 +277,9 @@ def partitions(value: object) -> int | None:
 
 
 def refuse_with_partitions(options: QueueOptions, partitions: int) -> None:
-    """What counts over the whole queue would have to be asked of one shard for every job, which partitions avoid."""
+    """Refuse settings that count over the whole queue: one shard would have to be asked for every job."""
     for name, instead in (
-        ("exclusive", "each partition has its own line of workers, so nobody could say that only one works"),
+        ("exclusive", "each partition has its own turn, so several workers could work at the same time"),
         ("rate_limit", "each partition counts its own starts; use group_rate_limit, which holds per group"),
     ):
         if getattr(options, name) and partitions > 1:

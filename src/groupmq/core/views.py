@@ -143,7 +143,7 @@ class HeldGroup:
     since: datetime
     """Since when the first job has been waiting."""
     until: datetime | None
-    """When it may start; None where that is not known: a run ends when it ends, a pause when somebody resumes."""
+    """When it may start; None if that is not known: while jobs of the group run, or while it is paused."""
     waiting: int
     """Jobs that wait in the group."""
     wait: float
@@ -337,7 +337,7 @@ class DutyReport:
 
 @dataclass(slots=True)
 class RepairReport:
-    """What `repair` looked at and what it mended: kind of damage -> ids. Empty in normal life."""
+    """What `repair` looked at and what it mended: kind of damage -> ids. Normally empty."""
 
     jobs: int = 0
     groups: int = 0
