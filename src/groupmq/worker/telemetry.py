@@ -194,4 +194,6 @@ class Telemetry:
             if inspect.isawaitable(outcome):
                 self.events.watch("on_error", outcome)
         except BaseException as broken:
-            self._logger.error("on_error raised %s: %s", type(broken).__name__, broken)
+            self._logger.error(
+                "%s: on_error raised %s: %s; the worker goes on", self._who, type(broken).__name__, broken
+            )

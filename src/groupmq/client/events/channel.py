@@ -218,7 +218,8 @@ class Channel:
                     await self._read_back(batch, past)
                 except GroupMQError as error:
                     _logger.warning(
-                        "the log of events cannot be read: listeners of %d jobs do not get earlier events: %s",
+                        "queue %s: the log of events cannot be read, so listeners of %d jobs miss earlier events: %s",
+                        self.connection.session.options.name,
                         len(batch),
                         error,
                     )

@@ -28,7 +28,7 @@ class LaneDocument:
     rate_limit: str | None
     held: Held | None
     blocked_by: str | None
-    """The failed job that blocks the group, until somebody retries, skips or removes it; of several the first."""
+    """The failed job that blocks the group until a person retries, skips or removes it; of several the first."""
     blocked_since: datetime | None
     blockers: int
     """How many failed jobs block it."""
