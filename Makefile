@@ -60,7 +60,7 @@ failovers: $(READY_DEV) ## what failovers lose of acknowledged adds: ARGS="--cou
 	@$(PYTHON) -m tests.chaos.failovers $(ARGS)
 
 fuzz: $(READY_DEV) ## hostile arguments and damaged values, for long: FUZZ=5000
-	@FUZZ=$${FUZZ:-5000} $(PYTHON) -m pytest tests/unit/test_decoders.py tests/lua/test_fuzz.py -n $(AT_ONCE) --timeout 3600
+	@FUZZ=$${FUZZ:-5000} $(PYTHON) -m pytest tests/unit/protocol/test_decoders.py tests/lua/test_fuzz.py -n $(AT_ONCE) --timeout 3600
 
 soak: $(READY_DEV) ## load it for an hour and see what grows: ARGS="--minutes 60 --server valkey"
 	@$(PYTHON) -m tests.soak $(ARGS)

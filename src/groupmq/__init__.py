@@ -34,7 +34,6 @@ from groupmq.core.events import Kind as EventKind
 from groupmq.core.filters import JobFilter
 from groupmq.core.limits import Breaker, Debounce, RateLimit, Throttle
 from groupmq.core.middleware import Middleware
-from groupmq.core.options import MAX_ATTEMPTS, Retention
 from groupmq.core.ordering import Ordering
 from groupmq.core.pages import (
     Attempt,
@@ -47,6 +46,8 @@ from groupmq.core.pages import (
     RemoveReport,
     RetryReport,
 )
+from groupmq.core.queue_options import MAX_ATTEMPTS
+from groupmq.core.retention import Retention
 from groupmq.core.schedule import Cron, Every
 from groupmq.core.server_views import Finding, Mark, QueueInfo, ServerInfo
 from groupmq.core.settings import QueueSettings

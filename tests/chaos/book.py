@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tests.chaos.checker.finding import Finding
-from tests.chaos.checker.story import Line
+from tests.chaos.checker.parts import Line
 from tests.chaos.checker.verdict import Verdict, judge
 
 EPOCH = 1_700_000_000_000

@@ -92,7 +92,7 @@ def test_it_starts_while_the_server_is_away(programs: Programs) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--host", "0.0.0.0"), "would let everybody in: give --auth"),
+        (("--host", "0.0.0.0"), "would let anyone in: give --auth"),
         (("--auth", "magic"), "expected token, token:FILE, basic:FILE or none"),
         (("--auth", "token"), "GROUPMQ_DASHBOARD_TOKEN is empty"),
         (("--auth", "token:missing"), "No such file"),

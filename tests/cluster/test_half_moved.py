@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from groupmq import Queue, Throttle
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.errors import ServerRefused
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Policy

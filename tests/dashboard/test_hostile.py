@@ -15,7 +15,8 @@ from groupmq.dashboard.pages import PAGES
 from groupmq.dashboard.rendering import Renderer, context
 from tests.conftest import MakeQueue
 from tests.dashboard.conftest import MakeSite
-from tests.dashboard.samples import HOSTILE, Samples
+from tests.dashboard.sample_rows import HOSTILE
+from tests.dashboard.samples import Samples
 from tests.dashboard.visitor import Site
 from tests.support.waiting import eventually
 

@@ -152,7 +152,7 @@ async def test_jobs_that_come_back_are_told(queue: Queue, caplog: pytest.LogCapt
             "WARNING",
             "no group) did not end before worker w closed: it is cancelled and given back, and no attempt is used",
         ),
-        ("DEBUG", "no group) was given back: it waits at its place, and no attempt was used"),
+        ("DEBUG", "no group) was given back: it keeps its sort key, and no attempt was used"),
     ]
 
 

@@ -111,7 +111,7 @@ async def test_a_later_release_with_other_defaults_uses_those_that_were_stored(
     make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await make_queue("orders").add(1)
-    monkeypatch.setitem(__import__("groupmq.core.options").core.options.QUEUE_DEFAULTS, "max_attempts", 9)
+    monkeypatch.setitem(__import__("groupmq.core.queue_options").core.queue_options.QUEUE_DEFAULTS, "max_attempts", 9)
     later = make_queue("orders")
     assert later.options.max_attempts == 9
     assert (await later.add(2)).max_attempts == 3

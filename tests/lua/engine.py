@@ -19,8 +19,9 @@ from groupmq.core.drafts import draft
 from groupmq.core.events import Entry, Event
 from groupmq.core.ids import new_id
 from groupmq.core.limits import RateLimit
-from groupmq.core.options import QueueOptions, Retention
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Stored
+from groupmq.core.retention import Retention
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, StoredJob, Taken
 from groupmq.protocol.keys import Keys, registry_key

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groupmq.core.limits import Breaker
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine

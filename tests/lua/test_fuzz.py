@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.core.drafts import draft
 from groupmq.core.errors import ScriptError
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call, Policy
 from groupmq.sync.connection.connections import BlockingConnection

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from tests.lua.conftest import MakeEngine

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupmq.core.errors import ScriptError
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue
 from groupmq.protocol import commands, functions
 from tests.lua.conftest import MakeEngine

@@ -11,7 +11,7 @@ import redis
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call, Policy
 from groupmq.sync.connection.connections import BlockingConnection
@@ -19,9 +19,9 @@ from tests.model import strategies as draws
 from tests.model.model import Model
 from tests.model.parts import Entry, Job
 from tests.model.stored import Stored, differences
-from tests.support import keyspace
 from tests.support.by_hand import Operations, carry
 from tests.support.dump import Dump
+from tests.support.keyspace.invariants import PRIORITY_UNIT
 from tests.support.resending import Unanswered
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Pair(RuleBasedStateMachine):
         its end. Numbers are of the same sequence as arrivals; how many groups drew one is for the server to say."""
         model, ready = self.model, self.stored.keyspace.ready
         if model.options.fairness == "round-robin":
-            drawn = {group: int(score) % keyspace.PRIORITY_UNIT for group, score in ready.items() if group}
+            drawn = {group: int(score) % PRIORITY_UNIT for group, score in ready.items() if group}
             for group, number in drawn.items():
                 if group in model.line and group not in model.served:
                     assert number == model.line[group], f"{group!r} lost its turn {model.line[group]}, has {number}"

@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands, functions
 from groupmq.sync.connection.connections import BlockingConnection
 

@@ -15,7 +15,7 @@ from groupmq.client.queue.methods import QueueMethods
 from groupmq.client.queue.upkeep import run_due
 from groupmq.core.drafts import Draft
 from groupmq.core.errors import GroupFull
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call, Due, Policy
 

@@ -43,7 +43,7 @@ def check(ctx: click.Context, target: Target, name: str | None, max_wait: float,
     where, found = _of_queue(target, name, max_wait) if name else _of_server(target)
     found.insert(0, Finding("server", "ok", where))
     if prune:
-        found.insert(1, Finding("pruned", "ok", ", ".join(pruned) or "no library that nobody uses"))
+        found.insert(1, Finding("pruned", "ok", ", ".join(pruned) or "no unused library"))
     bad = {"fail", "warn"} if strict else {"fail"}
     passed = not any(one.status in bad for one in found)
     show(target, {"ok": passed, "server": where, "queue": name, "checks": found}, lambda: _table(found))
@@ -57,7 +57,7 @@ def _table(found: list[Finding]) -> Table:
 
 
 def _of_server(target: Target) -> tuple[str, list[Finding]]:
-    """The address, without secrets, and what there is to say about the server."""
+    """The address, without secrets, and facts about the server."""
     return Queue.address_of(target.url), Queue.check_server(target.url)
 
 

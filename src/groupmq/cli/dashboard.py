@@ -88,7 +88,7 @@ def dashboard(
         return
     if host not in LOOPBACK and auth is None:
         fail(
-            f"--host {host} would let everybody in: give --auth token or --auth basic:FILE "
+            f"--host {host} would let anyone in: give --auth token or --auth basic:FILE "
             "(or --auth none if something in front of it asks who is there)",
             BAD_USAGE,
         )
@@ -119,7 +119,7 @@ def load() -> Any:
 
 
 def authentication(how: str | None, module: Any) -> Any:
-    """What `--auth` says, as `create_app` takes it. Secrets come from files and variables, not from a command line."""
+    """The value of `--auth` for `create_app`. Secrets come from files and variables, not from a command line."""
     kind, _, path = (how or "").partition(":")
     if how is None:
         return None

@@ -75,8 +75,8 @@ def exporter(
 ) -> None:
     """Serve metrics of queues to Prometheus.
 
-    Looks at the queues when it is scraped, and only then. A server that is down is told as groupmq_up 0: the exporter
-    itself goes on.
+    Looks at the queues when it is scraped, and only then. While a server is down the exporter goes on and serves
+    groupmq_up 0.
     """
     if not queues:
         fail("which queue? Name it with --queue, or set GROUPMQ_QUEUE", BAD_USAGE)

@@ -81,7 +81,7 @@ class Tree(click.Group):
 
 
 def _missing(name: str, error: ImportError) -> click.Command:
-    """What stands for a command that cannot be loaded: hidden in the help, a clear line when it is called."""
+    """The stand-in for a command that cannot be loaded: hidden in the help, one clear line when it is called."""
 
     def say(words: tuple[str, ...]) -> None:
         fail(f"{name} is not available in this installation: {error}", BAD_USAGE)

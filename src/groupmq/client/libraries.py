@@ -1,7 +1,7 @@
-"""The function libraries of groupmq on a server: which are there, and which nobody uses any more.
+"""The function libraries of groupmq on a server: which are there, and which no process uses any more.
 
-A release brings a library of its own and never removes one: another process may be using it. What stays behind after
-an upgrade is found and removed by `groupmq check --prune`.
+A release brings a library of its own and never removes one: another process may be using it. After an upgrade
+`groupmq check --prune` finds and removes the old ones.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def _delete(client: FunctionClient, name: str, place: Node | None) -> None
     except ConnectionLost:
         raise
     except GroupMQError as error:
-        if "Library not found" not in str(error):  # somebody else was faster
+        if "Library not found" not in str(error):  # another process was faster
             raise
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.replies import decoded
 from groupmq.core.errors import ConfigurationError, GroupMQError, ServerRefused
-from groupmq.core.options import queue_name
+from groupmq.core.queue_options import queue_name
 from groupmq.protocol.keys import Keys, registry_key
 
 AT_ONCE = 100
@@ -110,7 +110,7 @@ async def _exists(client: FunctionClient, prefix: str, name: str) -> bool:
     try:
         return not await strike(client, prefix, name, patience=0.0)
     except GroupMQError:
-        return False  # a replica, or a user who may only read: somebody else strikes it out
+        return False  # a replica, or a user who may only read: another process strikes it out
 
 
 def _is_denied(error: GroupMQError) -> bool:

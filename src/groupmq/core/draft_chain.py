@@ -7,7 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from groupmq.core.checks import whole
 from groupmq.core.drafts import draft
-from groupmq.core.options import MAX_ATTEMPTS, QueueOptions
+from groupmq.core.queue_options import MAX_ATTEMPTS, QueueOptions
 
 R = TypeVar("R")
 

@@ -14,7 +14,7 @@ from groupmq.core.errors import ConfigurationError
 from groupmq.core.ids import new_id, new_ids
 from groupmq.core.job_options import JOB_OPTIONS
 from groupmq.core.limits import Debounce, Dedupe
-from groupmq.core.options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_failed, on_retry
+from groupmq.core.queue_options import MAX_ATTEMPTS, MAX_PRIORITY, QueueOptions, on_failed, on_retry
 from groupmq.core.tuples import of_class
 
 FIELDS_OF_ITEMS = JOB_OPTIONS | {"data", "headers"}
@@ -41,7 +41,7 @@ class Draft(NamedTuple):
 
     @property
     def nonce(self) -> str | None:
-        """Tells this very add from an older one of the same id; None when the id itself does."""
+        """Distinguishes this add from an older one with the same id; None if the id itself does."""
         return self.options.get("n") if self.options else None
 
 
@@ -69,7 +69,8 @@ def draft(
 ) -> Draft:
     """Check and encode one job. Every mistake raises a ConfigurationError that names the argument.
 
-    What is not given costs next to nothing: thousands are made in a second. `ids` are for jobs that bring none.
+    Options that are left out must cost next to nothing: thousands of drafts are made in a second. `ids` are for jobs
+    that bring none.
     """
     if delay is not None and run_at is not None:
         raise ConfigurationError("delay, run_at: give one of them, not both")

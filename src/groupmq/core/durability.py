@@ -1,4 +1,4 @@
-"""What must have happened to a job before `add` returns. Pure decisions; the connections send and wait."""
+"""How safe a job must be before `add` returns. Pure decisions; the connections send and wait."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DurabilityName = Literal["server", "replicated", "fsync"]
 ADDING = frozenset({"add", "define"})
 """Functions after which a producer waits."""
 REPORTING = frozenset({"advance"})
-"""Functions with the outcomes of a worker, which waits after them if told to."""
+"""Functions with the outcomes of a worker. The worker waits after them if `durability` asks for it."""
 _MARK_MS = 10_000
 
 

@@ -41,12 +41,12 @@ class Emitter:
             self._of(name).clear()
 
     def listeners(self, event: str) -> Sequence[Listener]:
-        """Who listens, now and later: empty as long as there is no need to emit."""
+        """The listeners; empty as long as there is no need to emit."""
         return self._of(event)
 
     @property
     def any(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there is a listener."""
         return any(self._listeners.values())
 
     def emit(self, event: str, *args: Any) -> None:

@@ -169,9 +169,9 @@ class BatchFailed(Exception):
 
 
 class Snooze(Exception):
-    """Raised by a handler that cannot work yet: the job comes back after `delay`, at its place, and no attempt is used.
+    """Raised by a handler that cannot work yet: the job, with its sort key, comes back after `delay`.
 
-    Its group waits for it, unless `on_retry` is "yield".
+    No attempt is used. Its group waits for it, unless `on_retry` is "yield".
     """
 
     def __init__(self, delay: float | timedelta, reason: str = "snoozed") -> None:
@@ -182,7 +182,7 @@ class Snooze(Exception):
 class RateLimited(Exception):
     """Raised by a handler that was told to slow down (HTTP 429): the job's group rests for `retry_after`.
 
-    No attempt is used, the job keeps its place, other groups go on.
+    No attempt is used, the job keeps its sort key, other groups go on.
     """
 
     def __init__(self, reason: str = "rate limited", *, retry_after: float | timedelta = 1.0) -> None:

@@ -43,7 +43,7 @@ _POSITION = re.compile(r"([0-9]{1,20})-([0-9]{1,20})/(-1|[0-9]{1,20})/(-1|[0-9]{
 
 
 class Position(NamedTuple):
-    """A place in the log: just behind event number `at` of an entry, the `entry`-th ever written."""
+    """A position in the log: just behind event number `at` of an entry, the `entry`-th ever written."""
 
     stream_id: str
     entry: int
@@ -111,7 +111,7 @@ class Entry(NamedTuple):
 def read(raw: Any, serializer: Serializer) -> Entry:
     """Decode an entry as the server gives it: its id, and its fields and values in one list.
 
-    One that is none of ours, or of a later release, says nothing and stops nobody.
+    An entry that cannot be read, or is of a later release, yields no event and does not stop the reader.
     """
     try:
         return _read(raw, serializer)
@@ -191,7 +191,7 @@ def gap(entry: Entry) -> Event:
 
 
 class LogReader:
-    """A place in the log, moved on entry by entry; tells when one was missed."""
+    """A position in the log that moves on entry by entry, and notices when one was missed."""
 
     def __init__(self, at: str, number: int | None) -> None:
         self.at = at
@@ -232,7 +232,7 @@ class EndOf:
         if event.kind == "added" and event.at_ms == self._created_ms:
             self.found = None  # here it begins: what ended in this very millisecond was another's
         elif event.kind == "added" and (event.at_ms == self._next_ms or event.at_ms > self._created_ms > 0):
-            self.sure = True  # another job of that id begins: ours was over by then
+            self.sure = True  # another job with that id begins: the one that is looked for had ended
         elif event.kind in ENDS and event.at_ms >= self._created_ms:
             self.found = event
             # After a failure an operator may let it run again; after the others the id is free for a new job.

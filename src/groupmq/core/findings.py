@@ -191,7 +191,7 @@ def _decide(job_id: str | None) -> str:
 
 
 def retention(dropped: int) -> Finding:
-    """Whether failed jobs were removed before anybody could look at them or retry them."""
+    """Whether failed jobs were removed before a person could look at them or retry them."""
     if dropped:
         hint = "raise keep_failed (groupmq queue settings --set keep_failed=...): what was dropped cannot be retried"
         return Finding("retention", WARN, f"{number(dropped, 'failed job')} dropped in the last hour", hint)

@@ -134,7 +134,7 @@ class JobLog:
         )
 
     def released(self, job: Snapshot) -> None:
-        self._line("debug", job, job.attempts_made, "was given back: it waits at its place, and no attempt was used")
+        self._line("debug", job, job.attempts_made, "was given back: it keeps its sort key, and no attempt was used")
 
     def snoozed(self, job: Snapshot, delay_ms: int, reason: str) -> None:
         self._line(

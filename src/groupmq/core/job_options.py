@@ -7,16 +7,16 @@ from typing import Any, TypedDict
 from groupmq.core.backoff import BackoffPolicy
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.limits import Dedupe
-from groupmq.core.options import OnFailed, OnRetry
+from groupmq.core.queue_options import OnFailed, OnRetry
 
 
 class JobOptions(TypedDict, total=False):
-    """What can be said about a job when it is added. An option that is left out, or None, has its default."""
+    """The options of a job. An option that is left out, or None, has its default."""
 
     group_id: str | None
     """Jobs of one group run in order, one at a time."""
     order_ms: int | None
-    """The place in the group: smaller runs first. Default: the time of the add."""
+    """The order in the group: smaller runs first. Default: the time of the add."""
     priority: int
     """From 0, the most urgent, to 1023. Within a group, jobs of a smaller number run first."""
     delay: Duration | None

@@ -11,7 +11,7 @@ from groupmq.core.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """A window in which late jobs of a group can still take their place. Made by its two class methods.
+    """A window in which late jobs of a group are still sorted in. Made by its two class methods.
 
     >>> Ordering.event_time(2).window_ms
     2000

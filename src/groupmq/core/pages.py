@@ -72,7 +72,7 @@ class RetryReport:
     """Failed jobs that the filter is true of."""
     retried: int = 0
     skipped: int = 0
-    """Matched, but retried, removed or failed anew by somebody else meanwhile."""
+    """Matched, but meanwhile retried or removed by another process, or failed again."""
     scanned: int = 0
     """Failed jobs that were looked at."""
     dry_run: bool = False

@@ -1,4 +1,4 @@
-"""A place in the event logs of all partitions of a queue."""
+"""A position in the event logs of all partitions of a queue."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class _Repeat(ABC):
     immediately: bool = False
     """Run once when it is defined, before the first tick."""
     catch_up: CatchUp = "one"
-    """What becomes of ticks that nobody was there for: one run for all of them, a run for each, or none."""
+    """What to do about ticks that no scheduler saw: one run for all of them, a run for each, or none."""
 
     overlap: Overlap = "allow"
     """With "skip", no new occurrence is added while the one before it is live. Its tick is counted as skipped, and
@@ -60,7 +60,7 @@ class _Repeat(ABC):
 
     @property
     def name(self) -> str:
-        """What tells it from the other repeats of its group."""
+        """The name that distinguishes it from the other repeats of its group."""
         return self.key if self.key is not None else self.says()
 
     @abstractmethod
@@ -258,8 +258,8 @@ class Ticks(NamedTuple):
 def due_ticks(plan: dict[str, Any], expected: int, count: int, now: int, *, watched: bool) -> Ticks:
     """The occurrences to add at `now`, the next tick expected being `expected`, and `count` having been added before.
 
-    `watched`: a scheduler was there before the tick. What it sees late is not missed, each tick is run; with nobody
-    there, or much too late, ticks are missed and `catch_up` decides.
+    `watched`: a scheduler was there before the tick. Ticks that it sees a little late are run, each of them. Without a
+    scheduler, or much too late, ticks are missed and `catch_up` decides.
     """
     if plan["catch_up"] == "all" or (watched and now - expected <= GRACE_MS):
         run = list(islice(_between(plan, expected - 1, now), MOST_TICKS))

@@ -17,7 +17,7 @@ class QueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point in the history of a queue that somebody gave a name: a deployment, an incident."""
+    """A named moment in the history of a queue: a deployment, an incident."""
 
     at: datetime
     label: str

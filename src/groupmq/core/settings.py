@@ -11,7 +11,8 @@ from groupmq.core import backoff as backoffs
 from groupmq.core.backoff import Backoff
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import Breaker, RateLimit
-from groupmq.core.options import (
+from groupmq.core.ordering import Ordering
+from groupmq.core.queue_options import (
     HANDLING,
     QUEUE_DEFAULTS,
     SHARED,
@@ -21,7 +22,6 @@ from groupmq.core.options import (
     QueueArguments,
     QueueOptions,
 )
-from groupmq.core.ordering import Ordering
 from groupmq.core.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
 from groupmq.core.signatures import unknown_option
 

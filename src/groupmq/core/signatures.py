@@ -38,3 +38,11 @@ def unknown_option(function: str, given: Collection[str], known: Collection[str]
             hint = f"; did you mean {near[0]!r}?" if near else ""
             return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     return None
+
+
+def complete(function: str, given: Mapping[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """All arguments of a constructor. A name that is none of them raises a TypeError with the nearest one."""
+    unknown = unknown_option(function, given, defaults)
+    if unknown is not None:
+        raise unknown
+    return {**defaults, **given}

@@ -28,7 +28,7 @@ _NO_HEADERS: dict[str, str] = {}
 
 
 class _Place:
-    """An attribute that is read with its neighbours when one of them is asked for first. Most handlers never do."""
+    """An attribute that is decoded, with its neighbours, at the first read of one. Most handlers read none."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""What asyncio's tasks lack: an end that is certain, a cancellation that is heeded, a context per coroutine."""
+"""What asyncio's tasks lack: an end that is certain, cancellations that are not lost, a context per coroutine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel tasks and wait until they have ended."""
     left = {task for task in tasks if task is not None}
     while left:
-        # Again and again: whatever a handler of ours awaits may swallow a cancellation.
+        # Again and again: code that the task awaits may swallow a cancellation.
         for task in left:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=0.1)

@@ -10,7 +10,7 @@ from typing import Any
 from groupmq.core.backoff import Backoff
 from groupmq.core.deprecation import renamed
 from groupmq.core.limits import RateLimit
-from groupmq.core.options import OnFailed, OnRetry
+from groupmq.core.queue_options import OnFailed, OnRetry
 from groupmq.core.schedule import Overlap
 from groupmq.core.wording import when
 
@@ -149,7 +149,7 @@ class HeldGroup:
     since: datetime
     """Since when the first job has been waiting."""
     until: datetime | None
-    """When it may start; None where that is not known: a run ends when it ends, a pause when somebody resumes."""
+    """When it may start; None if that is not known: while jobs of the group run, or while it is paused."""
     waiting: int
     """Jobs that wait in the group."""
     wait: float
@@ -347,7 +347,7 @@ class DutyReport:
 
 @dataclass(slots=True)
 class RepairReport:
-    """What `repair` looked at and what it mended: kind of damage -> ids. Empty in normal life."""
+    """What `repair` looked at and what it mended: kind of damage -> ids. Normally empty."""
 
     jobs: int = 0
     groups: int = 0

@@ -50,7 +50,7 @@ class Dashboard:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            # A router that finds an app raises for an unknown path, which then becomes a page of ours.
+            # A router that finds an app raises for an unknown path, which then becomes an error page of the dashboard.
             await self._app({**placed(scope), "app": self}, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
@@ -142,5 +142,5 @@ def addresses(name: str) -> list[str]:
 
 
 async def health(request: Request) -> Response:
-    """The process is there. It says nothing about the server of the queues: a restart would not mend that."""
+    """The process is alive. The server of the queues is not checked: a restart of the dashboard would not mend it."""
     return PlainTextResponse("ok\n")

@@ -54,7 +54,7 @@ class Catalogue:
             return self._open[name]
 
     async def forget(self, name: str) -> None:
-        """Close a queue that is gone; the next look opens it anew."""
+        """Close a queue that is gone; the next look opens it again."""
         queue = self._open.pop(name, None)
         self._listed_at = -_LIST_FOR
         if queue is not None:

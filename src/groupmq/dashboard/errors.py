@@ -1,4 +1,4 @@
-"""What goes wrong, as a page that helps. It never names the server's address, a secret or a place in our code."""
+"""Errors as pages that help. They never name the server's address, a secret or a line of our code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 def error_page(error: Exception, back: str) -> ErrorPage:
-    """What a reader learns about an error."""
+    """What the page of an error shows."""
     status, title, text, hint = _told(error)
     return ErrorPage(
         status=status,

@@ -1,4 +1,4 @@
-"""What every page has around its document: the switcher, the tabs, who is there, what just happened."""
+"""What every page has around its document: the switcher, the tabs, the user, and the result of the last action."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Layout:
     base: str
     user: str | None
     auth: bool
-    """Somebody is logged in and can log out."""
+    """A user is logged in and can log out."""
     queue: str | None
     display_name: str
     description: str

@@ -60,7 +60,7 @@ def _first(path: str) -> str:
 
 
 def _cut_off(raw_path: bytes | None, path: str) -> str:
-    """What the host cut off the path without saying so; "" if nothing."""
+    """The part that the host cut off the path without setting `root_path`; "" if none."""
     whole = unquote((raw_path or b"").decode("latin-1")).rstrip("/")
     rest = path.rstrip("/")
     if not whole.endswith(rest) or not path.startswith("/"):

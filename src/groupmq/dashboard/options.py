@@ -1,4 +1,4 @@
-"""What `create_app` was told, checked."""
+"""The options of `create_app`, checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AuditHook = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Everything the dashboard was told."""
+    """All options of the dashboard."""
 
     queues: tuple[str | Queue, ...] | None
     redis: Any

@@ -1,4 +1,4 @@
-"""URLs of the dashboard. Ids are anybody's text, so they are put into a path in a form that no server or browser edits.
+"""URLs of the dashboard. Ids may be any text, so they are put into a path in a form that no server or browser changes.
 
 A plain id stands as it is: `/queues/orders/groups/user:42`. Any other (slashes, dots only, spaces, nothing at all)
 stands as `~` and base64url: browsers resolve `..` even when it is percent-encoded, and proxies decode `%2F`.

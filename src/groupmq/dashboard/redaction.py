@@ -1,4 +1,4 @@
-"""What readers of the dashboard must not see is taken out here, before it reaches a document.
+"""Values that readers of the dashboard must not see are removed here, before they reach a document.
 
 Every path goes through a Redactor: lists, pages, JSON, search, events, errors, attempts, logs.
 """

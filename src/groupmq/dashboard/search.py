@@ -111,7 +111,7 @@ def quoted(value: str) -> str:
 
 
 def last_word(line: str) -> tuple[str, str, str]:
-    """What is being typed at the end of the line: what stands before it, the qualifier (or ""), its beginning."""
+    """The word that is being typed at the end of the line: the text before it, its qualifier (or ""), its beginning."""
     match = re.search(r'(?:^|\s)((?:[a-z]+:)?(?:"[^"]*|[^\s"]*))$', line, re.IGNORECASE)
     if match is None:
         return line, "", ""

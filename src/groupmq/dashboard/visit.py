@@ -1,4 +1,4 @@
-"""One request: who makes it, what it asks for, and in which form the answer goes back."""
+"""One request: its user, what it asks for, and the form of the answer."""
 
 from __future__ import annotations
 

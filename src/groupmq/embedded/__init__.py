@@ -68,7 +68,7 @@ class _Hold:
     line: socket.socket
 
     def release(self) -> None:
-        """Let go, and wait until the server is gone if nobody else holds on to it."""
+        """Let go, and wait until the server is gone if no other process holds on to it."""
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
             self.line.settimeout(STOP_TIMEOUT)
@@ -102,9 +102,9 @@ def ensure(url: str) -> str:
 
 
 def stop() -> None:
-    """Stop the servers this process owns and let go of those it shares; runs by itself at exit.
+    """Stop the servers this process owns and let go of those it shares; called at exit.
 
-    On return an own server is gone, and so is a shared one that nobody else uses.
+    On return an own server is gone, and so is a shared one that no other process uses.
     """
     with _lock:
         while _holds:

@@ -13,7 +13,7 @@ class CommandRefused(Exception):
 
 
 def ask(server: Path, *words: str) -> str:
-    """The answer to one command as text. OSError if nobody is there, CommandRefused if the server says no."""
+    """The answer to one command as text. OSError if no server answers, CommandRefused if it refuses the command."""
     parts = [word.encode() for word in words]
     message = b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
     with socket.socket(socket.AF_UNIX) as connection:

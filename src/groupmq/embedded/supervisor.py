@@ -1,4 +1,4 @@
-"""Keep one embedded server running for as long as somebody holds on to it.
+"""Keep one embedded server running for as long as a process holds on to it.
 
 Started by `groupmq.embedded`, by path and isolated: it uses the standard library only, so watching a server
 costs a bare interpreter instead of a whole client library. A process "holds on" by keeping a socket to this
@@ -66,9 +66,9 @@ class Holders:
             self._selector.register(holder, selectors.EVENT_READ)
 
     def _is_last(self, holder: socket.socket) -> bool:
-        """Say whether nobody else is left; if so, nobody can join before this process has ended.
+        """Whether no other process is left; if so, none can join before this process has ended.
 
-        A process joins with the lock in its hands. So whoever joins meets either a server that stays or none.
+        A process joins with the lock in its hands. So a process that joins finds either a server that stays or none.
         """
         if self._open != {holder}:
             return False
@@ -147,7 +147,7 @@ def end(server: subprocess.Popen[bytes]) -> None:
 
 
 def supervise(run_dir: Path, data_dir: Path | None, command: list[str], first: socket.socket) -> None:
-    """Run the server until it exits or nobody needs it; tell the first holder if it exits by itself."""
+    """Run the server until it exits or no process needs it; notify the first holder if it exits on its own."""
     guard = claim(data_dir) if data_dir else None
     holders = Holders(first, run_dir, data_dir)
     log = run_dir / "server.log"

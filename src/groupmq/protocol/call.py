@@ -14,7 +14,7 @@ PARTITIONED = "4 in partitions"
 MOVING = "4 moving"
 """The format of a queue, and of its partitions, while their number is changed."""
 CHUNK = 100
-"""Items per script call: so many take the server a millisecond or two, and nobody else is served meanwhile."""
+"""Items per script call: so many take the server a millisecond or two, and no other client is served meanwhile."""
 
 CHUNK_BYTES = 256 * 1024
 """Bytes per script call, if more than one item shares it: copying them takes the server about as long."""

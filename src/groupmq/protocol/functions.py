@@ -135,7 +135,7 @@ class Script:
 
     @cached_property
     def _expanded(self) -> tuple[str, tuple[Origin, ...]]:
-        # Made when it is first needed: nobody needs it where the server takes the library.
+        # Made when it is first needed: it is not needed where the server takes the library.
         function, text = read(self.name), Text()
         flags = f" flags={','.join(function.flags)}" if function.flags else ""
         text.line(f"#!lua{flags}", (function.file, function.body))

@@ -1,6 +1,6 @@
 """What the end of a batch means for each of its jobs: pure decisions, no I/O.
 
-Jobs of a group end in their order: what stands behind a job that holds its group is given back untouched. So a job that
+Jobs of a group end in their order: the jobs behind one that holds its group are given back untouched. So a job that
 was not reported done before it can never be recorded as done after it.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.core.errors import BatchFailed, HandlerTimeout, RateLimited, Snooze
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.runs import Verdict
+from groupmq.worker.stopping import Verdict
 
 
 def returned(policy: OutcomePolicy, jobs: Sequence[Job], value: Any) -> list[RunReport]:
@@ -81,7 +81,8 @@ def _first_failed(
 ) -> list[RunReport]:
     """The first job failed an attempt, the others are given back.
 
-    Of several jobs, FailJob names none: the first is tried again, alone, and if it raises FailJob then it is meant.
+    FailJob does not name one of several jobs. So the first is tried again alone; if it raises FailJob then, it fails
+    for good.
     """
     first, rest = jobs[0], jobs[1:]
     alone = not rest if alone is None else alone
@@ -96,7 +97,7 @@ def _done(policy: OutcomePolicy, jobs: Sequence[Job], error: BatchFailed) -> lis
 
 
 def _is_told(error: BatchFailed, jobs: Sequence[Job]) -> bool:
-    """Whether it says of this batch how far the handler came."""
+    """Whether the error says how far the handler came, in a way that fits this batch."""
     return error.at < len(jobs) and (error.results is None or len(error.results) == error.at)
 
 

@@ -1,6 +1,6 @@
 """Running batches: several jobs in one call of a handler, in one slot.
 
-Each job has its own lease, fence and outcome. What stops one of them stops the handler, and the others are given back,
+Each job has its own lease, fence and outcome. A stop of one of them stops the handler. The others are given back,
 unless the handler says how far it came. Nothing waits here: a batch starts when it comes.
 """
 
@@ -10,28 +10,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
-from functools import partial
 from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.worker import batch_outcome
-from groupmq.worker.executor import GRACE
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.runs import RunListener, Verdict
+from groupmq.worker.runs import RunListener
+from groupmq.worker.stopping import StoppableRun, StopRequests, Verdict, cancel_abandoned, end_when_left
 
 
-class BatchRun:
+class BatchRun(StoppableRun):
     """One call of the handler."""
-
-    hard_end: float | None = None
-    task: asyncio.Task[None] | None = None
-    timer: asyncio.TimerHandle | None = None
-    give_up: asyncio.TimerHandle | None = None
-    verdict: Verdict | None = None
-    begun = False
-    abandoned = False
-    """Its slot was taken back, and its handler has not ended."""
 
     def __init__(self, jobs: Sequence[Job], lane: ReportLane) -> None:
         self.jobs = tuple(jobs)
@@ -64,10 +54,7 @@ class BatchExecutor:
         self._batches: dict[BatchRun, None] = {}
         """In the order in which they started."""
         self._by_fence: dict[int, BatchRun] = {}
-        self._to_stop: set[int] = set()
-        """Fences of runs to stop that are not here yet: the reply that brings them may be on its way."""
-        self._stopping_since: dict[int, float] = {}
-        """Fences of runs that the server wants stopped, and since when."""
+        self._stops = StopRequests()
         self._left_behind: set[BatchRun] = set()
         """Abandoned batches whose handlers have not ended."""
 
@@ -96,7 +83,7 @@ class BatchExecutor:
             run.hard_end = run.started + run.limit
             run.timer = loop.call_later(run.limit, self._stop, run, "timeout")
         run.task = loop.create_task(self._work(run), context=self._context.copy())
-        run.cancelled |= self._to_stop.intersection(job.fence for job in jobs)
+        run.cancelled |= self._stops.awaited.intersection(job.fence for job in jobs)
         if run.cancelled:
             self._stop(run, "cancelled")
 
@@ -107,19 +94,12 @@ class BatchExecutor:
         try:
             value = await self._invoke(list(run.jobs))
         except GeneratorExit:
-            # Raised by the handler, or by an interpreter that discards the task; the callback is for the first.
-            if task is not None:
-                task.add_done_callback(partial(self._left, run))
+            end_when_left(task, lambda error: self._end(run, error=error))
             raise
         except BaseException as error:
             self._end(run, error=error)
             return
         self._end(run, value)
-
-    def _left(self, run: BatchRun, task: asyncio.Task[None]) -> None:
-        if not task.cancelled():
-            task.exception()  # retrieved, or asyncio logs later that it never was
-        self._end(run, error=RuntimeError("handler raised GeneratorExit"))
 
     def _end(self, run: BatchRun, value: Any = None, error: BaseException | None = None) -> None:
         """Report how the jobs of a batch ended."""
@@ -178,15 +158,10 @@ class BatchExecutor:
         run.verdict = verdict
         for job in run.jobs:
             job._end_run(waits=verdict in ("lease-lost", "cancelled"))
-        run.task.cancel()
-        loop = asyncio.get_running_loop()
-        if not run.begun:
-            # A task that is cancelled before its first step never runs, so nothing in it would end the batch.
-            loop.call_soon(self._abandon, run)
-        run.give_up = loop.call_later(GRACE, self._abandon, run)
+        run.cancel_task(run.task, self._abandon)
 
     def _abandon(self, run: BatchRun) -> None:
-        run.abandoned = run.begun and run.verdict in ("lease-lost", "cancelled")
+        run.take_slot_back()
         self._end(run, error=asyncio.CancelledError())
 
     def stop_all(self, announce: Callable[[Job], None]) -> None:
@@ -203,10 +178,7 @@ class BatchExecutor:
 
     def close(self) -> None:
         """Cancel abandoned handlers and forget them."""
-        for run in tuple(self._left_behind):
-            if run.task is not None:
-                run.task.cancel()
-        self._left_behind.clear()
+        cancel_abandoned(self._left_behind)
 
     def lease_lost(self, fence: int) -> None:
         run = self._by_fence.get(fence)
@@ -219,7 +191,7 @@ class BatchExecutor:
 
         `ended`: jobs that an operator has removed or failed, so that there is no lease to report under.
         """
-        self._to_stop = {fence for fence in (*cancelled, *ended) if fence not in self._by_fence}
+        self._stops.await_others((*cancelled, *ended), self._by_fence)
         for fence in cancelled:
             run = self._by_fence.get(fence)
             if run is not None:
@@ -257,15 +229,14 @@ class BatchExecutor:
 
     def request_stop(self, fences: Sequence[int]) -> None:
         """The server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
-        now = time.monotonic()
-        self._stopping_since = {fence: self._stopping_since.get(fence, now) for fence in fences}
+        self._stops.note(fences)
 
     def held(self) -> list[tuple[str, int]]:
         """Leases (id, fence) of running jobs."""
         return [(job.id, job.fence) for run in tuple(self._batches) for job in run.jobs]
 
     def running(self, fences: set[int]) -> list[Job]:
-        """Those of these jobs that run."""
+        """The running jobs among these."""
         return [job for run in tuple(self._batches) for job in run.jobs if job.fence in fences]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
@@ -277,11 +248,10 @@ class BatchExecutor:
         The leases of the other jobs would keep the group waiting for a handler that cannot be stopped.
         """
         now = time.monotonic()
-        stopping = {fence for fence, since in self._stopping_since.items() if now >= since + GRACE}
+        stopping = self._stops.overdue(now)
         return {
             job.fence
             for run in tuple(self._batches)
-            if (run.hard_end is not None and now >= run.hard_end + GRACE)
-            or any(job.fence in stopping for job in run.jobs)
+            if run.is_past_timeout(now) or any(job.fence in stopping for job in run.jobs)
             for job in run.jobs
         } | stopping

@@ -1,7 +1,7 @@
 """Taking back the leases of a worker that died, for a supervisor that has seen its process end.
 
-Everybody else has to wait until the leases expire: a worker that is silent may be frozen, or cut off from the server,
-and go on.
+Any other process has to wait until the leases expire: a silent worker may only be frozen, or cut off from the server,
+and still run its jobs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def bequest_of(worker: Worker) -> str | None:
     """What `take_back` needs to know, as text."""
     queue, options = worker.queue, worker.options
     url = queue._connection.endpoint.identity
-    # A handler in a process of its own outlives the worker, and nobody here can tell when it ends.
+    # A handler in a process of its own outlives the worker, and the supervisor cannot see when it ends.
     if not isinstance(url, str) or options.executor == "process":
         return None
     shared = queue.options
@@ -34,7 +34,8 @@ def bequest_of(worker: Worker) -> str | None:
             "queue": shared.name,
             "prefix": shared.prefix,
             "url": url,
-            # None: the queue's. It is made before the worker has called the server, so that is not known here.
+            # None: the queue's setting. The bequest is made before the worker has called the server, so it is not known
+            # here.
             "max_attempts": options.own_max_attempts,
             "max_stalled": options.max_stalled,
         }

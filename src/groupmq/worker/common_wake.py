@@ -16,7 +16,7 @@ from groupmq.worker.sharing import SharedSlots
 ROUNDS = 8
 """Blocking reads that time out until each partition was asked once, in case a worker died with a marker it had popped.
 
-Each of them asks a part of the partitions, so that an idle worker of many partitions is no poller."""
+Each of these reads asks some of the partitions, so that an idle worker of many partitions does not poll."""
 
 
 class CommonWake:
@@ -62,7 +62,7 @@ class CommonWake:
                         continue
                     pauses.reset()
                 except GroupMQError:
-                    # The fetchers notice it too, and say so; each has a timer of its own that asks for work.
+                    # The fetchers notice it too and log it; each has a timer of its own that asks for work.
                     await asyncio.sleep(pauses.next())
                     continue
                 if popped is not None:

@@ -50,7 +50,7 @@ class Dispatcher:
         self._worked = False
         self.before_first_job: Callable[[], None] | None = None
         self.share: Share | None = None
-        """Of slots that several workers have in common."""
+        """The slots that several workers share."""
         self.context: Any = None
         """What every job gets as `job.context`."""
 
@@ -60,7 +60,7 @@ class Dispatcher:
         self._executor.give_back_all()
 
     def give_back_running(self) -> None:
-        """Cancel every run; its job goes back to its place in its group, and no attempt is used."""
+        """Cancel every run. Its job goes back to its group with its sort key, and no attempt is used."""
         self._executor.stop_all(self._telemetry.graceful_timeout)
 
     # What there is room for
@@ -123,7 +123,8 @@ class Dispatcher:
             try:
                 job = job_taken(self._make_job, one, now, self._worker)
             except Exception as error:
-                # Not a record of ours. Its lease expires; the jobs beside it must run all the same.
+                # This version cannot read the record. Its lease expires; the other jobs of the answer must run all the
+                # same.
                 self._telemetry.unreadable(one.id, error)
                 continue
             job._on_progress = self._telemetry.progress

@@ -23,17 +23,15 @@ from functools import partial
 from typing import Any, TypeGuard
 
 from groupmq.client.job import Job
-from groupmq.core.errors import HandlerTimeout
 from groupmq.core.tasks import Waiting, start_in_context
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reserve import Reserve
 from groupmq.worker.rows import Rows
-from groupmq.worker.runs import JobRun, RunListener, RunRow, Verdict
+from groupmq.worker.runs import JobRun, RunListener, RunRow
+from groupmq.worker.stopping import StopRequests, Verdict, cancel_abandoned, end_when_left
 
-GRACE = 1.0
-"""Seconds a cancelled handler has to end before its slot is taken back without it."""
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
 """Seconds that one run, and a whole row, may take; then the jobs behind go back, where other workers can take them."""
 ROW_LASTS = 2 * ROW_PATIENCE
@@ -72,10 +70,7 @@ class Executor:
         self._rows = Rows()
         self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
         self._check_timer: asyncio.TimerHandle | None = None
-        self._to_stop: set[int] = set()
-        """Fences of runs to stop that are not here yet: the reply that brings them may be on its way."""
-        self._stopping_since: dict[int, float] = {}
-        """Fences of runs that the server wants stopped, and since when."""
+        self._stops = StopRequests()
         self._left_behind: set[JobRun] = set()
         """Abandoned runs whose handlers have not ended."""
 
@@ -133,7 +128,7 @@ class Executor:
         self._begin_run(run)
         run.started = time.monotonic()
         run.task = asyncio.get_running_loop().create_task(self._work(row, run), context=self._context.copy())
-        if run.job.fence in self._to_stop:
+        if run.job.fence in self._stops.awaited:
             self.stop(run, "cancelled")
 
     def _claim(self, row: RunRow) -> JobRun | None:
@@ -169,9 +164,7 @@ class Executor:
                     value = start_in_context(context, self._coroutine_of(run.job))
                     value = await value if isinstance(value, Waiting) else value
             except GeneratorExit:
-                # Raised by the handler, or by an interpreter that discards the task; the callback is for the first.
-                if task is not None:
-                    task.add_done_callback(partial(self._left, run))
+                end_when_left(task, partial(self._end_and_go_on, run))
                 raise
             except BaseException as error:
                 self._end_and_go_on(run, error)
@@ -179,18 +172,13 @@ class Executor:
             following = self._end(run, value)
             if following is None:
                 return
-            if task is None or task.cancelling() or following.job.fence in self._to_stop:
+            if task is None or task.cancelling() or following.job.fence in self._stops.awaited:
                 # This task has a pending cancellation, so the next job runs in a fresh one. If that job was itself
                 # cancelled, the fresh task is cancelled before it starts.
                 self._start_task(following.row, following)
                 return
             run, context = following, self._context.copy()
             self._begin_run(run)
-
-    def _left(self, run: JobRun, task: asyncio.Task[None]) -> None:
-        if not task.cancelled():
-            task.exception()  # retrieved, or asyncio logs later that it never was
-        self._end_and_go_on(run, RuntimeError("handler raised GeneratorExit"))
 
     async def _call(self, job: Job) -> Any:
         return await self._invoke(job)
@@ -202,7 +190,7 @@ class Executor:
             self._start_task(following.row, following)
 
     def _end(self, run: JobRun, value: Any = None, error: BaseException | None = None) -> JobRun | None:
-        """RunReport how a run ended; the next one of its row, or of the reserve, if it is to start."""
+        """Report how a run ended; the next one of its row, or of the reserve, if it is to start."""
         job, row = run.job, run.row
         if self.runs.pop(job.fence, None) is None:
             if run in self._left_behind:
@@ -213,10 +201,15 @@ class Executor:
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
-        if error is None and run.verdict is None:
-            report: RunReport | None = self._policy.returned(job, value)
+        report: RunReport | None
+        if run.verdict == "lease-lost":
+            report = None
+        elif error is None:
+            report = self._policy.returned(job, value)
+        elif run.verdict is None:
+            report = self._policy.raised(job, error)
         else:
-            report = self._report(run, value, error)
+            report = self._policy.stopped(job, run.verdict, abandoned=run.abandoned)
         row.run = None  # a reference cycle would keep both until the garbage collector runs
         now = time.monotonic()
         self._prefetch.saw(now - run.started)
@@ -297,21 +290,6 @@ class Executor:
         for job, lane in self.withdraw_reserved(fence):
             self._release(job, lane)
 
-    def _report(self, run: JobRun, value: Any, error: BaseException | None) -> RunReport | None:
-        """What to report; None if the lease is lost, so that there is nothing to report under."""
-        job = run.job
-        if run.verdict == "lease-lost":
-            return None
-        if error is None:
-            return self._policy.returned(job, value)
-        if run.verdict == "closing":
-            return self._policy.released(job)
-        if run.verdict == "cancelled":
-            return self._policy.cancelled(job, abandoned=run.abandoned)
-        if run.verdict == "timeout":
-            return self._policy.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
-        return self._policy.raised(job, error)
-
     def stop(self, run: JobRun, verdict: Verdict) -> None:
         """Cancel a run. If the handler does not end within GRACE, its slot is taken back without it.
 
@@ -322,11 +300,7 @@ class Executor:
         run.verdict = verdict
         self.give_back(run.row)
         run.job._end_run(waits=verdict in ("lease-lost", "cancelled"))
-        run.task.cancel()
-        if not run.begun:
-            # A task that is cancelled before its first step never runs, so nothing in it would end the run.
-            asyncio.get_running_loop().call_soon(self._abandon, run)
-        run.give_up = asyncio.get_running_loop().call_later(GRACE, self._abandon, run)
+        run.cancel_task(run.task, self._abandon)
 
     def stop_all(self, announce: Callable[[Job], None]) -> None:
         """The worker closes: cancel every run and give its job back."""
@@ -340,15 +314,12 @@ class Executor:
             self._abandon(run)
 
     def _abandon(self, run: JobRun) -> None:
-        run.abandoned = run.begun and run.verdict in ("lease-lost", "cancelled")
+        run.take_slot_back()
         self._end_and_go_on(run, asyncio.CancelledError())
 
     def close(self) -> None:
         """Cancel abandoned handlers and forget them."""
-        for run in tuple(self._left_behind):
-            if run.task is not None:
-                run.task.cancel()
-        self._left_behind.clear()
+        cancel_abandoned(self._left_behind)
 
     def lease_lost(self, fence: int) -> None:
         if fence in self.runs:
@@ -359,7 +330,7 @@ class Executor:
 
         `ended`: runs whose job an operator has removed or failed, so that there is no lease to report under.
         """
-        self._to_stop = {fence for fence in (*cancelled, *ended) if fence not in self.runs}
+        self._stops.await_others((*cancelled, *ended), self.runs)
         for fence in cancelled:
             if fence in self.runs:
                 self.stop(self.runs[fence], "cancelled")
@@ -370,8 +341,7 @@ class Executor:
 
     def request_stop(self, fences: Sequence[int]) -> None:
         """The server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
-        now = time.monotonic()
-        self._stopping_since = {fence: self._stopping_since.get(fence, now) for fence in fences}
+        self._stops.note(fences)
 
     def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
         """Take back these jobs and those behind them (Rows.withdraw), each with its lane."""
@@ -390,7 +360,7 @@ class Executor:
         return [(run.job.id, fence) for fence, run in tuple(self.runs.items())]
 
     def running(self, fences: set[int]) -> list[Job]:
-        """Those of these jobs that run."""
+        """The running jobs among these."""
         return [run.job for fence, run in tuple(self.runs.items()) if fence in fences]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
@@ -408,7 +378,5 @@ class Executor:
         cancelled. Its lease must end all the same, or its group would wait for ever.
         """
         now = time.monotonic()
-        late = {
-            fence for fence, run in tuple(self.runs.items()) if run.hard_end is not None and now >= run.hard_end + GRACE
-        }
-        return late | {fence for fence, since in self._stopping_since.items() if now >= since + GRACE}
+        late = {fence for fence, run in tuple(self.runs.items()) if run.is_past_timeout(now)}
+        return late | self._stops.overdue(now)

@@ -299,7 +299,7 @@ class Fetcher:
             try:
                 answer = await self._connection.call(call, patience=0.0)
             except Exception as error:
-                # Every kind of error: a worker that stopped asking would be dead, and nobody would know.
+                # Every kind of error: a worker that stopped asking would look alive and take no job.
                 self._reachability.unreached(error)
                 # The first time at once: usually a single connection was dropped.
                 await self._rest(pauses.next() if again or not is_passing(error) else 0.0)

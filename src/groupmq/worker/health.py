@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from groupmq.client.job import Job
-from groupmq.core.options import WorkerOptions
 from groupmq.core.version import __version__
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol import functions
 
 

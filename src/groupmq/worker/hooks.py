@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from groupmq.core.checks import takes
-from groupmq.core.options import WorkerOptions
+from groupmq.core.worker_options import WorkerOptions
 
 
 class StartupRaised(Exception):
@@ -41,7 +41,7 @@ class Hooks:
         return self._context
 
     async def shut_down(self, limit: float) -> None:
-        """What the hook raises is logged: there is nobody left who could act on it."""
+        """An error of the hook is logged: the worker is closed, so no caller could act on it."""
         hook, context = self._on_shutdown, self._context
         if hook is None or not self._is_up:
             return
@@ -52,6 +52,13 @@ class Hooks:
                 if inspect.isawaitable(outcome):
                     await outcome
         except TimeoutError:
-            self._logger.error("worker %s: on_shutdown did not end within %.1f s", self._worker, limit)
+            self._logger.error(
+                "worker %s: on_shutdown did not end within %.1f s; the worker closes without it", self._worker, limit
+            )
         except Exception as error:
-            self._logger.error("worker %s: on_shutdown raised %s: %s", self._worker, type(error).__name__, error)
+            self._logger.error(
+                "worker %s: on_shutdown raised %s: %s; the worker closes all the same",
+                self._worker,
+                type(error).__name__,
+                error,
+            )

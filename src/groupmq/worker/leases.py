@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from groupmq.core.options import WorkerOptions
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import CHUNK, Beat
 from groupmq.worker.dispatcher import Dispatcher
 from groupmq.worker.execution import JobExecutor

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from groupmq.core.backoff import BackoffPolicy
-from groupmq.core.options import OnRetry, QueueOptions, WorkerOptions
+from groupmq.core.queue_options import OnRetry, QueueOptions
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import Policy
 
 
@@ -43,7 +44,7 @@ class LiveSettings:
         self._options = options
         self._made_of = queue.options, effective(queue.options, options)
         self.on_change: Callable[[], None] = lambda: None
-        """Called by whoever notices a change first, before anything is done by it."""
+        """Called by the part that notices a change first, before it acts on the new settings."""
 
     def now(self) -> Effective:
         made_of, found = self._made_of

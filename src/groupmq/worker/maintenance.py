@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupmq.client.queue.caller import Caller
-from groupmq.core.options import WorkerOptions
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.worker.duties import AgeRetention, PresenceCleanup, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.live import LiveSettings

@@ -16,6 +16,7 @@ from groupmq.core.errors import (
     BatchFailed,
     ConfigurationError,
     FailJob,
+    HandlerTimeout,
     JobCancelled,
     RateLimited,
     RetryJob,
@@ -23,12 +24,13 @@ from groupmq.core.errors import (
     class_path,
     said,
 )
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.tuples import of_class
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.runners import HandlerError
+from groupmq.worker.stopping import Verdict
 
 ReportEvent = Literal["completed", "retrying", "failed", "released", "rate_limited", "snoozed", "begun", "ended"]
 _REST_MS = 1000
@@ -95,7 +97,7 @@ class OutcomePolicy:
         return RunReport(job, commands.failed(job.id, job.fence, *described(error)), "failed", error)
 
     def rate_limited(self, job: Job, error: RateLimited) -> RunReport:
-        """The handler raised RateLimited: the job goes back to its place, its group waits, and no attempt is used."""
+        """The handler raised RateLimited: the job keeps its sort key, its group rests, and no attempt is used."""
         try:
             delay_ms = millis(error.retry_after, "RateLimited.retry_after")
         except ConfigurationError:
@@ -105,7 +107,7 @@ class OutcomePolicy:
         return RunReport(job, outcome, "rate_limited", error, yields=outside)
 
     def snoozed(self, job: Job, error: Snooze) -> RunReport:
-        """The handler raised Snooze: the job comes back later, at its place, and no attempt is used."""
+        """The handler raised Snooze: the job comes back later with its sort key, and no attempt is used."""
         try:
             delay_ms = millis(error.delay, "Snooze.delay")
         except ConfigurationError:
@@ -116,13 +118,21 @@ class OutcomePolicy:
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
         return RunReport(job, outcome, "snoozed", error, yields=outside)
 
+    def stopped(self, job: Job, verdict: Verdict, *, abandoned: bool) -> RunReport:
+        """The handler was stopped and did not return a value. A run whose lease is lost has nothing to report."""
+        if verdict == "closing":
+            return self.released(job)
+        if verdict == "cancelled":
+            return self.cancelled(job, abandoned=abandoned)
+        return self.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
+
     def cancelled(self, job: Job, *, abandoned: bool = False) -> RunReport:
         """Cancelled by an operator: no further attempts. `abandoned`: its handler has not ended yet."""
         outcome = commands.abandoned if abandoned else commands.failed
         return RunReport(job, outcome(job.id, job.fence, JobCancelled.REASON, ""), "failed", JobCancelled(job.id))
 
     def released(self, job: Job) -> RunReport:
-        """Not finished: the job goes back to its place in its group, and no attempt is used."""
+        """Not finished: the job goes back to its group with its sort key, and no attempt is used."""
         return RunReport(job, commands.released(job.id, job.fence), "released")
 
     def begun(self, job: Job) -> RunReport:

@@ -36,7 +36,7 @@ _PATIENCE = 3.0
 
 
 class MemberTelemetry(Telemetry):
-    """What one member shows is what the worker shows; only all members together have drained the queue."""
+    """Events of a member are events of the worker, except `drained`: only all members together drain the queue."""
 
     def __init__(self, whole: Telemetry, on_drained: Callable[[], None]) -> None:
         self.__dict__.update(whole.__dict__)
@@ -94,7 +94,8 @@ class Member(Worker):
                 rounds=ROUNDS,
             )
         )
-        # A partition of which this worker has no job needs no heartbeat; in one of them it says that it lives.
+        # A partition without a job of this worker needs no heartbeat. In one partition the worker reports that it
+        # lives.
         self._beats = beats
         if not beats:
             self._dispatcher.before_first_job = self._heartbeat.start
@@ -177,7 +178,9 @@ class Crew:
     def _started(self, start: asyncio.Task[None]) -> None:
         error = None if start.cancelled() else start.exception()
         if error is not None:
-            self._owner.logger.error("worker %s: a partition cannot be served: %s", self._owner.name, error)
+            self._owner.logger.error(
+                "worker %s: one partition is not served: %s. The others go on", self._owner.name, error
+            )
 
     def changed(self) -> None:
         """A member may have become idle, or gives up."""

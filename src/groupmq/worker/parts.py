@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
-from groupmq.core.options import WorkerOptions
 from groupmq.core.record import Stored
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.worker.batches import BatchExecutor
 from groupmq.worker.demand import Demand

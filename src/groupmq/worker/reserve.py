@@ -52,7 +52,7 @@ class Reserve:
         return None
 
     def end(self, before: float) -> None:
-        """Give back rows that came before this time, and forget rows of which everything was withdrawn."""
+        """Give back rows that came before this time, and forget rows that were withdrawn completely."""
         for row in [row for row in self._rows if row.started <= before or not row.rest]:
             self._rows.remove(row)
             self._ended(row)

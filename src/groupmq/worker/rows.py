@@ -24,7 +24,7 @@ def take_last(row: RunRow, n: int) -> list[Job]:
 
 
 class Rows:
-    """Rows that have not ended, and of which jobs can be withdrawn."""
+    """Rows that have not ended. Their jobs can be withdrawn until they start."""
 
     __slots__ = ("_recalled", "_rows")
 

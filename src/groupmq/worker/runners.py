@@ -31,7 +31,7 @@ from groupmq.core.errors import (
     class_path,
     said,
 )
-from groupmq.core.options import WorkerOptions
+from groupmq.core.worker_options import WorkerOptions
 
 _MOMENT = 0.5
 Forward = Callable[[str, Any], None]
@@ -108,7 +108,7 @@ class ThreadRunner:
 
 
 def _close_coroutine(returned: Future[Any]) -> None:
-    """Close what a handler returned after its run had ended: nobody awaits it, and Python would warn of that."""
+    """Close a coroutine that a handler returned after its run had ended. Python warns of one that is never awaited."""
     if returned.exception() is None and inspect.iscoroutine(value := returned.result()):
         value.close()
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from groupmq.client.job import Job
 from groupmq.worker.lane import ReportLane
-
-Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
-"""Why a run is stopped."""
+from groupmq.worker.stopping import StoppableRun
 
 
 class RunRow:
@@ -31,19 +28,8 @@ class RunRow:
         self.fence = jobs[0].fence
 
 
-class JobRun:
+class JobRun(StoppableRun):
     """One run of one job in this worker."""
-
-    hard_end: float | None = None
-    task: asyncio.Task[None] | None = None
-    timer: asyncio.TimerHandle | None = None
-    give_up: asyncio.TimerHandle | None = None
-    verdict: Verdict | None = None
-    begun = False
-    abandoned = False
-    """Its slot was taken back, and its handler has not ended."""
-    started = 0.0
-    """When its handler was called, or its task was made."""
 
     def __init__(self, job: Job, row: RunRow) -> None:
         self.job = job

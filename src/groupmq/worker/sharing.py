@@ -52,7 +52,7 @@ class SharedSlots:
         return share
 
     def turn(self) -> int:
-        """A number for who was served just now."""
+        """The number that a worker gets when it was served just now."""
         self._served += 1
         return self._served
 

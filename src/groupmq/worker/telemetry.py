@@ -12,7 +12,8 @@ from groupmq.core.deprecation import renamed
 from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError, JobCancelled, said
 from groupmq.core.job_log import JobLog
-from groupmq.core.options import QueueOptions, WorkerOptions
+from groupmq.core.queue_options import QueueOptions
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import Stalled
 from groupmq.worker.outcome import RunReport
 
@@ -115,7 +116,7 @@ class Telemetry:
         self._on_error(error, job)
 
     def unreadable(self, job_id: str, error: BaseException) -> None:
-        """The record of a job cannot be read: it stays with the server, and the jobs beside it run."""
+        """The record of a job cannot be read. It stays on the server; the other jobs of the answer run."""
         unreadable = GroupMQError(f"job {job_id!r} cannot be read and is left alone: {said(error)}")
         self._logger.warning("%s: %s", self._who, unreadable)
         self.call_failed(unreadable)
@@ -193,4 +194,6 @@ class Telemetry:
             if inspect.isawaitable(outcome):
                 self.events.watch("on_error", outcome)
         except BaseException as broken:
-            self._logger.error("on_error raised %s: %s", type(broken).__name__, broken)
+            self._logger.error(
+                "%s: on_error raised %s: %s; the worker goes on", self._who, type(broken).__name__, broken
+            )

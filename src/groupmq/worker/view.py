@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from groupmq.core.emitter import Listener
-from groupmq.core.options import WorkerOptions
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.worker.execution import JobExecutor
 from groupmq.worker.fetcher import Fetcher
 from groupmq.worker.health import CurrentJob, Health

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
@@ -16,8 +15,8 @@ from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.core.ids import new_id
 from groupmq.core.loops import this_process
-from groupmq.core.options import WORKER_DEFAULTS, QueueOptions, WorkerArguments, WorkerOptions
 from groupmq.core.signatures import shows_options
+from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
 from groupmq.protocol import commands
 from groupmq.worker.bequest import bequest_of, take_back
 from groupmq.worker.closing import Closing
@@ -38,8 +37,8 @@ BatchHandler = Callable[[list[Job]], Any]
 _GOODBYE = 1.0
 """Seconds beyond its timeout that a closing worker spends on giving jobs back and deregistering."""
 _DELIVERY = 10.0
-"""Seconds of its timeout that a closing worker spends at most on reporting outcomes while its server is away. What is
-not reported runs again."""
+"""Seconds of its timeout that a closing worker spends at most on reporting outcomes while its server is away. Jobs
+whose outcome is not reported run again."""
 
 
 class Worker(WorkerView):
@@ -82,7 +81,7 @@ class Worker(WorkerView):
         self._start_over = asyncio.Event()
         self._is_shared = False
         self._crew: Crew | None = None
-        """Those that do the work, if the queue has partitions."""
+        """The members that do the work, if the queue has partitions."""
 
     def _make_parts(self) -> None:
         self._made_for = self.queue.options
@@ -125,11 +124,11 @@ class Worker(WorkerView):
         self._make_parts()
 
     def _adopt_settings(self) -> None:
-        """Make the parts anew for a queue that is stored otherwise than was known when the worker was made.
+        """Make the parts again if the stored settings of the queue differ from those that the worker was made for.
 
         Raises ConfigurationError if the options of the worker do not go with it, before anything is taken.
         """
-        if _as_stored(self.queue.options) == _as_stored(self._made_for):
+        if self.queue.options.as_stored == self._made_for.as_stored:
             return
         given = self._given.copy()
         given["name"] = self.name
@@ -303,7 +302,8 @@ class Worker(WorkerView):
             self._deadline.hurry(limit)
             if self._crew is not None:
                 self._crew.hurry(limit)
-        # A listener that closes the worker, of "drained" perhaps, must not be waited for by what it waits for.
+        # A listener that closes the worker (of "drained", perhaps) waits for the closing, so the closing must not wait
+        # for it.
         self._closers.add(asyncio.current_task())
         await asyncio.shield(self._closing)
 
@@ -391,12 +391,7 @@ class Worker(WorkerView):
     async def take_back(bequest: str) -> list[str]:
         """Take back the leases of a worker whose process has ended, at once; the ids of the jobs that were running.
 
-        Each of them uses an attempt, as after a stall. Only for whoever knows that the process is gone, such as the
-        parent that has waited for it: of a process that lives on, the jobs would run twice at the same time.
+        Each of them uses an attempt, as after a stall. Call it only if the process is known to be gone, for
+        example from the parent that has waited for it. If it still lived, its jobs would run twice at the same time.
         """
         return await take_back(bequest)
-
-
-def _as_stored(options: QueueOptions) -> QueueOptions:
-    """With one partition where the number was not given: that is what a queue without partitions is stored with."""
-    return replace(options, partitions=options.partitions or 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.chaos.checker.story import Run
+from tests.chaos.checker.parts import Run
 
 BATCHED = ("bulk",)
 """Queues whose handlers get several jobs of a group at once."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import Event, Story
+from tests.chaos.checker.parts import Event
+from tests.chaos.checker.story import Story
 
 HOLDING = ("strict",)
 DECISIONS = ("skip", "retry", "retry_many", "remove", "resume_group")

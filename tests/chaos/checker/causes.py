@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from tests.chaos.checker.story import Fault, Run, Story
+from tests.chaos.checker.parts import Fault, Run
+from tests.chaos.checker.story import Story
 
 LEASE = 3.0
 """Seconds, as all queues of a run have it; said again here, since the checker shares nothing with what it checks."""

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from tests.chaos.checker import causes
 from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.groups import joined
-from tests.chaos.checker.story import Action, Event, Life, Run, Story
+from tests.chaos.checker.parts import Action, Event, Life, Run
+from tests.chaos.checker.story import Story
 
 FAIR = ("orders", "bulk", "ticks", "spread")
 """Queues in which nothing but pauses, back-offs and running jobs keeps a group from its turn."""

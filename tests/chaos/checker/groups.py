@@ -11,7 +11,8 @@ from typing import NamedTuple
 from tests.chaos.checker.batches import BATCHED, same_batch
 from tests.chaos.checker.causes import LEASE
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import Event, Life, Limits, Run, Story
+from tests.chaos.checker.parts import Event, Life, Run
+from tests.chaos.checker.story import Limits, Story
 
 EXCLUSIVE = ("solo",)
 Key = tuple[int, int, int]

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.chaos.checker.finding import Finding
-from tests.chaos.checker.story import Action, Event, Life, Run, Spec, Story
+from tests.chaos.checker.parts import Action, Event, Life, Run, Spec
+from tests.chaos.checker.story import Story
 
 KEPT = 400
 """Completed jobs that each queue keeps."""

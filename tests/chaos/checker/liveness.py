@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from tests.chaos.checker import causes
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import Life, Run, Story
+from tests.chaos.checker.parts import Life, Run
+from tests.chaos.checker.story import Story
 
 SLACK = 5.0
 """Seconds that a machine with too little to give may be late."""

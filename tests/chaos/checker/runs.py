@@ -8,7 +8,8 @@ from itertools import pairwise
 from tests.chaos.checker import causes
 from tests.chaos.checker.batches import BATCHED
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import Event, Life, Run, Story
+from tests.chaos.checker.parts import Event, Life, Run
+from tests.chaos.checker.story import Story
 
 STOPPERS = ("remove", "fail", "cancel", "cancel_group", "purge")
 SOON = 4.0

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import Action, Life, Story
+from tests.chaos.checker.parts import Action, Life
+from tests.chaos.checker.story import Story
 
 WINDOWS = {"window": 200}
 """Milliseconds that queues ordered by event time wait."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from tests.chaos.checker import blocking, costs, fairness, groups, jobs, keys, liveness, runs, times
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.story import Line, Story, tell
+from tests.chaos.checker.parts import Line
+from tests.chaos.checker.story import Story, tell
 
 
 @dataclass

@@ -14,7 +14,7 @@ from groupmq.cli.monitor.keyboard import KeyAction
 from groupmq.cli.monitor.state import MonitorRow, Question, State, Switch, press, seen
 from groupmq.cli.monitor.text import PLAIN, RICH, Glyphs, fit, glyphs_for, number, per_second, span, sparkline
 from groupmq.core.drafts import draft
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
 from tests.cli.monitor.samples import AT, EMPTY, HOSTILE, blocked, hostile_look, look, opened, run, state
 from tests.cli.operating import golden

@@ -24,7 +24,7 @@ FACTS = frozenset(
 
 
 def line_of(job: Job) -> dict[str, Any]:
-    """What it takes to add the job again, in its place, and a few facts for people. ValueError if that cannot be."""
+    """What is needed to add the job again with its order, and a few facts for people. ValueError if it cannot be."""
     if isinstance(job.data, NotJson):
         raise ValueError(f"job {job.id!r}: its data is not JSON (the queue has a serializer of its own)")
     line = {

@@ -38,9 +38,7 @@ from groupmq.sync import Queue
 @click.option(
     "--limit", type=click.IntRange(min=1), help="With --all: at most so many jobs, the oldest failures first."
 )
-@click.option(
-    "--dry-run", is_flag=True, help="With --all: only say how many there are, and which others have overtaken."
-)
+@click.option("--dry-run", is_flag=True, help="With --all: only show how many there are, and which were overtaken.")
 @target_options
 def retry(
     target: Target,
@@ -52,7 +50,7 @@ def retry(
     dry_run: bool,
     **wanted: Any,
 ) -> None:
-    """Run a failed job again, from its original place, attempts counted anew.
+    """Run a failed job again, from its original sort key, with its attempts counted from 0.
 
     With --all: every failed job that all the other options are true of, the oldest failure first. A job that fails
     again meanwhile is not retried a second time.

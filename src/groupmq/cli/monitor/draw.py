@@ -136,7 +136,7 @@ def page_lines(state: State, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def message(state: State, width: int, glyphs: Glyphs) -> Text:
-    """The one line that says something: a question, trouble, or what came of an action."""
+    """The status line: a question, an error, or the result of an action."""
     inner = max(0, width - MARGIN - 1)
     if state.question is not None:
         text, style = f"{state.question.text} y/n", BOLD

@@ -45,7 +45,7 @@ class Fetched(NamedTuple):
 
 
 class Notice(Enum):
-    """What needs no words."""
+    """Messages that carry no data."""
 
     SETTLE = auto()
     RESIZED = auto()
@@ -153,7 +153,7 @@ class LiveView:
         self._inbox.put_nowait(Typed(raw) if raw else Notice.END)
 
     def _suspend(self) -> None:
-        """Ctrl-Z: the shell gets its screen back, and we ours when it lets us go on."""
+        """Ctrl-Z: give the screen back to the shell, and take it again when the process is continued."""
         self._terminal.give_back()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._terminal.take()

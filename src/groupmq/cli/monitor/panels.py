@@ -93,7 +93,7 @@ def rates(state: State, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def workers(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
-    """Who works."""
+    """The workers."""
     found = look.workers if look else ()
     columns = [
         Column(_title("WORKERS", len(found), height), share=1),
@@ -123,7 +123,7 @@ def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
 
 
 def blocked(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
-    """The groups that wait for somebody to decide about a failed job; nothing at all if there is none."""
+    """The groups that wait until a person settles a failed job; nothing at all if there is none."""
     if look is None or not look.blocked:
         return []
     columns = [
@@ -196,7 +196,7 @@ def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyp
 
 
 def runs(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
-    """What runs, the longest first."""
+    """Running jobs, the longest-running first."""
     look = state.look
     total = look.counts.active if look else 0
     columns = [
@@ -217,7 +217,7 @@ def runs(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
 
 
 def failures(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text]:
-    """What failed last, and what became of it."""
+    """The last failures, and the state of their jobs now."""
     columns = [
         Column("RECENT FAILURES", share=3),
         Column("ATTEMPT", 7, right=True),

@@ -47,7 +47,7 @@ Effect = Switch | RetryFailed | Inspect | Quit
 
 
 class Question(NamedTuple):
-    """What is done only after a yes."""
+    """An action that is done only after a yes."""
 
     text: str
     effect: Effect
@@ -63,7 +63,7 @@ class State:
     trouble: str | None = None
     """Why the last look failed."""
     said: str | None = None
-    """What came of the last action; until the next key, or for a while."""
+    """The result of the last action, shown until the next key or for a while."""
     said_until: datetime | None = None
     page: Page = "queue"
     selected: MonitorRow | None = None
@@ -76,7 +76,7 @@ class State:
 
     @property
     def rows(self) -> list[MonitorRow]:
-        """What the selection walks over: what runs, then what failed."""
+        """The rows that can be selected: running jobs, then failures."""
         if self.look is None:
             return []
         runs = [MonitorRow("run", run.id) for run in self.look.runs]

@@ -1,1 +1,1 @@
-"""What commands are given: the queue, durations, payloads, and the options that several commands have."""
+"""The arguments of commands: the queue, durations, payloads, and the options that several commands have."""

@@ -55,7 +55,7 @@ class BackoffType(DurationType):
 
 
 def backoff_of(given: Any) -> Any:
-    """What such an option means for the library; None stays None."""
+    """The value of such an option for the library; None stays None."""
     return Backoff.exponential(base=given[0], max=given[1]) if isinstance(given, list) else given
 
 

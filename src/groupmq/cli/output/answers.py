@@ -68,11 +68,11 @@ def as_line(value: Any) -> str:
 
 @contextmanager
 def quiet_pipe() -> Iterator[None]:
-    """The reader of a pipe that goes, as `head` does, is not an error of ours."""
+    """A reader that closes the pipe, as `head` does, is not an error of the command."""
     try:
         yield
     except BrokenPipeError:
-        # What is still buffered would complain when the interpreter ends.
+        # Python would print an error for buffered text when the interpreter ends.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.exceptions.Exit(DONE) from None

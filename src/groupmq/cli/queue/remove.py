@@ -25,7 +25,7 @@ def confirm(target: Target, question: str, *, yes: bool) -> None:
     if yes:
         return
     if target.as_json or not sys.stdin.isatty():
-        fail("nobody to ask; add --yes to remove the jobs", BAD_USAGE)
+        fail("not a terminal; give --yes to remove the jobs", BAD_USAGE)
     console(stderr=True).print(question, end=" ", markup=False)
     if not click.confirm("Go on?", err=True):
         fail("nothing was removed", NOT_FOUND)

@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def _first_line(link: socket.socket) -> str:
-    """Byte by byte: nothing of what may follow is ours to take."""
+    """Byte by byte: bytes that follow belong to the next reader."""
     line = b""
     while (byte := link.recv(1)) not in (b"\n", b""):
         line += byte

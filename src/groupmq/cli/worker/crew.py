@@ -23,7 +23,7 @@ class Crew:
         self._open = AsyncExitStack()
 
     def described(self) -> list[str]:
-        """What works where, in lines for the log."""
+        """The workers and their queues, in lines for the log."""
         lines = []
         for one in self.workers:
             where = f"queue {one.queue.name} at {one.queue.address}"

@@ -1,4 +1,4 @@
-"""How a process of ours is, and the pages of its health port."""
+"""The health of a worker process, and the pages of its health port."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProcessReport:
     workers: list[dict[str, Any]] = field(default_factory=list)
     """Of each worker: queue, concurrency, counters."""
     bequests: list[str] = field(default_factory=list)
-    """What it takes to give its jobs back after its death (`Worker.take_back`). Never shown: URLs hold passwords."""
+    """What `Worker.take_back` needs to give its jobs back after its death. Never shown: URLs hold passwords."""
 
     def is_alive(self) -> bool:
         return time.monotonic() - self.loop_seen <= self.patience

@@ -100,7 +100,7 @@ class WorkerLifecycle:
     async def _work(self, started: Callable[[Crew], None]) -> None:
         self.crew = crew = await make_crew(self._plan, self._waiting)
         if crew is None:
-            _logger.info("queue %s: nobody has added anything yet; nothing to do", ", ".join(self._plan.queues))
+            _logger.info("queue %s does not exist yet; nothing to do", ", ".join(self._plan.queues))
             return
         try:
             calm_collector()
@@ -153,7 +153,7 @@ class WorkerLifecycle:
         task.add_done_callback(self._closing.discard)
 
     def _link_moved(self) -> None:
-        """The supervisor says nothing, so there is only one thing to read: that it has gone."""
+        """The supervisor writes nothing to this pipe. Its end can only mean that the supervisor has gone."""
         assert self._link is not None  # noqa: S101
         with contextlib.suppress(BlockingIOError, OSError):
             if self._link.recv(4096):

@@ -154,7 +154,7 @@ def _probe(plan: WorkerPlan, name: str, patience: float) -> Queue:
 
 
 async def _until_made(plan: WorkerPlan, name: str, waiting: Callable[[bool], None]) -> None:
-    _logger.info("queue %s: nobody has added anything yet; waiting for its producer", name)
+    _logger.info("queue %s does not exist yet; waiting until its producer adds the first job", name)
     waiting(True)
     async with _probe(plan, name, 0.0) as queue:
         while True:

@@ -22,7 +22,7 @@ class WorkerPlan:
     concurrency: int | None = None
     """Jobs at once in each process, of all its queues together; None = 1."""
     flags: tuple[str, ...] = ()
-    """What a configured Worker decides itself, as it was spelled on the command line."""
+    """Options that a configured Worker has itself, as they were spelled on the command line."""
     burst: bool = False
     drain_timeout: float = 30.0
     unreachable_timeout: float | None = None

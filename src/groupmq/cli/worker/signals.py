@@ -1,4 +1,4 @@
-"""What SIGTERM and SIGINT mean: the first asks, the second insists, the third ends the process on the spot."""
+"""SIGTERM and SIGINT: the first drains, the second gives running jobs back, the third ends the process at once."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ProcessSlot:
         self.deaths = 0
         self.reloading = False
         self._missed: signal.Signals | None = None
-        """Told while there was no process: it may have been on its way."""
+        """The signal came while no process ran; one may have been about to start."""
 
     async def live(self) -> int:
         """Start a process and wait for its end; its exit code, negative for a signal."""
@@ -79,7 +79,7 @@ class ProcessSlot:
             writer.close()
 
     async def _take_back(self, pid: int, bequests: list[str]) -> None:
-        """Give back what the process was doing: it is dead for certain, so nobody has to wait until leases expire."""
+        """Give back the jobs of the process. It has ended for certain, so its leases need not expire first."""
         for bequest in bequests:
             try:
                 async with asyncio.timeout(_TAKE_BACK):

@@ -83,7 +83,7 @@ def living_workers(stats: commands.Stats) -> list[WorkerInfo]:
 
 
 def gone_workers(stats: commands.Stats) -> list[str]:
-    """Ids of workers that have been silent for so long that what is kept of them can go.
+    """Ids of workers that have been silent for so long that the server can forget them.
 
     The last reply to each of their requests goes too: a worker that was frozen and sends a request again after that is
     told that its leases are lost, even if its outcomes were accepted. So this waits much longer than `living_workers`.

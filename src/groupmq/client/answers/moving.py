@@ -19,7 +19,7 @@ BY_GROUP = ("groups", "conf", "breakers")
 BY_GROUP_SORTED = ("ready", "parked", "blocked", "breaking", "opened", "rated")
 EVERYWHERE = ("unique",)
 EVERYWHERE_SORTED = ("uniques",)
-"""Ids that stay taken although their job is gone, and nobody knows its group: they stay taken in each partition."""
+"""Ids that stay taken although their job is gone. Its group is not known, so they stay taken in each partition."""
 HASHES = (*BY_JOB, *BY_GROUP, *EVERYWHERE, "dedupe", "repeats")
 SORTED = (*BY_JOB_SORTED, *BY_GROUP_SORTED, *EVERYWHERE_SORTED, "blocking", "deduped", "ticks", "labels")
 _SORT_KEY = 16

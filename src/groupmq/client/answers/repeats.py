@@ -60,7 +60,7 @@ def repeat_id(group_id: str | None, name: str) -> str:
 
 
 def check(given: Mapping[str, Any]) -> None:
-    """What makes no sense together with `repeat`."""
+    """Options that make no sense together with `repeat`."""
     for name, instead in (
         ("job_id", "its jobs get ids of their own; name the repeat with key="),
         ("order_ms", "each of its jobs is ordered by its own tick"),

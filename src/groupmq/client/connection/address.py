@@ -79,7 +79,7 @@ class Route(Address):
         self._last: Node | None = None
 
     def search(self) -> Search:
-        """How to find the primary. Raises the client library's ConnectionError if nobody knows one."""
+        """How to find the primary. Raises the client library's ConnectionError if no node knows one."""
         raise NotImplementedError
 
     def confirmed(self, node: Node) -> bool:

@@ -27,7 +27,7 @@ class WakeConnection(Dropper):
         self._keys = keys
         self._popped = keys[0]
         self._timeout = timeout
-        # redis-py 8 would give up after 5 s by itself; ours must outlast the block.
+        # redis-py 8 gives up after 5 s by default; the timeout must be longer than the block.
         self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
         endpoint.address.watch(self)
 
@@ -59,7 +59,7 @@ class WakeConnection(Dropper):
         return self._popped
 
     async def pass_on(self) -> None:
-        """Put the marker back for somebody else, if it was meant for all."""
+        """Put the marker back for another worker, if it was meant for all."""
         if self._popped == self._keys[0]:
             await self.put_back(self._popped)
 

@@ -106,7 +106,7 @@ class CallPool:
             await connection.disconnect(nowait=True)
 
     async def close(self) -> None:
-        """Close all connections. A call that is under way fails: nobody would close its connection after it."""
+        """Close all connections. A call that is under way fails: nothing would close its connection after it."""
         self._closed = True
         idle, self._idle = self._idle, []
         await close_all((*(connection for connection, _ in idle), *self._in_use))

@@ -17,7 +17,7 @@ from groupmq.client.connection.known import KnownPart
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.loops import PerLoop, this_process
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.tasks import await_honouring_cancel
 
 Confirmation = tuple[tuple[Any, ...], ...]
@@ -57,7 +57,7 @@ class Line(Dropper):
     async def _keep(self) -> AsyncGenerator[None, None]:
         """An event loop that ends closes its asynchronous generators first: our connections end with this one.
 
-        Else a queue that outlives its loop would leave sockets behind that nobody can close any more.
+        Otherwise a queue that outlives its loop would leave sockets behind that cannot be closed any more.
         """
         try:
             yield
@@ -85,7 +85,7 @@ class Line(Dropper):
         return await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
 
     async def _execute_again(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
-        """A node of a cluster has said who owns the queue's slot now: ask that one, but follow nobody further."""
+        """A node of a cluster has named the owner of the queue's slot: ask that one, and no other."""
         await self._drop_stale(failover=False)
         async with self._slots:
             try:

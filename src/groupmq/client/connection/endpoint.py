@@ -92,7 +92,7 @@ class Endpoint:
         """Whether connections of our own are used, though the user gave a client."""
         self.call_timeout: float | None = None
         self.patience = PATIENCE
-        """Seconds that a call rides over a server that is away, unless told otherwise."""
+        """Seconds for which a call is tried again while the server is away, by default."""
         self.client: Any = None
         self._url: str | None = None
         self._topology: Topology | None = None

@@ -153,14 +153,14 @@ def is_passing(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Trying for ever may help: the server is away, or somebody has to mend it. Not so if it does not know its user."""
+    """Trying again may help: the server is away, or a person has to mend it. Refused credentials stay refused."""
     if isinstance(error, ServerRefused):
         return error.kind not in ("NOAUTH", "WRONGPASS", "NOPERM")
     return isinstance(error, ConnectionLost)
 
 
 def is_cluster_down(error: BaseException) -> bool:
-    """The node is cut off from most of its cluster, or a slot is served by nobody."""
+    """The node is cut off from most of its cluster, or no node serves a slot."""
     return _kind(error) == "CLUSTERDOWN"
 
 

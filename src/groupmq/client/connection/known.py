@@ -8,8 +8,8 @@ from typing import Any
 
 from groupmq.core.checks import Logger
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.options import AS_STORED, HANDLING, QueueArguments, QueueOptions
 from groupmq.core.partitions import Part
+from groupmq.core.queue_options import AS_STORED, HANDLING, QueueArguments, QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, adopted, changed, differences, given_too, not_known
 
 
@@ -62,7 +62,7 @@ class Known:
         self.opened = True
 
     def _check_partitions(self, settings: QueueSettings) -> None:
-        """The one setting that a running process cannot adopt: it would put jobs where nobody looks for them."""
+        """The one setting that a running process cannot adopt: it would put jobs where no process looks for them."""
         mine = self.options.partitions
         if self.options.is_stored and mine != settings.partitions:
             raise ConfigurationError(
@@ -81,7 +81,7 @@ class Known:
         if self._told.setdefault(revision, mine) is mine:
             self._logger.warning(
                 "queue %s: the stored settings have changed, and this process goes on with them: %s. "
-                "With what it was given it cannot be started again",
+                "A start with the options that it was given would be refused",
                 self.given.name,
                 "; ".join(found),
             )
@@ -108,7 +108,7 @@ class Known:
         options, mine = adopted(self.given, settings), self.given
         if not self.accepts_stored:
             return options
-        # How a tool handles jobs is its own affair where it was told so. If nothing is stored about that, it must
+        # A tool handles jobs by the options that it was given. If it was given none and nothing is stored, it must
         # neither fail jobs early nor remove what workers keep.
         own = given_too(options, QueueSettings.from_stored(mine.described()), mine.given.intersection(HANDLING))
         if stored.handling:

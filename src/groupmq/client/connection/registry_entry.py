@@ -9,7 +9,7 @@ import time
 from groupmq.client.connection.faults import is_passing, understood
 from groupmq.core.checks import Logger
 from groupmq.core.errors import GroupMQError, ServerRefused
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol.keys import registry_key
 
 TRY_AGAIN = 10.0

@@ -11,7 +11,7 @@ from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.registry_entry import RegistryEntry
 from groupmq.core.durability import REPORTING
 from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
-from groupmq.core.options import QueueArguments, QueueOptions
+from groupmq.core.queue_options import QueueArguments, QueueOptions
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
@@ -95,7 +95,7 @@ class Session:
         return () if durability is None else durability.commands(self.keys.durable)
 
     def check_durable(self, function: str, reply: Any) -> None:
-        """Raise if what was added is not durable in time. An outcome is told to nobody who could act: it is logged."""
+        """Raise if an add is not durable in time. For outcomes it is logged instead: no caller could act on it."""
         durability = self.options.durability
         if durability is None or (lacking := durability.missing(reply)) is None:
             return
@@ -113,7 +113,7 @@ class Session:
 
     def opening_call(self) -> Call[StoredQueue]:
         if self.partition is not None:
-            # Who only looks is perhaps not permitted more; whatever they do, a partition that is missing is made.
+            # A user who only looks may have no permission to write. Any other use makes a missing partition.
             return self.making_call() if self.whole.creates else commands.look_at_queue()
         # A queue that was flushed is made again as it was known, not as this process was once started.
         return commands.open_queue(self.options) if self.creates else commands.look_at_queue()

@@ -27,7 +27,7 @@ _RECENT = 2000
 
 
 class Wait(NamedTuple):
-    """Somebody waits for the end of a job that was made at that time; an earlier one may have had the same id."""
+    """A wait for the end of a job that was made at that time. An earlier job may have had the same id."""
 
     created_ms: int
     future: asyncio.Future[Event]
@@ -73,7 +73,7 @@ class Channel:
         self._hub.ensure(self)
 
     def rest(self) -> None:
-        """Nobody listens for now. The position in the log is looked up again when somebody does."""
+        """The last listener is gone. The position in the log is looked up again for the next one."""
         self.position = self._number = self._began_ms = None
         self._recent.clear()
 
@@ -152,7 +152,7 @@ class Channel:
         if event.kind not in ENDS:
             past = self._recent.pop(job_id, None)
             if past is not None:
-                # An operator runs it again, or there is a new job of that id: waiters must look at the job.
+                # The job was redriven, or a new job has its id: waiters must look at the job.
                 self._forgot_ms = max(self._forgot_ms, past.at_ms)
             return
         self._remember(job_id, event)
@@ -218,7 +218,10 @@ class Channel:
                     await self._read_back(batch, past)
                 except GroupMQError as error:
                     _logger.warning(
-                        "what happened before to the jobs that are listened to (%d) is not known: %s", len(batch), error
+                        "queue %s: the log of events cannot be read, so listeners of %d jobs miss earlier events: %s",
+                        self.connection.session.options.name,
+                        len(batch),
+                        error,
                     )
                 for one in batch:
                     listeners = one.listeners()

@@ -20,7 +20,7 @@ _BUFFER = 1000
 
 
 class Feed:
-    """The entries that somebody who follows a log has yet to see."""
+    """The entries that a follower of a log has yet to see."""
 
     def __init__(self) -> None:
         self.entries: deque[Entry] = deque()

@@ -55,7 +55,7 @@ class Hub:
                     await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
                     continue
                 if pause:
-                    # What happened meanwhile the log says; but a server that lost its data has no log to say it.
+                    # The log has what happened meanwhile, unless the server has lost its data.
                     pause = 0.0
                     for channel in tuple(self._channels):
                         channel.check_again()
@@ -91,7 +91,7 @@ class Hub:
         return bool(self._channels)
 
     async def drop(self, channel: Channel) -> None:
-        """A queue is closed: nobody listens to its log any more."""
+        """A queue is closed: its log has no listener any more."""
         self._channels.discard(channel)
         if not self._channels:
             task, self._task, self._stream = self._task, None, None

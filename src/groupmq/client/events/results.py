@@ -73,7 +73,7 @@ class Results:
         raise TimeoutError(f"job {job.id!r} did not end within {timeout:g} s{await self._state_of(job)}")
 
     async def _state_of(self, job: Snapshot) -> str:
-        """The state of a job that nobody could wait for any longer, for people to read; empty if it cannot be known."""
+        """The state of a job whose waiter has timed out, for people to read; empty if it cannot be known."""
         try:
             async with asyncio.timeout(_LAST_LOOK):
                 found = await self._look(job.id)
@@ -120,11 +120,11 @@ class Results:
             return None
         recent = channel.recent_end(job_id, wait.created_ms)
         if recent is not None and (recent.kind == "failed" or recent.at_ms == wait.created_ms):
-            return None  # an operator may have let it run again since, or it was another of the same id: the job says
+            return None  # it may have been redriven since, or it was another job with the same id: look at the job
         return recent or await self._next(wait.future, doubt)
 
     async def _next(self, future: asyncio.Future[Event], doubt: asyncio.Event) -> Event | None:
-        """The event that ends the job; None if there may have been one that we did not hear."""
+        """The event that ends the job; None if this process may have missed one."""
         doubting = asyncio.ensure_future(doubt.wait())
         try:
             # Now and then look anyway: a queue that was obliterated has no log to say so.

@@ -1,4 +1,4 @@
-"""What only looks at a queue with partitions: sums, merged lists, pages that go on in all partitions."""
+"""The getters of a queue with partitions: sums, merged lists, pages that go on in all partitions."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Looking(Spreading):
         return newest[:scan], max(now for _, now, _ in found), sum(total for _, _, total in found)
 
     async def get_repeating_jobs(self) -> list[RepeatingJob]:
-        """What repeats: when next, when last, how often so far; the next one to run in front."""
+        """Repeating jobs: when each ticks next, when it ticked last, how often so far; the next to tick first."""
         if not await self._learn():
             return await super().get_repeating_jobs()
         found = await self._each(lambda part: part.get_repeating_jobs())
@@ -196,8 +196,8 @@ class Looking(Spreading):
         two while breakers are open; nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
-        `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, so
-        many calls for each of them.
+        `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, each of
+        them takes that many calls.
         """
         parts = await self._learn()
         if not parts:
@@ -223,7 +223,7 @@ class Looking(Spreading):
         return QueueSettings.of(self._connection.session.whole.stored)
 
     async def get_turn(self) -> Turn | None:
-        """Whose turn it is in an exclusive queue; None if nobody works."""
+        """Which worker has the turn of an exclusive queue; None if none has."""
         return None if await self._learn() else await super().get_turn()
 
     async def get_last_event_id(self) -> str:
@@ -239,7 +239,7 @@ class Looking(Spreading):
         """
         await super().ensure_writable(timeout)
         key = self._connection.session.head
-        # A plain look: whoever asks this need not want the queue to be made.
+        # Only look: a caller that asks this need not want the queue to be made.
         stored = commands.stored_queue(await self._connection.command(*commands.look_at_head(key), key=key))
         if stored.schema == commands.PARTITIONED:
             await self._learn()

@@ -20,8 +20,8 @@ from groupmq.core.checks import whole
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.duty import DutyName
 from groupmq.core.errors import ConfigurationError, GroupMQError
-from groupmq.core.options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.partitions import MOST_PARTITIONS
+from groupmq.core.queue_options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.server_views import Mark
 from groupmq.core.views import DutyReport, RepairReport
 from groupmq.protocol import commands
@@ -71,7 +71,7 @@ class PartitionedMethods(Looking):
     # The whole queue
 
     async def pause(self) -> None:
-        """Once this returns nothing starts any more, prefetched jobs neither; what runs goes on."""
+        """Once this returns no job starts, not even a prefetched one. Running jobs go on."""
         if not await self._learn():
             return await super().pause()
         await self._each(lambda part: part.pause())
@@ -129,14 +129,14 @@ class PartitionedMethods(Looking):
             return await super().obliterate()
         await self._each(lambda part: part.pause())
         await self._each(lambda part: QueueMethods.obliterate(part))
-        # Last: as long as it is there, a second call finds what an interrupted one has left.
+        # Last: as long as the queue itself is there, a second call can remove what an interrupted one has left.
         while await self._connection.call(commands.obliterate()) > 0:
             pass
         await registry.strike_own(self._connection)
         return None
 
     async def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
-        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life.
+        """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
 
         `progress` is called after each step with how many entries were looked at so far.
         """
@@ -157,8 +157,8 @@ class PartitionedMethods(Looking):
     async def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
         if not await self._learn():
             return changed
-        # The queue has them first: what it says holds. A partition that is not reached has older settings, which all
-        # that use it replace, and never newer ones.
+        # The queue itself is written first, and its settings hold. A partition that is not reached keeps older
+        # settings, never newer ones; every process that uses it replaces them.
         await self._each(lambda part: part._connection.reopen())
         # Also if nothing has changed now: an earlier call may have ended before it came to the repair.
         return changed or any(name in SHARED for name in wanted)
@@ -166,8 +166,8 @@ class PartitionedMethods(Looking):
     async def repartition(self, to: int, *, progress: Callable[[int], object] | None = None) -> int:
         """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.
 
-        Works in bounded steps. Meanwhile no process can use the queue. A run that was killed is gone on with by the
-        same call. Order, attempts, delays, results and repeats are kept; counters, charts and events begin anew. Other
+        Works in bounded steps. Meanwhile no process can use the queue. If a run was killed, the same call continues it.
+        Order, attempts, delays, results and repeats are kept; counters, charts and events begin anew. Other
         processes that use the queue have to be restarted. `progress` is called with how many entries were copied.
         """
         whole(to, "partitions", 1, MOST_PARTITIONS)
@@ -197,7 +197,7 @@ class PartitionedMethods(Looking):
         self._parts = None
         self._connection.session.whole.has_repartitioned(to)
         await self._connection.reopen()
-        await self.repair()  # the line of the jobs without a group was parted, and is put in order
+        await self.repair()  # the jobs without a group were spread over the partitions: put them in order again
         report = await self.repair()
         if not report.clean:
             raise GroupMQError(f"queue {self.name!r} was moved, but its structures do not agree: {report.mended}")
@@ -247,11 +247,11 @@ class PartitionedMethods(Looking):
         return [job_id for ids in found for job_id in ids]
 
     async def _clean_across(self) -> int:
-        """What no partition can clean up alone; how many entries. Any number of copies is safe.
+        """Clean up what concerns several partitions; how many entries. Any number of copies is safe.
 
-        A worker says in one partition that it lives, and in those of which it has had a job. The answers that the
-        others keep for one that died are forgotten here. And whoever changed the settings may have died before it told
-        any partition: no call would notice, so the queue itself is asked.
+        A worker registers in one partition, and in those whose jobs it has run. The other partitions may keep answers
+        for a worker that died; they are forgotten here. A process may also have died after it changed the settings of
+        the queue and before it wrote them to a partition. No call would notice that, so the queue itself is asked.
         """
         await self._connection.reopen()
         swept = await self._sweep()
@@ -267,7 +267,7 @@ class PartitionedMethods(Looking):
         return swept
 
     async def _sweep(self) -> int:
-        """Forget where jobs are that are gone; how many entries. One that an add may just have written stays."""
+        """Forget the entries of jobs that are gone; how many. An entry that an add may just have written stays."""
         swept = 0
         for part in await self._learn():
             book, cursor = Whereabouts(part._connection), ""

@@ -69,7 +69,7 @@ class Repartition:
         return int(before), int(to), stage
 
     async def begin(self, before: int) -> None:
-        """Close the queue to everybody: the one command that begins it."""
+        """Close the queue to every process. This one command begins the work."""
         fields = ("schema", commands.MOVING, "moving", f"{before} {self._to} copy")
         await self._run("HSET", self._head.meta, *fields, on=self._head.meta)
 
@@ -212,7 +212,7 @@ class Repartition:
             records = await self._run("HMGET", one.fixed("jobs"), *ids, on=one.meta) if ids else []
             return [[moving.place_of_job(job_id, raw, deduped) % n] for job_id, raw in zip(ids, records, strict=True)]
         if structure in (*moving.BY_GROUP, *moving.BY_GROUP_SORTED):
-            # The value of the jobs without a group is made anew: they part.
+            # The jobs without a group are spread over several partitions, so their value is computed again.
             return [
                 [place_of(decoded(field)) % n] if field else ([] if structure == "groups" else list(range(n)))
                 for field in fields
@@ -237,7 +237,7 @@ class Repartition:
             await self._run("HSET", key, *(part for pair in pairs for part in pair), on=key)
 
     async def _enter(self, targets: Sequence[Keys], pairs: Pairs, places: Sequence[Sequence[int]]) -> None:
-        """Say where jobs are whose ids do not say it."""
+        """Write entries for jobs whose ids do not say where they are."""
         now_ms, by_home = int(time.time() * 1000), dict[int, list[Any]]()
         for (job_id, _), (at,) in zip(pairs, places, strict=True):
             if moving.needs_entry(job_id, at, self._to):

@@ -25,7 +25,7 @@ class Routing(QueueMethods):
     """A queue that may have partitions, each of which is a queue object of its own."""
 
     _parts: tuple[Queue, ...] | None = None
-    """None = not known yet how many there are; empty = one, which is this very object."""
+    """None = it is not known yet how many there are; empty = there is one, and it is this object."""
 
     def _make_parts(self, n: int) -> tuple[Queue, ...]:
         raise NotImplementedError
@@ -73,7 +73,7 @@ class Routing(QueueMethods):
             return await super().get_jobs_by_id(ids)
         parts = await self._find(ids)
         jobs = await self._read_at(ids, parts)
-        # An entry may outlive its job, and a job without a group have the same id: it is at home.
+        # An entry may outlive its job. A job without a group may have the same id: look for it at home.
         again = [i for i, job in enumerate(jobs) if job is None and parts[i] is not self._at(home_of(ids[i]))]
         if again:
             homes = [self._at(home_of(ids[i])) for i in again]

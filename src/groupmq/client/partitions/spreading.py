@@ -78,7 +78,9 @@ class Spreading(Routing):
         return [jobs[i] for i in range(len(drafts))]
 
     async def _existing_elsewhere(self, drafts: Sequence[Draft], places: Sequence[int]) -> dict[int, Job]:
-        """Of ids that users gave, enter those whose job goes away from home; the jobs that exist in a third place.
+        """Enter ids that users gave, if their job goes to another partition than the home of the id.
+
+        Returns the jobs with such an id that exist in a third partition.
 
         Such a job makes the new one a duplicate. Two adds of one id to groups of different partitions at the same time
         may both see none, and both add: within a group, or among jobs without one, an id is unique always.
@@ -105,7 +107,7 @@ class Spreading(Routing):
         found = {i: job for (i, _, _), job in zip(elsewhere, jobs, strict=True) if job is not None}
         for job in found.values():
             job.duplicate = True
-        # Also where the entry is right: one that is old would be swept away if its job is gone at this moment.
+        # Written even if the entry is right: an old one would be swept away if its job is gone at this moment.
         away = {
             job_id: place
             for (i, job_id, place), entry in zip(given, entered, strict=True)

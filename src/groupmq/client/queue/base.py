@@ -13,7 +13,7 @@ from groupmq.client.queue.walks import StateWalk, WaitingWalk, Walk
 from groupmq.core.checks import Logger, whole
 from groupmq.core.drafts import Draft
 from groupmq.core.job_log import JobLog
-from groupmq.core.options import QueueArguments, QueueOptions
+from groupmq.core.queue_options import QueueArguments, QueueOptions
 from groupmq.core.record import Stored
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Added, Call, StoredJob

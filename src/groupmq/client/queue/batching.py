@@ -56,7 +56,7 @@ class Batcher(Generic[I, O]):
         for (_, future), outcome in zip(batch, outcomes, strict=True):
             if future.done():
                 continue
-            # One that is refused never harms its neighbours.
+            # A refused item does not harm the others of its call.
             if isinstance(outcome, Exception):
                 future.set_exception(outcome)
             else:

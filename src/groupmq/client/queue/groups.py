@@ -37,7 +37,7 @@ MOST_GROUP_PAGES = 40
 MOST_RUN_PAGES = 6
 """Calls that look for running jobs: about 3,000 leases."""
 FIRST = 200
-"""Of each kind that are looked at where there are more groups than anybody goes through."""
+"""How many groups of each kind are looked at if there are too many to look at all."""
 MOST_DELAYED = 2_000
 """Delayed jobs that are looked at for one page of a group."""
 _SEEN = re.compile(r"[0-9]{0,9}")
@@ -179,7 +179,7 @@ class Groups(QueueBase):
         running_ids = {info.id: [run.id for run in by_group.get(info.id, []) if not run.ahead] for info in shown}
         next_ids: dict[str, list[str]] = {}
         for info in shown:
-            # What a worker has prefetched starts before all that waits.
+            # Prefetched jobs start before all waiting ones.
             ahead = [run.id for run in by_group.get(info.id, []) if run.ahead]
             next_ids[info.id] = (ahead + looks[info.id].next)[:behind]
         wanted_ids = [job_id for found in (running_ids, next_ids) for ids in found.values() for job_id in ids]
@@ -351,7 +351,7 @@ class Groups(QueueBase):
         text(group_id, "group_id")
         found = await cancel_all(self._call, await self._delayed_ids(group_id))
         while True:
-            # What workers have prefetched comes back to the group and is cancelled there, with all that waits.
+            # Prefetched jobs come back to the group and are cancelled there, with the waiting ones.
             any_back, running = await self._recall_group(group_id)
             waiting = await self._cancel_waiting(group_id)
             found += waiting

@@ -119,7 +119,7 @@ class Inspection(QueueBase):
         return JobPosition(found.group_id or None, found.position, found.of, found.state)
 
     async def get_turn(self) -> Turn | None:
-        """Whose turn it is in an exclusive queue; None if nobody works."""
+        """Which worker has the turn of an exclusive queue; None if none has."""
         answer = await self._call(commands.look_turn())
         return Turn(answer[0], answer[1], answer[2] / 1000, answer[3]) if answer else None
 

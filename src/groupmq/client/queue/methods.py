@@ -11,7 +11,7 @@ from groupmq.client.queue.directory import Directory
 from groupmq.client.queue.duties import Duties
 from groupmq.client.queue.inspection import Inspection
 from groupmq.client.queue.search import JobSearch
-from groupmq.core.options import QueueArguments
+from groupmq.core.queue_options import QueueArguments
 from groupmq.core.settings import QueueSettings, storable
 
 

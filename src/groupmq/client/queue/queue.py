@@ -27,9 +27,9 @@ from groupmq.core.emitter import Listener
 from groupmq.core.errors import ConfigurationError, GroupFull, GroupMQError
 from groupmq.core.events import KINDS, Event, Position
 from groupmq.core.job_log import JobLog
-from groupmq.core.options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.partitions import Part
 from groupmq.core.positions import Positions
+from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.signatures import shows_options
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
@@ -104,7 +104,7 @@ class Queue(PartitionedMethods):
         here = self._local.here()
         if here.opening is None or here.opening.done():
             here.opening = asyncio.ensure_future(self._connection.ready())
-            # Whoever waited may have been cancelled; an error that nobody takes would be logged.
+            # The task that waited may have been cancelled. asyncio logs an error that is never retrieved.
             here.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(here.opening)
 
@@ -153,7 +153,7 @@ class Queue(PartitionedMethods):
             drafts, call = chunk
             flight = asyncio.ensure_future(self._connection.call(call))
             try:
-                # The call leaves first; while the server works on it, we do our own work for its neighbours.
+                # The call is sent first. The jobs of the call before it are made while the server works.
                 await asyncio.sleep(0)
                 if before is not None:
                     jobs += await self._jobs_of(*before)

@@ -1,4 +1,4 @@
-"""Repeating jobs: definitions are read, decided upon here, and written back if nobody else did."""
+"""Repeating jobs. Definitions are read, decided upon here, and written back unless another process has changed them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Repeats(QueueBase):
         """Define a repeating job, or update the one of this group and name. Returns its next occurrence."""
         schedule = schedules.checked(repeat)
         repeats.check(options)
-        # An order of its own is what each occurrence has: its tick.
+        # Each occurrence has its own order: its tick.
         d = draft(self.options, data, headers, **{**options, "order_ms": 0})
         rid = repeat_id(d.group_id, schedule.name)
         while True:
@@ -61,7 +61,7 @@ class Repeats(QueueBase):
                 return True
 
     async def get_repeating_jobs(self) -> list[RepeatingJob]:
-        """What repeats: when next, when last, how often so far; the next one to run in front."""
+        """Repeating jobs: when each ticks next, when it ticked last, how often so far; the next to tick first."""
         found: dict[str, bytes] = {}
         cursor = "0"
         while True:
@@ -72,7 +72,7 @@ class Repeats(QueueBase):
                 break
         jobs = []
         for raw in found.values():
-            # One that was damaged by hand is for repair() to mend; the others can still be listed.
+            # A definition that was damaged by hand is mended by repair(); the others can still be listed.
             with contextlib.suppress(Exception):
                 jobs.append(repeating_job(Definition.read(raw), self.options.serializer))
         return sorted(jobs, key=lambda job: (job.next_run, job.group_id or "", job.key))

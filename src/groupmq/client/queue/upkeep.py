@@ -1,4 +1,4 @@
-"""What time brings to a queue, done once: due jobs, expired leases, retention by age, workers that are gone, ticks.
+"""One run of each duty of a queue: due jobs, expired leases, retention by age, workers that are gone, ticks.
 
 Any number of processes may do this at once.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from groupmq.client.answers.measures import gone_workers
 from groupmq.client.answers.repeats import Definition, Ran, tick_of
 from groupmq.client.queue.caller import Caller
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Due, Policy, Stalled
 
@@ -53,7 +53,7 @@ async def forget_gone_workers(call: Caller) -> list[str]:
 async def run_due_repeats(call: Caller, watched_since: int | None = None) -> Ran:
     """Add the occurrences of every tick that is due. `watched_since`: when this scheduler looked last, if it did.
 
-    Of each tick exactly one scheduler makes a job.
+    For each tick exactly one scheduler adds a job.
     """
     added, watched = 0, watched_since is not None
     while True:

@@ -1,4 +1,4 @@
-"""Who did what to how many jobs: one line in the log, and the host app's hook."""
+"""The audit of actions: user, action and number of jobs, in one line of the log and to the host app's hook."""
 
 from __future__ import annotations
 

@@ -39,13 +39,13 @@ class JobAction(Action):
 
 
 async def moves_up(view: View, job: Job) -> str:
-    """What leaving the line means for those behind."""
+    """What changes for the jobs behind one that leaves the line."""
     if job.group_id is None:
         return "The job belongs to no group; no other job is affected."
     if job.state in ("completed", "failed"):
         return f"The order of {job.group_id} stays as it is."
     position = await view.queue.get_position(job.id)
-    # Position 0: it runs or is delayed, so nobody stands behind it.
+    # Position 0: it runs or is delayed, so no job waits behind it.
     behind = position.of - position.position if position is not None and position.position else 0
     if not behind:
         return f"No job of {job.group_id} waits behind it."
@@ -53,7 +53,7 @@ async def moves_up(view: View, job: Job) -> str:
 
 
 async def unblocked(view: View, job: Job) -> list[str]:
-    """What it means for its group that a job which blocks it is settled: retried, skipped or removed."""
+    """What changes for a group when a job that blocks it is settled: retried, skipped or removed."""
     if job.blocks_since is None or job.group_id is None:
         return []
     others = (await view.queue.get_group(job.group_id)).blockers - 1

@@ -34,7 +34,7 @@ class EventsPage:
     group: str
     job: str
     events: list[EventRow]
-    """Newest first: what this dashboard has seen since somebody began to watch this queue."""
+    """Newest first: the events that this dashboard has read since the first tab began to watch this queue."""
     missed: bool
     """Whether events after `since` are not in the list."""
 

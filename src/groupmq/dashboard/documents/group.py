@@ -10,7 +10,7 @@ from msgspec import Meta
 from groupmq import JobFilter
 from groupmq.dashboard.documents.held import held
 from groupmq.dashboard.documents.job_row import JobRow
-from groupmq.dashboard.documents.lane import LaneDocument, rate_words
+from groupmq.dashboard.documents.lane import LaneDocument, lane_of, rate_words
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
@@ -70,26 +70,7 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
     total = group.waiting + group.active + group.delayed
     return GroupDocument(
         queue=row,
-        lane=LaneDocument(
-            group_id=group.id,
-            state=group.state,
-            paused=group.paused,
-            waiting=group.waiting,
-            active=group.active,
-            delayed=group.delayed,
-            concurrency=group.concurrency,
-            rate_limit=rate_words(group.rate_limit),
-            held=held(group.held, holder),
-            blocked_by=group.blocked_by,
-            blocked_since=group.blocked_since,
-            blockers=group.blockers,
-            failures=group.failures,
-            breaker_since=group.breaker_since,
-            breaker_until=group.breaker_until,
-            running=[],
-            next=[],
-            more=group.waiting,
-        ),
+        lane=lane_of(group, held(group.held, holder), [], []),
         settings=GroupSettings(
             paused=group.paused, concurrency=group.concurrency, rate_limit=rate_words(group.rate_limit)
         ),

@@ -82,7 +82,7 @@ class JobDocument:
     timeline: list[Step]
     attempts: list[AttemptRow]
     attempts_words: str
-    """How many attempts it has had, in words. A retry by hand counts anew."""
+    """How many attempts it has had, in words. After a retry by hand they are counted from 0."""
     position: Place | None
     blocks_since: datetime | None
     """Since when this failed job blocks its group; None if it does not."""

@@ -11,7 +11,7 @@ from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.documents.view import View
 
 if TYPE_CHECKING:
-    from groupmq import Job, RateLimit
+    from groupmq import GroupInfo, Job, RateLimit
     from groupmq import Lane as EngineLane
 
 
@@ -28,7 +28,7 @@ class LaneDocument:
     rate_limit: str | None
     held: Held | None
     blocked_by: str | None
-    """The failed job that blocks the group, until somebody retries, skips or removes it; of several the first."""
+    """The failed job that blocks the group until a person retries, skips or removes it; of several the first."""
     blocked_since: datetime | None
     blockers: int
     """How many failed jobs block it."""
@@ -45,9 +45,14 @@ class LaneDocument:
 
 
 def lane(found: EngineLane[Job], view: View) -> LaneDocument:
-    group = found.group
     jobs = {job.id: job for job in (*found.running, *found.next)}
     hold = found.held
+    holder = jobs.get(hold.job_id or "") if hold is not None else None
+    return lane_of(found.group, held(hold, holder), view.jobs(found.running), view.jobs(found.next))
+
+
+def lane_of(group: GroupInfo, hold: Held | None, running: list[JobRow], following: list[JobRow]) -> LaneDocument:
+    """The lane of a group; `following`: the first of its waiting jobs."""
     return LaneDocument(
         group_id=group.id,
         state=group.state,
@@ -57,16 +62,16 @@ def lane(found: EngineLane[Job], view: View) -> LaneDocument:
         delayed=group.delayed,
         concurrency=group.concurrency,
         rate_limit=rate_words(group.rate_limit),
-        held=held(hold, jobs.get(hold.job_id or "") if hold is not None else None),
+        held=hold,
         blocked_by=group.blocked_by,
         blocked_since=group.blocked_since,
         blockers=group.blockers,
         failures=group.failures,
         breaker_since=group.breaker_since,
         breaker_until=group.breaker_until,
-        running=view.jobs(found.running),
-        next=view.jobs(found.next),
-        more=max(0, group.waiting - len(found.next)),
+        running=running,
+        next=following,
+        more=max(0, group.waiting - len(following)),
     )
 
 

@@ -50,7 +50,7 @@ class QueueRow:
     """The group that has been held longest."""
     held_group: str | None
     blocked: int
-    """Groups that a failed job blocks, until somebody decides about it."""
+    """Groups that a failed job blocks until it is settled."""
     longest_blocked: float | None
     """Seconds that the group which was blocked first has been blocked."""
     breakers_open: int
@@ -61,7 +61,7 @@ class QueueRow:
     slots: int
     busy: int
     use: float | None
-    """Busy slots of all slots, 0 to 1; None if nobody works."""
+    """Busy slots of all slots, 0 to 1; None without workers."""
     warnings: list[QueueWarning]
     error: str | None
     """The queue could not be read; the numbers above are empty then."""

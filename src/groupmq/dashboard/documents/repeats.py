@@ -102,7 +102,7 @@ def words(schedule: str) -> str:
         try:
             said = CronSim(cron["pattern"], datetime.now(UTC)).explain()
             nth = _EVERY_NTH.fullmatch(said)
-            # `*/7` begins anew with each hour: only what divides 60 is evenly spaced.
+            # `*/7` starts again with each hour: only divisors of 60 are evenly spaced.
             return f"Every {nth[1]} {nth[2]}s" if nth and 60 % int(nth[1]) == 0 else said
         except (CronSimError, ValueError, IndexError, KeyError):
             return schedule

@@ -1,4 +1,4 @@
-"""The page `workers`: who works on the queue, on what, and when each was last heard of."""
+"""The page `workers`: the workers of the queue, their jobs, and their last heartbeats."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WorkerRow:
     late: bool
     """It has missed a heartbeat."""
     blocked: float
-    """Seconds that a handler had been blocking its event loop when it was last heard of."""
+    """Seconds that a handler had been blocking its event loop at its last heartbeat."""
 
 
 @record

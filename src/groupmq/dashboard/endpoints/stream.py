@@ -1,4 +1,4 @@
-"""GET of a stream: what all tabs of a queue, or of the list of queues, are told."""
+"""GET of a stream: the notifications for all tabs of a queue, or of the list of queues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stream_endpoint(house: House, streams: Streams) -> Endpoint:
             answer = streams.answer(subscription, house.desk.overview.unsubscribe, missed=False)
             return _until_logged_out(answer, visit)
         view = await view_of(visit, queue)
-        await view.row()  # 503 now, rather than a stream that says nothing
+        await view.row()  # 503 now, rather than a stream without events
         reader = house.desk.reader(view.queue)
         last = request.headers.get("last-event-id") or request.query_params.get("since", "")
         events = request.query_params.get("events") == "1"

@@ -1,4 +1,4 @@
-"""One sender, many tabs: each message is encoded once, and a tab that does not keep up is told that it missed some."""
+"""One sender, many tabs: each message is encoded once, and a tab that does not keep up learns that it missed some."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Message:
 
     @classmethod
     def of(cls, name: str, data: Any, event_id: str | None = None) -> Message:
-        # JSON of msgspec is one line, so it cannot end the event early; ids of events are ours.
+        # JSON of msgspec is one line, so it cannot end the event early; ids of events are made by groupmq.
         identity = f"id: {event_id}\n" if event_id else ""
         return cls(name, f"{identity}event: {name}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n")
 

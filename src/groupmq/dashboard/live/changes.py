@@ -38,7 +38,7 @@ def all_changed() -> Changed:
 
 
 class Changes:
-    """What has changed since it was last told."""
+    """What has changed since the last notification."""
 
     def __init__(self) -> None:
         self._pages: set[str] = set()

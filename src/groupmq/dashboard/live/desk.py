@@ -74,24 +74,24 @@ class Desk:
         return info
 
     def reader(self, queue: Queue) -> Reader:
-        """The one reader of this queue's events in this process; it reads while somebody listens."""
+        """The one reader of this queue's events in this process; it reads while a tab listens."""
         if queue.name not in self._readers:
             self._readers[queue.name] = Reader(queue, self)
         return self._readers[queue.name]
 
     def last_event_id(self, queue: str) -> str | None:
-        """The newest event of a queue that this process has read, if somebody listens to it."""
+        """The newest event of a queue that this process has read, if a tab listens to it."""
         reader = self._readers.get(queue)
         return None if reader is None else reader.last_id
 
     def spent(self, queue: str | None, seconds: float) -> None:
-        """So long did a look take that tabs made because they were told to."""
+        """A look that tabs made after a notification took this long."""
         reader = self._readers.get(queue or "")
         if reader is not None:
             reader.pace.spent(seconds)
 
     def acted(self) -> None:
-        """Something has changed: nobody is given an older answer now."""
+        """Something has changed: answers from before are not used any more."""
         self.answers.forget()
 
     async def close(self) -> None:

@@ -25,7 +25,7 @@ class AllQueues:
 
 
 class Overview:
-    """Looks while somebody listens."""
+    """Looks while a tab listens."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

@@ -1,6 +1,6 @@
-"""How often tabs are told that their page may have changed: often while looking is cheap, less often when it is not.
+"""How often tabs are notified that their page may have changed: often while a look is cheap, less often when it is not.
 
-Every tab that is told looks again. With ten thousand groups one look at the lanes keeps the server busy for tens of
+Every tab that is notified looks again. With ten thousand groups one look at the lanes keeps the server busy for tens of
 milliseconds; once a second that would be felt by the workers.
 """
 
@@ -25,7 +25,7 @@ class Pace:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough time has passed since tabs were last told, for what they spent on looking."""
+        """Whether enough time has passed since the last notification, compared with the time that the looks took."""
         return time.monotonic() - self._told_at >= min(LONGEST, self._spent / SHARE)
 
     def told(self) -> None:

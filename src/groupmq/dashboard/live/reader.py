@@ -101,7 +101,7 @@ class Reader:
             if self.running:
                 return
             # With a position nothing is missed from here on, however long it takes until the first event is read. One
-            # that a tab brings is the better one: nobody read meanwhile, and the log itself tells what happened. But
+            # that a tab brings is the better one: no reader ran meanwhile, and the log itself has what happened. But
             # it must not lie ahead: then all tabs would wait for it.
             newest = await self.queue.get_last_event_id()
             self._since = newest if since is None or lies_ahead(since, newest) else since

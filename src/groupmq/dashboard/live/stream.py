@@ -1,4 +1,4 @@
-"""The stream of one tab: server-sent events, for about five minutes, then the browser comes again by itself."""
+"""The stream of one tab: server-sent events, for about five minutes, then the browser connects again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who may see and do what: authentication, permissions, read-only, forged requests, headers, limits."""
+"""Security: authentication, permissions, read-only, forged requests, headers, limits."""

@@ -1,4 +1,4 @@
-"""What a user may do: read-only comes first, then the host app's own rule."""
+"""Permissions: read-only comes first, then the host app's own rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is there. A token, names with hashed passwords, or a check of the host app's own."""
+"""Authentication: a token, names with hashed passwords, or a check of the host app's own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAKE_ONE = "python -c 'import secrets; print(secrets.token_urlsafe())' makes on
 
 
 def allow_anyone(request: HTTPConnection) -> str:
-    """An `auth` that lets everybody in: for a dashboard that something in front of it protects."""
+    """An `auth` that lets anyone in: for a dashboard behind something that protects it."""
     return "anyone"
 
 

@@ -19,11 +19,11 @@ STILL_ALLOWED = ("/login", "/logout")
 
 
 class LoginNeeded(Refused):
-    """Nobody is logged in, and there is a page to do so."""
+    """No user is logged in, and there is a page to log in."""
 
 
 class Gate:
-    """Who is it, may they look, is it read-only, was it another site that sent it."""
+    """Checks the user, whether they may look, read-only, and whether another site made the request."""
 
     def __init__(self, app: ASGIApp, auth: Auth, access: Access) -> None:
         self._app = app

@@ -51,6 +51,6 @@ class Sessions:
             self._ended.clear()
 
     def _read(self, cookie: str) -> tuple[str, float] | None:
-        """Id of the session and when it began; None if the cookie is not ours or has expired."""
+        """Id of the session and when it began; None if the cookie was not signed here or has expired."""
         session, _, began = (self._signer.read(cookie) or "").partition(" ")
         return (session, float(began)) if began else None

@@ -281,7 +281,7 @@ class ListedRun(NamedTuple):
     started: int
     attempt: int
     ahead: int
-    """1 = prefetched: nobody knows yet whether it has begun."""
+    """1 = prefetched: it is not known yet whether it has begun."""
     worker: str
 
 

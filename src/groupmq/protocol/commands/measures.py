@@ -55,7 +55,7 @@ class Stats(NamedTuple):
 
 
 def numbers(raw: bytes | None, count: int) -> list[int]:
-    """What `lua/lib/minutes.lua` stores: so many numbers of six bytes. Anything else is not ours and counts as 0."""
+    """What `lua/lib/minutes.lua` stores: so many numbers of six bytes. Any other value counts as 0."""
     if raw is None or len(raw) != 6 * count:
         return [0] * count
     return [int.from_bytes(raw[i : i + 6], "big") for i in range(0, len(raw), 6)]
@@ -167,7 +167,7 @@ _NOTHING = Minute()
 
 
 def minute(raw: bytes | None) -> Minute:
-    """A minute as it is stored. Anything that is not ours counts as nothing."""
+    """A minute as it is stored. A value of another form counts as nothing."""
     if raw is None or len(raw) < 6 * _NUMBERS:
         return _NOTHING
     spread: Mapping[int, int] = _NOTHING.spread

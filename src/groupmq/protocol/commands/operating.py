@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, changed
 from groupmq.protocol.call import PARTITIONED, SCHEMA, Call, arguments, text, texts
 
@@ -32,8 +32,8 @@ def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[St
 def open_partition(name: str, queue: StoredQueue, was: StoredQueue | None = None) -> Call[StoredQueue]:
     """Make a partition of a queue, with its settings, if it does not exist; what is stored of the partition now.
 
-    A new one has a revision that no call is made by, until whoever made it has asked the queue whether it still has
-    this partition. `was`: replace settings and revision of a partition that exists, if its revision is still that one.
+    A new one has a revision that no call is made by, until its maker has asked the queue whether it still has this
+    partition. `was`: replace settings and revision of a partition that exists, if its revision is still that one.
     """
     options = changed(QueueSettings.of(queue), name, {})
     args = arguments(

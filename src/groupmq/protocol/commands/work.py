@@ -36,9 +36,9 @@ class Advanced(NamedTuple):
     epoch: int = 0
     """Of this worker's turn in an exclusive queue; 0 = it has none."""
     rows: Sequence[int] = ()
-    """How many of the jobs run one after the other, row by row; empty = each by itself. A reserve comes last."""
+    """How many of the jobs run one after the other, row by row; empty = each alone. A reserve comes last."""
     wanted: int = 0
-    """Another worker is idle: give back what was reserved under fences up to this one; 0 = nobody is."""
+    """Another worker is idle: give back what was reserved under fences up to this one; 0 = none is."""
     unreceived: Sequence[int] = ()
     """Fences of runs that an answer brought which was lost, and that are over by now: they never began."""
 

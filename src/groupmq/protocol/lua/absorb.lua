@@ -1,6 +1,6 @@
 --[[
-Make a partition of what was copied from others: its numbers go on where the highest of theirs are, so that no stamp and
-no arrival is given twice; its flags say what it holds, or what one of them may hold.
+Make a partition from keys that were copied from other partitions. Its numbers start at the highest of theirs, so that
+no stamp and no arrival is given twice. A flag is set if it is set in one of them.
 
 Arguments
   sizes       the length of the numbers of each

@@ -15,15 +15,15 @@ Cost       about PAGE leases, one command
 local PAGE = 500
 --- @reads
 local scan = redis.call('HSCAN', K.leases, A.cursor, 'COUNT', PAGE)
-local wanted, told = A.groups and {}, {}
+local wanted, runs = A.groups and {}, {}
 for _, gid in ipairs(A.groups or {}) do wanted[gid] = true end
 for i = 1, #scan[2], 2 do
   local raw = scan[2][i + 1]
   if not wanted or wanted[lease.group_of(raw)] then
     local l = lease.decode(raw)
-    told[#told + 1] = {
+    runs[#runs + 1] = {
       scan[2][i], l.gid, l.fence, l.started, l.attempts + 1, l.ahead and 1 or 0, lease.worker(l),
     }
   end
 end
-return { scan[1], #scan[2] / 2, told }
+return { scan[1], #scan[2] / 2, runs }

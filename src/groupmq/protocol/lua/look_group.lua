@@ -10,10 +10,11 @@ Cost       O(1): at most 5 commands
 --- @include "lib/args"
 --- @include "lib/clock"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @reads
 local g = group.get(A.group)
-group.refresh(g)
+group_state.refresh(g)
 return {
-  group.shown_state(g, g.state), redis.call('ZCARD', group.key(g)), g.running, g.delayed,
+  group_state.shown(g, g.state), redis.call('ZCARD', group.key(g)), g.running, g.delayed,
   g.limit == math.huge and -1 or g.limit, g.paused and 1 or 0, g.due and g.due - now or -1,
 }

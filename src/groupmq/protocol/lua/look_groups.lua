@@ -8,8 +8,8 @@ Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none)
             ms until its head may start or -1, its rate limit {n, per} or {},
             why its head cannot start (lib/held.lua; '' = it can, or no job waits; 'running' may mean 'stopping';
             'blocked' even if no job waits),
-            if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has run,
-            else '' and 0,
+            if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has
+            run, else '' and 0,
             since when the head waits (0 = no job waits), until when it is held (0 = not known),
             since when the group is blocked (0 = it is not), the job that has blocked it longest or '', how many do,
             failed attempts in a row that its breaker counts, until when its open breaker rests (0 = it is closed),
@@ -24,6 +24,7 @@ Cost       O(groups * next): some ten commands per group, and about a megabyte o
 --- @include "lib/call"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/held"
 --- @include "lib/blocking"
 --- @include "lib/waiting"
@@ -31,8 +32,8 @@ local BYTES = 1048576 -- of records that one call reads: a record holds the data
 local UNKNOWN = 2147483647 -- shown for a group whose stored value is damaged, until repair has counted it
 
 local function look(g)
-  local state, time = group.decide(g)
-  state = group.shown_state(g, state)
+  local state, time = group_state.decide(g)
+  state = group_state.shown(g, state)
   local key, why, since, holder, attempts, next_ids = group.key(g), g.blocked and 'blocked' or '', 0, '', 0, {}
   if g.head then
     local id = record.id_of(g.head)
@@ -66,8 +67,8 @@ local function look(g)
 end
 
 --- @reads
-local told = {}
+local found = {}
 call.bytes_left = BYTES
 group.load(A.groups)
-for i = 1, #A.groups do told[i] = look(group.get(A.groups[i])) end
-return { now, told }
+for i = 1, #A.groups do found[i] = look(group.get(A.groups[i])) end
+return { now, found }

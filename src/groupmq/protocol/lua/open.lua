@@ -10,8 +10,8 @@ Arguments
   rules       lib/meta.lua
   was         {config, handling ('' = none)} as read, to replace; absent = only a new queue is written
   revision    of a partition: what it gets, that of its queue or 0 (protocol/commands/operating.py); absent = a new one
-  instead     of a partition: its revision as read ('' = none), to replace; never makes one. Whoever changes the number
-              of partitions may have removed it, and the caller has asked the queue before that
+  instead     of a partition: its revision as read ('' = none), to replace. Never makes a partition: a process that
+              changes the number of partitions may have removed it after the caller asked the queue
 Reply      {schema, config, handling, revision} as stored now
 Events     none
 Cost       O(1): at most 10 commands
@@ -20,8 +20,8 @@ Cost       O(1): at most 10 commands
 --- @include "lib/keys"
 --- @include "lib/numbers"
 
--- Differs from all earlier ones, also from those of a queue of this name that was removed: a process that knew that one
--- must not take the new one for it.
+-- A revision differs from all earlier ones, also from those of a removed queue of this name: a process that knew the
+-- removed queue must not mistake the new one for it.
 local function next_revision(last)
   local t = redis.call('TIME')
   return string.format('%.0f', math.max(t[1] * 1000000 + t[2], (tonumber(last) or 0) + 1))
@@ -36,8 +36,8 @@ local replaces = A.was or A.instead
 if stored[3] and not replaces then return stored end
 local revision = A.revision or next_revision(stored[4])
 if stored[1] and (not replaces or stored[2] == A.config) then
-  -- The scripts act on nothing of that. Nothing to replace: a queue of a release that did not store it, for which the first
-  -- process of a later release decides.
+  -- No script acts on `handling`. Nothing is stored to replace if a release made the queue that did not store it: then
+  -- the first process of a later release decides.
   redis.call('HSET', K.meta, 'handling', A.handling, 'revision', revision)
   return { stored[1], stored[2], A.handling, revision }
 end
@@ -46,7 +46,7 @@ local found = numbers.of_new_queue(A.limit)
 if numbers.is_ours(raw) then numbers.read(found, raw) end
 found.limit, found.throttled = A.limit, 0
 if A.rules.silent then
-  -- Nothing would trim a log that nobody writes to any more.
+  -- Calls that write events trim the log. Without events none would.
   found.logged, found.log_bytes = 0, 0
   redis.call('UNLINK', K.events, K.marks)
 end

@@ -24,7 +24,7 @@ if A.after then
   end
 end
 local found = redis.call('ZRANGE', K.failed, rank, rank + A.limit - 1, 'REV', 'WITHSCORES')
-local told, left = {}, BYTES
+local failed, left = {}, BYTES
 for from = 1, #found, 2 * STEP do
   local ids, last = {}, math.min(from + 2 * STEP - 1, #found)
   for i = from, last, 2 do ids[#ids + 1] = found[i] end
@@ -32,8 +32,9 @@ for from = 1, #found, 2 * STEP do
   for i = 1, #ids do
     local s = raw[i] and cmsgpack.unpack(raw[i]) or { 0, 0, 0, 0, '', '', '' }
     left = left - #(raw[i] or '')
-    told[#told + 1] = { ids[i], found[from + 2 * i - 1], string.sub(s[REASON], 1, TEXT), s[ERROR] or '', s[FINISHED] }
+    failed[#failed + 1] = { ids[i], found[from + 2 * i - 1], string.sub(s[REASON], 1, TEXT), s[ERROR] or '', s[FINISHED]
+    }
   end
   if left < 0 then break end
 end
-return { now, redis.call('ZCARD', K.failed), told }
+return { now, redis.call('ZCARD', K.failed), failed }

@@ -14,21 +14,17 @@ Cost       about PAGE groups (or 4 * first), one command for each group that is 
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
+--- @include "lib/distinct"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/lease"
 local PAGE = 300
 local PLACES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked = 5 }
 
 -- Returns a cursor, group ids, and the stored value of each group.
 local function front()
-  local gids, seen = {}, {}
-  local function note(gid)
-    if not seen[gid] then
-      seen[gid] = true
-      gids[#gids + 1] = gid
-    end
-  end
+  local gids, note = distinct()
   for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.first - 1)) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.parked, 0, A.first - 1)) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.first - 1)) do note(gid) end
@@ -48,22 +44,22 @@ end
 --- @reads
 local cursor, gids, values
 if A.first then cursor, gids, values = front() else cursor, gids, values = page() end
-local groups, told, n = {}, {}, 0
+local groups, packed, n = {}, {}, 0
 if gids[1] then group.build(groups, gids, values) end
 for i = 1, #gids do
   -- The jobs without a group are not a group. A damaged value is left to repair.
   if gids[i] ~= '' and values[i] and #values[i] >= 10 then
     local g = groups[gids[i]]
-    local place, head, seq, order, waiting = group.decide(g), g.head, 0, 0, 0
+    local place, head, seq, order, waiting = group_state.decide(g), g.head, 0, 0, 0
     if head then
       seq, order = record.seq_of(head), record.order_of(head)
       if A.sizes then waiting = redis.call('ZCARD', group.key(g)) end
     end
     if g.paused then place = 'paused' elseif g.blocked then place = 'blocked' end
     n = n + 1
-    told[n] = struct.pack(
+    packed[n] = struct.pack(
       '>BBI4I4I4I6d', PLACES[place], head and 1 or 0, waiting, g.running, g.delayed, seq, order
     ) .. g.id
   end
 end
-return { cursor, redis.call('HLEN', K.groups) - redis.call('HEXISTS', K.groups, ''), told }
+return { cursor, redis.call('HLEN', K.groups) - redis.call('HEXISTS', K.groups, ''), packed }

@@ -18,29 +18,26 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
+--- @include "lib/distinct"
 --- @include "lib/clock"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/lease"
 local PAGE, LEASES, TEXT, LOAD = 100, 250, 300, 4000
 
 -- Sorts `list` by `before` and returns the first `n` items, each converted by `tell`.
 local function first(list, n, before, tell)
   table.sort(list, before)
-  local told = {}
-  for i = 1, math.min(n, #list) do told[i] = tell(list[i]) end
-  return told
+  local listed = {}
+  for i = 1, math.min(n, #list) do listed[i] = tell(list[i]) end
+  return listed
 end
 
 -- The groups of this page, those in `again`, and the first of the blocked and of the ready groups.
 local function candidates()
-  local scan, gids, seen = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', PAGE), {}, {}
-  local function note(gid)
-    if not seen[gid] then
-      seen[gid] = true
-      gids[#gids + 1] = gid
-    end
-  end
+  local scan = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', PAGE)
+  local gids, note = distinct()
   for i = 1, #scan[2], 2 do note(scan[2][i]) end
   for _, gid in ipairs(A.again) do note(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.groups - 1)) do note(gid) end
@@ -62,11 +59,11 @@ end
 
 local function told_group(found)
   local g, waited = found.g, -1
-  if not g.state then group.refresh(g) end
+  if not g.state then group_state.refresh(g) end
   local rec = g.head and redis.call('HGET', K.jobs, record.id_of(g.head))
   if rec then waited = math.max(0, now - record.waits_since(rec)) end
   return {
-    g.id, group.shown_state(g, g.state), found.waiting, g.running, g.delayed, waited,
+    g.id, group_state.shown(g, g.state), found.waiting, g.running, g.delayed, waited,
     g.due and math.max(0, g.due - now) or -1,
   }
 end
@@ -88,11 +85,11 @@ local function groups()
   end
   local busiest = first(live, A.groups, larger, told_group)
   local late = first(behind, A.groups, earlier, told_group)
-  for i = 1, #late do late[i] = { told = late[i], at = i } end
+  for i = 1, #late do late[i] = { listed = late[i], at = i } end
   local delayed = first(late, #late, function(a, b)
-    if a.told[6] ~= b.told[6] then return a.told[6] > b.told[6] end
+    if a.listed[6] ~= b.listed[6] then return a.listed[6] > b.listed[6] end
     return a.at < b.at
-  end, function(one) return one.told end)
+  end, function(one) return one.listed end)
   return cursor, busiest, delayed
 end
 
@@ -119,15 +116,15 @@ local function state_now(id)
 end
 
 local function failures()
-  local told, seen = {}, {}
+  local listed, seen = {}, {}
   for _, raw in ipairs(A.failures > 0 and redis.call('LRANGE', K.failures, 0, A.failures - 1) or {}) do
     local id, attempt, reason, _, at, final, worker = unpack(cmsgpack.unpack(raw))
     if not seen[id] then
       seen[id] = true
-      told[#told + 1] = { id, attempt, string.sub(reason, 1, TEXT), at, final and 1 or 0, worker, state_now(id) }
+      listed[#listed + 1] = { id, attempt, string.sub(reason, 1, TEXT), at, final and 1 or 0, worker, state_now(id) }
     end
   end
-  return told
+  return listed
 end
 
 --- @reads

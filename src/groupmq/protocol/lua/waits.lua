@@ -102,8 +102,9 @@ local function look_at_stopping()
   note_groups(gids)
 end
 
-local function look_at_parked(offset)
-  local gids = redis.call('ZRANGE', K.parked, offset, offset + PAGE - 1)
+-- A page of `key`, a zset of groups that cannot start: `parked` or `blocked`.
+local function look_at_page(key, offset)
+  local gids = redis.call('ZRANGE', key, offset, offset + PAGE - 1)
   note_groups(gids)
   return #gids == PAGE and whole(offset + PAGE) or ''
 end
@@ -117,25 +118,6 @@ local function look_at_paused(cursor)
   return scan[1] == '0' and '' or scan[1]
 end
 
-local function look_at_blocked(offset)
-  local gids = redis.call('ZRANGE', K.blocked, offset, offset + PAGE - 1)
-  note_groups(gids)
-  return #gids == PAGE and whole(offset + PAGE) or ''
-end
-
-local function told_held(head)
-  local g = head.g
-  local holder = { id = '', attempt = 0 }
-  if g.why == 'running' then holder = call.holders[g.id] end
-  if g.why == 'backoff' or g.why == 'snoozed' or g.why == 'blocked' then
-    local id = g.why == 'blocked' and held.blocker(g) or record.id_of(g.head)
-    holder = { id = id, attempt = held.attempts(id) }
-  end
-  local till = g.state == 'parked' and g.due or 0
-  local n_waiting = redis.call('ZCARD', group.key(g))
-  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting, g.failures or 0 }
-end
-
 --- @reads
 local following = { '', '', '', '', '' }
 call.in_line, call.unable, call.holders, call.running = oldest.new(), oldest.new(), {}, {}
@@ -144,13 +126,13 @@ if A.active then
   following[2] = look_at_runs(tonumber(A.active))
   look_at_stopping()
 end
-if A.parked then following[3] = look_at_parked(tonumber(A.parked)) end
+if A.parked then following[3] = look_at_page(K.parked, tonumber(A.parked)) end
 if A.conf then following[4] = look_at_paused(A.conf) end
-if A.blocked then following[5] = look_at_blocked(tonumber(A.blocked)) end
+if A.blocked then following[5] = look_at_page(K.blocked, tonumber(A.blocked)) end
 local first, stuck, workers = oldest.longest(call.in_line), oldest.longest(call.unable), {}
 for worker, n in pairs(call.running) do
   workers[#workers + 1] = worker
   workers[#workers + 1] = n
 end
 local startable = first and { first.ms, first.g.id, record.id_of(first.member) } or {}
-return { now, startable, stuck and told_held(stuck) or {}, workers, following }
+return { now, startable, stuck and held.described(stuck, call.holders[stuck.g.id]) or {}, workers, following }

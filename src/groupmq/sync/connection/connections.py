@@ -17,7 +17,7 @@ from groupmq.client.connection.finding import stale
 from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConnectionLost
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.sync.connection.function_client import FunctionClient
 from groupmq.sync.connection.waiting_calls import WaitingCalls
 

@@ -25,7 +25,7 @@ from groupmq.client.connection.faults import (
 )
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
-from groupmq.core.options import QueueArguments
+from groupmq.core.queue_options import QueueArguments
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
@@ -175,10 +175,10 @@ class FunctionClient:
     def _settle(self, stored: StoredQueue) -> None:
         """Use a partition, with the settings of its queue, which it gets if it has others. `stored`: as it was read.
 
-        The queue is asked after that. Whoever changes the number of partitions closes the queue first, so it would
-        object, or see what is added to a partition that was there before. And settings that were read of the queue
-        before others changed them could replace theirs. A partition that was just made gets the revision of the queue
-        only then: calls of processes that still believe in it are refused, and they ask too.
+        The queue is asked after that. A process that changes the number of partitions closes the queue first. So either
+        the queue refuses, or that process sees what is added to a partition that was there before. Settings that were
+        read earlier could also replace newer ones. A partition that was just made gets the revision of the queue only
+        then: until that, calls of processes that still use the old partitions are refused, and they ask too.
         """
         session = self.session
         session.opened, calls_by = False, session.calls_by
@@ -195,7 +195,7 @@ class FunctionClient:
             except ServerRefused as error:
                 if session.whole.creates or error.kind != "NOPERM":
                     raise
-                # Who may only look sees the partition as it is. That a write was refused says nothing about reads.
+                # A user who may only read sees the partition as it is. A refused write says nothing about reads.
                 session.calls_by = calls_by
                 break
             if stored.revision == wanted:
@@ -221,7 +221,7 @@ class FunctionClient:
     def reconfigure(self, changes: QueueArguments) -> bool:
         """Change the stored settings in one write; whether the scripts act on any of those that changed.
 
-        Nobody's change is lost: if another process was faster, ours is made to what it has stored.
+        No change is lost: if another process was faster, this change is applied to what that one has stored.
         """
         self.session.require_open()
         patient = Patience(self.patience)
@@ -289,7 +289,7 @@ class FunctionClient:
         waits = session.must_be_durable(call.script)
         send = self.execute_and_wait if waits else self.execute
         for left in reversed(range(_TRIES)):
-            # The last try is not checked: somebody may change settings as fast as we read them.
+            # The last try is not checked: another process may change settings as fast as this one reads them.
             revision = session.known.revision if left > 0 else b""
             tail: Command = (1, session.keys.meta, call.args)
             if call.blob or proof or revision:

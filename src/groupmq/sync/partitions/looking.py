@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/partitions/looking.py by `make sync`; do not edit.
-"""What only looks at a queue with partitions: sums, merged lists, pages that go on in all partitions."""
+"""The getters of a queue with partitions: sums, merged lists, pages that go on in all partitions."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Looking(Spreading):
         return newest[:scan], max(now for _, now, _ in found), sum(total for _, _, total in found)
 
     def get_repeating_jobs(self) -> list[RepeatingJob]:
-        """What repeats: when next, when last, how often so far; the next one to run in front."""
+        """Repeating jobs: when each ticks next, when it ticked last, how often so far; the next to tick first."""
         if not self._learn():
             return super().get_repeating_jobs()
         found = self._each(lambda part: part.get_repeating_jobs())
@@ -197,8 +197,8 @@ class Looking(Spreading):
         two while breakers are open; nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
-        `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, so
-        many calls for each of them.
+        `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, each of
+        them takes that many calls.
         """
         parts = self._learn()
         if not parts:
@@ -224,7 +224,7 @@ class Looking(Spreading):
         return QueueSettings.of(self._connection.session.whole.stored)
 
     def get_turn(self) -> Turn | None:
-        """Whose turn it is in an exclusive queue; None if nobody works."""
+        """Which worker has the turn of an exclusive queue; None if none has."""
         return None if self._learn() else super().get_turn()
 
     def get_last_event_id(self) -> str:
@@ -240,7 +240,7 @@ class Looking(Spreading):
         """
         super().ensure_writable(timeout)
         key = self._connection.session.head
-        # A plain look: whoever asks this need not want the queue to be made.
+        # Only look: a caller that asks this need not want the queue to be made.
         stored = commands.stored_queue(self._connection.command(*commands.look_at_head(key), key=key))
         if stored.schema == commands.PARTITIONED:
             self._learn()

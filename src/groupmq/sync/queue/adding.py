@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/adding.py by `make sync`; do not edit.
-"""Adding jobs, one or many, and what was there already."""
+"""Adding jobs, one or many, and recognising those that exist already."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Adding(Repeats):
             views = self._views([drafts[i].id for i in added.duplicates])
             for i, view in zip(added.duplicates, views, strict=True):
                 nonce = drafts[i].nonce
-                # Our own add that was sent twice is no duplicate: we made the id, or the stored nonce is ours.
+                # An add of this process that was sent twice is no duplicate: it made the id or the nonce.
                 if view is None:
                     jobs[i] = gone_job(make, drafts[i], added)
                     jobs[i].duplicate = nonce is not None

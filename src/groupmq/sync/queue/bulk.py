@@ -20,7 +20,7 @@ from groupmq.sync.queue.walks import WaitingWalk
 Progress = Callable[[int], object]
 """Called after each bounded step with how many are done so far."""
 LATER = ("blockers", "blocking", "blocked", "breakers", "breaking", "opened", "unique", "uniques")
-"""Structures to be repaired once each job is in its place, and before the states of groups are."""
+"""Structures to repair after the jobs and before the states of groups."""
 REPAIRED = 50
 """Groups whose counts are compared in one call."""
 
@@ -105,12 +105,12 @@ class Bulk(Groups):
         tally = Tally(progress)
         for state in states:
             if state == "active":
-                # Those that run now, once: the next of a group starts when one is gone, and was waiting until then.
+                # Only the jobs that run now: when one is gone, the next of its group starts, a waiting job.
                 _, running = recall(self._call)
                 remove_all(self._call, running, [state], tally.add)
                 continue
             while True:
-                # What workers have prefetched has not begun: it comes back and goes with all that waits.
+                # Prefetched jobs have not begun: they come back and are removed with the waiting ones.
                 any_back = recall(self._call)[0] if state == "waiting" else False
                 gone = self._purge(state, tally)
                 if not gone and not any_back:
@@ -124,7 +124,7 @@ class Bulk(Groups):
             ids = walk.next_full_page() if state == "waiting" else self._list_ids(state, CHUNK)
             gone = remove_all(self._call, ids, [state], tally.add)
             removed += gone
-            if gone == 0 and (state != "waiting" or not ids):  # none left, or only ghosts: repair's business
+            if gone == 0 and (state != "waiting" or not ids):  # none left, or only ids that repair() removes
                 return removed
 
     def obliterate(self) -> None:
@@ -135,7 +135,7 @@ class Bulk(Groups):
         registry.strike_own(self._connection)
 
     def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
-        """Look for damage and mend it, in bounded steps, while the queue works. Reports none in normal life.
+        """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
 
         `progress` is called after each step with how many entries were looked at so far.
         """

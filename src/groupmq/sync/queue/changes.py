@@ -35,7 +35,7 @@ class JobChanges(QueueBase):
         return remove_all(self._call, [text(job_id, "job_id")], states) == 1
 
     def retry(self, job_id: str) -> bool:
-        """Run a failed job again, from its original place, attempts counted anew."""
+        """Run a failed job again: it gets its original sort key, and its attempts are counted from 0."""
         answer = self._call(commands.retry(text(job_id, "job_id")))
         return _changed(job_id, answer, "failed")
 
@@ -67,14 +67,14 @@ class JobChanges(QueueBase):
         """Fail a job for good, whatever attempts remain.
 
         The handler of a running one is stopped, and its group goes on when it has ended. Under `on_failed="hold"` the
-        job blocks its group: once this returns no job of the group starts, a prefetched one neither.
+        job blocks its group: once this returns no job of the group starts, not even a prefetched one.
         """
         if not isinstance(reason, str):
             raise ConfigurationError.expected("reason", "a string", reason)
         made = commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
         answer = until(self._call, made, lambda answer: answer.change.status != UNSETTLED)
         if answer.group_id:
-            # The job blocks its group. What workers have prefetched of it must not run behind the failed job.
+            # The job blocks its group. Prefetched jobs of the group must not run after the failed job.
             recall(self._call, answer.group_id)
         return _changed(job_id, answer.change, *LIVE)
 
@@ -88,7 +88,7 @@ class JobChanges(QueueBase):
         return _changed(job_id, Change(state, status), *LIVE)
 
     def pause(self) -> None:
-        """Once this returns nothing starts any more, prefetched jobs neither; what runs goes on."""
+        """Once this returns no job starts, not even a prefetched one. Running jobs go on."""
         self._call(commands.switch(paused=True))
         active, *_ = self._call(commands.counts())
         if active:

@@ -10,7 +10,7 @@ from groupmq.core.checks import Logger
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import QueueNotFound
-from groupmq.core.options import QueueOptions, queue_name
+from groupmq.core.queue_options import QueueOptions, queue_name
 from groupmq.core.server_views import Finding, QueueInfo
 from groupmq.sync import libraries, registry, server
 from groupmq.sync.connection.connections import BlockingConnection

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from groupmq.core.options import QueueArguments
+from groupmq.core.queue_options import QueueArguments
 from groupmq.core.settings import QueueSettings, storable
 from groupmq.sync.queue.adding import Adding
 from groupmq.sync.queue.bulk import Bulk

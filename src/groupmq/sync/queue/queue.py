@@ -16,8 +16,8 @@ from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.events import Event
 from groupmq.core.job_log import JobLog
-from groupmq.core.options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.partitions import Part
+from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.signatures import shows_options
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands

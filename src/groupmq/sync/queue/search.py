@@ -82,7 +82,7 @@ class JobSearch(QueueBase):
         dry_run: bool = False,
         progress: Callable[[RetryReport], object] | None = None,
     ) -> RetryReport:
-        """Retry the failed jobs that the filter is true of, the oldest failure first, each to its original place.
+        """Retry the failed jobs that the filter is true of, the oldest failure first, each with its original sort key.
 
         Those that have failed by the time it begins, each once; in small steps, at most `rate` jobs per second.
         `dry_run` only counts, and tells which jobs would run after others of their group that have started since

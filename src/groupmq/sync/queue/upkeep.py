@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/upkeep.py by `make sync`; do not edit.
-"""What time brings to a queue, done once: due jobs, expired leases, retention by age, workers that are gone, ticks.
+"""One run of each duty of a queue: due jobs, expired leases, retention by age, workers that are gone, ticks.
 
 Any number of processes may do this at once.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from groupmq.client.answers.measures import gone_workers
 from groupmq.client.answers.repeats import Definition, Ran, tick_of
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Due, Policy, Stalled
 from groupmq.sync.queue.caller import Caller
@@ -52,7 +52,7 @@ def forget_gone_workers(call: Caller) -> list[str]:
 def run_due_repeats(call: Caller, watched_since: int | None = None) -> Ran:
     """Add the occurrences of every tick that is due. `watched_since`: when this scheduler looked last, if it did.
 
-    Of each tick exactly one scheduler makes a job.
+    For each tick exactly one scheduler adds a job.
     """
     added, watched = 0, watched_since is not None
     while True:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from groupmq.client.queue.caller import Caller
 from groupmq.client.queue.upkeep import remove_by_age
-from groupmq.core.options import QueueOptions
+from groupmq.core.queue_options import QueueOptions
 from groupmq.worker.duties.duty import DutyDone
 from groupmq.worker.outage import CLEAN_UP
 

@@ -10,7 +10,7 @@ from groupmq.worker.outage import PROMOTE, REPEAT
 
 
 class Scheduler:
-    """Adds a job for each tick of a repeating job that is due. Of each tick, exactly one scheduler makes a job."""
+    """Adds a job for each tick of a repeating job that is due. For each tick exactly one scheduler adds a job."""
 
     task = REPEAT
 

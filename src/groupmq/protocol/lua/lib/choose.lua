@@ -13,6 +13,7 @@ take further heads, which are prefetched too (lib/reserve.lua). For a handler of
 --- @include "lib/record"
 --- @include "lib/horizon"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/members"
 --- @include "lib/filling"
 local choose = {}
@@ -55,7 +56,7 @@ local function changed_groups(mine, worst)
   local changed = {}
   for i = 1, #mine do
     local g = mine[i]
-    if g.stale or not g.state then group.refresh(g) end
+    if g.stale or not g.state then group_state.refresh(g) end
     if g.state == 'ready' and g.score < worst then insert(changed, g) end
   end
   return changed
@@ -96,7 +97,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
       g = group.get(gids[next_up])
       next_up = next_up + 1
       -- The stored state is still right, unless a time that the group waits for may have passed.
-      if g.at == 'ready' then g.state = 'ready' else group.refresh(g) end
+      if g.at == 'ready' then g.state = 'ready' else group_state.refresh(g) end
     elseif g then
       changed[#changed] = nil
     else
@@ -119,7 +120,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
       for i = 2, length do ids[count + i] = record.id_of(g.stored[i]) end
       if meta.large then room = room - redis.call('HSTRLEN', K.jobs, ids[count + 1]) end
       count = count + length
-      group.refresh(g)
+      group_state.refresh(g)
       if g.state == 'ready' and wait and length > 1 then
         -- No group: how many of these jobs start is not decided yet, so the next batch is for the next call.
         passed_over = true

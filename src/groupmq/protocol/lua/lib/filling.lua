@@ -16,7 +16,7 @@ local filling = {}
 --- @private
 
 -- Whether a ready group waits for a full batch: fewer than `size` jobs of it wait, and its head has waited less than
--- `wait` ms. A head that may run only once is a batch of its own and waits for nobody.
+-- `wait` ms. A head that may run only once is a batch of its own and waits for no other job.
 function filling.waits(g, size, wait)
   local rec = redis.call('HGET', K.jobs, record.id_of(g.head))
   if not rec then return false end

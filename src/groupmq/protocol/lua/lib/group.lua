@@ -1,31 +1,18 @@
 --[[
 Groups as this call sees them: loaded in bulk, changed in memory, written once at the end.
 
-A group is in exactly one state, and only `group.decide` decides which:
-
-  no waiting job             idle    no entry anywhere
-  paused by an operator      paused  in neither zset
-  a failed job blocks it     blocked in neither zset
-  running == limit           busy    in neither zset; the end of a run refreshes it. While its breaker is open, one
-                                     run is enough: the probe
-  its head may not start yet parked  in `parked`, by the time it may
-  otherwise                  ready   in `ready`, with the score of lib/line.lua
-
-Code that changes a group calls `group.touch`; `settle.groups` writes the states of all touched groups. There is no
-second list that also says "busy" and no lock with a lifetime of its own, so no crash can make the two disagree.
+Code that changes a group calls `group.touch`; `settle.groups` writes the states (lib/group_state.lua) of all touched
+groups.
 
 lib/group_value.lua describes how a group is stored.
 Jobs without a group share the group '', which has no limit and is not counted among the groups.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
---- @include "lib/clock"
 --- @include "lib/seen"
 --- @include "lib/meta"
---- @include "lib/horizon"
 --- @include "lib/gate"
 --- @include "lib/group_value"
---- @include "lib/line"
 local group = {}
 --- @private
 local NONE = {}
@@ -131,42 +118,4 @@ end
 function group.free(g, n)
   g.running = math.max(0, g.running - n)
   group.touch(g)
-end
-
--- The one decision: returns the state of the group, and until when it is parked.
-function group.decide(g)
-  if g.running >= g.limit or (g.opened and g.running > 0) then
-    return 'busy'
-  elseif not g.head then
-    return 'idle'
-  elseif g.paused then
-    return 'paused'
-  elseif g.blocked then
-    return 'blocked'
-  end
-  local time = g.gated and gate.opens(g) or 0
-  if time > now then return 'parked', time end
-  return 'ready'
-end
-
-function group.refresh(g)
-  g.stale = false
-  if g.till and not g.head then g.since, g.till = nil, nil end
-  local state, time = group.decide(g)
-  g.state = state
-  if state == 'parked' then
-    g.due = time
-    horizon.add(time)
-  elseif state == 'ready' then
-    g.score = line.score(g)
-  end
-end
-
--- The state to show to people. `busy` means that all slots are taken, even if no job of the group waits. `blocked` is
--- shown even if no job waits, because the next one will; `paused` hides it, because a pause has to end first.
-function group.shown_state(g, state)
-  if g.paused and g.head then return 'paused' end
-  if g.blocked then return 'blocked' end
-  if state == 'busy' and not g.head then return 'idle' end
-  return state
 end

@@ -2,7 +2,8 @@
 How a group is stored in `groups`: running (4 bytes), delayed (4), the head (2 bytes of length, then the member; equal
 to the last member of the zset, and stored here so that neither an add nor the end of a run has to read the zset), then,
 if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time before which that job must
-not start, binding while it is the head; z = job id -> true if its handler snoozed it; r = rest of the group; s, u = since and until when it waits for arrivals.
+not start, binding while it is the head; z = job id -> true if its handler snoozed it; r = rest of the group;
+s, u = since and until when it waits for arrivals.
 ]]
 --- @include "lib/meta"
 local group_value = {}
@@ -74,7 +75,7 @@ function group_value.read(gid, raw, conf, gated)
     head = head, -- the member that starts first, false = none waits
     was_head = head, -- the head before this call
     at = at, -- the stored entry: 'ready', 'none' (in neither zset) or 'unknown'
-    state = false, -- as `group.refresh` has decided in this call
+    state = false, -- as `group_state.refresh` has decided in this call
     score = 0, -- in `ready`, if its state is ready
     holds = nil, -- job id -> the time before which it must not start
     touched = false, -- this call has changed something

@@ -17,13 +17,14 @@ Why the head of a group with waiting jobs cannot start:
 --- @include "lib/rate"
 --- @include "lib/state"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/blocking"
 local held = {}
 --- @private
 
 -- The reason, nil if the head may start now. `holder`: a running or stopping run of the group, if one is known.
 function held.reason(g, holder)
-  group.refresh(g)
+  group_state.refresh(g)
   if g.paused then return 'paused' end
   if g.blocked then return 'blocked' end
   if g.state == 'busy' then return holder and (holder.stopping and 'stopping' or 'running') or nil end
@@ -55,4 +56,18 @@ function held.blocker(g) return blocking.first(g.id, 1)[1] or '' end
 function held.attempts(id)
   local s = redis.call('HGET', K.state, id)
   return s and cmsgpack.unpack(s)[ATTEMPTS] or 0
+end
+
+-- Describe a head that cannot start (lib/oldest.lua) as lua/waits.lua replies it. `running`: a run of its group.
+function held.described(head, running)
+  local g = head.g
+  local holder = { id = '', attempt = 0 }
+  if g.why == 'running' then holder = running end
+  if g.why == 'backoff' or g.why == 'snoozed' or g.why == 'blocked' then
+    local id = g.why == 'blocked' and held.blocker(g) or record.id_of(g.head)
+    holder = { id = id, attempt = held.attempts(id) }
+  end
+  local till = g.state == 'parked' and g.due or 0
+  local n_waiting = redis.call('ZCARD', group.key(g))
+  return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting, g.failures or 0 }
 end

@@ -1,4 +1,4 @@
---[[ Repair what says that failed jobs block their groups (lib/blocking.lua). ]]
+--[[ Repair the entries of failed jobs that block their groups (lib/blocking.lua). ]]
 --- @include "lib/keys"
 --- @include "lib/whole"
 --- @include "lib/meta"

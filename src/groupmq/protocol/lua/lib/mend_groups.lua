@@ -3,6 +3,7 @@
 --- @include "lib/clock"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/members"
 --- @include "lib/mend"
 --- @private
@@ -79,7 +80,7 @@ function mend.group(g, running)
     g.at = 'unknown'
     return
   end
-  group.refresh(g)
+  group_state.refresh(g)
   local ready, parked = redis.call('ZSCORE', K.ready, g.id), redis.call('ZSCORE', K.parked, g.id)
   local right
   if g.state == 'ready' then

@@ -9,6 +9,7 @@
 --- @include "lib/starts"
 --- @include "lib/group_value"
 --- @include "lib/group"
+--- @include "lib/group_state"
 --- @include "lib/members"
 --- @include "lib/events"
 local settle = {}
@@ -68,7 +69,7 @@ function settle.groups()
   for i = 1, #touched do
     local g = touched[i]
     if g.popped or g.removed or g.added then note_members(g) end
-    if g.stale then group.refresh(g) end
+    if g.stale then group_state.refresh(g) end
     if g.rate and g.started then starts.note_of_group(g) end
     local state, at = g.state, g.at
     if state then

@@ -14,6 +14,7 @@ attempt, and as a job that has run before each then is a batch of its own: the o
 --- @include "lib/whole"
 --- @include "lib/meta"
 --- @include "lib/record"
+--- @include "lib/read_records"
 --- @include "lib/writes"
 --- @include "lib/horizon"
 --- @include "lib/group"
@@ -30,29 +31,9 @@ attempt, and as a job that has run before each then is a batch of its own: the o
 --- @include "lib/measure"
 local take_jobs
 --- @private
-local PAGE, ROOM = 64, 1048576
-local SMALL_PAGE = 2 -- in a queue with large jobs
 local NOTHING = { {}, 0, {}, {} }
 
 local function has_rows() return not (rules.round_robin or rules.ageing or rules.exclusive) end
-
--- Returns the records of the chosen jobs (nil = not read), and up to which index prefetched jobs have room: hundreds of
--- large records would fill the memory of the server and of the worker. For the same reason they are read in pages.
-local function records(ids, n)
-  local recs, page, room, at = {}, meta.large and SMALL_PAGE or math.max(n, PAGE), ROOM, 0
-  while at < #ids and room > 0 do
-    local found = redis.call('HMGET', K.jobs, unpack(ids, at + 1, math.min(at + page, #ids)))
-    local enough = at + #found
-    for i = 1, #found do
-      local rec = found[i]
-      recs[at + i] = rec
-      if rec then room = room - #rec end
-      if room <= 0 and enough > at + i then enough = at + i end
-    end
-    at = enough
-  end
-  return recs, at
-end
 
 -- Take up to `n` heads and the jobs prefetched behind them, `most` jobs in all; if these are fewer than `fill`,
 -- prefetch further heads.
@@ -62,7 +43,7 @@ local function grant(n, row, most, who, more_due, fill)
   local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local short = #groups < n
   if #ids == 0 then return NOTHING, {}, left, short end
-  local recs, last = records(ids, n)
+  local recs, last = read_records(ids, n)
   if full then last = 0 end -- heads of other groups had no room: prefetch nothing
   local states, raw_states = state.load(ids)
   local taken, terms, found, found_states, rows = {}, {}, {}, {}, {}

@@ -1,0 +1,300 @@
+"""The options of a queue: frozen, and checked when they are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypedDict
+
+from groupmq.core import backoff as backoffs
+from groupmq.core import limits, loggers, ordering
+from groupmq.core.backoff import Backoff, BackoffPolicy
+from groupmq.core.checks import Logger, flag, one_of, text, whole
+from groupmq.core.codec import JSON, Serializer
+from groupmq.core.durability import Durability, DurabilityName, durability
+from groupmq.core.durations import Duration, millis
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.limits import Breaker, RateLimit
+from groupmq.core.ordering import Ordering
+from groupmq.core.partitions import MOST_PARTITIONS
+from groupmq.core.retention import KEEP_COMPLETED, KEEP_FAILED, Retention, retention
+from groupmq.core.signatures import complete
+
+OnRetry = Literal["hold", "yield"]
+OnFailed = Literal["continue", "hold"]
+Fairness = Literal["oldest", "round-robin"]
+MAX_PRIORITY = 1023
+MAX_ATTEMPTS = 65_535
+
+
+HANDLING = ("job_timeout", "max_attempts", "backoff", "on_retry", "keep_completed", "keep_failed")
+"""Stored settings by which processes handle jobs; the scripts get them with each call that needs them."""
+
+SHARED = (
+    "group_concurrency on_failed breaker ordering fairness exclusive rate_limit group_rate_limit "
+    "max_group_size priority_ageing events partitions"
+).split()
+"""Stored settings that the scripts act on."""
+
+SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": False, "events": True, "partitions": 1}
+"""Shared settings that are not stored while they have these values; None for the others."""
+
+
+class QueueArguments(TypedDict, total=False):
+    """The options of `Queue`, declared once. QUEUE_DEFAULTS has what each of them is when it is left out."""
+
+    job_timeout: Duration
+    max_attempts: int
+    backoff: BackoffPolicy | Duration
+    on_retry: OnRetry
+    on_failed: OnFailed
+    breaker: Breaker | None
+    keep_completed: int | Retention
+    keep_failed: int | Retention
+    ordering: Ordering | None
+    fairness: Fairness
+    group_concurrency: int
+    exclusive: bool
+    rate_limit: RateLimit | None
+    group_rate_limit: RateLimit | None
+    max_group_size: int | None
+    priority_ageing: Duration | None
+    partitions: int | None
+    events: bool
+    middleware: Sequence[Any]
+    max_payload: int
+    serializer: Serializer
+    durability: DurabilityName | Durability
+    prefix: str
+    logger: Logger | Literal[True] | None
+
+
+QUEUE_DEFAULTS: dict[str, Any] = {
+    "job_timeout": 30,
+    "max_attempts": 3,
+    "backoff": backoffs.DEFAULT,
+    "on_retry": "hold",
+    "on_failed": "continue",
+    "breaker": None,
+    "keep_completed": 100,
+    "keep_failed": KEEP_FAILED,
+    "ordering": None,
+    "fairness": "oldest",
+    "group_concurrency": 1,
+    "exclusive": False,
+    "rate_limit": None,
+    "group_rate_limit": None,
+    "max_group_size": None,
+    "priority_ageing": None,
+    "partitions": None,
+    "events": True,
+    "middleware": (),
+    "max_payload": 1024 * 1024,
+    "serializer": JSON,
+    "durability": "server",
+    "prefix": "groupmq",
+    "logger": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOptions:
+    """The options of a queue, checked. Durations are milliseconds from here on."""
+
+    name: str
+    prefix: str = "groupmq"
+    job_timeout_ms: int = 30_000
+    max_attempts: int = 3
+    backoff: BackoffPolicy = backoffs.DEFAULT
+    on_retry: OnRetry = "hold"
+    on_failed: OnFailed = "continue"
+    breaker: Breaker | None = None
+    keep_completed: Retention = KEEP_COMPLETED
+    keep_failed: Retention = KEEP_FAILED
+    ordering: Ordering | None = None
+    fairness: Fairness = "oldest"
+    group_concurrency: int = 1
+    exclusive: bool = False
+    rate_limit: RateLimit | None = None
+    group_rate_limit: RateLimit | None = None
+    max_group_size: int | None = None
+    priority_ageing_ms: int | None = None
+    partitions: int | None = None
+    """None: as stored; 1 for a new queue."""
+    events: bool = True
+    max_payload: int = 1024 * 1024
+    serializer: Serializer = JSON
+    durability: Durability | None = None
+    """None: as the server has it."""
+    logger: Logger | None = None
+    """None: the loggers of this library."""
+    given: frozenset[str] = frozenset()
+    """The stored settings that this process was given. All others are as stored, or the library's defaults."""
+    is_stored: bool = field(default=False, compare=False)
+    """Whether these are the stored settings. Else the queue may turn out to have others than the defaults here."""
+
+    @classmethod
+    def checked(cls, name: object, arguments: QueueArguments) -> QueueOptions:
+        """Make options from what the user passed; each mistake raises a ConfigurationError naming its argument."""
+        given = complete("Queue", arguments, QUEUE_DEFAULTS)
+        serializer = given["serializer"]
+        if not isinstance(serializer, Serializer):
+            raise ConfigurationError.expected("serializer", "an object with encode and decode", serializer)
+        size, ageing = given["max_group_size"], given["priority_ageing"]
+        options = cls(
+            name=queue_name(name),
+            prefix=queue_name(given["prefix"], "prefix"),
+            job_timeout_ms=millis(given["job_timeout"], "job_timeout", minimum=0.05),
+            max_attempts=whole(given["max_attempts"], "max_attempts", 1, MAX_ATTEMPTS),
+            backoff=backoffs.checked(given["backoff"], "backoff"),
+            on_retry=on_retry(given["on_retry"]),
+            on_failed=on_failed(given["on_failed"]),
+            breaker=limits.breaker(given["breaker"]),
+            keep_completed=retention(given["keep_completed"], "keep_completed"),
+            keep_failed=retention(given["keep_failed"], "keep_failed"),
+            ordering=ordering.checked(given["ordering"]),
+            fairness=fairness(given["fairness"]),
+            group_concurrency=whole(given["group_concurrency"], "group_concurrency", 1, 65_535),
+            exclusive=flag(given["exclusive"], "exclusive"),
+            rate_limit=limits.rate_limit(given["rate_limit"], "rate_limit"),
+            group_rate_limit=limits.rate_limit(given["group_rate_limit"], "group_rate_limit"),
+            max_group_size=None if size is None else whole(size, "max_group_size", 1, 2**31),
+            priority_ageing_ms=None if ageing is None else priority_ageing(ageing),
+            partitions=partitions(given["partitions"]),
+            events=flag(given["events"], "events"),
+            max_payload=whole(given["max_payload"], "max_payload", 1, 256 * 1024 * 1024),
+            serializer=serializer,
+            durability=durability(given["durability"]),
+            logger=loggers.checked(given["logger"]),
+            given=frozenset(name for name in arguments if name in HANDLING or name in SHARED)
+            - ({"partitions"} if given["partitions"] is None else set()),
+        )
+        if options.priority_ageing_ms is not None:
+            if options.fairness == "round-robin":
+                raise ConfigurationError("priority_ageing: needs fairness='oldest'; groups that take turns do not age")
+            if options.ordering is not None and options.ordering.kind == "event_time":
+                raise ConfigurationError("priority_ageing: cannot be combined with Ordering.event_time")
+        if (options.partitions or 1) > 1:
+            refuse_with_partitions(options, options.partitions or 1)
+        return options
+
+    def described(self) -> dict[str, Any]:
+        """Every stored setting as JSON can hold it. A callable back-off cannot be stored: the default stands for it."""
+        ageing, policy = self.priority_ageing_ms, self.backoff
+        return {
+            "job_timeout": self.job_timeout_ms / 1000,
+            "max_attempts": self.max_attempts,
+            "backoff": (policy if isinstance(policy, Backoff) else backoffs.DEFAULT).described(),
+            "on_retry": self.on_retry,
+            "keep_completed": self.keep_completed.described(),
+            "keep_failed": self.keep_failed.described(),
+            "group_concurrency": self.group_concurrency,
+            "on_failed": self.on_failed,
+            "breaker": self.breaker and self.breaker.described(),
+            "ordering": self.ordering and self.ordering.described(),
+            "fairness": self.fairness,
+            "exclusive": self.exclusive,
+            "events": self.events,
+            "rate_limit": self.rate_limit and self.rate_limit.described(),
+            "group_rate_limit": self.group_rate_limit and self.group_rate_limit.described(),
+            "max_group_size": self.max_group_size,
+            "priority_ageing": None if ageing is None else ageing / 1000,
+            "partitions": self.partitions or 1,
+        }
+
+    @property
+    def handling(self) -> str:
+        """The settings of HANDLING as they are stored, all of them: a later release may have other defaults."""
+        settings = self.described()
+        return json.dumps({name: settings[name] for name in HANDLING}, sort_keys=True)
+
+    @property
+    def shared(self) -> str:
+        """The settings of SHARED as they are stored.
+
+        Those at their default are left out, so a setting that a later release brings changes nothing for old queues.
+        """
+        settings = self.described()
+        changed = {name: settings[name] for name in SHARED if settings[name] != SHARED_DEFAULTS.get(name)}
+        return json.dumps(changed, sort_keys=True)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What the scripts act on, `lua/lib/meta.lua`; only what differs from the defaults."""
+        window = self.ordering
+        rules = {
+            "event_window": window.window_ms if window and window.kind == "event_time" else None,
+            "arrival_window": window.window_ms if window and window.kind == "arrival" else None,
+            "max_wait": window.max_wait_ms if window and window.kind == "arrival" else None,
+            "round_robin": self.fairness == "round-robin" or None,
+            "rate": self.rate_limit and self.rate_limit.packed(),
+            "group_rate": self.group_rate_limit and self.group_rate_limit.packed(),
+            "exclusive": self.exclusive or None,
+            "max_group": self.max_group_size,
+            "ageing": self.priority_ageing_ms,
+            "silent": None if self.events else True,
+            "hold": self.on_failed == "hold" or None,
+            "breaker": self.breaker and self.breaker.packed(),
+        }
+        return {name: value for name, value in rules.items() if value is not None}
+
+    @property
+    def as_stored(self) -> QueueOptions:
+        """With one partition where the number was not given: that is what a queue without partitions is stored with."""
+        return replace(self, partitions=self.partitions or 1)
+
+    @property
+    def keep(self) -> dict[str, int]:
+        return {"completed": self.keep_completed.kept, "failed": self.keep_failed.kept}
+
+
+def queue_name(value: object, argument: str = "name") -> str:
+    """A name that can stand inside a hash tag: no braces, or keys of a queue would part over cluster slots."""
+    name = text(value, argument)
+    if "{" in name or "}" in name:
+        raise ConfigurationError.expected(argument, "a name without braces (they mark the hash tag)", value)
+    return name
+
+
+def on_retry(value: object, argument: str = "on_retry") -> OnRetry:
+    return "hold" if one_of(value, argument, "hold", "yield") == "hold" else "yield"
+
+
+def on_failed(value: object, argument: str = "on_failed") -> OnFailed:
+    return "hold" if one_of(value, argument, "continue", "hold") == "hold" else "continue"
+
+
+def fairness(value: object) -> Fairness:
+    return "oldest" if one_of(value, "fairness", "oldest", "round-robin") == "oldest" else "round-robin"
+
+
+def priority_ageing(value: object) -> int:
+    """Milliseconds of waiting that count as one level of priority; at most a day, so that the order stays exact."""
+    ms = millis(value, "priority_ageing", minimum=0.001)
+    if ms > 86_400_000:
+        raise ConfigurationError.expected("priority_ageing", "at most a day per level", value)
+    return ms
+
+
+def partitions(value: object) -> int | None:
+    return None if value is None else whole(value, "partitions", 1, MOST_PARTITIONS)
+
+
+def refuse_with_partitions(options: QueueOptions, partitions: int) -> None:
+    """Refuse settings that count over the whole queue: one shard would have to be asked for every job."""
+    for name, instead in (
+        ("exclusive", "each partition has its own turn, so several workers could work at the same time"),
+        ("rate_limit", "each partition counts its own starts; use group_rate_limit, which holds per group"),
+    ):
+        if getattr(options, name) and partitions > 1:
+            raise ConfigurationError(f"{name}: cannot be combined with partitions={partitions}: {instead}")
+
+
+AS_STORED: dict[str, Any] = {
+    "max_attempts": MAX_ATTEMPTS,
+    "keep_completed": Retention(),
+    "keep_failed": Retention(),
+}
+"""How a tool handles the jobs of a queue with which no such settings are stored. It does not know how many attempts
+workers give a job, nor how many finished jobs they keep, so it neither fails a job early nor removes what they keep."""

@@ -1,0 +1,81 @@
+"""Upkeep of a queue, driven by hand: what is due, purges, retention by age and repairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupmq.client.queue.upkeep import remove_by_age
+from groupmq.core.queue_options import QueueOptions
+from groupmq.core.retention import Retention
+from groupmq.protocol.commands import (
+    DONE,
+    LEFT,
+    Due,
+    Mended,
+    Stalled,
+)
+from tests.support.by_hand import asked
+from tests.unit.client.test_queue_methods import OPERATIONS, OPTIONS, arguments, play
+
+
+def test_what_is_due_is_done_however_much_it_is() -> None:
+    stalled = Stalled("x", "g", False)
+    due, calls = play(OPERATIONS.run_due(), Due(500, 3, [], 0), Due(2, 0, [stalled], 0), Due(1, 0, [], 70))
+    assert due == Due(503, 3, [stalled], 70)
+    assert len(calls) == 3
+
+
+def test_what_has_expired_is_deleted_however_much_it_is() -> None:
+    due, calls = play(OPERATIONS.run_due(), Due(0, 0, [], 70, more_expired=1), Due(0, 0, [], 60))
+    assert due == Due(0, 0, [], 60)
+    assert len(calls) == 2
+
+
+def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
+    due, _ = play(OPERATIONS.run_due(), Due(0, 0, [], 0))
+    assert due.wait_ms == 0
+
+
+def test_a_purge_ends_although_something_listed_cannot_be_removed() -> None:
+    answers = [["ghost", "b"], [LEFT, DONE], ["ghost"], [LEFT], ["ghost"], [LEFT]]
+    removed, calls = play(OPERATIONS.purge(["delayed"]), *answers)
+    assert removed == 1
+    assert [call.script for call in calls] == ["list", "remove"] * 3
+
+
+def test_retention_by_age_touches_only_what_has_an_age() -> None:
+    removed, calls = play(remove_by_age(asked, OPTIONS), 1000, 5, 0)
+    assert removed == 1005
+    assert {arguments(call)["kind"] for call in calls} == {"completed"}
+
+
+@pytest.mark.parametrize("nothing", [Retention(count=0, age=60), Retention(age=0)])
+def test_a_process_that_keeps_nothing_cleans_nothing_that_others_keep_by_age(nothing: Retention) -> None:
+    assert nothing.kept == 0
+    options = QueueOptions(name="q", keep_completed=nothing, keep_failed=nothing)
+    with pytest.raises(StopIteration) as stop:
+        remove_by_age(asked, options).send(None)
+    assert stop.value.value == 0, "nothing is asked of the server"
+
+
+def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None:
+    def page(*damage: tuple[str, str]) -> Mended:
+        return Mended("0", 1, list(damage), [])
+
+    answers: list[Any] = [page()] * 13 + [page(("job in no place", "j"))] + [("0", ["g"])]
+    answers += (
+        [Mended("0", 9, [], ["lost"])]
+        + [page(), page(), page(("member that is no job of its group", "m"))]
+        + [page(), page()]  # delayed jobs by group, and what they come to
+        + [page()] * 13
+    )
+    report, calls = play(OPERATIONS.repair(), *answers)
+    assert report.mended == {"job in no place": ["j"], "member that is no job of its group": ["m"]}
+    assert (report.total, report.clean, bool(report), report.jobs, report.groups) == (2, False, True, 1, 1)
+    assert [arguments(call).get("group") for call in calls if arguments(call).get("structure") == "group"] == [
+        "",
+        "g",
+        "lost",
+    ]

@@ -1,0 +1,68 @@
+"""A demand in the states that tests begin from, and the calls and answers that lead there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from groupmq.worker.demand import AfterAnswer, Demand, NextCall
+from groupmq.worker.prefetch import Prefetch
+
+SLEEP = 30.0
+NOTHING = -1
+GO_ON = AfterAnswer()
+
+
+@dataclass
+class Room:
+    """The slots of an executor."""
+
+    slots: int
+    waiting: int = 0
+
+    def free(self) -> int:
+        return self.slots
+
+    def unstarted(self) -> int:
+        return self.waiting
+
+
+def demand(concurrency: int = 4, *, atomic: bool = True, exclusive: bool = False, short: bool = False) -> Demand:
+    prefetch = Prefetch("auto")
+    if short:
+        prefetch.typical = 1e-5
+    return Demand(prefetch, concurrency, SLEEP, atomic=atomic, exclusive=exclusive)
+
+
+def call(
+    of: Demand, room: Room, lane: int = 0, *, reports: int = 0, urgent: bool | None = None, now: float = 0.0
+) -> NextCall | Literal["too soon"] | None:
+    """Ask what now, and send what it says."""
+    wanted = of.next_call(of.lanes[lane], room, reports, now, urgent=reports > 0 if urgent is None else urgent)
+    if isinstance(wanted, NextCall):
+        of.sent(now, large=wanted.large)
+    return wanted
+
+
+def answer(of: Demand, room: Room, brought: int, wait_ms: int = NOTHING, lane: int = 0, epoch: int = 0) -> AfterAnswer:
+    """The call of a lane comes back with so many rows, which take their slots."""
+    asked = of.ended(of.lanes[lane])
+    room.slots -= brought
+    return of.answered(of.lanes[lane], asked, brought, wait_ms, epoch, room.slots)
+
+
+def asleep(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:
+    """A worker that has asked and was told that nothing is ready."""
+    made, room = demand(concurrency, **options), Room(concurrency)
+    assert call(made, room) == NextCall(concurrency, 1, 0, large=False)
+    assert answer(made, room, 0) == AfterAnswer(SLEEP, listen=True, dry=True)
+    return made, room
+
+
+def flowing(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:
+    """A worker whose last call brought all that it asked for, and which has run it all."""
+    made, room = demand(concurrency, **options), Room(concurrency)
+    call(made, room)
+    assert answer(made, room, concurrency) == GO_ON
+    room.slots = concurrency
+    return made, room

@@ -1,0 +1,88 @@
+"""Calls, answers, hints and reports in any order: a worker never asks for too much, and never forgets to ask."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from groupmq.worker.demand import TOO_SOON, LaneDemand, NextCall
+from tests.unit.worker.demands import NOTHING, SLEEP, demand
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """A worker, its server and its operators, in any order of events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.demand = demand(6)
+        self.running = 0
+        self.reports = [0, 0]
+        self.under_way: dict[int, NextCall] = {}
+        self.now = 0.0
+
+    def free(self) -> int:
+        return 6 - self.running
+
+    def unstarted(self) -> int:
+        return 0
+
+    @rule(lane=st.integers(0, 1))
+    def pump(self, lane: int) -> None:
+        self.now += 0.01
+        state, waiting = self.demand.lanes[lane], self.reports[lane]
+        before = self.demand.phase
+        wanted = self.demand.next_call(state, self, waiting, self.now, urgent=waiting > 0)
+        assert wanted != TOO_SOON
+        if isinstance(wanted, NextCall):
+            assert lane not in self.under_way
+            assert wanted.take or waiting, "a call has a purpose"
+            assert before == "taking" or not wanted.take
+            self.demand.sent(self.now, large=wanted.large)
+            self.under_way[lane], self.reports[lane] = wanted, 0
+        elif lane not in self.under_way:
+            assert not waiting, "an outcome never waits for a lane that is free"
+            assert before != "taking" or not self.demand.wants or self.free() <= self.demand.asked
+
+    @rule(lane=st.integers(0, 1), share=st.floats(0, 1), wait_ms=st.sampled_from([NOTHING, 0, 100]))
+    def answers(self, lane: int, share: float, wait_ms: int) -> None:
+        if lane not in self.under_way:
+            return
+        brought = int(self.under_way.pop(lane).take * share)
+        self.running += brought
+        asked = self.demand.ended(self.demand.lanes[lane])
+        after = self.demand.answered(self.demand.lanes[lane], asked, brought, wait_ms, 0, self.free())
+        if asked and not self.demand.wants:
+            assert after.sleep is not None, "a worker that does not ask must have a timer"
+            assert 0 < after.sleep <= SLEEP
+
+    @rule(lane=st.integers(0, 1))
+    def a_run_ends(self, lane: int) -> None:
+        if self.running:
+            self.running -= 1
+            self.reports[lane] += 1
+
+    @rule()
+    def hint(self) -> None:
+        self.demand.hint()
+        assert self.demand.wants
+
+    @rule()
+    def stop_taking(self) -> None:
+        self.demand.stop_taking()
+
+    @invariant()
+    def slots_are_never_promised_twice(self) -> None:
+        assert self.running + self.demand.asked <= 6
+        assert self.demand.busy == bool(self.under_way)
+        assert self.demand.unsent == 0
+
+
+TestAnyOrder = AnyOrder.TestCase
+
+
+@given(st.integers(1, 300), st.booleans())
+def test_lanes_share_all_slots(concurrency: int, exclusive: bool) -> None:
+    made = demand(concurrency, exclusive=exclusive)
+    assert made._share * len(made.lanes) >= concurrency
+    assert all(isinstance(lane, LaneDemand) for lane in made.lanes)

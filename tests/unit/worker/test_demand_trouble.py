@@ -1,0 +1,139 @@
+"""What a worker asks for while calls fail, jobs are recalled, calls are large or a turn ends: without a server."""
+
+from __future__ import annotations
+
+import math
+
+from groupmq.worker.demand import APART, LARGE, LATER, TOO_SOON, AfterAnswer, NextCall
+from groupmq.worker.portions import HEADS
+from tests.unit.worker.demands import GO_ON, SLEEP, Room, answer, asleep, call, demand, flowing
+
+# Trouble
+
+
+def test_while_the_connection_is_lost_its_lane_waits_and_the_other_works() -> None:
+    made, room = flowing()
+    call(made, room, reports=1)
+    made.hint()
+    for _ in range(3):
+        assert call(made, room, reports=2) is None
+    assert call(made, room, lane=1) == NextCall(2, 1, 0, large=False)
+    answer(made, room, 2, lane=1)
+    assert made.asked == 2, "what the lost call asked for may still come"
+    assert answer(made, room, 2) == GO_ON
+
+
+def test_a_call_that_ends_without_an_answer_frees_its_slots() -> None:
+    made, room = demand(), Room(4)
+    call(made, room)
+    assert made.ended(made.lanes[0]) == 4
+    assert (made.busy, made.asked) == (False, 0)
+    assert made.uses_hint(room)
+
+
+def test_after_a_hung_loop_it_asks_again_for_what_the_heartbeat_has_freed() -> None:
+    """The heartbeat thread has reported in the loop's stead: no answer of a lane says that slots are free."""
+    made, room = demand(), Room(4)
+    call(made, room)
+    answer(made, room, 3)
+    room.slots = 4
+    assert call(made, room) is None
+    made.hint()
+    assert call(made, room) == NextCall(4, 1, 0, large=False)
+
+
+def test_outcomes_that_the_heartbeat_took_over_leave_a_call_that_is_harmless() -> None:
+    """It was decided for reports that are gone when it is sent; its answer leads to a question."""
+    made, room = asleep(atomic=False)
+    assert call(made, room, reports=1) == NextCall(0, 1, 0, large=False)
+    assert answer(made, room, 0) == GO_ON
+    assert call(made, room) == NextCall(4, 1, 0, large=False)
+
+
+def test_prefetched_jobs_that_are_recalled_go_out_at_once_and_make_room_for_others() -> None:
+    made, room = demand(2, short=True), Room(0, waiting=200)
+    made.lanes[0].in_hand = 2
+    assert call(made, room) is None
+    room.waiting = 0
+    assert call(made, room, reports=200) == NextCall(0, 1, 0, large=True), "no slot is free: it only reports"
+    room.slots = 1
+    answer(made, room, 0)
+    taken = call(made, room, now=1.0)
+    assert isinstance(taken, NextCall)
+    assert taken.take == 1
+    assert taken.row > 1
+
+
+def test_a_reserve_that_is_asked_back_is_reported_without_taking_another_at_once() -> None:
+    made, room = demand(2, short=True), Room(0, waiting=0)
+    made.wants = False
+    assert call(made, room, reports=80) == NextCall(0, 1, 0, large=True)
+
+
+# Large calls
+
+
+def test_large_calls_keep_apart() -> None:
+    made, room = flowing(200)
+    assert call(made, room, now=10.0) == NextCall(HEADS, 1, 0, large=True)
+    assert call(made, room, lane=1, now=10.0 + APART / 2) == TOO_SOON
+    assert made.unsent == 0
+    assert call(made, room, lane=1, now=10.0 + APART + LATER) == NextCall(HEADS, 1, 0, large=True)
+
+
+def test_a_large_call_that_is_not_sent_yet_holds_the_other_back() -> None:
+    made, room = flowing(200)
+    first = made.next_call(made.lanes[0], room, 0, 10.0, urgent=False)
+    assert isinstance(first, NextCall)
+    assert (made.unsent, made.large_sent) == (1, math.inf)
+    assert call(made, room, lane=1, now=20.0) == TOO_SOON
+    made.sent(20.0, large=True)
+    assert (made.unsent, made.large_sent) == (0, 20.0)
+
+
+def test_small_calls_and_lone_ones_need_not_keep_apart() -> None:
+    made, room = flowing(200)
+    call(made, room, now=10.0)
+    room.slots = HEADS + 5
+    assert call(made, room, lane=1, now=10.0) == NextCall(5, 1, 0, large=False)
+    alone = demand(200)
+    call(alone, Room(200), now=10.0)
+    answer(alone, Room(200), HEADS)
+    assert call(alone, Room(200), now=10.0) == NextCall(HEADS, 1, 0, large=True)
+
+
+def test_many_reports_are_a_large_call_as_well() -> None:
+    made, room = demand(), Room(0)
+    assert call(made, room, reports=LARGE - 1) == NextCall(0, 1, 0, large=False)
+    answer(made, room, 0)
+    assert call(made, room, reports=LARGE) == NextCall(0, 1, 0, large=True)
+
+
+# Turns of an exclusive queue
+
+
+def test_a_hint_during_a_turn_that_is_over_does_not_count() -> None:
+    """Other workers wait for their turn."""
+    made, room = demand(exclusive=True), Room(4)
+    call(made, room)
+    assert answer(made, room, 4, epoch=7) == GO_ON
+    assert made.epoch == 7
+    room.slots = 4
+    call(made, room)
+    made.hint()
+    assert answer(made, room, 0, epoch=0) == AfterAnswer(SLEEP, listen=True, dry=True)
+    assert made.epoch == 0
+
+
+def test_a_hint_counts_as_long_as_the_turn_lasts_or_none_has_begun() -> None:
+    for before, after in ((7, 7), (0, 0), (0, 7)):
+        made, room = demand(exclusive=True), Room(4)
+        made.epoch = before
+        call(made, room)
+        made.hint()
+        assert answer(made, room, 0, epoch=after) == GO_ON
+
+
+def test_an_exclusive_queue_gets_no_rows() -> None:
+    made = demand(exclusive=True, short=True)
+    assert call(made, Room(4)) == NextCall(4, 1, 0, large=False)

@@ -1,0 +1,145 @@
+"""Runs of a worker, without a server: each ends once, and a word to stop reaches even one that has not begun."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from groupmq.client.job import Job
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import JSON
+from groupmq.core.queue_options import QueueOptions
+from groupmq.core.record import Record
+from groupmq.worker.executor import Executor
+from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.stopping import GRACE
+
+POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
+
+
+class Harness:
+    """Starts runs and notes how they end: the listener of the executor, and the lane of every job."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.go_on = asyncio.Event()
+        self.ends: asyncio.Queue[tuple[str, RunReport | None]] = asyncio.Queue()
+        self.executor = Executor(self._handle, POLICY, self, Prefetch("auto"))
+
+    async def _handle(self, job: Job) -> str:
+        self.ran.append(job.id)
+        await self.go_on.wait()
+        return "done"
+
+    def started(self, job: Job) -> None:
+        pass
+
+    def handler_raised(self, error: BaseException, job: Job) -> None:
+        pass
+
+    def lease_lost(self, job: Job) -> None:
+        self.ends.put_nowait((job.id, None))
+
+    def report(self, report: RunReport) -> None:
+        assert report.event != "begun", f"job {report.job.id!r} was not prefetched"
+        if report.event != "ended":
+            self.ends.put_nowait((report.job.id, report))
+
+    def report_later(self, report: RunReport) -> None:
+        raise AssertionError(f"job {report.job.id!r} was not of a row")
+
+    def slot_freed(self) -> None:
+        pass
+
+    def row_ended(self) -> None:
+        pass
+
+    def start(self, job_id: str, fence: int, timeout: float | None = None) -> Job:
+        options: dict[str, Any] = {} if timeout is None else {"t": int(timeout * 1000)}
+        job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", options, b"1"), 3)
+        job.fence = fence
+        self.executor.start([job], self)
+        return job
+
+    async def next_end(self, within: float) -> tuple[str, str]:
+        """Job, and how it ended, in words."""
+        async with asyncio.timeout(within):
+            job_id, report = await self.ends.get()
+        if report is None:
+            return job_id, "nothing to say"
+        return job_id, f"{report.event} {report.error or ''}".strip()
+
+
+async def test_a_run_that_is_to_stop_ends_as_cancelled_and_its_job_knows() -> None:
+    harness = Harness()
+    job = harness.start("a", 1)
+    await asyncio.sleep(0)
+    event, flags = job.cancel_event, [job.cancelled]
+    harness.executor.cancel([1])
+    assert await harness.next_end(GRACE / 2) == ("a", "failed job 'a' was cancelled")
+    assert [*flags, job.cancelled, event.is_set()] == [False, True, True]
+    assert harness.executor.runs == {}
+
+
+async def test_a_word_to_stop_that_comes_before_the_handler_has_begun_is_obeyed_at_once() -> None:
+    harness = Harness()
+    harness.start("a", 1)
+    harness.executor.cancel([1])
+    assert await harness.next_end(GRACE / 2) == ("a", "failed job 'a' was cancelled")
+    assert harness.ran == []
+
+
+async def test_a_word_to_stop_that_is_ahead_of_its_job_waits_for_it() -> None:
+    harness = Harness()
+    harness.start("newer", 9)
+    await asyncio.sleep(0)
+    harness.executor.cancel([5])
+    harness.start("another", 10)
+    harness.start("older", 5)
+    assert await harness.next_end(GRACE / 2) == ("older", "failed job 'older' was cancelled")
+    harness.go_on.set()
+    assert {await harness.next_end(1), await harness.next_end(1)} == {("newer", "completed"), ("another", "completed")}
+    assert harness.ran == ["newer", "another"]
+
+
+async def test_a_word_to_stop_concerns_its_own_run_alone() -> None:
+    harness = Harness()
+    for fence, job_id in enumerate("abc"):
+        harness.start(job_id, fence)
+    await asyncio.sleep(0)
+    harness.executor.cancel([1, 77])
+    assert await harness.next_end(GRACE / 2) == ("b", "failed job 'b' was cancelled")
+    harness.go_on.set()
+    assert {await harness.next_end(1), await harness.next_end(1)} == {("a", "completed"), ("c", "completed")}
+
+
+async def test_the_first_verdict_stands() -> None:
+    harness = Harness()
+    harness.start("a", 1, timeout=0.01)
+    assert await harness.next_end(GRACE) == (
+        "a",
+        "retrying the handler of job 'a' ran longer than its timeout of 0.01 s",
+    )
+    harness.executor.cancel([1])
+    harness.start("b", 2)
+    await asyncio.sleep(0)
+    harness.executor.lease_lost(2)
+    harness.executor.cancel([2])
+    assert await harness.next_end(GRACE) == ("b", "nothing to say")
+    assert harness.ends.empty()
+
+
+@pytest.mark.parametrize("verdict", ["timeout", "closing", "lease-lost", "cancelled"])
+async def test_however_a_run_is_stopped_it_ends_once(verdict: Any) -> None:
+    harness = Harness()
+    harness.start("a", 1)
+    await asyncio.sleep(0)
+    run = harness.executor.runs[1]
+    harness.executor.stop(run, verdict)
+    harness.executor.stop(run, "cancelled")
+    await harness.next_end(GRACE)
+    harness.executor.abandon_all()
+    assert harness.ends.empty()
