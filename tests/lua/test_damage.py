@@ -31,6 +31,24 @@ def test_a_job_whose_record_is_missing_is_skipped_and_counted(engine: Engine) ->
     assert engine.counts()["waiting"] == 0
 
 
+@pytest.mark.parametrize("raw", [b"", b"\xc1", b"\x01", b"\x90", b"\x98\0\0\0\0\0\0\0\0", b"\x94\0\0\0\0"])
+def test_a_state_that_cannot_be_read_counts_as_none_and_stops_nothing(engine: Engine, raw: bytes) -> None:
+    engine.now = None
+    engine.add("failed", group="f")
+    engine.fail_run(engine.take_one())
+    engine.add("a", "b")
+    engine.client.hset(engine.key("state"), mapping={"a": raw, "failed": raw})
+    assert [job.attempts_made for job in engine.run(engine.operations.get_failed_jobs())] == [0]
+    assert len(engine.run(engine.operations.get_failure_groups()).groups) == 1
+    assert engine.run(engine.operations.get_attempts("failed")) == []
+    [(damage, ids)] = engine.run(engine.operations.repair()).mended.items()
+    assert (damage, sorted(ids)) == ("state that cannot be read", ["a", "failed"])
+    engine.client.hset(engine.key("state"), mapping={"a": raw, "failed": raw})
+    assert engine.run_all() == ["a", "b"]
+    engine.run(engine.operations.retry("failed"))
+    assert engine.run_all() == ["failed"]
+
+
 def test_any_number_of_missing_records_does_not_stop_a_group(engine: Engine) -> None:
     ids = [f"j{i}" for i in range(50)]
     engine.add(*ids)

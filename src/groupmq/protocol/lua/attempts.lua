@@ -25,4 +25,5 @@ elseif redis.call('HEXISTS', K.jobs, A.id) == 1 then
   end
 end
 local run = l and not l.ahead and { l.started, l.attempts + 1, lease.worker(l) } or {}
-return { state_now, stored[1] or '', stored[2] or '', run }
+local raw = stored[1] and state.read(stored[1]) and stored[1] or ''
+return { state_now, raw, stored[2] or '', run }

@@ -30,7 +30,7 @@ for from = 1, #found, 2 * STEP do
   for i = from, last, 2 do ids[#ids + 1] = found[i] end
   local raw = redis.call('HMGET', K.state, unpack(ids))
   for i = 1, #ids do
-    local s = raw[i] and cmsgpack.unpack(raw[i]) or { 0, 0, 0, 0, '', '', '' }
+    local s = raw[i] and state.read(raw[i]) or state.fresh()
     left = left - #(raw[i] or '')
     failed[#failed + 1] = { ids[i], found[from + 2 * i - 1], string.sub(s[REASON], 1, TEXT), s[ERROR] or '', s[FINISHED]
     }

@@ -54,8 +54,9 @@ function held.blocker(g) return blocking.first(g.id, 1)[1] or '' end
 
 -- How often a job has run that does not run now.
 function held.attempts(id)
-  local s = redis.call('HGET', K.state, id)
-  return s and cmsgpack.unpack(s)[ATTEMPTS] or 0
+  local raw = redis.call('HGET', K.state, id)
+  local s = raw and state.read(raw)
+  return s and s[ATTEMPTS] or 0
 end
 
 -- Describe a head that cannot start (lib/oldest.lua) as lua/waits.lua replies it. `running`: a run of its group.

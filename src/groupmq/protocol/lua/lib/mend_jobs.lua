@@ -32,9 +32,20 @@ local function put_somewhere(g, job)
   end
 end
 
+-- A state that cannot be read counts as none everywhere else, and would be counted and shown as nothing for ever.
+local function drop_unreadable(ids)
+  for i, raw in ipairs(#ids > 0 and redis.call('HMGET', K.state, unpack(ids)) or {}) do
+    if raw and not state.read(raw) then
+      W.hdel(K.state, ids[i])
+      mend.report('state that cannot be read', ids[i])
+    end
+  end
+end
+
 -- A job must be in exactly one state, with exactly one entry.
 function mend.jobs(ids)
   local found = find.jobs(ids)
+  drop_unreadable(ids)
   local deadlines = #ids > 0 and redis.call('ZMSCORE', K.active, unpack(ids)) or {}
   for i = 1, #found do
     local job = found[i]
