@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -135,6 +136,52 @@ async def test_an_entry_without_a_job_harms_nobody_and_is_swept_away(queue: Queu
     client.hset(home.elsewhere, "lost", f"{place_of(away)} 1700000000000")
     await queue.run_duty_once("cleanup")
     assert client.hexists(home.elsewhere, "lost")
+
+
+async def test_entries_of_live_jobs_are_not_all_read_by_each_sweep(
+    make_queue: MakeQueue, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are gone are all found in the end, by the sweeps that follow."""
+    queue = make_queue("spread", partitions=2)
+    monkeypatch.setattr("groupmq.client.partitions.whereabouts.PAGE", 20)
+    await queue.add_many({"data": i, "group_id": f"g{i}", "job_id": f"live-{i}"} for i in range(3000))
+    books = [Keys("groupmq", "spread", Part(part, 2)).elsewhere for part in range(2)]
+    for book in books:
+        client.hset(book, mapping=dict.fromkeys(client.hkeys(book), "0 1700000000000"))
+        client.hset(book, mapping={f"gone-{i}": "0 1700000000000" for i in range(3)})
+    reads: list[int] = []
+    read_at = queue._read_at
+
+    async def counted(ids: Sequence[str], parts: Sequence[Queue]) -> list[Job | None]:
+        reads.append(len(ids))
+        return await read_at(ids, parts)
+
+    monkeypatch.setattr(queue, "_read_at", counted)
+    await queue.run_duty_once("cleanup")
+    assert sum(reads) < 600
+    for _ in range(30):
+        await queue.run_duty_once("cleanup")
+    assert not any(client.hexists(book, f"gone-{i}") for book in books for i in range(3))
+
+
+async def test_an_add_that_took_long_enters_its_id_again(
+    queue: Queue, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process was suspended after the entry was written, and somebody swept it away."""
+    away = await _away(queue)
+    home = Keys("groupmq", "spread", Part(place_of("lost") % P, P))
+    clock = time.time
+    part = queue._at(place_of(away))
+    submit_all = part._submit_all
+
+    async def suspended(chunks: Any) -> list[Job]:
+        client.hdel(home.elsewhere, "lost")
+        monkeypatch.setattr("groupmq.client.partitions.spreading.time.time", lambda: clock() + 3600)
+        return await submit_all(chunks)
+
+    monkeypatch.setattr(part, "_submit_all", suspended)
+    await queue.add(1, group_id=away, job_id="lost")
+    assert (await queue.require_job("lost")).group_id == away
 
 
 async def _away(queue: Queue) -> str:

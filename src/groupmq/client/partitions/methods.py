@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from groupmq.client import registry
 from groupmq.client.answers import merging
@@ -12,7 +13,7 @@ from groupmq.client.job import Job
 from groupmq.client.partitions.looking import Looking
 from groupmq.client.partitions.moving import Repartition
 from groupmq.client.partitions.routing import by_group, by_id, informed
-from groupmq.client.partitions.whereabouts import Whereabouts, place_in
+from groupmq.client.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
 from groupmq.client.queue.bulk import Tally
 from groupmq.client.queue.matching import MatchingJobs, StepRate
 from groupmq.client.queue.methods import QueueMethods
@@ -26,9 +27,15 @@ from groupmq.core.server_views import Mark
 from groupmq.core.views import DutyReport, RepairReport
 from groupmq.protocol import commands
 
+if TYPE_CHECKING:
+    from groupmq.client.queue.queue import Queue
+
 
 class PartitionedMethods(Looking):
     """All methods that both clients share."""
+
+    _swept_to: dict[int, str] | None = None
+    """By partition, the cursor at which the last sweep of entries stopped."""
 
     remove = by_id(QueueMethods.remove)
     retry = by_id(QueueMethods.retry)
@@ -267,18 +274,31 @@ class PartitionedMethods(Looking):
         return swept
 
     async def _sweep(self) -> int:
-        """Forget the entries of jobs that are gone; how many. An entry that an add may just have written stays."""
+        """Forget entries of jobs that are gone; how many. An entry that an add may just have written stays.
+
+        It goes on where the last sweep stopped, and reads on while it finds enough.
+        """
         swept = 0
-        for part in await self._learn():
-            book, cursor = Whereabouts(part._connection), ""
-            while cursor != "0":
-                cursor, entries = await book.settled_page(cursor or "0")
-                ids = list(entries)
-                places = [place_in(entries[job_id]) for job_id in ids]
-                jobs = await self._read_at(ids, [part if place is None else self._at(place) for place in places])
-                gone = {job_id: entries[job_id] for job_id, job in zip(ids, jobs, strict=True) if job is None}
+        if self._swept_to is None:
+            self._swept_to = {}
+        for at, part in enumerate(await self._learn()):
+            book, cursor, pages = Whereabouts(part._connection), self._swept_to.get(at, "0"), 0
+            while True:
+                cursor, gone = await self._gone(part, book, cursor)
                 swept += await book.strike(gone)
+                pages += 1
+                if cursor == "0" or (pages >= PAGES and len(gone) < WORTHWHILE):
+                    break
+            self._swept_to[at] = cursor
         return swept
+
+    async def _gone(self, part: Queue, book: Whereabouts, cursor: str) -> tuple[str, dict[str, str]]:
+        """The next cursor, and the entries of a page whose jobs are gone."""
+        cursor, entries = await book.settled_page(cursor)
+        ids = list(entries)
+        places = [place_in(entries[job_id]) for job_id in ids]
+        jobs = await self._read_at(ids, [part if place is None else self._at(place) for place in places])
+        return cursor, {job_id: entries[job_id] for job_id, job in zip(ids, jobs, strict=True) if job is None}
 
     # Marks
 

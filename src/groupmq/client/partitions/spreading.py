@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from groupmq.client.answers import repeats
 from groupmq.client.answers.repeats import repeat_place
 from groupmq.client.job import Job
 from groupmq.client.partitions.routing import Routing
-from groupmq.client.partitions.whereabouts import Whereabouts
+from groupmq.client.partitions.whereabouts import SLOW_ADD, Whereabouts
 from groupmq.core import schedule as schedules
 from groupmq.core.checks import text
 from groupmq.core.draft_chain import JobDraft
@@ -66,7 +67,9 @@ class Spreading(Routing):
                     f"job_id: {d.id!r} has the form of ids that groupmq makes, and says that its job is in another "
                     "partition; give another id"
                 )
+        began = time.time()
         jobs = await self._existing_elsewhere(drafts, places)
+        existing = set(jobs)
         by_part: dict[int, list[int]] = {}
         for i, place in enumerate(places):
             if i not in jobs:
@@ -75,7 +78,17 @@ class Spreading(Routing):
             part = self._at(places[there[0]])
             added = await part._submit_all(part._chunks([placed(drafts[i], places[i]) for i in there]))
             jobs.update(zip(there, added, strict=True))
+        if time.time() - began > SLOW_ADD:
+            await self._enter_again([i for i in range(len(drafts)) if i not in existing], drafts, places)
         return [jobs[i] for i in range(len(drafts))]
+
+    async def _enter_again(self, added: Sequence[int], drafts: Sequence[Draft], places: Sequence[int]) -> None:
+        """Write the entries of jobs that were added just now: what was written before may have been swept away."""
+        for i in added:
+            if drafts[i].nonce is not None:
+                home = self._at(home_of(drafts[i].id))
+                if self._at(places[i]) is not home:
+                    await Whereabouts(home._connection).enter({drafts[i].id: places[i]})
 
     async def _existing_elsewhere(self, drafts: Sequence[Draft], places: Sequence[int]) -> dict[int, Job]:
         """Enter ids that users gave, if their job goes to another partition than the home of the id.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from groupmq.client.answers import merging
 from groupmq.client.connection.replies import decoded
@@ -22,14 +23,20 @@ from groupmq.sync.job import Job
 from groupmq.sync.partitions.looking import Looking
 from groupmq.sync.partitions.moving import Repartition
 from groupmq.sync.partitions.routing import by_group, by_id, informed
-from groupmq.sync.partitions.whereabouts import Whereabouts, place_in
+from groupmq.sync.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
 from groupmq.sync.queue.bulk import Tally
 from groupmq.sync.queue.matching import MatchingJobs, StepRate
 from groupmq.sync.queue.methods import QueueMethods
 
+if TYPE_CHECKING:
+    from groupmq.sync.queue.queue import Queue
+
 
 class PartitionedMethods(Looking):
     """All methods that both clients share."""
+
+    _swept_to: dict[int, str] | None = None
+    """By partition, the cursor at which the last sweep of entries stopped."""
 
     remove = by_id(QueueMethods.remove)
     retry = by_id(QueueMethods.retry)
@@ -268,18 +275,31 @@ class PartitionedMethods(Looking):
         return swept
 
     def _sweep(self) -> int:
-        """Forget the entries of jobs that are gone; how many. An entry that an add may just have written stays."""
+        """Forget entries of jobs that are gone; how many. An entry that an add may just have written stays.
+
+        It goes on where the last sweep stopped, and reads on while it finds enough.
+        """
         swept = 0
-        for part in self._learn():
-            book, cursor = Whereabouts(part._connection), ""
-            while cursor != "0":
-                cursor, entries = book.settled_page(cursor or "0")
-                ids = list(entries)
-                places = [place_in(entries[job_id]) for job_id in ids]
-                jobs = self._read_at(ids, [part if place is None else self._at(place) for place in places])
-                gone = {job_id: entries[job_id] for job_id, job in zip(ids, jobs, strict=True) if job is None}
+        if self._swept_to is None:
+            self._swept_to = {}
+        for at, part in enumerate(self._learn()):
+            book, cursor, pages = Whereabouts(part._connection), self._swept_to.get(at, "0"), 0
+            while True:
+                cursor, gone = self._gone(part, book, cursor)
                 swept += book.strike(gone)
+                pages += 1
+                if cursor == "0" or (pages >= PAGES and len(gone) < WORTHWHILE):
+                    break
+            self._swept_to[at] = cursor
         return swept
+
+    def _gone(self, part: Queue, book: Whereabouts, cursor: str) -> tuple[str, dict[str, str]]:
+        """The next cursor, and the entries of a page whose jobs are gone."""
+        cursor, entries = book.settled_page(cursor)
+        ids = list(entries)
+        places = [place_in(entries[job_id]) for job_id in ids]
+        jobs = self._read_at(ids, [part if place is None else self._at(place) for place in places])
+        return cursor, {job_id: entries[job_id] for job_id, job in zip(ids, jobs, strict=True) if job is None}
 
     # Marks
 

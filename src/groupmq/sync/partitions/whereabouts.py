@@ -3,7 +3,7 @@
 
 The partition that the id hashes to, its home, has an entry that names the place of the group. It is written before the
 job: a crash between the two leaves an entry without a job, which finds nothing and is swept away by the clean-up duty
-after an hour. A job without its entry would exist and not be found.
+after ten minutes. A job without its entry would exist and not be found.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from groupmq.client.connection.replies import decoded
 from groupmq.protocol import commands
 from groupmq.sync.connection.connections import BlockingConnection
 
-UNSETTLED_MS = 3_600_000
+UNSETTLED_MS = 600_000
 """An entry as young as this may belong to an add that is under way: longer than any call is tried."""
+SLOW_ADD = 60.0
+"""Seconds. An add that took longer writes its entries again: its process may have been suspended, and they swept."""
 PAGE = 100
+PAGES, WORTHWHILE = 5, 25
+"""Pages of each partition that a sweep reads at least, and entries to be swept in a page for which it reads on. Entries
+of live jobs are read in vain: with millions of them, reading all each minute would cost more than the jobs do."""
 _ENTRY = re.compile(r"([0-9]{1,8}) ([0-9]{1,16})")
 
 
