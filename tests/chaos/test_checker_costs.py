@@ -103,6 +103,14 @@ def test_a_process_that_hammers_a_dead_line_is_seen() -> None:
     assert "few tried to connect" in finding.text
 
 
+def test_a_producer_may_try_once_for_each_of_its_adds() -> None:
+    book = Book()
+    book.fault("cut", 9.9, 11.0, target="producer-a")
+    for n in range(60):
+        book.note("try", 10.0 + n / 60, actor="producer-a")
+    assert book.findings() == []
+
+
 def come_back(*times: float) -> Book:
     book = Book()
     book.add("a", 20.0)

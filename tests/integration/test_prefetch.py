@@ -194,7 +194,7 @@ async def test_whoever_stands_behind_a_handler_that_takes_long_waits_where_every
     async with used_to_short_handlers(Worker(queue, handle)) as worker:
         await eventually(seen_waiting, "those behind wait")
         assert time.monotonic() - since < 1
-        assert worker.get_worker_metrics().released >= 7
+        await eventually(lambda: worker.get_worker_metrics().released >= 7, "the worker knows that they are back")
         assert [(await queue.require_job(job.id)).state for job in jobs] == ["completed"] * 2 + ["active"] + [
             "waiting"
         ] * 7

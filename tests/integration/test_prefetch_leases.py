@@ -11,6 +11,7 @@ from groupmq import Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.integration.rows import add_row, attempts_made, used_to_short_handlers
 from tests.integration.test_worker_leases import LEASE, LONG, Watch
+from tests.support.waiting import eventually
 from tests.support.workers import Listener, one_kind
 
 N = 6
@@ -71,6 +72,6 @@ async def test_a_lease_is_renewed_from_the_first_moment_to_the_last_whatever_is_
     async with worker:
         async with asyncio.timeout(10):
             await watch()
-        assert worker.get_worker_metrics().released >= 1
+        await eventually(lambda: worker.get_worker_metrics().released >= 1, "the worker knows that they are back")
     assert not_held == []
     assert seen == [0, 1, 2]

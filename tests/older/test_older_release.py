@@ -64,6 +64,7 @@ async def test_an_older_process_refuses_a_queue_of_this_format_and_changes_nothi
     older: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
     """Also when it is given settings of its own, and when it is told to remove the queue."""
+    client.function_flush()  # what other tests have loaded
     await filled(make_queue("orders"))
     before = stored(client)
     said = await asyncio.to_thread(older.run, "try", url, "orders")

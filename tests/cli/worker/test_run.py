@@ -110,7 +110,7 @@ def test_ageing_and_event_time_are_adopted(programs: Programs, url: str) -> None
 
 def test_a_worker_that_is_there_first_leaves_the_settings_to_the_producer(programs: Programs, url: str) -> None:
     program = programs.worker("--health-port", "0", "--bind", "127.0.0.1")
-    program.says("waiting for its producer")
+    program.says("waiting until its producer adds the first job")
     program.until(lambda: program.get("/readyz")[0] == 200, "ready, since the server is there")
     with Queue("orders", url, group_concurrency=2) as queue:
         job = queue.add(1)
@@ -121,7 +121,7 @@ def test_a_worker_that_is_there_first_leaves_the_settings_to_the_producer(progra
 
 def test_a_worker_that_waits_for_its_producer_can_be_stopped(programs: Programs) -> None:
     program = programs.worker()
-    program.says("waiting for its producer")
+    program.says("waiting until its producer adds the first job")
     program.signal(signal.SIGINT)
     assert program.ends() == 0
 
