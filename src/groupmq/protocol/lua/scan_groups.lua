@@ -19,7 +19,7 @@ Cost       about PAGE groups (or 4 * first), one command for each group that is 
 --- @include "lib/group"
 --- @include "lib/group_state"
 --- @include "lib/lease"
-local PAGE = 450
+local PAGE = 500
 local PLACES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked = 5 }
 
 -- Returns a cursor, group ids, and the stored value of each group.

@@ -33,7 +33,7 @@ INDEXES: dict[str | None, Index] = {"blocked": "blocked", "breaker": "opened"}
 """States whose groups are listed by themselves, by since when."""
 MOST_LISTED = 1_000
 """Groups of such a list that are looked at; each of them is in trouble, so hardly anybody has more."""
-MOST_GROUP_PAGES = 27
+MOST_GROUP_PAGES = 25
 """Calls that look through the groups: about 10,000 groups."""
 MOST_RUN_PAGES = 6
 """Calls that look for running jobs: about 3,000 leases."""
