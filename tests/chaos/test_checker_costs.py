@@ -95,9 +95,9 @@ def test_idle_workers_that_poll_are_seen(what: str) -> None:
 def test_a_process_that_hammers_a_dead_line_is_seen() -> None:
     book = Book()
     book.fault("cut", 10.0, 12.0, target="few")
-    for n in range(100):
-        book.note("try", 10.0 + n / 50, actor="few")
-        book.note("try", 10.0 + n / 50, actor="other")
+    for n in range(400):
+        book.note("try", 10.0 + n / 200, actor="few")
+        book.note("try", 10.0 + n / 200, actor="other")
     [finding] = book.findings()
     assert finding.rule == "L6"
     assert "few tried to connect" in finding.text
@@ -106,8 +106,8 @@ def test_a_process_that_hammers_a_dead_line_is_seen() -> None:
 def test_a_producer_may_try_once_for_each_of_its_adds() -> None:
     book = Book()
     book.fault("cut", 9.9, 11.0, target="producer-a")
-    for n in range(60):
-        book.note("try", 10.0 + n / 60, actor="producer-a")
+    for n in range(400):
+        book.note("try", 10.0 + n / 400, actor="producer-a")
     assert book.findings() == []
 
 

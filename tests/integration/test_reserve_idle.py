@@ -12,7 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from groupmq import Job, Queue, Worker
+from groupmq.protocol import functions
 from tests.integration.rows import add_reserve, whatever_happens
+from tests.model.mutant import Mutant, loader
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, settled
 
@@ -25,6 +27,9 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATIENCE", "ROW_PATIENCE", "ROW_LASTS"):
         monkeypatch.setattr(f"groupmq.worker.executor.{name}", 60.0)
     monkeypatch.setattr("groupmq.worker.loop_watch.BLOCKED", 60.0)
+    # By then a worker has started or given back its reserve; with the patience above it has not.
+    patient = Mutant("old reserves are asked for too", "local OLD = 1000 ", "local OLD = 60000 ")
+    monkeypatch.setattr(functions, "load", loader(patient))
 
 
 class Slow:

@@ -12,8 +12,9 @@ SLOWEST = 5.0
 """Milliseconds that one call may take the server."""
 EXTRA = 8
 """Reads and calls of each worker that an idle time may have beside those of its periods: their ends, duties."""
-TRIES = 25
-"""Connections that one process may try to make in a second of an outage: one for each of its parts, with pauses."""
+TRIES = 100
+"""Connections that one process may try to make in a second of an outage: one for each of its parts, with pauses. The
+scheduler and the recovery have some for each of eleven queues."""
 OUTAGE, LINES, SPREAD = 1.5, 3, 0.05
 """Outages of so many seconds, noticed by so many processes, after which they come back over so many seconds."""
 
