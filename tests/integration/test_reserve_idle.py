@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import redis
 
 from groupmq import Job, Queue, Worker
 from groupmq.protocol import functions
@@ -23,13 +24,15 @@ grouped = pytest.mark.parametrize("groups", [True, False], ids=["groups", "no gr
 
 
 @pytest.fixture(autouse=True)
-def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_patience(monkeypatch: pytest.MonkeyPatch, client: redis.Redis) -> Iterator[None]:
     for name in ("PATIENCE", "ROW_PATIENCE", "ROW_LASTS"):
         monkeypatch.setattr(f"groupmq.worker.executor.{name}", 60.0)
     monkeypatch.setattr("groupmq.worker.loop_watch.BLOCKED", 60.0)
     # By then a worker has started or given back its reserve; with the patience above it has not.
     patient = Mutant("old reserves are asked for too", "local OLD = 1000 ", "local OLD = 60000 ")
     monkeypatch.setattr(functions, "load", loader(patient))
+    yield
+    client.function_flush()  # nobody else uses this library
 
 
 class Slow:

@@ -129,6 +129,7 @@ async def test_a_server_is_checked_without_a_queue(url: str, client: redis.Redis
 
 
 async def test_libraries_that_a_worker_uses_are_not_pruned(queue: Queue, url: str, client: redis.Redis) -> None:
+    client.function_flush()  # what other tests have loaded
     for name in ("groupmq_used", "groupmq_idle"):
         client.function_load(f"#!lua name={name}\nredis.register_function('{name}_f', function() return 1 end)")
     handler = Waiting()
