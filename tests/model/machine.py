@@ -157,6 +157,9 @@ class QueueMachine(Deciding):
     def for_damage(self) -> None:
         report = self.carry(self.operations.repair(), lambda call: at(call, self.latest))
         assert report.clean, report.mended
+        self.beside_a_partition()
+
+    def beside_a_partition(self) -> None:
         parting.compare_numbers(self.client, self.model, self.connection)
 
     def after_a_flush(self) -> None:

@@ -41,6 +41,11 @@ class FullServerMachine(QueueMachine):
         client.config_set("maxmemory", ENOUGH)
         super().__init__(client)
 
+    def beside_a_partition(self) -> None:
+        """A full server makes no partition."""
+        if not self.full:
+            super().beside_a_partition()
+
     @rule()
     def memory_runs_out_or_is_there_again(self) -> None:
         self.full = not self.full
