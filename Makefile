@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants failovers soak fuzz sync check bench
+.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants ticks failovers soak fuzz sync check bench
 .PHONY: bench-python clean venv chromium
 
 VENV := .venv
@@ -8,13 +8,11 @@ PYTHON := $(VENV)/bin/python
 CODE := src tests tools $(if $(wildcard bench/*.py),bench)
 # Test processes at once, each with servers of its own. Tests mostly wait: two more than there are cores.
 AT_ONCE := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2 )))
-# Of tests/integration, what is run on a cluster too.
-ON_CLUSTER := $(patsubst %,tests/integration/test_%.py,queue_basics queue_adding queue_list queue_changing queue_looking queue_settings queue_life attempts \
-    cancel events exclusive fairness failure_groups functions handler_shapes job_limits listeners \
-    ordering_windows prefetch presence progress rate_limits reconfigure repeats reserve results \
-    sync_queue sync_listening worker_concurrency worker_events worker_handlers worker_leases \
-    worker_retries worker_start)
+# What is run on a cluster too: every test of these that does not say why it needs one server (`one_server`).
+ON_CLUSTER := tests/integration tests/partitions
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start some thousand processes. Without stored bytecode each of them compiles the package again: 0.2 s.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Stamps: an install is repeated only when pyproject.toml changes.
 READY_DEMO := $(VENV)/.ready-demo
@@ -53,8 +51,12 @@ test-scripts: $(READY_DEV) ## run the tests of the Lua side by EVALSHA, as serve
 chaos: $(READY_DEV) ## break everything at random and prove that nothing is lost (ARGS="--minutes 2 --seed 7")
 	@$(PYTHON) -m tests.chaos $(ARGS)
 
-chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed
+chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed, and a short race of schedulers
 	@$(PYTHON) -m tests.chaos --minutes 2 --seed 7
+	@$(PYTHON) -m tests.chaos.ticks --ticks 5000 --seconds 20 --seed 7
+
+ticks: $(READY_DEV) ## eight schedulers race for 100,000 ticks while they are killed, frozen and cut off (ARGS="--seed 1")
+	@$(PYTHON) -m tests.chaos.ticks $(ARGS)
 
 failovers: $(READY_DEV) ## what failovers lose of acknowledged adds: ARGS="--count 200 --lag 5 --server redis"
 	@$(PYTHON) -m tests.chaos.failovers $(ARGS)
@@ -72,7 +74,7 @@ chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which 
 test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters: failovers and moving slots of real servers
 	@$(PYTHON) -m pytest tests/cluster -n 2 --dist worksteal
 
-test-on-cluster: $(READY_DEV) ## run much of tests/integration on a cluster
+test-on-cluster: $(READY_DEV) ## run the tests of queues, workers and partitions on a cluster
 	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest $(ON_CLUSTER) -n 2 --dist worksteal
 
 sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
@@ -84,6 +86,7 @@ check: $(READY_DEV) ## lint, formatting, types, layers, the blocking client, Lua
 	$(VENV)/bin/mypy --strict $(CODE)
 	$(VENV)/bin/lint-imports
 	$(PYTHON) -m tools.unasync --check
+	$(PYTHON) -m tools.spelled_twice
 	$(PYTHON) -m tools.lint_lua
 	if [ -x $(VENV)/bin/hadolint ]; then $(VENV)/bin/hadolint deploy/Dockerfile; fi
 

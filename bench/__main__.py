@@ -34,14 +34,14 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--peers",
         choices=["node", "python", "all", "none"],
         default="node",
-        help="beside whom: the Node libraries (default), the Python libraries, all, or none",
+        help="compare with the Node libraries (default), the Python libraries, all, or none",
     )
     parser.add_argument("--no-peers", dest="peers", action="store_const", const="none", help="the same as --peers none")
     parser.add_argument("--server", choices=["redis", "valkey"], help="default: Redis if installed, else Valkey")
     parser.add_argument("--peers-dir", type=Path, default=npm.default_folder(), help="where npm installs the peers")
     parser.add_argument("--envs-dir", type=Path, default=pypi.FOLDER, help="where the Python peers are installed")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
-    parser.add_argument("--name", help="of the result files (default: latest; python for --peers python)")
+    parser.add_argument("--name", help="name of the result files (default: latest; python for --peers python)")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target was missed")
     return parser.parse_args(argv)
 
@@ -52,12 +52,12 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def say(message: str) -> None:
-    """Progress goes to stderr, so that stdout holds the table alone."""
+    """Print progress to stderr, so that stdout has only the tables."""
     print(message, file=sys.stderr, flush=True)
 
 
 def libraries_of(args: argparse.Namespace) -> tuple[list[Library], dict[str, str]]:
-    """What is measured, and what cannot be: the reason by library."""
+    """The libraries to measure, and the reasons why others cannot be measured."""
     libraries, missing = [ours()], {}
     if args.peers in ("node", "all"):
         try:
@@ -73,7 +73,7 @@ def libraries_of(args: argparse.Namespace) -> tuple[list[Library], dict[str, str
 
 
 def scenarios_of(args: argparse.Namespace) -> list[Scenario]:
-    """Those asked for, else all that have something to compare with the peers of this run."""
+    """The scenarios of `--only`, otherwise all that can be compared with the peers of this run."""
     if args.only:
         return [scenario for scenario in SCENARIOS if scenario.name in args.only]
     python = {"python": [True], "all": [True, False]}.get(args.peers, [False])

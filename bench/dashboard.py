@@ -1,9 +1,9 @@
-"""What the dashboard costs: `python -m bench.dashboard [jobs] [groups]`.
+"""The cost of the dashboard: `python -m bench.dashboard [jobs] [groups]`.
 
-Each page over a large queue: milliseconds, commands at the server, the slowest of them. Then a worker's throughput
-alone, and with ten tabs open that fetch their page whenever they are told to, in several rounds. Other work on the same
-machine changes a rate by more than the tabs do, so the table also says what depends less on that: the processor time
-of a job, and the share of the server's working time that went into looking.
+First each page of a large queue: milliseconds, commands at the server, the slowest of them. Then the throughput of a
+worker alone, and with ten open tabs that fetch their page on each change, in several rounds. Other work on the same
+machine changes a rate by more than the tabs do, so the table also has figures that depend less on that: the CPU time of
+a job, and the share of the server's time that went into read-only calls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CALLS = (b"EVAL", b"FCALL", b"INFO", b"CONFIG GET")
 TABS = 10
 LOOKS = 15
 LOGGED = 20_000
-"""What calls do inside of the server is in its log too."""
+"""Entries of the slow log; it also contains the commands that calls make inside the server."""
 ROUNDS = 6
 BURST = 300_000
 
@@ -48,7 +48,7 @@ async def fill(queue: Queue, jobs: int, groups: int) -> tuple[str, str]:
 
 
 class Watch:
-    """Counts the calls of clients, and knows how long each took by the server's own log."""
+    """Counts the calls of clients, and reads how long each took from the server's slow log."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -56,7 +56,7 @@ class Watch:
         self._client.config_set("slowlog-max-len", LOGGED)
         self.commands = 0
         self.calls_ms: list[float] = []
-        """In order."""
+        """Milliseconds of each call, in order."""
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -68,7 +68,7 @@ class Watch:
         self.commands = self._calls() - before - 1
 
     def _calls(self) -> int:
-        """No script calls these, so each is a call of a client."""
+        """The number of calls of clients: no script calls these commands."""
         stats = self._client.info("commandstats")
         names = ("cmdstat_evalsha", "cmdstat_eval", "cmdstat_fcall", "cmdstat_fcall_ro", "cmdstat_info")
         return sum(int(stats[name]["calls"]) for name in names if name in stats)
@@ -79,7 +79,7 @@ def client_of(app: Any) -> httpx.AsyncClient:
 
 
 async def pages(server: Server, url: str, job: str, group: str) -> dict[str, dict[str, float]]:
-    """The best of some rounds, call by call: others work on this machine too, and the log counts their time as well."""
+    """The best of several rounds, call by call: the log also counts the time that other processes take."""
     app, watch = create_app(redis=url), Watch(server.client)
     found: dict[str, dict[str, float]] = {}
     async with client_of(app) as client:
@@ -104,11 +104,11 @@ async def pages(server: Server, url: str, job: str, group: str) -> dict[str, dic
 
 @asynccontextmanager
 async def tabs(url: str, n: int) -> AsyncIterator[None]:
-    """Open tabs on the lanes: each follows the stream of its queue and fetches its part when it is told to."""
+    """Open tabs on the lanes: each subscribes to the stream of its queue and fetches its part on each change."""
     app = create_app(redis=url)
-    desk = app.desk
-    queue = await desk.catalogue.open(QUEUE)
-    reader = desk.reader(queue)
+    shared = app.shared
+    queue = await shared.catalogue.open(QUEUE)
+    reader = shared.reader(queue)
 
     async def tab(client: httpx.AsyncClient) -> None:
         subscription, _ = await reader.subscribe("", events=False)
@@ -133,22 +133,22 @@ async def tabs(url: str, n: int) -> AsyncIterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One worker at work. What it cost depends less on what else the machine does than how long it took."""
+    """The figures of one worker. Its CPU times depend less on other work of the machine than its rate."""
 
     rate: float
     """Jobs per second."""
     worker_us: float
-    """Processor time of the worker for one job."""
+    """CPU time of the worker for one job."""
     server_us: float
-    """That of the server."""
+    """CPU time of the server for one job."""
     looks: float
-    """Share of the server's working time that went into calls that only look: what the tabs take from the worker."""
+    """Share of the server's time that went into read-only calls, which the tabs take from the worker."""
     tabs: float
-    """Share of a core that the tabs' process took meanwhile."""
+    """Share of a core that the process of the tabs used meanwhile."""
 
 
 async def run(server: Server, url: str, tabs_pid: int | None = None) -> Run:
-    """One worker; the tabs, if any, are in another process."""
+    """Measure one worker; the tabs, if any, are in another process."""
     async with Queue(QUEUE, url, keep_completed=0) as queue:
         await queue.add_many({"data": n, "group_id": f"user:{n % 1000}"} for n in range(BURST))
 
@@ -183,7 +183,7 @@ async def with_tabs(server: Server, url: str) -> Run:
 
 
 async def one_round(server: Server, url: str, *, tabs_first: bool) -> tuple[Run, Run]:
-    """A worker alone, and with tabs."""
+    """Measure a worker alone and with tabs."""
     watched = await with_tabs(server, url) if tabs_first else None
     alone = await run(server, url)
     return alone, watched or await with_tabs(server, url)
@@ -208,7 +208,8 @@ async def main(jobs: int, groups: int) -> None:
         found = await pages(server, url, job, group)
         async with Queue(QUEUE, url) as queue:
             await queue.purge(("waiting",))
-        # In turn, and in each order as often: whatever else this machine does hits both.
+            await queue.reconfigure(keep_completed=0)
+        # Alternately, and equally often in each order, so that other work of the machine affects both alike.
         rounds = [await one_round(server, url, tabs_first=bool(n % 2)) for n in range(ROUNDS)]
     print(f"{jobs:,} jobs in {groups:,} groups\n{'page':<10} {'ms':>8} {'commands':>9} {'slowest call':>13}")
     for name, one in found.items():
@@ -231,7 +232,7 @@ async def main(jobs: int, groups: int) -> None:
     said = ", ".join(f"{name} {by:+.1%}" for name, by in changes.items())
     looks = statistics.median(two.looks - one.looks for one, two in rounds)
     print(f"best rate of each {best:+.1%}; medians of {len(rounds)} rounds: {said}")
-    print(f"the tabs took {looks:.1%} of the server's working time (median)")
+    print(f"the tabs took {looks:.1%} of the server's time (median)")
     print(
         json.dumps(
             {

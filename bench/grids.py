@@ -1,6 +1,6 @@
-"""What groupmq is measured for on its own: small tables in which the same figure stands beside itself.
+"""Figures that are measured for groupmq alone: small tables that compare the same figure for several cases.
 
-Titles, labels and columns are templates over the settings, so that they say which counts were measured.
+Titles, labels and columns are templates over the settings, so that they show which counts were measured.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 DISTRIBUTION = ("mean", "p50", "p99", "max")
-"""What is told of many values of one kind."""
+"""The figures reported for a distribution of values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure, once per column of its grid; `keys` are its metrics. What is drawn becomes a panel of the chart."""
+    """One figure for each column of its grid; `keys` are its metrics. A row that is `drawn` is a panel of the chart."""
 
     label: str
     unit: str
@@ -25,7 +25,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows under common columns. With `ratios` the first column is what the others are compared with."""
+    """Rows under common columns. With `ratios` the other columns are compared with the first."""
 
     title: str
     columns: tuple[str, ...]
@@ -42,7 +42,7 @@ def _each(what: str, figure: str, cases: Sequence[str]) -> tuple[str, ...]:
 
 
 def _cost(what: str, title: str, columns: dict[str, str], *, adding: bool = False) -> Grid:
-    """A scenario that compares variants of the queue; `columns` are what the variants are called."""
+    """The grid of a scenario that compares variants of the queue; `columns` has their names."""
     added = Row("add in bulk", "jobs/s", _keys(f"{what}_add", list(columns)), more_is_better=True)
     add_time = Row("- of it, add", "us", _keys(f"{what}_server_add", list(columns)), drawn=False)
     rows = (
@@ -59,6 +59,13 @@ OPERATIONS = {
     "large_add": "add_many of 1 MiB payloads",
     "process": "process",
     "large_process": "process 1 MiB payloads",
+    "large_due": "1 MiB payloads: delayed, all due at once",
+    "large_fail": "1 MiB payloads: fail, take back, retry",
+    "large_look": "1 MiB payloads: list, search, count",
+    "large_change": "1 MiB payloads: new data, results, a repeat",
+    "large_repair": "1 MiB payloads: repair",
+    "large_remove": "1 MiB payloads: cancel, remove, clean, purge",
+    "large_hset": "a plain HSET of 1 MiB, for comparison",
     "fail": "process jobs that fail",
     "due": "delayed jobs become due",
     "take_back": "take expired leases back",
@@ -73,7 +80,7 @@ OPERATIONS = {
     "obliterate": "obliterate",
     "noise": "a loop of about 2 ms that touches no key",
 }
-"""What the slow log is read after. The last one shows how much longer than its work a call takes on this machine."""
+"""Operations after which the slow log is read. The last one shows how much the machine adds to the time of a call."""
 _BACKLOGS = ("shallow", "deep")
 _TURNS = ("single", "batch")
 _FAIRNESS = ("oldest", "turns")
@@ -92,7 +99,7 @@ HANDLERS = {
 }
 """What handlers do, and how many at once; each as `async def` and as `def`."""
 _KINDS = ("async", "def")
-_CALLS = ("reference", "read", "write", "read_scripts", "write_scripts")
+_CALLS = ("reference", "defined", "read", "write", "read_scripts", "write_scripts")
 
 GRIDS = (
     Grid(
@@ -103,7 +110,7 @@ GRIDS = (
     ),
     Grid(
         "server time of an empty call",
-        ("return 1, EVALSHA", "reads", "writes", "reads, no functions", "writes, no functions"),
+        ("return 1, EVALSHA", "returns at once", "reads", "writes", "reads, no functions", "writes, no functions"),
         (Row("outside of its commands", "us", _keys("fixed", _CALLS)),),
         ratios=True,
     ),

@@ -1,4 +1,4 @@
-"""The figures of the benchmark and what is expected of them."""
+"""The figures of the benchmark."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OURS = "groupmq"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure per library. `more_is_better` says which way the comparison goes.
+    """One figure per library. `more_is_better` is the direction of the comparison.
 
-    Nobody is ahead in a `remark`: it is a part of another figure, or says how that was measured.
+    A `remark` is not compared: it is a part of another figure, or shows how that was measured.
     """
 
     key: str
@@ -28,7 +28,7 @@ class Metric:
 
 CONCURRENCIES = (1, 10, 100)
 RATES = (200, 1_000, 5_000, 10_000)
-"""Jobs per second that come one by one."""
+"""Jobs per second that arrive one by one."""
 
 
 def _trickle(rate: int) -> tuple[Metric, ...]:
@@ -72,7 +72,7 @@ COMPARED = (
     Metric("roundtrip_rate", "- added by others meanwhile", "jobs/s", True, remark=True),
     Metric("roundtrip_left", "jobs left over after half load", "jobs", False, remark=True),
 )
-"""What every library is measured for that can do it."""
+"""Figures of every library that supports them."""
 
 PYTHON = (
     *(Metric(f"python_process_{n}", f"process, concurrency {n}", "jobs/s", True) for n in CONCURRENCIES),
@@ -80,7 +80,7 @@ PYTHON = (
     Metric("python_start_p50", "add to start, idle, p50", "ms", False),
     Metric("python_start_p99", "add to start, idle, p99", "ms", False),
 )
-"""What groupmq and the Python libraries are measured for."""
+"""Figures of groupmq and the Python libraries."""
 
 OWN = tuple(
     Metric(key, f"{grid.title}: {row.label}, {column}", row.unit, row.more_is_better)
@@ -88,17 +88,17 @@ OWN = tuple(
     for row in grid.rows
     for column, key in zip(grid.columns, row.keys, strict=True)
 )
-"""What only groupmq is measured for; titles are templates over the settings."""
+"""Figures of groupmq alone; titles are templates over the settings."""
 
 METRICS = {metric.key: metric for metric in (*COMPARED, *PYTHON, *OWN)}
 
 
 @dataclass(slots=True)
 class Samples:
-    """Every measured value; the median is what is reported, because others use the machine too.
+    """Every measured value. The median is reported, because other processes use the machine too.
 
-    `raw` holds what a value was made of, e.g. the latency of each job, a list per round. `left_out` says of libraries
-    that could not be measured, or only in part, why. `seconds` is how long each scenario took.
+    `raw` has the values behind a figure, e.g. the latency of each job, a list per round. `left_out` has the reasons why
+    libraries could not be measured, or only in part. `seconds` is the duration of each scenario.
     """
 
     values: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -126,7 +126,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A peer is better in this, by `times`."""
+    """A figure in which a peer is better, by the factor `times`."""
 
     metric: Metric
     library: str

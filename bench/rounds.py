@@ -1,4 +1,4 @@
-"""Taking turns, so that drift of the machine hits all alike."""
+"""Alternation, so that drift of the machine affects all libraries alike."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ T = TypeVar("T")
 
 
 def rotated(items: Sequence[T], by: int) -> list[T]:
-    """Nobody always goes first: each round begins with another."""
+    """The items in rotation, so that each round begins with another one."""
     shift = by % len(items) if items else 0
     return [*items[shift:], *items[:shift]]

@@ -1,4 +1,4 @@
-"""Drive the scenarios: rounds outside, libraries inside, so that drift of the machine hits all alike."""
+"""Runs the scenarios: rounds outside, libraries inside, so that drift of the machine affects all libraries alike."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def measure(
     scenarios: Sequence[Scenario],
     say: Say,
 ) -> Samples:
-    """Run everything. A library that fails is named and left out of the rest; the others go on."""
+    """Run all scenarios. A library that fails is reported and left out of the rest; the others continue."""
     samples = Samples()
     contexts: dict[str, Context] = {}
     for library in libraries:
         try:
-            # Server time is not told of the Python libraries.
+            # Server time of the Python libraries is not reported.
             share = CallShare() if library.kind == "python" else calibrate(server, settings, library)
         except PeerFailed as error:
             _leave_out(library.key, error, contexts, samples, say)

@@ -1,4 +1,4 @@
-"""A private server for one run: free port, loopback only, nothing kept on disk."""
+"""A private server for one run: on a free loopback port, without persistence."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import redis
 
 START_TIMEOUT = 10.0
 STOP_TIMEOUT = 10.0
+HIGHEST = -20
+"""The highest priority of processes that are not real-time."""
 
 
 class ServerUnavailable(RuntimeError):
@@ -24,7 +26,7 @@ class ServerUnavailable(RuntimeError):
 
 
 def find_binary(kind: str | None) -> str:
-    """Path of the server: `redis`, `valkey`, or whichever is here (an installed Redis first)."""
+    """Path of the server: `redis`, `valkey`, or the one that is available (an installed Redis first)."""
     if kind in (None, "redis") and (found := shutil.which("redis-server")):
         return found
     if kind in (None, "valkey"):
@@ -40,7 +42,7 @@ def find_binary(kind: str | None) -> str:
 
 @dataclass(slots=True)
 class Server:
-    """A running server and a client for the benchmark's own questions."""
+    """A running server and a client for the benchmark's own commands."""
 
     port: int
     client: Any  # redis-py's stubs give unions of sync and async replies
@@ -51,23 +53,25 @@ class Server:
 
     @contextmanager
     def undisturbed(self) -> Iterator[bool]:
-        """Give the server priority over all other processes; False if this user may not.
+        """Give the server priority over all other processes. Yields False if this user may not do that.
 
-        The slow log counts the time in which the server waits for a processor as time of the call.
+        Otherwise the slow log counts the time in which the server waits for a processor as time of the call. A
+        real-time class is no alternative: the kernel stops a process that is always busy for up to 50 ms in each
+        second.
         """
         pid = self.pid
         try:
-            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+            os.setpriority(os.PRIO_PROCESS, pid, HIGHEST)
         except (AttributeError, PermissionError):
             yield False
             return
         try:
             yield True
         finally:
-            os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+            os.setpriority(os.PRIO_PROCESS, pid, 0)
 
     def reset(self) -> None:
-        """Leave nothing of the run before: no data, no scripts, no functions, no counters."""
+        """Remove everything of the previous run: data, scripts, functions and counters."""
         self.client.flushall()
         self.client.script_flush()
         self.client.function_flush()
@@ -85,7 +89,7 @@ class Server:
 
 @contextmanager
 def private_server(kind: str | None = None) -> Iterator[Server]:
-    """Start a server, hand it out, and end exactly that process again."""
+    """Start a server, and stop exactly that process at the end of the context."""
     binary = find_binary(kind)
     with tempfile.TemporaryDirectory(prefix="groupmq-bench-server-") as folder:
         port = _free_port()

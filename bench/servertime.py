@@ -1,10 +1,10 @@
-"""What a run cost the server.
+"""The server cost of a run.
 
-`INFO commandstats` counts a command called by a script, or inside MULTI, twice: in its own row and in the row
-of the EVALSHA or EXEC around it. Summing all rows would punish whoever does more in scripts. So a short run
-under MONITOR first tells, for each library and command, which share of the calls came straight from a client;
-only that share of a row's time is counted (on Valkey it agrees with `eventloop_duration_cmd_sum`). The sum
-of all rows and the CPU time of the server, which also holds parsing and sockets, are reported beside it.
+`INFO commandstats` counts a command called by a script, or inside MULTI, twice: in its own row and in the row of the
+EVALSHA or EXEC around it. Summing all rows would penalise libraries that do more in scripts. So a short run under
+MONITOR first determines, for each library and command, which share of the calls came directly from a client; only that
+share of a row's time is counted (on Valkey it agrees with `eventloop_duration_cmd_sum`). The sum of all rows and the
+CPU time of the server, which includes parsing and sockets, are reported as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE = re.compile(rb'^\+?[\d.]+ \[\d+ ([^\]]+)\] "([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Microseconds the server spent: in clients' commands, in all rows, as CPU of its main thread."""
+    """Microseconds that the server spent in commands of clients and in all rows, and CPU time of its main thread."""
 
     command_us: float
     rows_us: float
@@ -44,7 +44,7 @@ class CallShare:
     nested: Counter[str] = field(default_factory=Counter)
 
     def of(self, command: str) -> float:
-        """A command never seen under MONITOR counts in full: that errs on the side of too much."""
+        """A command never seen under MONITOR counts in full, so that the cost is never underestimated."""
         total = self.direct[command] + self.nested[command]
         return self.direct[command] / total if total else 1.0
 
@@ -54,7 +54,7 @@ EVERY_CALL = CallShare()
 
 
 class Meter:
-    """Reads the server's own accounts around a piece of work."""
+    """Reads the server's statistics before and after a piece of work."""
 
     def __init__(self, server: Server, share: CallShare) -> None:
         self._server = server
@@ -62,7 +62,7 @@ class Meter:
 
     @contextmanager
     def measure(self) -> Iterator[list[Cost]]:
-        """Yield a list that holds the one `Cost` of the block once the block is left."""
+        """Yield a list that contains the `Cost` of the block once the block has ended."""
         result: list[Cost] = []
         self._server.client.config_resetstat()
         cpu = self._cpu_us()
@@ -77,7 +77,7 @@ class Meter:
 
 
 def command_time(commandstats: Mapping[str, Mapping[str, float]], share: CallShare) -> float:
-    """Microseconds in commands that clients sent, the benchmark's own questions left out."""
+    """Microseconds in commands that clients sent, without the benchmark's own commands."""
     total = 0.0
     for row, numbers in commandstats.items():
         command = row.removeprefix("cmdstat_").partition("|")[0]
@@ -88,7 +88,7 @@ def command_time(commandstats: Mapping[str, Mapping[str, float]], share: CallSha
 
 @contextmanager
 def watch_calls(server: Server) -> Iterator[CallShare]:
-    """Count direct and nested calls while the block runs; MONITOR slows the server, so time nothing."""
+    """Count direct and nested calls while the block runs. MONITOR slows the server down, so the block is not timed."""
     share = CallShare()
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(b"MONITOR\r\n")
@@ -103,7 +103,7 @@ def watch_calls(server: Server) -> Iterator[CallShare]:
 
 
 def _count(stream: Iterator[bytes], share: CallShare) -> None:
-    """MONITOR names `lua` as source of a script's calls; a transaction's stand between MULTI and EXEC."""
+    """MONITOR names `lua` as the source of a script's calls; those of a transaction are between MULTI and EXEC."""
     in_transaction: set[bytes] = set()
     end = SENTINEL.encode()
     for line in stream:

@@ -1,4 +1,4 @@
-"""How much is measured: one place for every count of the benchmark."""
+"""The settings of the benchmark: all its counts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Settings:
     """Counts of one run.
 
-    `jobs` is large on purpose: Node needs some ten thousand jobs until its compiler has settled, and a small
-    count would flatter us. `chunk` and `inflight` are what BullMQ likes best; every library gets the same.
-    Variants of our own queue differ by a few per cent, so they take turns in many small slices.
+    `jobs` is large on purpose: Node needs some ten thousand jobs until its compiler has settled, and a small count
+    would favour groupmq. BullMQ is fastest with these values of `chunk` and `inflight`; every library gets the same.
+    Variants of our own queue differ by a few per cent, so they alternate in many small slices.
     """
 
     rounds: int = 3
@@ -143,4 +143,4 @@ QUICK = Settings(
     calibration_jobs=500,
     timeout=60.0,
 )
-"""A smoke run: proves that everything works, says little about speed."""
+"""A smoke run: it shows that everything works, and little about speed."""

@@ -1,4 +1,4 @@
-"""How many values of one kind are distributed."""
+"""The distribution of values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 
 def spread(values: Collection[float]) -> dict[str, float]:
-    """What is told of them: `bench.grids.DISTRIBUTION`."""
+    """The figures of `bench.grids.DISTRIBUTION`."""
     if not values:
         raise ValueError("nothing was measured")
     ranked = sorted(values)

@@ -1,7 +1,7 @@
-"""Lint the Lua side: the library as the server sees it with luacheck, and the includes and contracts of every file.
+"""Lint the Lua files: runs luacheck on the library as the server sees it, and checks the includes and contracts.
 
-A file alone is noise to luacheck: it uses tables that other files define, and defines one that others use. So the whole
-library is linted, and each finding is told at the line of the file it came from.
+luacheck cannot judge a single file, which uses tables of other files and defines one for them. So the whole library is
+linted, and each finding is reported at the line of the file that it comes from.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST = 120
 
 
 def lint(luacheck: str, library: functions.Library) -> list[str]:
-    """What luacheck finds in the library, each with the place in its source."""
+    """The findings of luacheck in the library, each with its source file and line."""
     with tempfile.NamedTemporaryFile("w", prefix="groupmq-", suffix=".lua") as file:
         first, rest = library.text.split("\n", 1)
         file.write(f"-- {first}\n{rest}")
@@ -39,7 +39,7 @@ def lint(luacheck: str, library: functions.Library) -> list[str]:
             raise SystemExit(f"lint_lua: cannot read luacheck's answer: {line}")
         source, number = library.origins[int(match["line"]) - 1]
         if match["code"] == LONG_LINE and not is_long(source, number):
-            continue  # a line that the loader has made
+            continue  # the loader has generated this line
         found.append(f"src/groupmq/protocol/lua/{source}:{number}:{match['column']}: ({match['code']}) {match['text']}")
     if done.returncode and not found and not done.stdout:
         raise SystemExit(f"lint_lua: luacheck failed: {done.stderr.strip()}")
@@ -51,7 +51,7 @@ def is_long(source: str, number: int) -> bool:
 
 
 def missing_luacheck() -> int:
-    """Say that nothing was linted; in CI that is a failure unless GROUPMQ_LUA_LINT=optional."""
+    """Report that nothing was linted; in CI that is a failure unless GROUPMQ_LUA_LINT=optional."""
     print("lint_lua: NOT RUN: luacheck is not installed (Debian: apt-get install lua-check)", file=sys.stderr)
     return int(bool(os.environ.get("CI")) and os.environ.get("GROUPMQ_LUA_LINT") != "optional")
 

@@ -1,7 +1,7 @@
 """Check the contract at the top of each Lua function: its headings, their order, and the arguments it names.
 
-A contract is the opening comment of the file: a purpose, then the headings below. Each argument has a line of its own,
-two spaces in, with its name first. `Blob` stands only where the function reads the blob.
+A contract is the opening comment of the file: a purpose, then the headings below. Each argument has its own line,
+indented by two spaces, with its name first. `Blob` is there only if the function reads the blob.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ARGUMENT = re.compile(r"^  (\w+)  ", re.M)
 INCLUDE = re.compile(r'^--- @include "([\w/]+)"', re.M)
 READ = re.compile(r"\bA\.(\w+)")
 READ_OF_ALL = re.compile(r"\bwho\.(\w+)")
-"""A function that gets all arguments at once calls them `who`."""
+"""A function that takes the table of all arguments calls it `who`."""
 ALL_ARGUMENTS = re.compile(r"[(,]\s*A\s*[,)]")
 BLOB = re.compile(r"\bblob\b")
 OF_EVERY_CALL = {"now"}
@@ -26,12 +26,12 @@ OF_EVERY_CALL = {"now"}
 
 
 def faults(folder: Path) -> list[str]:
-    """What is wrong with the contracts of all functions, a line each."""
+    """The faults of the contracts of all functions, one line for each."""
     return [fault for path in sorted(folder.glob("*.lua")) for fault in faults_of(path.stem, folder)]
 
 
 def faults_of(name: str, folder: Path) -> list[str]:
-    """What is wrong with the contract of one function, a line each."""
+    """The faults of the contract of one function, one line for each."""
     text = (folder / f"{name}.lua").read_text("utf-8")
     where = f"src/groupmq/protocol/lua/{name}.lua"
     comment = COMMENT.match(text)
@@ -57,7 +57,7 @@ def faults_of(name: str, folder: Path) -> list[str]:
 
 
 def _sections(contract: str) -> list[tuple[str, str]]:
-    """Each heading and all of its text."""
+    """Each heading with all of its text."""
     starts = list(HEADING.finditer(contract))
     ends = [start.start() for start in starts[1:]] + [len(contract)]
     return [(start[1], contract[start.end(1) : end]) for start, end in zip(starts, ends, strict=True)]
@@ -76,7 +76,7 @@ def _named(contract: str) -> set[str]:
 
 
 def _read(name: str, folder: Path) -> set[str]:
-    """The arguments that a function reads, in its file or in what it includes."""
+    """The arguments that a function reads, in its file or in files that it includes."""
     own = _code((folder / f"{name}.lua").read_text("utf-8"))
     passes_all = ALL_ARGUMENTS.search(own) is not None
     read = set(READ.findall(own))

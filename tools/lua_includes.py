@@ -1,4 +1,4 @@
-"""Check the includes of the Lua files: each file includes what it uses, nothing else, and what reads never writes."""
+"""Check the includes of the Lua files: each file includes exactly what it uses, and read-only functions never write."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ANEW: dict[str, set[str]] = {
     "lib/meta": {"rules", "meta"},
     "lib/reading": {"call"},
 }
-"""What the beginning of each call sets, whatever was there; and the names of keys, which depend on nothing else."""
+"""Variables that the beginning of each call sets again, and the names of keys, which depend on nothing else."""
 FRAMES = {"reads": "lib/reading", "writes": "lib/writing", "plain": "lib/plain"}
 
 
 class File:
-    """What one file includes, offers to others, and uses."""
+    """The names that one file includes, exports and uses."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -62,7 +62,7 @@ def _without_comments_and_strings(text: str) -> str:
 
 
 def faults(folder: Path) -> list[str]:
-    """What is wrong with the includes, a line each."""
+    """The faults of the includes, one line for each."""
     shared = [
         f"{part}/{path.stem}" for part in ("lib", "transitions") for path in sorted((folder / part).glob("*.lua"))
     ]
@@ -75,7 +75,7 @@ def faults(folder: Path) -> list[str]:
         used.discard(file.frame or "")
         where = f"src/groupmq/protocol/lua/{file.name}.lua"
         found += [f"{where}: uses what {name} offers and does not include it" for name in used - set(file.includes)]
-        # A file that offers nothing of its own adds to the table of another.
+        # A file without exports adds functions to the table of another file.
         unused = {name for name in file.includes if name not in used and files[name].exports}
         found += [f"{where}: includes {name} and uses nothing of it" for name in unused]
         if file.reads and WRITING in _closure(file.name, files):
@@ -84,10 +84,10 @@ def faults(folder: Path) -> list[str]:
 
 
 def _kept_beyond_a_call(folder: Path, files: dict[str, File]) -> list[str]:
-    """Variables of a file that change while a call runs. What a call keeps belongs into `call` (lib/call.lua)."""
+    """Variables of a file that change while a call runs. The state of a call belongs into `call` (lib/call.lua)."""
     found = []
     for name in files:
-        # The body of a function runs in the call itself: what it declares is the call's own.
+        # The body of a function runs once per call, so its variables belong to the call.
         before_body = re.split(BODY, (folder / f"{name}.lua").read_text("utf-8"), maxsplit=1)[0]
         lines = _without_comments_and_strings(before_body).splitlines()
         own = {declared for line in lines for declared in _declared(line)}
@@ -101,7 +101,7 @@ def _kept_beyond_a_call(folder: Path, files: dict[str, File]) -> list[str]:
 
 
 def _assigned(line: str) -> set[str]:
-    """The names that a line inside of a function assigns to, or to a field of."""
+    """The names that a line inside a function assigns to, directly or to a field of them."""
     targets, is_assignment, _ = line.partition(" = ")
     if not is_assignment or not line.startswith(" "):
         return set()

@@ -1,7 +1,7 @@
-"""Pictures of the dashboard for the docs, taken from the demo: `python tools/screenshots.py [--minutes 12]`.
+"""Take screenshots of the dashboard of the demo for the docs: `python tools/screenshots.py [--minutes 12]`.
 
-Runs the demo on a server of its own, lets it live for some minutes so that the charts have something to show, and
-writes docs/images/<page>-<width>-<light|dark>.png. Needs chromium and the package `playwright`.
+Runs the demo on a separate server for some minutes, so that the charts have something to show, and writes
+docs/images/<page>-<width>-<light|dark>.png. Needs chromium and the package `playwright`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SIZES = {1440: (1440, 900, 1.0), 375: (375, 812, 2.0)}
 HELD_BEFORE = 70.0
-"""Seconds before the pictures at which a group begins to be held: two attempts have failed by then."""
+"""Seconds before the screenshots at which a group starts to be held, so that two attempts have failed by then."""
 ON_A_PHONE = ("queue", "lanes", "job")
 
 
 async def pages(queue: Queue) -> dict[str, str]:
-    """The pages and their paths; the job is the one that failed most often, since there is most to see."""
+    """The pages and their paths; the job is the one with the most failed attempts, which shows the most."""
     failed = sorted(await queue.get_failed_jobs(limit=100), key=lambda job: -job.attempts_made)
     home = f"/queues/{queue.name}"
     return {
@@ -47,7 +47,7 @@ async def pages(queue: Queue) -> dict[str, str]:
 
 
 def without_paths(value: Any, kind: str) -> Any:
-    """Stack traces name files of this machine; the pictures name them from the package on."""
+    """Shorten the paths in stack traces, so that they do not show folders of this machine."""
     return re.sub(r'File "[^"]*/((?:groupmq|python3)[^"]*)"', r'File "\1"', value) if kind == "stack" else value
 
 
@@ -96,7 +96,7 @@ async def main(minutes: float, port: int) -> None:
         await asyncio.sleep(max(0, 60 * minutes - HELD_BEFORE) * 0.7)
         await show.orders.mark("v1.5")
         await asyncio.sleep(max(0, 60 * minutes - HELD_BEFORE) * 0.3)
-        # The one that fails for ever has been given up by now: another, with a line behind it.
+        # The job that always fails has used up its attempts by now: add another one, with more jobs behind it.
         await show.order(UNLUCKY, fails="always")
         for _ in range(18):
             await show.order(UNLUCKY)
@@ -111,7 +111,7 @@ async def main(minutes: float, port: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=12, help="how long the demo lives before the pictures (12)")
+    parser.add_argument("--minutes", type=float, default=12, help="how long the demo runs before the screenshots (12)")
     parser.add_argument("--port", type=int, default=0)
     given = parser.parse_args()
     asyncio.run(main(given.minutes, given.port))

@@ -1,8 +1,9 @@
-"""Make the blocking client from the asynchronous one: `make sync` writes it, `make check` fails where it is stale.
+"""Generate the blocking client from the asynchronous one: `make sync` writes it, `make check` fails if it is stale.
 
 `client/` is the source. For each file of GENERATED the same path below `sync/` is written, without `async` and `await`,
-and with imports of the other twins. What cannot be translated (sockets, threads, event loops) is written by hand on
-both sides, in the modules of BY_HAND, under the same names.
+and with imports of the other twins. Code that cannot be translated (sockets, threads, event loops) is written by hand
+on both sides, in the modules of BY_HAND: private methods of the same names, under public ones that are translated
+(`tools/spelled_twice.py`).
 
     python -m tools.unasync [--check]
 """
@@ -19,10 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "groupmq"
 GENERATED = (
+    "connection/connections.py",
     "connection/function_client.py",
-    "job_actions.py",
+    "connection/line.py",
+    "job.py",
     "libraries.py",
-    "partitions/looking.py",
+    "partitions/inspection.py",
     "partitions/methods.py",
     "partitions/moving.py",
     "partitions/routing.py",
@@ -44,6 +47,7 @@ GENERATED = (
     "queue/methods.py",
     "queue/oversight.py",
     "queue/overtaking.py",
+    "queue/queue.py",
     "queue/repeats.py",
     "queue/search.py",
     "queue/settling.py",
@@ -52,24 +56,41 @@ GENERATED = (
     "registry.py",
     "server.py",
 )
-BY_HAND = ("connection/connections.py", "job.py", "partitions/replies.py", "queue/queue.py")
+WITHIN = {"connection/finding.py": "connection/blocking_finding.py"}
+"""Files whose blocking twin stays in `client/`, where the client library may be imported."""
+BY_HAND = ("connection/runtime.py", "connection/transport.py", "job_in_handler.py", "queue/runtime.py")
 HEADER = "# Generated from src/groupmq/client/{source} by `make sync`; do not edit.\n"
-NAMES = {"Connection": "BlockingConnection", "__aenter__": "__enter__", "__aexit__": "__exit__"}
+NAMES = {
+    "Connection": "BlockingConnection",
+    "PerLoop": "PerProcess",
+    "Finder": "BlockingFinder",
+    "FindingPrimary": "BlockingFindingPrimary",
+    "FindingConnection": "BlockingFindingConnection",
+    "FindingSSLConnection": "BlockingFindingSSLConnection",
+    "turn_in_loop": "turn_in_thread",
+    "AsyncGenerator": "Iterator",
+    "__aenter__": "__enter__",
+    "__aexit__": "__exit__",
+}
+_ANSWER = ["[", "Any", ",", "Any", ","]
+"""What follows `Coroutine` where it stands for an answer that is awaited."""
 _MODULES = {path.removesuffix(".py").replace("/", ".") for path in (*GENERATED, *BY_HAND)}
 _IMPORT = re.compile(r"\bgroupmq\.client\.([a-z_.]+)")
+_LIBRARY = re.compile(r"\bredis\.asyncio\b")
 _PACKAGE_IMPORT = re.compile(r"^from groupmq\.client import (.*)$", re.MULTILINE)
-_WORD = re.compile(r"\b(?:await|async) (?=\S)")
+WORD = re.compile(r"\b(?:await|async) (?=\S)")
 
 
 def translated(text: str, source: str) -> str:
-    """The blocking twin of a file, not formatted yet."""
+    """The blocking version of a file, not formatted yet."""
     text = _IMPORT.sub(lambda found: f"groupmq.{'sync' if found[1] in _MODULES else 'client'}.{found[1]}", text)
+    text = _LIBRARY.sub("redis", text)
     text = _PACKAGE_IMPORT.sub(lambda found: _package_import(found[1]), text)
     return HEADER.format(source=source) + _without_await(text)
 
 
 def _package_import(names: str) -> str:
-    """`from groupmq.client import registry, server`: each from where it is for the blocking client."""
+    """Translate `from groupmq.client import registry, server`: each module comes from `sync` if it is there."""
     modules = [name.strip() for name in names.split(",")]
     twins = [name for name in modules if name in _MODULES]
     others = [name for name in modules if name not in _MODULES]
@@ -83,22 +104,28 @@ def _without_await(text: str) -> str:
     dropped = set[int]()
     replaced: dict[int, str] = {}
     for at, token in enumerate(tokens):
-        if token.type == tokenize.NAME and token.string in ("async", "await"):
+        if token.string == "Coroutine" and [one.string for one in tokens[at + 1 : at + 6]] == _ANSWER:
+            dropped.update((*range(at, at + 6), _closing(tokens, at + 2)))
+        elif token.string == "AsyncGenerator" and tokens[at + 1].string == "[":
+            end = _closing(tokens, at + 2)
+            replaced[at] = NAMES[token.string]
+            dropped.update((end - 2, end - 1))  # what is sent in: the None of `AsyncGenerator[Event, None]`
+        elif token.type == tokenize.NAME and token.string in ("async", "await"):
             dropped.add(at)
             if token.string == "await" and (brackets := _only_brackets(tokens, at)) is not None:
                 dropped.update(brackets)
-        elif token.type == tokenize.NAME and token.string in NAMES:
+        elif token.type == tokenize.NAME and token.string in NAMES and tokens[at - 1].string != ".":
             replaced[at] = NAMES[token.string]
         elif token.type in (tokenize.STRING, tokenize.COMMENT):
-            replaced[at] = _WORD.sub("", token.string)
+            replaced[at] = WORD.sub("", token.string)
     lines = text.splitlines(keepends=True)
     for at in range(len(tokens) - 1, -1, -1):
         if at not in dropped and at not in replaced:
             continue
         (first, begin), (last, end) = tokens[at].start, tokens[at].end
         instead = replaced.get(at, "")
-        if at in dropped and tokens[at].type == tokenize.NAME:
-            end += 1  # the space behind it
+        if at in dropped and tokens[at].string in ("async", "await", ",") and lines[last - 1][end : end + 1] == " ":
+            end += 1
         head, tail = lines[first - 1][:begin], lines[last - 1][end:]
         lines[first - 1 : last] = [head + instead + tail]
         if last > first:
@@ -107,7 +134,7 @@ def _without_await(text: str) -> str:
 
 
 def _only_brackets(tokens: list[tokenize.TokenInfo], at: int) -> tuple[int, int] | None:
-    """The brackets around `(await name.of(a, call))`, if there is nothing else in them and they are no call."""
+    """The brackets around `(await name.of(a, call))`, if they contain nothing else and are not those of a call."""
     before = tokens[at - 2] if at >= 2 else None
     if tokens[at - 1].string != "(" or before is None:
         return None
@@ -127,13 +154,31 @@ def _only_brackets(tokens: list[tokenize.TokenInfo], at: int) -> tuple[int, int]
     return None
 
 
+def _closing(tokens: list[tokenize.TokenInfo], at: int) -> int:
+    """The bracket that closes the one before `at`."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        if tokens[i].string in ("(", "[", "{"):
+            depth += 1
+        elif tokens[i].string in (")", "]", "}"):
+            if depth == 0:
+                return i
+            depth -= 1
+    raise ValueError("a bracket is not closed")
+
+
 _KEYWORDS = frozenset("and as assert else for if in is lambda not or return while yield".split())
 
 
+def target(name: str) -> Path:
+    """Where the twin of a file is."""
+    return PACKAGE / "client" / WITHIN[name] if name in WITHIN else PACKAGE / "sync" / name
+
+
 def formatted(text: str, name: str) -> str:
-    """As `ruff` would leave it: imports sorted and lines broken."""
+    """The text as formatted by `ruff`: imports sorted and lines broken."""
     for words in (["check", "--select", "I,F401", "--fix", "--quiet"], ["format", "--quiet"]):
-        command = [sys.executable, "-m", "ruff", *words, "--stdin-filename", str(PACKAGE / "sync" / name), "-"]
+        command = [sys.executable, "-m", "ruff", *words, "--stdin-filename", str(target(name)), "-"]
         done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT)
         if not done.stdout and text:
             raise SystemExit(f"ruff cannot read the twin of {name}:\n{done.stderr}")
@@ -146,28 +191,28 @@ def twin(name: str) -> str:
 
 
 def stale() -> list[str]:
-    """Files of the blocking client that are missing or differ from what the source gives."""
+    """Files of the blocking client that are missing or differ from the translation of their source."""
     found = []
-    for name in GENERATED:
-        target = PACKAGE / "sync" / name
-        if not target.exists() or target.read_text("utf-8") != twin(name):
-            found.append(f"src/groupmq/sync/{name}")
+    for name in (*GENERATED, *WITHIN):
+        path = target(name)
+        if not path.exists() or path.read_text("utf-8") != twin(name):
+            found.append(path.relative_to(ROOT).as_posix())
     return found
 
 
 def main() -> int:
     if sys.argv[1:] == ["--check"]:
         found = stale()
-        for path in found:
-            print(f"{path}: not what client/ gives; run `make sync`")
+        for one in found:
+            print(f"{one}: not what client/ gives; run `make sync`")
         return 1 if found else 0
-    for name in GENERATED:
-        target = PACKAGE / "sync" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+    for name in (*GENERATED, *WITHIN):
+        path = target(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
         text = twin(name)
-        if not target.exists() or target.read_text("utf-8") != text:
-            target.write_text(text, encoding="utf-8")
-            print(f"wrote src/groupmq/sync/{name}")
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
     return 0
 
 

@@ -1,10 +1,10 @@
-"""Bring the page's third-party files from their npm packages: pinned versions, pinned hashes, licences beside them.
+"""Fetch the dashboard's third-party files from their npm packages, with pinned versions and hashes, and their licences.
 
     python tools/vendor_assets.py            download, verify, write
     python tools/vendor_assets.py --check    verify the files in the tree; no network
 
-The files are committed, so nobody needs this to build, to test or to run groupmq. To take a newer version, change the
-version here, run the script, and copy the hashes it prints after reading what changed.
+The files are committed, so nobody needs this script to build, test or run groupmq. To take a newer version, change the
+version here, run the script, review the changes, and copy the hashes that it prints.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TEST_VENDOR = ROOT / "tests/dashboard/browser/vendor"
 MANIFEST = VENDOR / "vendor.json"
 REGISTRY = "https://registry.npmjs.org"
 BUDGET = 150_000
-"""Bytes of everything under static/, each file gzipped: what a browser that opens every page has to load."""
+"""The most bytes under static/, each file gzipped, which a browser that opens every page has to load."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file of a package: where it is in the tarball, what it is called here, and its SHA-256."""
+    """One file of a package: its path in the tarball, its name here, and its SHA-256."""
 
     source: str
     name: str
@@ -163,7 +163,7 @@ def unpack(package: Package, tarball: bytes) -> None:
 
 
 def write_manifest() -> None:
-    """What the wheel contains, for people and for a bill of materials."""
+    """Write the list of packages in the wheel, for people and for a bill of materials."""
     entries = [
         {
             "package": package.name,
@@ -179,7 +179,7 @@ def write_manifest() -> None:
 
 
 def faults() -> list[str]:
-    """What is wrong with the files in the tree: missing, changed, or not from a package."""
+    """The faults of the files in the tree: missing, changed, or not from a package."""
     found = []
     expected = {package.folder / asset.name: asset.sha256 for package in PACKAGES for asset in package.assets}
     for path, sha256 in expected.items():

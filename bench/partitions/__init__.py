@@ -1,1 +1,1 @@
-"""What partitions cost: idle workers, jobs on one and on three primaries, and a simulation of 64 shards."""
+"""The cost of partitions: idle workers, jobs on one and on three primaries, and a simulation of 64 shards."""

@@ -1,4 +1,4 @@
-"""What a job costs the servers, and how evenly it lies: one primary and three, with and without partitions.
+"""The server cost of a job and how evenly it is spread: one primary and three, with and without partitions.
 
 python -m bench.partitions.cost [--jobs 20000] [--groups 10000] [--partitions 1 16 64] [--primaries 1 3]
 """

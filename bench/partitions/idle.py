@@ -1,4 +1,4 @@
-"""What idle workers of a queue with partitions cost their server.
+"""The server cost of idle workers of a queue with partitions.
 
 python -m bench.partitions.idle [--workers 100] [--partitions 1 16 64] [--seconds 30]
 """
@@ -43,7 +43,7 @@ async def measure(server: Server, partitions: int, n: int, seconds: float) -> st
     for worker in workers:
         await worker.start()
     started = time.monotonic() - began
-    await asyncio.sleep(10)  # what begins with a start has ended
+    await asyncio.sleep(10)  # until all start-up work is over
     first, own = look(server), own_cpu()
     await asyncio.sleep(seconds)
     last, own = look(server), own_cpu() - own

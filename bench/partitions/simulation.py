@@ -1,17 +1,17 @@
-"""A cluster that no machine here has: 64 shards and ten million groups, by counting where everything goes.
+"""A simulated cluster of 64 shards with ten million groups: counts which shard each group goes to.
 
     python -m bench.partitions.simulation [--shards 64] [--groups 10000000] [--partitions 64 256 1024]
 
 Assumptions, each from a measurement or from the code:
 
-- A group goes where `place_of` sends it; the same function is called here, for each of the groups.
+- The place of a group is that of `place_of`; the same function is called here, for each of the groups.
 - The cluster gives each shard an equal, contiguous range of slots, as `redis-cli --cluster create` does.
-- Jobs per group follow a power law (the k-th busiest group has k^-s of the jobs, s = 1 unless told otherwise): few
-  customers are large. A group runs one job at a time, so a hot group loads one shard, whatever P is.
+- Jobs per group follow a power law (the k-th busiest group has k^-s of the jobs, s = 1 by default): few customers are
+  large. A group runs one job at a time, so a hot group loads one shard, whatever P is.
 - A waiting job of 100 bytes takes 250 bytes of the server's memory, and a group 180 (docs/internals.md has the keys);
   each partition takes 4 kB for its empty structures.
-- An idle worker in a cluster has one blocked read per partition; each read times out after 5 s, and one of eight times
-  it asks for work. Each partition is asked once in 30 s besides, and its duties run 6 times a minute.
+- An idle worker in a cluster has one blocked read per partition. Each read times out after 5 s, and after every eighth
+  timeout the worker asks for work. It also asks each partition once in 30 s, and its duties run 6 times a minute.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The libraries under test. Each runs as a process of its own behind the same small command line."""
+"""The libraries under test. Each runs in its own process behind the same small command line."""

@@ -1,5 +1,5 @@
 'use strict';
-// bee-queue: no groups, little bookkeeping. The anchor for what a small queue can cost.
+// bee-queue: no groups, little bookkeeping. The lower bound of what a small queue can cost.
 
 const Queue = require('bee-queue');
 const { run, enqueue, drain, serve, load, probe, payload } = require('./common.js');
@@ -25,7 +25,7 @@ async function left(queue) {
   return health.waiting + health.active;
 }
 
-// Add with `by`, which is told how to describe a job and how to add many.
+// Add with `by`, which gets functions to describe a job and to add many.
 async function adding(opts, by) {
   const queue = await open(opts, {});
   const describe = (i) => queue.createJob(payload(i));
@@ -38,7 +38,7 @@ async function adding(opts, by) {
   return result;
 }
 
-// Work with `by`, which is told how to start and how to know what is left.
+// Work with `by`, which gets functions to start the worker and to count the jobs left.
 async function working(opts, by, extra) {
   const queue = await open(opts, { isWorker: true, ...extra });
   const start = (handler) => queue.process(opts.concurrency, handler);

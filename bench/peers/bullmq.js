@@ -17,7 +17,7 @@ async function left(queue) {
   return counts.wait + counts.active;
 }
 
-// Add with `by`, which is told how to describe a job and how to add many.
+// Add with `by`, which gets functions to describe a job and to add many.
 async function adding(opts, by) {
   const queue = await open(opts);
   const describe = (i) => ({ name: 'job', data: payload(i) });
@@ -26,7 +26,7 @@ async function adding(opts, by) {
   return result;
 }
 
-// Work with `by`, which is told how to start and how to know what is left.
+// Work with `by`, which gets functions to start the worker and to count the jobs left.
 async function working(opts, by) {
   const queue = await open(opts);
   let worker;

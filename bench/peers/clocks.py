@@ -1,6 +1,6 @@
-"""What every Python process here shares, whatever its library: lines of JSON, the clocks, the pace.
+"""Shared by the Python processes of all libraries: lines of JSON, the clocks, the pace.
 
-Only the standard library: the peers have environments of their own, without groupmq.
+It uses only the standard library: the peers have their own environments, without groupmq.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def say(figures: Mapping[str, Any]) -> None:
 
 
 async def told_to_end() -> None:
-    """Return when the process that started this one closes its input, which it does when it has seen enough."""
+    """Return when the parent process closes the input of this one, to end it."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -42,7 +42,7 @@ def now_us() -> float:
 
 
 class Count:
-    """How many handlers have ended, and when the first began; handlers may run in threads."""
+    """The number of handlers that have ended, and the start of the first one; handlers may run in threads."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
@@ -66,7 +66,7 @@ class Count:
 
 
 class Stamps:
-    """When every --each-th job started."""
+    """The start times of every --each-th job."""
 
     def __init__(self, each: int) -> None:
         self._each = each
@@ -84,7 +84,7 @@ class Stamps:
 
 
 class Calls:
-    """Adds that are not answered yet, at most INFLIGHT of them; the first error ends the run."""
+    """Adds that are not acknowledged yet, at most INFLIGHT; the first error ends the run."""
 
     def __init__(self) -> None:
         self._open: set[asyncio.Task[Any]] = set()
@@ -110,9 +110,9 @@ class Calls:
 
 
 class Trickle:
-    """Adds --rate jobs per second, a call each, and notes when every --each-th was sent.
+    """Adds --rate jobs per second, one per call, and records when every --each-th was sent.
 
-    With --waited the results of these are waited for instead, by `wait`.
+    With --waited it waits for the results of these jobs with `wait` instead.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Trickle:
         self._noted: dict[str, list[float]] = {"id": [], "sent_us": [], "result_ms": []}
 
     async def run(self) -> dict[str, Any]:
-        """First --warmup jobs that do not count; when they are done, `ready` is said. Then --rate for --seconds."""
+        """Add --warmup jobs that do not count, print `ready` when they are done, then add --rate for --seconds."""
         await self._pace(self._args.warmup, counted=False)
         say({"ready": 1})
         began = now_us()
@@ -140,7 +140,7 @@ class Trickle:
         return {"jobs": jobs, "seconds": (now_us() - began) / 1e6, "left": left, **self._noted}
 
     async def _pace(self, jobs: int, *, counted: bool) -> int:
-        """Add them, wait until they are done; how many are left if that takes too long."""
+        """Add the jobs and wait until they are done. Returns how many are left if that takes too long."""
         began = now_us()
         rate = self._args.rate
         done = 0

@@ -1,7 +1,7 @@
 'use strict';
-// What every Node peer shares: the command line, the payload and the clocks.
-// A peer only says how its library adds a chunk, works and knows that it is drained, so that
-// all of them are measured by the same rule.
+// Shared by all Node peers: the command line, the payload and the clocks.
+// A peer only defines how its library adds a chunk, works and reports what is left, so that all
+// of them are measured in the same way.
 
 const { parseArgs } = require('node:util');
 
@@ -73,7 +73,7 @@ async function enqueue(opts, describe, addChunk) {
 }
 
 // Time from the first handler call until the handler has run for every job and the library
-// itself says that nothing waits or runs, so that the last acknowledgement is included. With
+// itself reports that nothing waits or runs, so that the last acknowledgement is included. With
 // --sleep_ms each handler waits that long.
 async function drain(opts, start, left, answers = false) {
   let handled = 0;
@@ -95,11 +95,11 @@ async function drain(opts, start, left, answers = false) {
 
 const say = (figures) => process.stdout.write(`${JSON.stringify(figures)}\n`);
 
-// Whoever started this process closes its input when it is no longer needed.
+// The parent process closes the input of this one when it is no longer needed.
 const toldToEnd = () => new Promise((resolve) => process.stdin.on('end', resolve).resume());
 
-// Work off what waits, say how long that took, then go on working until told to end. Each
-// handler returns the id of its payload, for those who wait for it.
+// Process the waiting jobs, print how long that took, then continue until the input is closed. Each
+// handler returns the id of its payload as the result.
 async function serve(opts, start, left) {
   const end = toldToEnd();
   say(await drain(opts, start, left, true));
@@ -107,8 +107,8 @@ async function serve(opts, start, left) {
   return { jobs: opts.jobs };
 }
 
-// Add --rate jobs per second, those of a tick in one call, until told to end. What is left then
-// tells whether the worker kept up.
+// Add --rate jobs per second, those of a tick in one call, until the input is closed. The number
+// of jobs left then shows whether the worker kept up.
 async function load(opts, describe, addChunk, left) {
   let ended = false;
   toldToEnd().then(() => (ended = true));
@@ -125,7 +125,7 @@ async function load(opts, describe, addChunk, left) {
   return { jobs: added, seconds: took, left: await left() };
 }
 
-// What comes of a promise, or LATE if that takes too long.
+// The value of a promise, or LATE if that takes too long.
 async function limited(promise) {
   let timer;
   const limit = new Promise((resolve) => (timer = setTimeout(resolve, LIMIT_MS, LATE)));
@@ -134,9 +134,9 @@ async function limited(promise) {
   return result;
 }
 
-// Milliseconds from the call that adds a job to its result, of --jobs jobs one after the other,
-// or as many as --seconds allow. One that is not there in time counts with the limit. The pauses
-// are random, so that they keep no step with the load.
+// Milliseconds from the call that adds a job to its result, for --jobs jobs one by one, or as many
+// as --seconds allow. A result that is late counts with the limit. The pauses are random, so that
+// they do not synchronise with the load.
 async function probe(opts, addAndWait) {
   let next = 0;
   const several = async (jobs, limit) => {

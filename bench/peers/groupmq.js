@@ -21,7 +21,7 @@ async function left(queue) {
   return counts.waiting + counts.active;
 }
 
-// Work with `by`, which is told how to start and how to know what is left.
+// Work with `by`, which gets functions to start the worker and to count the jobs left.
 async function working(opts, by) {
   const queue = await open(opts, {});
   let worker;
@@ -47,7 +47,7 @@ run({
   process: (opts) => working(opts, drain),
   stamp: (opts) => working(opts, stamp),
 
-  // Without autoBatch: it would hold a lone job back for a millisecond.
+  // Without autoBatch, which would delay a single job by a millisecond.
   async trickle(opts) {
     const queue = await open(opts, {});
     const one = describe(opts);

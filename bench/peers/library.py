@@ -1,4 +1,4 @@
-"""A library under test and how one of its processes is run."""
+"""A library under test, and how its processes are run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FOLDER = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a library's process says about itself: how many jobs, in which time without start-up.
+    """The report of a library's process: the number of jobs, and their time without start-up.
 
-    `handled` differs from `jobs` only where a worker was stopped before its queue was empty.
+    `handled` differs from `jobs` only if a worker was stopped before its queue was empty.
     """
 
     jobs: int
@@ -48,13 +48,13 @@ class Library:
     most: int = 100
 
     def run(self, action: str, *, port: int, timeout: float, **options: int | str) -> Outcome:
-        """Add or process, which every library can."""
+        """Run `enqueue` or `process`, which every library supports."""
         found = self.ask(action, "jobs", "seconds", port=port, timeout=timeout, **options)
         jobs = found["jobs"]
         return Outcome(int(jobs[0]), found["seconds"][0], int(found.get("handled", jobs)[0]))
 
     def ask(self, action: str, *expected: str, port: int, timeout: float, **options: int | str) -> Figures:
-        """Run one action to its end and return its figures, the expected ones among them, each with its samples.
+        """Run one action to its end and return its figures, which include the expected ones, each with its samples.
 
         The process is killed if it exceeds `timeout`.
         """
@@ -62,7 +62,7 @@ class Library:
             return process.end(*expected)
 
     def start(self, action: str, *, port: int, timeout: float, **options: int | str) -> AbstractContextManager[Running]:
-        """Begin an action; within `timeout` it must have come to its end."""
+        """Start an action, which must end within `timeout`."""
         line = [*self.command, action, "--port", str(port)]
         for name, value in options.items():
             line += [f"--{name}", str(value)]

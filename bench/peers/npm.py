@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.peers.library import FOLDER, Library
 
-# Majors are pinned: the next one may need other calls, and a peer measured wrongly is worse than an old one.
+# Major versions are pinned: the next one may need other calls, and a wrong measurement is worse than an old version.
 PACKAGES = {"bullmq": "6", "groupmq": "1", "bee-queue": "2", "ioredis": "6"}
 SCRIPTS = (
     ("bullmq", "BullMQ", "bullmq", "bullmq.js"),
@@ -36,7 +36,7 @@ def node_version() -> str | None:
 
 
 def install(folder: Path) -> list[Library]:
-    """The Node libraries, ready to run. What is already in `folder` is used as it is."""
+    """The Node libraries, ready to run. Packages that are already in `folder` are used as they are."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None:
         raise PeersUnavailable("node is not installed")

@@ -1,4 +1,4 @@
-"""The Python libraries: each installed from PyPI into a virtual environment of its own, because their needs differ."""
+"""The Python libraries, each installed from PyPI into its own virtual environment: their dependencies conflict."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bench.peers.library import Library
 FOLDER = Path(__file__).resolve().parent.parent / ".envs"
 INSTALL_TIMEOUT = 300.0
 FAST = ("uvloop; sys_platform != 'win32'", "hiredis")
-"""What groupmq has as well. Where a library cannot use it, it does no harm."""
+"""Packages that groupmq uses as well. They do no harm if a library cannot use them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`needs` is what pip installs, the library itself first; its script is `bench.peers.python.<key>_peer`.
+    """`needs` are the packages for pip, the library itself first; its script is `bench.peers.python.<key>_peer`.
 
-    Releases are pinned: the next one may need other calls, and a peer measured wrongly is worse than an old one.
+    Releases are pinned: the next one may need other calls, and a wrong measurement is worse than an old version.
     """
 
     key: str
@@ -36,7 +36,7 @@ PEERS = (
     Peer("saq", "SAQ", ("saq[redis]==0.26.*", "typing_extensions")),
     Peer("taskiq", "taskiq", ("taskiq==0.13.*", "taskiq-redis==1.*")),
     Peer("streaq", "streaq", ("streaq==7.*",)),
-    # A process works on one job at a time: 100 of them would measure the machine.
+    # A process runs one job at a time: 100 processes would measure the machine.
     Peer("rq", "RQ", ("rq==2.*",), most=10),
     Peer("dramatiq", "dramatiq", ("dramatiq[redis]==2.*",)),
     Peer("huey", "huey", ("huey==3.*", "redis>=5")),
@@ -51,7 +51,7 @@ class NotInstalled(RuntimeError):
 
 
 def install(folder: Path, say: Callable[[str], None]) -> tuple[list[Library], dict[str, str]]:
-    """The Python libraries, ready to run, and those that are not, with the reason. What is there is used as it is."""
+    """The Python libraries that are ready to run, and the reasons why others are not. Environments are reused."""
     libraries = []
     failed: dict[str, str] = {}
     for peer in PEERS:
@@ -64,7 +64,7 @@ def install(folder: Path, say: Callable[[str], None]) -> tuple[list[Library], di
 
 
 def _ready(peer: Peer, folder: Path, say: Callable[[str], None]) -> Library:
-    """The stamp is written last: an environment without it, or with another, is made anew."""
+    """The stamp is written last: an environment without it, or with another one, is created again."""
     stamp = folder / "installed.json"
     needs = [*peer.needs, *FAST]
     wanted = " ".join(needs)

@@ -1,4 +1,4 @@
-"""A process of a library while it runs: what it says, and its end."""
+"""A running process of a library: its output and its end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PeerFailed(RuntimeError):
 
 
 class Running:
-    """Figures come as lines of JSON. A process that would go on for ever ends when its input is closed."""
+    """The process prints figures as lines of JSON. One that would run for ever exits when its input is closed."""
 
     def __init__(self, name: str, process: subprocess.Popen[str], errors: IO[str], timeout: float) -> None:
         self._name = name
@@ -42,14 +42,14 @@ class Running:
         self._lines.put(None)
 
     def said(self, *expected: str) -> Figures:
-        """The figures of its next line, the expected ones among them, each with its samples."""
+        """The figures of its next line, which include the expected ones, each with its samples."""
         line = self._next()
         if line is None:
             raise self._failure()
         return self._figures(line, expected)
 
     def end(self, *expected: str) -> Figures:
-        """Let it come to its end; the figures of its last line."""
+        """Close its input and wait until it has ended. Returns the figures of its last line."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         last = ""
@@ -64,10 +64,10 @@ class Running:
         return self._figures(last, expected)
 
     def kill(self) -> None:
-        """Whatever it does. Does nothing if it has ended."""
+        """Kill the process, if it has not ended."""
         self._process.kill()
         self._process.wait()
-        self._reader.join(END_S)  # a child of its own may hold the pipe a little longer
+        self._reader.join(END_S)  # a child of the process may hold the pipe a little longer
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None and not self._reader.is_alive():
                 stream.close()
@@ -101,7 +101,7 @@ class Running:
 
 @contextmanager
 def running(name: str, line: Sequence[str], environment: Mapping[str, str], timeout: float) -> Iterator[Running]:
-    """Start a process and hand it out; it is killed if it is still there at the end."""
+    """Start a process; it is killed if it still runs at the end of the context."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             line,

@@ -1,5 +1,5 @@
 'use strict';
-// Jobs that come one by one: a producer that keeps a rate, a worker that notes when jobs start,
+// Jobs that arrive one by one: a producer at a fixed rate, a worker that records when jobs start,
 // and a caller that waits for each add. The clocks are those of trickle.py and single.py.
 
 const { say, sleep, limited, toldToEnd } = require('./common.js');
@@ -11,7 +11,7 @@ const POLL_MS = 5;
 // CLOCK_MONOTONIC: the same for every process of the machine.
 const nowUs = () => Number(process.hrtime.bigint()) / 1000;
 
-// Adds that are not answered yet, at most INFLIGHT of them; the first error ends the run.
+// Adds that are not acknowledged yet, at most INFLIGHT; the first error ends the run.
 class Calls {
   open = 0;
   error = null;
@@ -43,9 +43,9 @@ async function drained(left) {
   return waiting;
 }
 
-// Add --rate jobs per second for --seconds, a call each, and note when every --each-th was sent.
-// With --waited their results are waited for instead; one that is late counts with the limit. First --warmup jobs that
-// do not count; when they are done, `ready` is said.
+// Add --rate jobs per second for --seconds, one per call, and record when every --each-th was sent.
+// With --waited wait for the results of these jobs instead; one that is late counts with the limit.
+// Before that, --warmup jobs that do not count; when they are done, `ready` is printed.
 async function trickle(opts, addOne, left, addAndWait) {
   const noted = { id: [], sent_us: [], result_ms: [] };
   const calls = new Calls();
@@ -87,7 +87,7 @@ async function trickle(opts, addOne, left, addAndWait) {
   return { jobs, seconds: (nowUs() - began) / 1e6, left: waiting, ...noted };
 }
 
-// Work until told to end, and note when every --each-th job started.
+// Process jobs until the input is closed, and record when every --each-th job started.
 async function stamp(opts, start) {
   const end = toldToEnd();
   const noted = { id: [], at_us: [] };
@@ -107,7 +107,7 @@ async function stamp(opts, start) {
   return { jobs: handled, ...noted };
 }
 
-// Microseconds of each of --jobs adds, one after the other, after --warmup that do not count.
+// Microseconds of each of --jobs adds, one by one, after --warmup that do not count.
 async function adds(opts, addOne) {
   const us = [];
   for (let i = 0; i < opts.warmup + opts.jobs; i += 1) {

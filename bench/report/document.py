@@ -1,4 +1,4 @@
-"""The JSON file: every sample, the medians, the verdicts and what they were measured on."""
+"""The JSON file: every sample, the medians, the verdicts and the environment they were measured in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.targets import Verdict
 
 
 def machine() -> dict[str, Any]:
-    """What matters for comparing two runs, and nothing that names the machine."""
+    """The properties that matter for comparing two runs, and nothing that identifies the machine."""
     return {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
@@ -74,7 +74,7 @@ def build(
 
 
 def raw(samples: Samples, environment: dict[str, Any]) -> str:
-    """What the figures are made of: by name and library a list per round, each on a line of its own."""
+    """The raw values behind the figures: for each name and library a list per round, on its own line."""
     series = [
         f"{json.dumps(f'{what} {library}')}: {json.dumps([[round(value, 3) for value in one] for one in rounds])}"
         for (what, library), rounds in sorted(samples.raw.items())

@@ -1,4 +1,4 @@
-"""What the chart shows: a panel of bars per figure, first beside the peers, then on our own."""
+"""The panels of the chart: bars for each figure, first those compared with the peers, then those of groupmq alone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> Iterator[Pa
 
 
 def _beside_python(samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
-    """Ten libraries: the bars say enough."""
+    """Without the ratios in the note: there are ten libraries, and the bars show enough."""
     for panel in _beside(PYTHON, samples, [library for library in libraries if library.kind != "node"]):
         yield replace(panel, note=panel.note.partition(":")[0])
 
@@ -77,7 +77,7 @@ def _beside(metrics: Sequence[Metric], samples: Samples, libraries: Sequence[Lib
 
 
 def _own_panel(grid: Grid, row: Row, samples: Samples, settings: Settings) -> Panel:
-    """The columns of a row as bars; where they are compared, each says how with the first."""
+    """The columns of a row as bars; with `ratios`, each shows its ratio to the first."""
     bars: list[Bar] = []
     for column, key in zip(grid.columns, row.keys, strict=True):
         value = samples.median(key, OURS)

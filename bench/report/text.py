@@ -1,4 +1,4 @@
-"""The table on the terminal."""
+"""The tables on the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.targets import Verdict
 
 
 def number(value: float | None) -> str:
-    """As many digits as the measurement is worth: three or so."""
+    """A number with about three significant digits."""
     if value is None:
         return "-"
     if value >= 1000:
@@ -28,7 +28,7 @@ def times(value: float | None, other: float | None) -> str:
 
 
 def tables(samples: Samples, libraries: Sequence[Library], settings: Settings) -> list[str]:
-    """Everything that was measured: first beside the peers, then on our own."""
+    """Everything that was measured: first compared with the peers, then of groupmq alone."""
     found = [
         _beside_peers(samples, libraries),
         _beside_python(samples, libraries),
@@ -38,7 +38,7 @@ def tables(samples: Samples, libraries: Sequence[Library], settings: Settings) -
 
 
 def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> str:
-    """One line per metric: medians of all libraries, and in brackets how we compare with each."""
+    """One line per metric: the medians of all libraries, and in brackets our ratio to each."""
     libraries = [library for library in libraries if library.kind != "python"]
     rows = [["", *(library.title for library in libraries)]]
     for metric in samples.metrics(COMPARED):
@@ -52,7 +52,7 @@ def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> str:
 
 
 def _beside_python(samples: Samples, libraries: Sequence[Library]) -> str:
-    """One line per Python library, and in brackets how we compare with it."""
+    """One line per Python library, and in brackets our ratio to it."""
     metrics = samples.metrics(PYTHON)
     rows = [["", *(f"{metric.title} [{metric.unit}]" for metric in metrics)]]
     for library in libraries:
@@ -67,7 +67,7 @@ def _beside_python(samples: Samples, libraries: Sequence[Library]) -> str:
 
 
 def leads(found: Sequence[Lead], libraries: Sequence[Library]) -> str:
-    """Where a peer is better than we are, and by how much."""
+    """The figures in which a peer is better, and by how much."""
     titles = {library.key: library.title for library in libraries}
     ahead: dict[Metric, list[str]] = {}
     for lead in found:
@@ -77,7 +77,7 @@ def leads(found: Sequence[Lead], libraries: Sequence[Library]) -> str:
 
 
 def left_out(samples: Samples, libraries: Sequence[Library]) -> str:
-    """Libraries that were not measured, or not to the end; the last line of the reason is what matters."""
+    """Libraries that were not measured, or not to the end, with the first and last line of the reason."""
     titles = {library.key: library.title for library in libraries}
     lines = (f"{titles.get(key, key)}: {_short(reason)}" for key, reason in samples.left_out.items())
     return "\n".join(["not measured, or not to the end:", *lines])
@@ -89,7 +89,7 @@ def _short(reason: str) -> str:
 
 
 def _grid(grid: Grid, samples: Samples, settings: Settings) -> str:
-    """Medians under their columns, and in brackets how each compares with the first; empty if nothing was measured."""
+    """Medians under their columns, and in brackets the ratio of each to the first; empty if nothing was measured."""
     rows = [[settings.fill(title) for title in (grid.title, *grid.columns)]]
     for row in grid.rows:
         first, *others = [samples.median(key, OURS) for key in row.keys]

@@ -1,1 +1,1 @@
-"""What is measured. Each scenario drives one library on a clean server and yields samples."""
+"""The scenarios. Each runs one library on a clean server and yields samples."""

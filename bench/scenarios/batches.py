@@ -1,4 +1,4 @@
-"""What a handler of batches gains where order costs most: one hot group, 1 ms for each call of the handler."""
+"""The gain of batches where ordering costs most: one hot group, 1 ms for each call of the handler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Add in bulk the way a single producer does: 500 jobs a call, and the next call when the last was answered."""
+"""Add in bulk like a single producer: 500 jobs per call, one call at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scenario works with: the server, the counts, one library and the server's accounts."""
+"""The context of a scenario: the server, the counts, one library and the server's statistics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Sample = tuple[str, float]
 class Context:
     """One library on the run's server. Every measurement starts from `server.reset()`.
 
-    `raw` is what figures are made of; `shares` and `rates` are what scenarios found out once and use again.
+    `raw` has the values behind the figures; `shares` and `rates` are determined once by scenarios and used again.
     """
 
     server: Server
@@ -40,29 +40,29 @@ class Context:
         return self.settings.python_timeout if self.library.kind == "python" else self.settings.timeout
 
     def metered(self, share: CallShare | None) -> Meter:
-        """Counts calls as they were seen in a run of the same kind; None = as usual."""
+        """A meter with the call shares of a run of the same kind; None = the usual ones."""
         return Meter(self.server, share or self.share)
 
     def keep(self, what: str, values: list[float]) -> None:
-        """Put what a figure is made of into the results."""
+        """Add the values behind a figure to the results."""
         self.raw[what, self.library.key].append(values)
 
     def enqueue(self, jobs: int, *, queue: str = "bench", **how: int) -> Outcome:
-        """Add jobs; `how` is groups, chunk, inflight, where they differ from the settings."""
+        """Add jobs; `how` has groups, chunk and inflight if they differ from the settings."""
         settings = self.settings
         usual = {"groups": settings.groups, "chunk": settings.chunk, "inflight": settings.inflight}
         return self._run("enqueue", jobs=jobs, queue=queue, **{**usual, **how})
 
     def process(self, jobs: int, concurrency: int, **handlers: int) -> Outcome:
-        """Work until the queue is drained; `handlers` is what they do: sleep_ms and, for groupmq, blocking."""
+        """Work until the queue is empty; `handlers` has sleep_ms and, for groupmq, blocking."""
         return self._run("process", jobs=jobs, concurrency=concurrency, **handlers)
 
     def take(self, jobs: int, concurrency: int, *, queue: str) -> Outcome:
-        """Work off some jobs of a longer backlog; only groupmq's process knows how."""
+        """Process some jobs of a longer backlog; only the process of groupmq supports this."""
         return self._run("process", take=jobs, concurrency=concurrency, queue=queue)
 
     def ask(self, action: str, what: str, figures: Sequence[str], **options: int | str) -> Iterator[Sample]:
-        """Samples `<what>_<figure>` of an action that only groupmq's process knows, on a clean server."""
+        """Samples `<what>_<figure>` of an action that only the process of groupmq supports, on a clean server."""
         self.server.reset()
         found = self.asked(action, *figures, **options)
         for figure in figures:
@@ -70,15 +70,15 @@ class Context:
                 yield f"{what}_{figure}", value
 
     def asked(self, action: str, *figures: str, **options: int | str) -> Figures:
-        """Run one action to its end; its figures."""
+        """Run one action to its end and return its figures."""
         return self.library.ask(action, *figures, port=self.server.port, timeout=self.timeout, **options)
 
     def start(self, action: str, **options: int | str) -> AbstractContextManager[Running]:
-        """A process of the library that works beside others until it is told to end."""
+        """Start a process of the library that runs beside others until its input is closed."""
         return self.library.start(action, port=self.server.port, timeout=self.timeout, **options)
 
     def probe(self) -> list[float]:
-        """Milliseconds from adding a job to its result, one job after the other."""
+        """Milliseconds from adding a job to its result, for one job at a time."""
         settings = self.settings
         found = self.asked(
             "probe",
@@ -91,7 +91,7 @@ class Context:
         return found["ms"]
 
     def compare(self, what: str, variants: Sequence[str], *, adding: bool = False, **options: int) -> Iterator[Sample]:
-        """What settings of the queue cost: samples `<what>_<variant>` and `<what>_server_<variant>`.
+        """The cost of settings of the queue: samples `<what>_<variant>` and `<what>_server_<variant>`.
 
         With `adding` also `<what>_add_<variant>` and `<what>_server_add_<variant>`.
         """
@@ -119,7 +119,7 @@ class Context:
 class Scenario:
     """`run` yields (metric, value) pairs. A scenario without peers is measured for groupmq only, and once.
 
-    `kinds` are the peers that are measured, `unable` those of them that have no such thing.
+    `kinds` are the peers that are measured, `unable` those of them that do not support it.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Scenario:
 
 
 def calibrate(server: Server, settings: Settings, library: Library) -> CallShare:
-    """Learn which commands the library sends itself and which its scripts call."""
+    """Determine which commands the library sends itself and which its scripts call."""
     server.reset()
     context = Context(server, settings, library, CallShare())
     with watch_calls(server) as share:

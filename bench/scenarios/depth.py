@@ -1,7 +1,7 @@
 """Does a job cost more when a million others wait?
 
-Two queues live on the same server, one with a short and one with a long backlog. In turn, each gets the same
-number of jobs added and worked off, so that the backlog stays as it is and noise of the machine hits both.
+Two queues are on the same server, one with a short and one with a long backlog. Alternately, the same number of jobs
+is added to each and processed, so that the backlog stays the same and noise of the machine affects both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the log of events costs when nobody reads it: the same jobs on a queue that keeps one and one that does not."""
+"""The cost of the event log when nobody reads it: the same jobs on a queue with events and on one without."""
 
 from __future__ import annotations
 

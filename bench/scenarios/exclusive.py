@@ -1,4 +1,4 @@
-"""What does it cost when the turn of an exclusive queue goes from one worker to another?"""
+"""The cost of passing the turn of an exclusive queue from one worker to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets how much, when many large groups came before a small one: oldest first, and in turns."""
+"""The shares of groups when many large ones were added before a small one: oldest first, and round-robin."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bench.scenarios.context import Context, Sample, Scenario
 
 FIRST_SHARE = 0.4
-"""Shares are counted when this part of the jobs has started."""
+"""Shares are counted when this share of the jobs has started."""
 
 
 def run(context: Context) -> Iterator[Sample]:

@@ -1,4 +1,4 @@
-"""The whole life of many jobs: add them in bulk, let them wait, work them off at concurrency 100."""
+"""The whole life of many jobs: add them in bulk, let them wait, process them at concurrency 100."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from bench.scenarios.context import Context, Sample, Scenario
 
 
 def run(context: Context) -> Iterator[Sample]:
-    """All figures from one run, so that they belong together.
+    """All figures come from one run, so that they belong together.
 
-    Memory is read while no library process is connected: buffers of a connection are not the cost of a job.
+    Memory is read while no library process is connected, since buffers of connections are not the cost of a job.
     """
     server, jobs = context.server, context.settings.jobs
     server.reset()

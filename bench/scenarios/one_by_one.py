@@ -1,6 +1,6 @@
-"""Process jobs each of which has a group of its own, and jobs without groups.
+"""Process jobs that each have their own group, and jobs without groups.
 
-BullMQ and bee-queue have no groups, so the same run of theirs stands in both lines. GroupMQ (Node) has no jobs without.
+BullMQ and bee-queue have no groups, so the same run is shown in both lines. GroupMQ (Node) has no jobs without groups.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bench.scenarios.context import Context, Sample, Scenario
 
 GROUPED = "groupmq_node"
 FEWER = 4
-"""GroupMQ (Node) gets fewer jobs: with one slot and a group per job it was ten times slower than the others."""
+"""GroupMQ (Node) gets fewer jobs: at concurrency 1 with a group per job it was ten times slower than the others."""
 
 
 def run(context: Context) -> Iterator[Sample]:

@@ -1,4 +1,4 @@
-"""How long the slowest call of each operation keeps a large queue's server busy, by its slow log."""
+"""How long the slowest call of each operation on a large queue keeps the server busy, by its slow log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""groupmq beside the Python libraries: add in bulk, process, and how soon a job starts in an idle worker."""
+"""groupmq compared with the Python libraries: add in bulk, process, and how soon a job starts in an idle worker."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bench.spread import spread
 
 RATE = 200
 SLOTS = 10
-"""Of the worker that waits for jobs that come one by one."""
+"""Concurrency of the worker that waits for single jobs."""
 
 
 TRIAL = 200
-"""Jobs of a first run, which tells how many a library can do in a few seconds."""
+"""Jobs of a first run, which shows how many a library can process in a few seconds."""
 SECONDS = 3
 
 
@@ -39,7 +39,7 @@ def run(context: Context) -> Iterator[Sample]:
 
 
 def _tried(context: Context) -> float:
-    """Jobs per second at concurrency 10, found out once: libraries differ by a factor of a hundred."""
+    """Jobs per second at concurrency 10, measured once: libraries differ by a factor of a hundred."""
     if "trial" not in context.rates:
         context.server.reset()
         context.enqueue(TRIAL)

@@ -1,4 +1,4 @@
-"""What a rate limit costs when it is far above the load: of the queue, with its list of starts full, of each group."""
+"""The cost of a rate limit far above the load: of the queue, also with its list of starts full, and of each group."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How many repeats can one worker sustain, and how late do they start?
+"""How many repeating jobs can one worker sustain, and how late do their occurrences start?
 
-One fast repeat wakes the scheduler again and again; many slow ones make it read and write many definitions.
+One fast repeating job wakes the scheduler often; many slow ones make it read and write many definitions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How long does it take from adding a job to having its result in another process?
 
-A backlog is added and worked off first, which tells what the machine can do: adding and processing take turns there
-and share the cores later, so both count. Then whoever waits for results runs alone, and once more while a third process
-adds jobs at half that rate.
+A backlog is added and processed first, to measure the speed of the library on this machine: there adding and processing
+follow each other, and later they share the cores, so both count. Then the process that waits for results runs alone,
+and once more while a third process adds jobs at half that rate.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bench.scenarios.context import Context, Sample, Scenario
 from bench.spread import spread
 
 LOAD = 0.5
-"""Share of what can be added and processed that others use."""
+"""The load of the third process, as a share of the rate that was measured."""
 LEAD_S = 0.5
-"""Between the start of the load and the first job that is waited for."""
+"""Seconds between the start of the load and the first job that is waited for."""
 
 
 def run(context: Context) -> Iterator[Sample]:
@@ -52,6 +52,6 @@ SCENARIO = Scenario(
     "roundtrip",
     "from adding a job to its result, idle and at half load",
     run,
-    # Its workers tell nobody outside their process.
+    # Its results are not available outside the worker's process.
     unable=frozenset({"groupmq_node"}),
 )

@@ -1,7 +1,7 @@
 """Process groups of a few jobs each, where a worker cannot stay with one group for long.
 
-GroupMQ (Node) hands a worker the next job of the same group, so its rate depends on how long groups are. Both ends
-belong into the table, else the choice of the job count would decide the comparison. The run is also shorter than the
+GroupMQ (Node) gives a worker the next job of the same group, so its rate depends on the length of groups. The table has
+both extremes, since otherwise the choice of the job count would decide the comparison. The run is also shorter than the
 main one, so the Node libraries are less warmed up in it.
 """
 

@@ -1,4 +1,4 @@
-"""Single calls: what an awaited add takes beside a bare EVALSHA, and what any call costs the server."""
+"""Single calls: the time of an awaited add compared with a bare EVALSHA, and the server cost of any call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.metrics import OURS
 from bench.scenarios.context import Context, Sample, Scenario
 from bench.spread import spread
 
-FIXED = ("reference", "read", "write", "read_scripts", "write_scripts")
+FIXED = ("reference", "defined", "read", "write", "read_scripts", "write_scripts")
 
 
 def run_adds(context: Context) -> Iterator[Sample]:
@@ -28,7 +28,7 @@ def run_adds(context: Context) -> Iterator[Sample]:
 
 
 def run_fixed(context: Context) -> Iterator[Sample]:
-    """The least of many blocks, which take turns: what disturbs a block only ever makes it slower."""
+    """The lowest of many alternating blocks, since any disturbance only makes a block slower."""
     context.server.reset()
     figures = (*FIXED, "functions", "add", "add_commands")
     found = context.asked("fixed", *figures, slices=context.settings.fixed_blocks)

@@ -1,7 +1,7 @@
-"""Jobs that come one by one, each to another group, while a worker in another process waits for them.
+"""Jobs that arrive one by one, each in another group, while a worker in another process waits for them.
 
-At each rate there are two runs: in the first nobody waits for results, which tells when jobs start and what they cost
-the server; in the second the results of some are waited for.
+At each rate there are two runs. The first measures when jobs start and their server cost, without waiting for results.
+The second waits for the results of some jobs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench.servertime import CallShare, Cost, watch_calls
 from bench.spread import spread
 
 NOTED = {200: 1, 1_000: 3, 5_000: 13, 10_000: 27}
-"""Every how many-th job is noted: odd, so that it is not always the first of those that are sent together."""
+"""Every n-th job is recorded, by rate. The n are odd, so that it is not always the first of jobs sent together."""
 GROUPS = 10_000_000
 """More than there are jobs."""
 WITHOUT_RESULTS = frozenset({"groupmq_node"})
@@ -30,7 +30,7 @@ def run(context: Context) -> Iterator[Sample]:
 
 
 def _learned(context: Context) -> CallShare:
-    """Which commands come straight from clients when jobs come one by one; found out once."""
+    """The share of commands that come directly from clients when jobs arrive one by one; determined once."""
     if SCENARIO.name not in context.shares:
         with watch_calls(context.server) as context.shares[SCENARIO.name]:
             trickled(context, RATES[0], seconds=1)
@@ -69,8 +69,8 @@ def trickled(
     keep: int = 0,
     concurrency: int = 100,
 ) -> tuple[Figures, list[float], Cost]:
-    """What the producer says, milliseconds from add to start, and what the server did. With `keep`, results are waited
-    for, and that many finished jobs kept: one that is gone before it is looked at is an error to BullMQ.
+    """The figures of the producer, milliseconds from add to start, and the server cost. With `keep` the producer waits
+    for results, and that many finished jobs are kept, since BullMQ raises an error for a job that is gone.
     """
     context.server.reset()
     how = {"each": NOTED[rate], "waited": int(keep > 0), "keep": keep}

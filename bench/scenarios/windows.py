@@ -1,4 +1,4 @@
-"""What an ordering window costs when it holds nothing back: jobs carry an order of the past, windows have run out."""
+"""The cost of an ordering window that delays nothing: jobs have an order in the past, and their windows are over."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
+from groupmq.core.draft_chain import JobDraft
 from groupmq.core.durability import Durability
 from groupmq.core.duty import DutyName as Duty
 from groupmq.core.errors import (
@@ -71,7 +72,7 @@ from groupmq.core.views import (
     Turn,
     WorkerInfo,
 )
-from groupmq.worker import Worker, Workers
+from groupmq.worker import CurrentJob, Health, Worker, WorkerMetrics, Workers
 
 __all__ = [
     "HELD_REASONS",
@@ -84,6 +85,7 @@ __all__ = [
     "ConfigurationError",
     "ConnectionLost",
     "Cron",
+    "CurrentJob",
     "Debounce",
     "Durability",
     "Duty",
@@ -102,11 +104,13 @@ __all__ = [
     "GroupMQError",
     "GroupPage",
     "HandlerTimeout",
+    "Health",
     "HeldGroup",
     "Histogram",
     "Job",
     "JobCancelled",
     "JobCounts",
+    "JobDraft",
     "JobFailed",
     "JobFilter",
     "JobNotFound",
@@ -150,6 +154,7 @@ __all__ = [
     "TypedJSON",
     "Worker",
     "WorkerInfo",
+    "WorkerMetrics",
     "Workers",
     "WrongState",
     "__version__",

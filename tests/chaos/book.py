@@ -1,4 +1,4 @@
-"""Writes histories by hand, for tests of the checker: a sound one first, then one line of it wrong."""
+"""Builds histories by hand for tests of the checker: a sound one first, then the same with one line wrong."""
 
 from __future__ import annotations
 

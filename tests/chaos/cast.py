@@ -1,4 +1,4 @@
-"""Who takes part: the queues, and the processes that produce, work, keep the schedule and operate. Pure."""
+"""The queues and processes of a run: producers, workers, scheduler, recovery, operator and recorder. Pure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class QueueRole:
-    """A queue, with what the checker must know of it."""
+    """A queue, with the properties that the checker must know."""
 
     name: str
     share: float
-    """Of what producers add."""
+    """Share of the jobs that producers add here."""
     groups: int
-    """Different groups; 0 = its jobs have none."""
+    """Number of different groups; 0 = its jobs have no group."""
     options: dict[str, Any] = field(default_factory=dict)
     wide: int = 0
-    """So many of its groups may be given a limit of their own by the operator."""
+    """Number of its groups whose concurrency the operator may change."""
 
     def all_options(self) -> dict[str, Any]:
-        """Without those that every queue has; made into options of `Queue` by `working.options_of`."""
+        """Its options with the defaults of a run; `working.options_of` turns them into options of `Queue`."""
         return {
             "job_timeout": LEASE,
             "max_attempts": 8,
@@ -51,11 +51,11 @@ QUEUES = (
 )
 QUEUE_OF = {role.name: role for role in QUEUES}
 HOSTILE = ("x:active", "{}", "}{", "line\nbreak", "*?[", "g:g1", "löß", "meta")
-"""Groups with such names are among those of every queue: nothing of a name may reach another key."""
+"""Every queue has groups with such names: no part of a name may end up in another key."""
 
 
 def parts_of(queue: str) -> int:
-    """Over how many hash tags it is spread."""
+    """The number of partitions of a queue."""
     n: int = QUEUE_OF[queue].options.get("partitions", 1)
     return n
 
@@ -96,7 +96,7 @@ def _worker(
 
 
 def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
-    """Everybody. `ways`: which of poison, skew, releases and operator are wanted."""
+    """All processes of a run. `ways`: which of poison, skew, releases and operator to include."""
     other = {"release": "other"} if "releases" in ways else {}
     ahead = {"skew": HOUR} if "skew" in ways else {}
     behind = {"skew": -HOUR} if "skew" in ways else {}
@@ -173,7 +173,7 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
 
 
 def targets(cast: Collection[Actor]) -> dict[str, list[str]]:
-    """Whom faults may strike, by role. Who keeps the history is spared, and so is the operator: both are witnesses."""
+    """The processes that faults may strike, by role. The recorder and the operator are exempt: both are witnesses."""
     return {
         "worker": [a.name for a in cast if a.role == "worker"],
         "process": [a.name for a in cast if a.role in ("worker", "producer", "duty")],

@@ -1,8 +1,8 @@
-"""The queues in a cluster of three primaries and three replicas: failovers that lose nothing, and slots that move.
+"""A topology with three primaries and three replicas: failovers that lose nothing, and slots that move.
 
-A failover by kill -9 loses what was not replicated, and the history with it: what that costs is measured by itself
-(`tests/chaos/failovers.py`). These are the ones an operator asks for, while everything works: CLUSTER FAILOVER, which
-lets the replica catch up first, and moving the slot of a queue, key by key or, on Valkey 9, at once.
+A failover by kill -9 loses writes that were not replicated, the event log included; `tests/chaos/failovers.py` measures
+that loss separately. The faults here are those that an operator requests from a working cluster: CLUSTER FAILOVER,
+which lets the replica catch up first, and moving the slot of a queue, key by key or, on Valkey 9, atomically.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.clusters import Cluster
 from tests.support.servers import Kind, Server
 
 TAGS = [tag for role in QUEUES for tag in tags_of(role.name)]
-"""Each has a slot that can move."""
+"""All hash tags; each has a slot that can move."""
 
 
 class ClusterServers(Topology):
@@ -73,7 +73,7 @@ class ClusterServers(Topology):
             c.execute_command(*words)
 
     def heal(self) -> None:
-        """Nothing to do: every fault of a cluster is over when it has struck."""
+        """Nothing to do: no fault of a cluster lasts."""
 
     def client(self) -> redis.Redis:
         """For keys of any slot."""

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 from groupmq import Duty, GroupMQError
 from tests.chaos.cast import QUEUES
-from tests.chaos.diary import Diary
+from tests.chaos.history import HistoryFile
 from tests.chaos.working import open_queue
 
 LONGEST = 0.5
 
 
-async def run(diary: Diary, settings: dict[str, Any]) -> None:
+async def run(history: HistoryFile, settings: dict[str, Any]) -> None:
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     duty = cast(Duty, settings["duty"])
@@ -27,11 +27,11 @@ async def run(diary: Diary, settings: dict[str, Any]) -> None:
                     report = await queue.run_duty_once(duty)
                     pause = min(LONGEST, report.next_in or LONGEST)
                 except GroupMQError as error:
-                    diary.note("trouble", error=f"{type(error).__name__}: {error}")
+                    history.note("trouble", error=f"{type(error).__name__}: {error}")
                 try:
                     await asyncio.wait_for(over.wait(), max(0.02, pause))
                 except TimeoutError:
                     continue
 
-    diary.note("ready", q=None)
+    history.note("ready", q=None)
     await asyncio.gather(*(watch(role.name) for role in QUEUES))

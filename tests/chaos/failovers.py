@@ -1,7 +1,8 @@
-"""What a failover loses of acknowledged adds, with and without `durability`: python -m tests.chaos.failovers
+"""Counts acknowledged adds that a failover loses, with and without `durability`: python -m tests.chaos.failovers
 
-Each round: a primary and a replica that is `--lag` milliseconds behind it, eight producers at full speed, kill -9 of
-the primary at a random moment, and the replica takes over. What was acknowledged and is not there then is lost.
+Each round has a primary, a replica that is `--lag` milliseconds behind it, and eight producers at full speed. The
+primary is killed with kill -9 at a random moment and the replica takes over. An add is lost if it was acknowledged and
+the replica does not have its job.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ NAME = "orders"
 
 
 class Lag:
-    """Forwards to a port of this machine; what the server sends arrives later, or never if the connection ends."""
+    """Forwards to a local port. Data from the server is delayed, and is dropped when the connection ends."""
 
     def __init__(self, port: int, seconds: float) -> None:
         self._target = port
@@ -69,13 +70,13 @@ class Lag:
         except OSError:
             pass
         finally:
-            held.clear()  # what was under way when the primary died never arrives
+            held.clear()  # data in transit when the primary died never arrives
             writer.close()
 
 
 @dataclass
 class Tally:
-    """What several failovers lost."""
+    """The losses of several failovers."""
 
     failovers: int = 0
     acknowledged: int = 0
@@ -113,7 +114,7 @@ async def one_round(kind: Kind, durability: Durability | None, lag_ms: float, se
 
 
 def _follows(replica: redis.Redis, primary: redis.Redis) -> bool:
-    """Whether a write arrives. What the primary says of its replicas is not enough: one that loads is online too."""
+    """Whether a write reaches the replica. The primary's report is not enough: a loading replica counts as online."""
     sent = str(time.monotonic())
     primary.set("probe", sent)
     time.sleep(0.02)
@@ -159,7 +160,7 @@ async def measure(kind: Kind, count: int, lag_ms: float, seed: int, *, durable: 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.failovers", description=__doc__)
-    parser.add_argument("--count", type=int, default=200, help="failovers of each kind")
+    parser.add_argument("--count", type=int, default=200, help="number of failovers with each durability")
     parser.add_argument("--lag", type=float, default=5.0, help="milliseconds that the replica is behind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--server", choices=("valkey", "redis"), default="valkey")

@@ -1,4 +1,4 @@
-"""Random jobs: what a producer adds, as arguments of `add`, with what the checker must know of each."""
+"""Random jobs, as arguments of `add`, and their description for the checker."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from random import Random
 from typing import Any
 
 from tests.chaos.cast import HOSTILE, QueueRole, groups_of
-from tests.chaos.diary import digest
+from tests.chaos.history import digest
+from tests.chaos.schedule import LEASE
 from tests.chaos.skew import true_time
 
 Item = dict[str, Any]
 WORDS = ("", "plain", "löß ✓ \U0001f600", 'quote " \\ back', "line\nbreak\0nul")
-SAME_IDS = 25
-"""So many ids of each queue are used over and over."""
+SAME_IDS = 12
+"""Number of ids of each queue that are used over and over."""
+UNIQUE_FOR = 60.0
+"""Seconds for which every second one of these ids stays taken after its job has ended."""
+LINGERS = 4
+"""One job in this many takes as long as a lease when it runs again. A frozen process wakes up after its lease is
+over and reports what it ran before. The next run must still be going on then, or no fence is put to the test."""
 
 
 class JobMaker:
-    """Makes jobs of one producer. `name` makes their names unique."""
+    """Makes the jobs of one producer. `name` makes their uids unique."""
 
     def __init__(self, name: str, random: Random, *, poison: bool) -> None:
         self._name = name
@@ -44,16 +50,16 @@ class JobMaker:
             item |= self._same(role, random.randrange(SAME_IDS), groups)
         item |= self._work(role)
         if item["data"]["do"] == "snooze":
-            # With "yield" it would wait outside its group, and no event says so.
+            # With "yield" the job would wait outside its group, and no event shows that.
             item.pop("on_retry", None)
         item["data"] |= {"uid": uid, "q": role.name, "list": [], "map": {}, "big": 2**53 + self._n}
         item["data"]["text"] = random.choice(WORDS)
         return item
 
     def _same(self, role: QueueRole, n: int, groups: list[str]) -> Item:
-        """An id that is used again. Of adds at the same time to groups of different partitions both may add: so each id
-        has a group of its own there."""
-        same: Item = {"job_id": f"same-{n}"}
+        """An id that is used again. In a queue with partitions each such id always has the same group, since concurrent
+        adds of one id to groups of different partitions may both succeed."""
+        same: Item = {"job_id": f"same-{n}"} | ({"unique_for": UNIQUE_FOR} if n % 2 else {})
         return same | ({"group_id": groups[n % len(groups)]} if "partitions" in role.options else {})
 
     def _order(self, role: QueueRole) -> Iterator[tuple[str, Any]]:
@@ -74,8 +80,8 @@ class JobMaker:
                 yield "delay", round(random.uniform(0.05, 2.0), 3)
             else:
                 yield "run_at", round(true_time() + random.uniform(-1.0, 1.5), 3)
-        if random.random() < 0.03:
-            yield "ttl", round(random.uniform(0.3, 3.0), 3)
+        if random.random() < 0.06:
+            yield "ttl", round(random.uniform(0.1, 3.0), 3)
         if random.random() < 0.06:
             yield "on_retry", "yield"
         if random.random() < 0.03:
@@ -87,14 +93,17 @@ class JobMaker:
         chance = random.random()
         if role.name == "bulk":
             seconds = 0.0 if chance < 0.6 else round(random.expovariate(1 / 0.01), 4)
-            do = "work" if chance < 0.9 else "fail" if chance < 0.985 else "give up"
+            do = "work" if chance < 0.9 else "fail" if chance < 0.975 else "snooze" if chance < 0.985 else "give up"
             return {"data": {"do": do, "s": seconds, "times": random.choice((1, 1, 2))}}
         if role.name == "strict" and random.random() < 0.05:
             return {"data": {"do": "give up", "s": 0}}
+        if role.name == "shaky" and random.random() < 0.12:  # as often in a row as opens its group's breaker
+            return {"data": {"do": "fail", "s": 0.002, "times": 3}}
+        linger = {} if self._n % LINGERS else {"linger": LEASE}
         if chance < 0.55:
-            return {"data": {"do": "work", "s": 0}}
+            return {"data": {"do": "work", "s": 0, **linger}}
         if chance < 0.80:
-            return {"data": {"do": "work", "s": round(random.expovariate(1 / 0.02), 4)}}
+            return {"data": {"do": "work", "s": round(random.expovariate(1 / 0.02), 4), **linger}}
         if chance < 0.82:
             return {"data": {"do": "work", "s": round(random.uniform(0.2, 1.0), 3)}}
         if chance < 0.89:
@@ -113,14 +122,16 @@ class JobMaker:
             return {"data": {"do": "block", "s": round(random.uniform(0.01, 0.06), 3)}}
         if chance < 0.999 or not self._poison:
             return {"data": {"do": "slow", "s": 0, "times": 1}, "timeout": 0.2}
-        # At most one of all its runs harms others: it may run twice, and the second one is harmless or the last.
+        # It has two attempts. With times=1 only the first one kills its process, with times=2 both do.
         return {"data": {"do": "poison", "s": 0, "times": random.choice((1, 2))}, "max_attempts": 2}
 
 
 def described(item: Item) -> dict[str, Any]:
-    """As the history keeps it."""
+    """The item as it is written to the history."""
     data = item["data"]
     kept = {name: value for name, value in item.items() if name not in ("data", "timeout", "run_at")}
     if "run_at" in item:
         kept["run_at"] = round(item["run_at"] * 1000)
+    if data["do"] == "snooze":
+        kept["snooze"] = data["s"]
     return kept | {"uid": data["uid"], "do": data["do"], "digest": digest(data)}

@@ -1,6 +1,6 @@
-"""Looks at all keys of the server, while the run goes on and after it, and writes down what is wrong with them.
+"""Inspects all keys of the server, during the run and after it, and records violations in the history.
 
-The reader of the keyspace is the one the tests use; it shares no decision with the scripts.
+It uses the same keyspace reader as the tests, which shares no code with the scripts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import redis
 
 from groupmq import Queue
 from tests.chaos.cast import QUEUES, tags_of
-from tests.chaos.diary import Diary
+from tests.chaos.history import HistoryFile
 from tests.chaos.working import open_queue
 from tests.support import keyspace
 from tests.support.dump import Dump
@@ -29,7 +29,7 @@ CANARIES = {
     "{}": "named like a group",
 }
 _FREE = ("mail:", "hail:")
-"""Markers of workers: the server forgets them by itself."""
+"""Markers of workers, which expire on their own."""
 
 
 def plant_canaries(client: redis.Redis) -> None:
@@ -37,8 +37,8 @@ def plant_canaries(client: redis.Redis) -> None:
         client.set(name, text)
 
 
-def sample(nodes: Sequence[redis.Redis], diary: Diary) -> None:
-    """One look at an instant at which every call is over: each queue must agree with itself."""
+def sample(nodes: Sequence[redis.Redis], history: HistoryFile) -> None:
+    """Read all keys at one instant between two calls. Each queue must be consistent."""
     with contextlib.suppress(redis.RedisError):
         dumps = [Dump(node) for node in nodes]
         wrong, kept = [], {}
@@ -47,36 +47,36 @@ def sample(nodes: Sequence[redis.Redis], diary: Diary) -> None:
             found = keyspace.read(dump, PREFIX, tag)
             wrong += [f"{tag}: {line}" for line in keyspace.violations(found)]
             kept[tag] = {"completed": len(found.completed), "failed": len(found.failed), "jobs": len(found.jobs)}
-        diary.note("sample", at=dump.now, wrong=wrong, kept=kept)
+        history.note("sample", at=dump.now, wrong=wrong, kept=kept)
 
 
 def _with(tag: str, dumps: Sequence[Dump]) -> Dump:
-    """That of the server which has the keys of this hash tag."""
+    """The dump of the server that has the keys of this hash tag."""
     base = f"{PREFIX}:{{{tag}}}:".encode()
     return next((dump for dump in dumps if any(key.startswith(base) for key in dump)), dumps[0])
 
 
-async def last_look(client: redis.Redis, nodes: Sequence[redis.Redis], url: str, diary: Diary) -> None:
-    """After the drain: what is left, what the API says about it, and what is left of that when it is removed."""
-    sample(nodes, diary)
+async def last_look(client: redis.Redis, nodes: Sequence[redis.Redis], url: str, history: HistoryFile) -> None:
+    """After the drain: record what is left, what the API reports about it, and which keys remain after a purge."""
+    sample(nodes, history)
     for role in QUEUES:
         async with open_queue(role.name, url) as queue:
             counts = await queue.get_job_counts()
             listed = {state: len(ids) for state, ids in (await queue.get_jobs(limit=100_000)).items()}
             live = await _live(queue)
             said = {state: getattr(counts, state) for state in listed}
-            diary.note("left", q=role.name, live=live, counts=said, listed=listed, total=counts.total)
+            history.note("left", q=role.name, live=live, counts=said, listed=listed, total=counts.total)
             report = await queue.repair()
             mended = [f"{kind}: {ids[:5]}" for kind, ids in report.mended.items()]
-            diary.note("repaired", q=role.name, mended=mended)
+            history.note("repaired", q=role.name, mended=mended)
     foreign = [key for key in _all_keys(nodes) if not key.startswith(tuple(_bases())) and key != _registry()]
     changed = [name for name, text in CANARIES.items() if _text(client.get(name)) != text]
-    diary.note("foreign", keys=[key for key in foreign if key not in CANARIES], canaries=changed)
+    history.note("foreign", keys=[key for key in foreign if key not in CANARIES], canaries=changed)
     for role in QUEUES:
         async with open_queue(role.name, url) as queue:
             await queue.purge(("completed", "failed", "waiting", "delayed"))
     await asyncio.sleep(0.1)
-    diary.note("emptied", keys=_leaks(nodes))
+    history.note("emptied", keys=_leaks(nodes))
 
 
 async def _live(queue: Queue) -> list[str]:
@@ -87,7 +87,7 @@ async def _live(queue: Queue) -> list[str]:
 
 
 def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
-    """Keys of a queue without jobs that grow with what it once had."""
+    """Keys of an empty queue whose size depends on the jobs it once had."""
     dumps, found = [Dump(node) for node in nodes], []
     for tag in _tags():
         dump = _with(tag, dumps)
@@ -116,7 +116,7 @@ def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
 
 
 def slow_calls(nodes: Sequence[Any]) -> list[tuple[str, int]]:
-    """Our own calls that the servers found slow since the last look, and their microseconds."""
+    """Function calls in the slow logs since the last look, with their microseconds."""
     found = []
     for node in nodes:
         entries = node.slowlog_get(512)
@@ -127,7 +127,7 @@ def slow_calls(nodes: Sequence[Any]) -> list[tuple[str, int]]:
 
 
 def calls_of(nodes: Sequence[Any]) -> Counter[str]:
-    """How often clients have blocked on a marker, and called a function."""
+    """How often clients have blocked on a marker and called a function so far."""
     found: Counter[str] = Counter()
     for node in nodes:
         stats = node.info("commandstats")

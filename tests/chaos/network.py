@@ -1,4 +1,4 @@
-"""Network lines between processes and the server, each with a port of its own, that fail as networks do."""
+"""Network lines between processes and the server, each with its own port, that can fail like a real network."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CHUNK = 1 << 18
 
 
 class Line:
-    """The way of one process to the server. Its methods are called in the loop of the network."""
+    """The network path of one process to the server. Its methods must be called in the loop of the network."""
 
     def __init__(self, target: int, on_try: Callable[[], object] = lambda: None) -> None:
-        """`on_try` is called when somebody wants to connect."""
+        """`on_try` is called for each connection attempt."""
         self.target = target
         self._on_try = on_try
         self.port = 0
@@ -25,9 +25,9 @@ class Line:
         """No connection passes, and none can be made."""
         self.delay = 0.0
         self.drop_next = False
-        """The next reply is lost, and its connection with it: the server has done its work, and nobody hears of it."""
+        """The next reply is lost and its connection closed: the server has executed the call, but nobody learns it."""
         self.truncate_next = False
-        """Of the next reply a part arrives, and then the connection ends."""
+        """Only a part of the next reply arrives, then the connection ends."""
         self.done = 0
         """Replies that were dropped or truncated."""
         self._passable = asyncio.Event()
@@ -46,12 +46,12 @@ class Line:
         await asyncio.gather(*self._links, return_exceptions=True)
 
     def abort(self) -> None:
-        """End every connection there is."""
+        """End all open connections."""
         for link in list(self._links):
             link.cancel()
 
     def hang(self) -> None:
-        """From now on nothing passes; what was sent arrives late, when `flow` is called."""
+        """Let nothing pass from now on. Data sent meanwhile arrives when `flow` is called."""
         self._passable.clear()
 
     def flow(self) -> None:
@@ -75,7 +75,7 @@ class Line:
         try:
             server, to_server = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
-            return  # the server is away: the client finds its connection closed
+            return  # the server is away: the client's connection is closed
         ways = [
             asyncio.ensure_future(self._pass(client, to_server, reply=False)),
             asyncio.ensure_future(self._pass(server, to_client, reply=True)),
@@ -109,7 +109,7 @@ class Line:
 
 
 class Network:
-    """All lines, in a thread of their own."""
+    """All lines, in one separate thread."""
 
     def __init__(self, target: int, names: list[str], on_try: Callable[[str], object] = lambda name: None) -> None:
         self._target = target
@@ -125,7 +125,7 @@ class Network:
         return f"redis://127.0.0.1:{self.lines[name].port}/0"
 
     def call(self, action: Callable[[], object]) -> None:
-        """Do something in the loop of the network."""
+        """Run a function in the loop of the network."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(action)
 

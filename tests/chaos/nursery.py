@@ -1,8 +1,8 @@
-"""Starts processes by forking: `python -m tests.chaos.nursery`. On a busy machine an import takes seconds, a fork none.
+"""Fork server for the processes of a run: `python -m tests.chaos.nursery`. On a busy machine imports take seconds.
 
-Has imported everything, holds no connection, runs no event loop and no thread. Each line on standard input is the
-settings of an actor. On standard output it says which process that became, and when one has ended, with its code. All
-of them end with it, and it ends with its standard input.
+It has imported everything and has no connection, event loop or thread. Each line on standard input is the settings of
+an actor to start. On standard output it reports the process id of each actor, and the exit code of each that has ended.
+All actors die with it, and it exits when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import actor, duties, operating, producing, recording, releases, working
+from tests.chaos import actor, duties, operating, producing, recording, releases, ticking, working
 
-LOADED = (duties, operating, producing, recording, releases, working)
+LOADED = (duties, operating, producing, recording, releases, ticking, working)
 _PDEATHSIG = 1
 _REAP = 0.02
 
 
-def tell(**what: Any) -> None:
+def send(**what: Any) -> None:
     os.write(1, json.dumps(what).encode() + b"\n")
 
 
 def become(settings: dict[str, Any], parent: int) -> None:
-    """In the child: play the part, and end."""
+    """In the child: run the actor, then exit."""
     ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(14)
@@ -56,12 +56,12 @@ def reap() -> None:
             return
         if pid == 0:
             return
-        tell(ended=pid, code=os.waitstatus_to_exitcode(status))
+        send(ended=pid, code=os.waitstatus_to_exitcode(status))
 
 
 def main() -> None:
     rest, parent = b"", os.getpid()
-    tell(ready=True)
+    send(ready=True)
     while True:
         readable, _, _ = select.select([0], [], [], _REAP)
         reap()
@@ -76,7 +76,7 @@ def main() -> None:
             pid = os.fork()
             if pid == 0:
                 become(settings, parent)
-            tell(began=pid, name=settings["name"])
+            send(began=pid, name=settings["name"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An operator who does every surgery at random, and writes down what was asked, when, and what was answered."""
+"""An operator that performs random administrative actions and records each of them with its times and its answer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Awaitable
 from random import Random
 from typing import Any
 
-from groupmq import GroupMQError, Queue
+from groupmq import GroupMQError, Queue, RateLimit
 from tests.chaos.cast import QUEUE_OF, QUEUES, QueueRole, groups_of, wide_groups
-from tests.chaos.diary import Diary, digest
+from tests.chaos.history import HistoryFile, digest
 from tests.chaos.working import open_queue
 
 PAUSE = 0.12
@@ -29,25 +29,33 @@ WEIGHTS = {
     "retry_many": 1.5,
     "decide": 12.0,
     "repair": 1.5,
+    "reconfigure": 3.0,
+    "set_group_rate_limit": 3.0,
+    "obliterate": 1.0,
 }
+OF_GROUPS = ("cancel_group", "pause_group", "resume_group", "set_group_concurrency", "set_group_rate_limit")
+BRIEF = "brief"
+"""A queue that the operator makes and obliterates again and again, and that no other process uses. A key of it that is
+left over belongs to no queue of the run, and is found at the end."""
 
 
 class Operator:
-    def __init__(self, diary: Diary, settings: dict[str, Any]) -> None:
-        self._diary = diary
+    def __init__(self, history: HistoryFile, settings: dict[str, Any]) -> None:
+        self._history = history
         self._random = Random(f"{settings['seed']}/{settings['life']}")
         self._queues = {role.name: open_queue(role.name, settings["url"]) for role in QUEUES}
+        self._brief = Queue(BRIEF, settings["url"])
         self._n = settings.get("ops", 0)
 
     async def step(self) -> None:
-        """One surgery."""
+        """Perform one random action."""
         random = self._random
         role = random.choices(QUEUES, [role.share + 0.03 for role in QUEUES])[0]
         queue = self._queues[role.name]
         what = random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         if what in OF_JOBS:
             await self._to_a_job(queue, what)
-        elif what in ("cancel_group", "pause_group", "resume_group", "set_group_concurrency"):
+        elif what in OF_GROUPS:
             await self._to_a_group(queue, role, what)
         elif what == "pause":
             await self.act(queue, "pause", queue.pause())
@@ -64,11 +72,18 @@ class Operator:
             await self._decide()
         elif what == "retry_many":
             await self.act(queue, "retry_many", queue.retry_many(limit=20))
+        elif what == "reconfigure":
+            # A setting that no process gives and no group reaches: each of them has to take over the new revision.
+            size = random.randrange(500_000, 1_000_000)
+            await self.act(queue, "reconfigure", queue.reconfigure(max_group_size=size), size=size)
+        elif what == "obliterate":
+            await self._brief.add_many([{"data": n, "group_id": f"g{n % 4}", "delay": n % 3} for n in range(24)])
+            await self.act(self._brief, "obliterate", self._brief.obliterate())
         else:
             await self._repair(queue)
 
     async def _decide(self) -> None:
-        """About a job that blocks its group."""
+        """Settle a job that blocks its group."""
         queue = self._queues["strict"]
         blocked = await queue.get_blocked_groups(20)
         if not blocked:
@@ -81,7 +96,7 @@ class Operator:
             await self.act(queue, what, getattr(queue, what)(group.blocked_by), job=group.blocked_by)
 
     async def skip_all(self) -> None:
-        """Give up every job that blocks its group: nobody else is left to decide."""
+        """Skip every job that blocks its group, since nobody else is left to settle it."""
         queue = self._queues["strict"]
         for group in await queue.get_blocked_groups():
             if group.blocked_by is not None:
@@ -120,13 +135,16 @@ class Operator:
         return self._random.choice(ids) if ids else None
 
     async def _to_a_group(self, queue: Queue, role: QueueRole, what: str) -> None:
-        groups = wide_groups(role) if what == "set_group_concurrency" else groups_of(role)
+        groups = wide_groups(role) if what.startswith("set_") else groups_of(role)
         if not groups:
             return
         group = self._random.choice(groups)
         if what == "set_group_concurrency":
             n = self._random.choice((1, 2, 3, None))
             await self.act(queue, what, queue.set_group_concurrency(group, n), group=group, limit=n)
+        elif what == "set_group_rate_limit":
+            limit = self._random.choice((RateLimit(10, per=0.2), RateLimit(3, per=0.1), None))
+            await self.act(queue, what, queue.set_group_rate_limit(group, limit), group=group)
         elif what == "pause_group":
             await self.act(queue, what, queue.pause_group(group), group=group)
             await asyncio.sleep(0.05)
@@ -136,21 +154,21 @@ class Operator:
             await self.act(queue, what, getattr(queue, what)(group), group=group)
 
     async def act(self, queue: Queue, what: str, call: Awaitable[Any], **told: Any) -> Any:
-        """Carry something out; None if it is not known whether it was."""
+        """Perform an action and return its answer; None if it is not known whether it took effect."""
         self._n += 1
         op = f"{os.getpid()}/{self._n}"
-        self._diary.note("acting", q=queue.name, op=op, what=what, **told)
+        self._history.note("acting", q=queue.name, op=op, what=what, **told)
         try:
             answer = await call
         except GroupMQError as error:
-            self._diary.note("acted", op=op, error=type(error).__name__, text=str(error)[:200])
+            self._history.note("acted", op=op, error=type(error).__name__, text=str(error)[:200])
             return None
         shown = answer if isinstance(answer, bool | int | list) else None
-        self._diary.note("acted", op=op, answer=shown)
+        self._history.note("acted", op=op, answer=shown)
         return True if answer is None else answer
 
     async def _resume(self, queue: Queue, group: str | None = None) -> None:
-        """Until it is answered: a queue that stays paused would never be drained."""
+        """Resume, and retry until that is acknowledged: a queue that stays paused would never drain."""
         while True:
             if group is None:
                 answer = await self.act(queue, "resume", queue.resume())
@@ -160,8 +178,15 @@ class Operator:
                 return
             await asyncio.sleep(0.1)
 
+    async def _obliterate(self) -> None:
+        """Obliterate, and retry until that is acknowledged."""
+        while True:
+            if await self.act(self._brief, "obliterate", self._brief.obliterate()) is not None:
+                return
+            await asyncio.sleep(0.1)
+
     async def settle(self) -> None:
-        """Undo every pause and limit, and end the repeats: what is left may run."""
+        """Undo every pause and limit and remove the repeating jobs, so that all remaining jobs can run."""
         for name, queue in self._queues.items():
             role = QUEUE_OF[name]
             await self._resume(queue)
@@ -170,25 +195,27 @@ class Operator:
             for group in wide_groups(role):
                 call = queue.set_group_concurrency(group, None)
                 await self.act(queue, "set_group_concurrency", call, group=group, limit=None)
+                await self.act(queue, "set_group_rate_limit", queue.set_group_rate_limit(group, None), group=group)
+        await self._obliterate()
         ticks = self._queues["ticks"]
         for repeating in await ticks.get_repeating_jobs():
             call = ticks.remove_repeating_job(repeating.group_id, repeating.key)
             await self.act(ticks, "remove_repeating_job", call, key=repeating.key)
 
     async def close(self) -> None:
-        for queue in self._queues.values():
+        for queue in (*self._queues.values(), self._brief):
             await queue.close()
 
 
-async def operate(diary: Diary, settings: dict[str, Any]) -> None:
+async def operate(history: HistoryFile, settings: dict[str, Any]) -> None:
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    operator = Operator(diary, settings)
-    diary.note("ready", q=None)
+    operator = Operator(history, settings)
+    history.note("ready", q=None)
     while not over.is_set():
         try:
             await operator.step()
         except GroupMQError as error:
-            diary.note("trouble", error=f"{type(error).__name__}: {error}")
+            history.note("trouble", error=f"{type(error).__name__}: {error}")
         await asyncio.sleep(PAUSE)
     await operator.close()

@@ -1,4 +1,4 @@
-"""A process that adds jobs, awaiting or blocking, so that every queue has a backlog, and defines repeating jobs."""
+"""A producer, asynchronous or blocking, that keeps a backlog in every queue and defines repeating jobs."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from groupmq import Every, GroupMQError
 from groupmq import Job as AsyncJob
 from groupmq.sync import Queue as BlockingQueue
 from tests.chaos.cast import QUEUE_OF, QUEUES, QueueRole, groups_of
-from tests.chaos.diary import Diary
 from tests.chaos.handlers import millis
+from tests.chaos.history import HistoryFile
 from tests.chaos.jobs import Item, JobMaker, described
 from tests.chaos.working import open_queue, options_of
 
 FULL = {"orders": 350, "ticks": 50}
 USUALLY_FULL = 70
-"""Jobs that wait: with more a queue gets no new ones for a moment. So the load follows what the machine can do."""
+"""Waiting jobs at which a queue gets no new ones for a moment, so that the load adapts to the machine."""
 LOOK, PAUSE = 0.3, 0.02
 REPEATS = {f"every-{n}": (0.4, 0.7, 1.0, 2.5)[n % 4] for n in range(6)}
-"""Key -> seconds. All of them begin at the same instant, so their ticks are known beforehand."""
+"""Key -> interval in seconds. All of them begin at the same instant, so their ticks are known in advance."""
+ALONE = {"alone-0": 0.3, "alone-1": 0.5}
+"""Repeating jobs with overlap="skip"; each occurrence takes longer than the interval."""
 
 
 class Ledger:
-    """Writes down each add: before it is made, and what was answered."""
+    """Records each add: before it is sent, and its answer."""
 
-    def __init__(self, diary: Diary) -> None:
-        self._diary = diary
+    def __init__(self, history: HistoryFile) -> None:
+        self._history = history
         self._n = 0
 
     def adding(self, queue: str, items: Sequence[Item]) -> str:
         self._n += 1
         op = f"{os.getpid()}/{self._n}"
-        self._diary.note("adding", q=queue, op=op, items=[described(item) for item in items])
+        self._history.note("adding", q=queue, op=op, items=[described(item) for item in items])
         return op
 
     def added(self, op: str, jobs: Sequence[Any]) -> None:
@@ -51,14 +53,14 @@ class Ledger:
             }
             for job in jobs
         ]
-        self._diary.note("added", op=op, answer="ok", jobs=told)
+        self._history.note("added", op=op, answer="ok", jobs=told)
 
     def failed(self, op: str, error: GroupMQError) -> None:
-        self._diary.note("added", op=op, answer=type(error).__name__)
+        self._history.note("added", op=op, answer=type(error).__name__)
 
 
 class Appetite:
-    """Which queues want more, by what their counts said last."""
+    """Chooses queues that need more jobs, by their latest counts."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -81,20 +83,20 @@ def size(random: Random) -> int:
     return random.choice((1, 1, 1, 2, 4, 8, 12, 30, 130))
 
 
-def produce(diary: Diary, settings: dict[str, Any]) -> None:
-    # Other jobs after each restart of this process, the same ones for the same seed and life.
+def produce(history: HistoryFile, settings: dict[str, Any]) -> None:
+    # The jobs depend on the seed and on `life`, the number of this start of the process.
     random = Random(f"{settings['seed']}/{settings['life']}")
     name = f"{settings['name']}.{settings['round']}.{settings['life']}"
     maker = JobMaker(name, random, poison=settings.get("poison", False))
     if settings["style"] == "blocking":
-        _Blocking(diary, settings, random, maker).run()
+        _Blocking(history, settings, random, maker).run()
     else:
-        asyncio.run(_Awaiting(diary, settings, random, maker).run())
+        asyncio.run(_Awaiting(history, settings, random, maker).run())
 
 
 class _Awaiting:
-    def __init__(self, diary: Diary, settings: dict[str, Any], random: Random, maker: JobMaker) -> None:
-        self._diary, self._ledger = diary, Ledger(diary)
+    def __init__(self, history: HistoryFile, settings: dict[str, Any], random: Random, maker: JobMaker) -> None:
+        self._history, self._ledger = history, Ledger(history)
         self._settings, self._random, self._maker = settings, random, maker
         self._appetite = Appetite(random)
         self._queues = {role.name: open_queue(role.name, settings["url"]) for role in QUEUES}
@@ -103,7 +105,7 @@ class _Awaiting:
     async def run(self) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._over.set)
         await self._define_repeats()
-        self._diary.note("ready", q=None)
+        self._history.note("ready", q=None)
         while not self._over.is_set():
             await self._look()
             role = self._appetite.next()
@@ -146,23 +148,23 @@ class _Awaiting:
 
     async def _define_repeats(self) -> None:
         queue, groups = self._queues["ticks"], groups_of(QUEUE_OF["ticks"])
-        for n, (key, seconds) in enumerate(REPEATS.items()):
-            start = self._settings["epoch"]
-            data = {"uid": f"tick:{key}", "q": "ticks", "do": "work", "s": 0}
-            repeat = Every(seconds, key=key, start=start, catch_up="all")
-            told = {"key": key, "start": round(start * 1000), "every": round(seconds * 1000)}
-            self._diary.note("repeating", **told)
+        for n, (key, seconds) in enumerate((REPEATS | ALONE).items()):
+            start, alone = self._settings["epoch"], key in ALONE
+            data = {"uid": f"tick:{key}", "q": "ticks", "do": "work", "s": 2 * seconds if alone else 0}
+            repeat = Every(seconds, key=key, start=start, catch_up="all", overlap="skip" if alone else "allow")
+            told = {"key": key, "start": round(start * 1000), "every": round(seconds * 1000), "alone": alone}
+            self._history.note("repeating", **told)
             try:
-                await queue.add(data, group_id=groups[n % len(groups)], repeat=repeat)
+                await queue.add(data, group_id=key if alone else groups[n % len(groups)], repeat=repeat)
             except GroupMQError as error:
-                self._diary.note("repeats", answer=type(error).__name__, **told)
+                self._history.note("repeats", answer=type(error).__name__, **told)
             else:
-                self._diary.note("repeats", answer="ok", **told)
+                self._history.note("repeats", answer="ok", **told)
 
 
 class _Blocking:
-    def __init__(self, diary: Diary, settings: dict[str, Any], random: Random, maker: JobMaker) -> None:
-        self._diary, self._ledger = diary, Ledger(diary)
+    def __init__(self, history: HistoryFile, settings: dict[str, Any], random: Random, maker: JobMaker) -> None:
+        self._history, self._ledger = history, Ledger(history)
         self._random, self._maker, self._appetite = random, maker, Appetite(random)
         self._queues = {
             role.name: BlockingQueue(role.name, settings["url"], **options_of(role.name)) for role in QUEUES
@@ -171,7 +173,7 @@ class _Blocking:
 
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._leave)
-        self._diary.note("ready", q=None)
+        self._history.note("ready", q=None)
         while not self._over:
             self._look()
             role = self._appetite.next()

@@ -1,7 +1,7 @@
-"""Which text of the function library a process uses: this release's, another one's, or one with a defect.
+"""Selects the function library that a process uses: that of this release, of another one, or one with a defect.
 
-The other release is this one with a comment more: its library has another hash, so other names on the server, and both
-work on the same keys at once.
+The other release is this one with an additional comment: its library has another hash, and so other names on the
+server, while both work on the same keys at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ OTHER = Mutant("another release", "local function stall_job(", "--[[ another rel
 
 
 def use(release: str | None) -> None:
-    """Let this process use a release: None for its own, "other", or the name of a defect."""
+    """Make this process use a release: None for its own, "other", or the name of a defect."""
     if release is None:
         return
     chosen = OTHER if release == "other" else next(m for m in MUTANTS if m.defect == release)

@@ -1,4 +1,4 @@
-"""What a run of several rounds adds up to: a page for the terminal, and a table for docs/reliability.md."""
+"""Sums up a run of several rounds, as text for the terminal and as a table for docs/reliability.md."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ class Total:
         all_.slow_calls += new.slow_calls
         all_.ticks += new.ticks
         all_.blocks += new.blocks
+        all_.rests += new.rests
         all_.refused += new.refused
         all_.misinformed += new.misinformed
 
@@ -84,7 +85,7 @@ def versions_here(server: dict[str, str]) -> dict[str, str]:
 
 
 def rows(total: Total) -> list[tuple[str, str]]:
-    """The figures, in words."""
+    """The figures, each with a label."""
     counts, notes = total.counts, total.notes
     ends = ", ".join(f"{counts[kind]:,} {kind}" for kind in ("completed", "failed", "removed"))
     faults = ", ".join(f"{kind} {n}" for kind, n in total.faults.most_common())
@@ -98,6 +99,7 @@ def rows(total: Total) -> list[tuple[str, str]]:
         ("operator actions", f"{counts['operator actions']:,}"),
         ("ticks of repeating jobs", f"{notes.ticks:,}"),
         ("groups that a failed job blocked", f"{notes.blocks:,}"),
+        ("rests of groups whose breaker was open", f"{notes.rests:,}"),
         ("looks at all keys", f"{counts['looks at all keys']:,}"),
         ("faults", f"{total.faults.total():,}: {faults}"),
         *((name, str(total.broken(rules))) for name, rules in ZEROES.items()),
@@ -130,12 +132,16 @@ def text(total: Total) -> str:
         if n > SHOWN:
             page.append(f"  ... and {n - SHOWN} more of {rule} ({RULES[rule]})")
     ends = "every promise held" if not total.findings else f"{len(total.findings)} broken promises"
-    page.append(f"{ends}; again with {total.command}")
+    page.append(f"{ends}; again with {total.command}" if total.server else ends)
     return "\n".join(page)
 
 
 def table(total: Total) -> str:
     """For docs/reliability.md."""
     told = ", ".join(f"{name} {which}" for name, which in total.versions.items())
-    head = [f"Seed {total.seed}; {told}; `{total.command}`.", "", "| | |", "|---|---|"]
-    return "\n".join([*head, *(f"| {name} | {figure} |" for name, figure in rows(total))]) + "\n"
+    return "\n".join([f"Seed {total.seed}; {told}; `{total.command}`.", "", *rows_of(total)]) + "\n"
+
+
+def rows_of(total: Total) -> list[str]:
+    """The figures as the lines of a table."""
+    return ["| | |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows(total))]

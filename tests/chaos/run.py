@@ -1,4 +1,7 @@
-"""One round: processes at work while faults strike, then peace, a drain, and a last look. The history tells it all."""
+"""One round: processes run under faults, then the faults stop, the queues are drained and all keys are inspected.
+
+Everything that happens is in the history.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +19,7 @@ import redis
 from groupmq import GroupMQError
 from tests.chaos.actor import PULSE, watch_ourselves
 from tests.chaos.cast import QUEUES, actors, parts_of, targets
-from tests.chaos.diary import Diary
+from tests.chaos.history import HistoryFile
 from tests.chaos.injecting import Injector
 from tests.chaos.looking import calls_of, last_look, plant_canaries, sample, slow_calls
 from tests.chaos.network import Network
@@ -28,18 +31,18 @@ from tests.chaos.topology import Topology
 from tests.chaos.working import BLOCK, open_queue
 from tests.support.waiting import wait_until
 
-STEP, SAMPLE, TELL = 0.02, 5.0, 10.0
+STEP, SAMPLE, LOG_EVERY = 0.02, 5.0, 10.0
 SLOW, SERVED = 0.25, 1.0
 IDLE = 4.0
 GO_WITHIN = 20.0
 DRAINING = 1_000_000
-"""Number of the first action while the queues are drained: this process has acted before."""
-Tell = Callable[[str], None]
+"""Number of the first action of the drain, above those of earlier actions of this process."""
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round is to be."""
+    """The parameters of one round."""
 
     number: int
     seed: int
@@ -47,37 +50,39 @@ class Round:
     kinds: Collection[str]
     folder: Path
     drain: float
-    """Seconds after the last fault in which something of the rest must get done: with none of it, it is stuck."""
+    """Seconds without any job getting done after which the drain counts as stuck."""
     mutant: str | None = None
+    gaps: Mapping[str, float] | None = None
+    """Mean seconds between two faults, for kinds that differ from the default."""
 
 
-def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
-    """Play a round; how many faults of each kind there were. Everything else is in the history."""
-    diary = Diary(str(told.folder), "stage")
+def play(told: Round, topology: Topology, log: Log) -> dict[str, int]:
+    """Play a round. Returns the number of faults of each kind; everything else is in the history."""
+    history = HistoryFile(str(told.folder), "stage")
     over = threading.Event()
-    watch = threading.Thread(target=_watch_server, args=(topology, diary, over), daemon=True)
-    threading.Thread(target=watch_ourselves, args=(diary, over), daemon=True).start()
+    watch = threading.Thread(target=_watch_server, args=(topology, history, over), daemon=True)
+    threading.Thread(target=watch_ourselves, args=(history, over), daemon=True).start()
     watch.start()
-    calls = threading.Thread(target=_watch_calls, args=(topology, diary, over), daemon=True)
+    calls = threading.Thread(target=_watch_calls, args=(topology, history, over), daemon=True)
     calls.start()
     cast = actors(told.kinds, mutant=told.mutant)
-    faults = plan(told.seed, told.seconds, told.kinds, targets(cast))
-    diary.note("round", seed=told.seed, seconds=told.seconds, kinds=list(told.kinds), faults=len(faults))
+    faults = plan(told.seed, told.seconds, told.kinds, targets(cast), told.gaps)
+    history.note("round", seed=told.seed, seconds=told.seconds, kinds=list(told.kinds), faults=len(faults))
     plant_canaries(topology.client())
     shared = {"history": str(told.folder), "round": told.number, "epoch": float(int(true_time()) + 1)}
 
     def tried(name: str) -> None:
-        diary.note("try", actor=name)
+        history.note("try", actor=name)
 
     with Network(topology.port, [actor.name for actor in cast if actor.line], tried) as network:
         lines = {actor.name for actor in cast if actor.line and topology.HAS_LINES}
         urls = {actor.name: network.url(actor.name) if actor.name in lines else topology.url for actor in cast}
-        stage = Stage(cast, diary, shared, urls)
+        stage = Stage(cast, history, shared, urls)
         try:
             _begin(stage, told.folder)
-            injector = Injector(faults, stage, network, topology, diary)
-            _chaos(told, injector, topology, diary, tell)
-            _peace(told, injector, stage, topology, diary, tell)
+            injector = Injector(faults, stage, network, topology, history)
+            _chaos(told, injector, topology, history, log)
+            _peace(told, injector, stage, topology, history, log)
         finally:
             over.set()
             stage.close()
@@ -87,7 +92,7 @@ def play(told: Round, topology: Topology, tell: Tell) -> dict[str, int]:
 
 
 def _begin(stage: Stage, folder: Path) -> None:
-    """The witness first: it must hear everything."""
+    """Start the recorder before all others, since it must read every event."""
     stage.start("recorder")
     wait_until(lambda: _lines(folder, b'"k": "ready"', "recorder"), "the recorder listens", 60)
     for name in stage.names():
@@ -97,55 +102,55 @@ def _begin(stage: Stage, folder: Path) -> None:
     wait_until(lambda: _lines(folder, b'"k": "ready"') >= workers, "workers are ready", 90)
 
 
-def _chaos(told: Round, injector: Injector, topology: Topology, diary: Diary, tell: Tell) -> None:
+def _chaos(told: Round, injector: Injector, topology: Topology, history: HistoryFile, log: Log) -> None:
     began = time.monotonic()
-    next_sample, next_tell = began + 2.0, began + TELL
-    _clock(diary)
+    next_sample, next_line = began + 2.0, began + LOG_EVERY
+    _clock(history)
     while (now := time.monotonic()) < began + told.seconds:
         injector.step()
         if now > next_sample:
             next_sample = now + SAMPLE
-            _clock(diary)
-            if topology.HAS_LINES:  # else a queue may be on its way from one server to another
-                sample(topology.nodes(), diary)
-        if now > next_tell:
-            next_tell += TELL
-            tell(_progress(told, now - began, injector))
+            _clock(history)
+            if topology.HAS_LINES:  # otherwise a queue may be moving from one server to another
+                sample(topology.nodes(), history)
+        if now > next_line:
+            next_line += LOG_EVERY
+            log(_progress(told, now - began, injector))
         time.sleep(STEP)
-    _clock(diary)
+    _clock(history)
 
 
-def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, diary: Diary, tell: Tell) -> None:
+def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, history: HistoryFile, log: Log) -> None:
     injector.heal()
     late = stage.end("producer", "operator", within=GO_WITHIN)
-    asyncio.run(_settle(topology.url, diary))
+    asyncio.run(_settle(topology.url, history))
     began = time.monotonic()
-    drained = asyncio.run(_drain(topology.url, told.drain, injector, diary, tell))
-    diary.note("drained", answer=drained, took=time.monotonic() - began, within=told.drain)
+    drained = asyncio.run(_drain(topology.url, told.drain, injector, history, log))
+    history.note("drained", answer=drained, took=time.monotonic() - began, within=told.drain)
     late += stage.end("duty", within=GO_WITHIN)
-    _idle(stage, topology, diary)
+    _idle(stage, topology, history)
     late += stage.end("worker", within=GO_WITHIN)
-    diary.note("all left", late=late)
+    history.note("all left", late=late)
     late = stage.end("recorder", within=60)
     with topology.client() as client:
         nodes = topology.nodes()
-        asyncio.run(last_look(client, nodes, topology.url, diary))
-    _clock(diary)
-    diary.note("over", late=late)
+        asyncio.run(last_look(client, nodes, topology.url, history))
+    _clock(history)
+    history.note("over", late=late)
 
 
-async def _settle(url: str, diary: Diary) -> None:
-    operator = Operator(diary, {"seed": 0, "life": 0, "url": url})
+async def _settle(url: str, history: HistoryFile) -> None:
+    operator = Operator(history, {"seed": 0, "life": 0, "url": url})
     await operator.settle()
     await operator.close()
 
 
-async def _drain(url: str, within: float, injector: Injector, diary: Diary, tell: Tell) -> bool:
-    """Whether all queues become empty, however slowly, with nothing started again but what a poisonous job killed, and
-    with every job given up that blocks its group."""
-    operator = Operator(diary, {"seed": 0, "life": 1, "url": url, "ops": DRAINING})
+async def _drain(url: str, within: float, injector: Injector, history: HistoryFile, log: Log) -> bool:
+    """Whether all queues become empty, however slowly. Only processes that a poisonous job killed are started again,
+    and every job that blocks its group is skipped."""
+    operator = Operator(history, {"seed": 0, "life": 1, "url": url, "ops": DRAINING})
     queues = [open_queue(role.name, url) for role in QUEUES]
-    least, left, deadline, next_tell = math.inf, 1, time.monotonic() + within, time.monotonic() + TELL
+    least, left, deadline, next_line = math.inf, 1, time.monotonic() + within, time.monotonic() + LOG_EVERY
     while left and time.monotonic() < deadline:
         injector.step()
         with contextlib.suppress(GroupMQError):
@@ -153,9 +158,9 @@ async def _drain(url: str, within: float, injector: Injector, diary: Diary, tell
             left = sum([(await queue.get_job_counts()).total for queue in queues])
         if left < least:
             least, deadline = left, time.monotonic() + within
-        if time.monotonic() > next_tell:
-            next_tell += TELL
-            tell(f"    draining: {left} jobs left")
+        if time.monotonic() > next_line:
+            next_line += LOG_EVERY
+            log(f"    draining: {left} jobs left")
         await asyncio.sleep(0.1)
     for queue in queues:
         await queue.close()
@@ -163,41 +168,41 @@ async def _drain(url: str, within: float, injector: Injector, diary: Diary, tell
     return not left
 
 
-def _idle(stage: Stage, topology: Topology, diary: Diary) -> None:
-    """Nothing is left to do: see what workers do then."""
+def _idle(stage: Stage, topology: Topology, history: HistoryFile) -> None:
+    """Count the calls of the workers while no job is left."""
     workers = sum(parts_of(work["queue"]) for work in stage.works())
     nodes = topology.nodes()
     before, began = calls_of(nodes), time.monotonic()
     time.sleep(IDLE)
     after, seconds = calls_of(nodes), time.monotonic() - began
     beat = min(LEASE / 3, IDLE)
-    diary.note("idle", workers=workers, seconds=seconds, block=BLOCK, beat=beat, calls=dict(after - before))
+    history.note("idle", workers=workers, seconds=seconds, block=BLOCK, beat=beat, calls=dict(after - before))
 
 
-def _watch_calls(topology: Topology, diary: Diary, over: threading.Event) -> None:
-    """Note calls that took the server long, with how long it waited for a processor around them."""
+def _watch_calls(topology: Topology, history: HistoryFile, over: threading.Event) -> None:
+    """Record slow calls, with the time that the server waited for a processor around them."""
     last, since = topology.waited(), time.monotonic()
     while not over.wait(SERVED):
         waited, slow = topology.waited(), list[tuple[str, int]]()
         with contextlib.suppress(redis.RedisError):
             slow = slow_calls(topology.nodes())
         if slow:
-            diary.note("served", since=since, waited=max(0.0, waited - last), slow=slow)
+            history.note("served", since=since, waited=max(0.0, waited - last), slow=slow)
         last, since = waited, time.monotonic()
 
 
-def _watch_server(topology: Topology, diary: Diary, over: threading.Event) -> None:
-    """Note when the server took long to answer, or did not, for whatever reason."""
+def _watch_server(topology: Topology, history: HistoryFile, over: threading.Event) -> None:
+    """Record when the server was slow to answer or did not answer, for whatever reason."""
     while not over.wait(PULSE):
         began = time.monotonic()
         with contextlib.suppress(redis.RedisError), topology.client() as client:
             client.ping()
         if time.monotonic() - began > SLOW:
-            diary.note("starved", since=began, actor="server")
+            history.note("starved", since=began, actor="server")
 
 
-def _clock(diary: Diary) -> None:
-    diary.note("clock", wall=true_time() * 1000)
+def _clock(history: HistoryFile) -> None:
+    history.note("clock", wall=true_time() * 1000)
 
 
 def _lines(folder: Path, mark: bytes, actor: str = "") -> int:

@@ -1,7 +1,7 @@
-"""When which fault strikes whom: pure, and the same for the same seed. No clock is read and nothing is done here.
+"""The schedule of faults: which fault strikes which target, and when. Pure: the same seed gives the same schedule.
 
-Each kind of fault draws from a generator of its own, so that leaving kinds out (`--faults kill,freeze`) does not move
-the others.
+Each kind of fault has its own random generator, so that leaving kinds out (`--faults kill,freeze`) does not move the
+others.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from random import Random
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault: when it begins (seconds into the run), whom it strikes and for how long."""
+    """One fault: when it begins (seconds into the run), its target and how long it lasts."""
 
     at: float
     kind: str
     target: str
     length: float
     amount: float = 0.0
-    """What else the kind needs: the delay of a slow line, the share of clients to drop. Between 0 and 1."""
+    """A parameter of some kinds, between 0 and 1: the delay of a slow line, the share of clients to drop."""
 
     def __str__(self) -> str:
         lasts = f" for {self.length:.2f} s" if self.length else ""
@@ -29,12 +29,12 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How often a kind of fault comes, whom it may strike and how long it lasts."""
+    """How often a kind of fault occurs, its possible targets and how long it lasts."""
 
     gap: float
-    """Seconds between two, on average."""
+    """Mean seconds between two faults of this kind."""
     targets: str
-    """Role of the targets: worker, process (any that does not keep the history), line (a network line), server."""
+    """Role of the targets: worker, process (any but the recorder and the operator), line (a network line), server."""
     shortest: float = 0.0
     longest: float = 0.0
 
@@ -60,7 +60,7 @@ KINDS: Mapping[str, Kind] = {
     "failover": Kind(4, "server"),
     "move": Kind(6, "server"),
 }
-"""Faults in time. `poison`, `skew`, `releases` and `operator` are no faults in time but ways to run; see `cast.py`."""
+"""Scheduled faults. `poison`, `skew`, `releases` and `operator` are not scheduled, but ways to run; see `cast.py`."""
 
 LINES = ("cut", "drop", "truncate", "delay", "hang")
 """Faults of the network."""
@@ -68,15 +68,22 @@ WAYS = ("poison", "skew", "releases", "operator")
 ALL = (*KINDS, *WAYS)
 
 
-def plan(seed: int, seconds: float, kinds: Collection[str], targets: Mapping[str, Sequence[str]]) -> list[Fault]:
-    """All faults of a run, first to last. `targets`: names by role."""
+def plan(
+    seed: int,
+    seconds: float,
+    kinds: Collection[str],
+    targets: Mapping[str, Sequence[str]],
+    gaps: Mapping[str, float] | None = None,
+) -> list[Fault]:
+    """All faults of a run in order of time. `targets`: names by role. `gaps`: mean seconds between two of a kind."""
     found: list[Fault] = []
+    gaps = gaps or {}
     for name, kind in KINDS.items():
         possible = targets.get(kind.targets, ())
         if name not in kinds or not possible:
             continue
-        random, at = Random(f"{seed}/{name}"), 0.0
-        while (at := at + random.uniform(0.3, 1.7) * kind.gap) < seconds:
+        random, at, gap = Random(f"{seed}/{name}"), 0.0, gaps.get(name, kind.gap)
+        while (at := at + random.uniform(0.3, 1.7) * gap) < seconds:
             target = possible[random.randrange(len(possible))]
             length = random.uniform(kind.shortest, kind.longest)
             found.append(Fault(round(at, 3), name, target, round(length, 3), round(random.random(), 3)))
@@ -84,7 +91,7 @@ def plan(seed: int, seconds: float, kinds: Collection[str], targets: Mapping[str
 
 
 def chosen(text: str | None) -> tuple[str, ...]:
-    """The kinds of a comma-separated list; all of them without one. Raises ValueError for an unknown word."""
+    """The kinds of faults in a comma-separated list; all if it is empty. Raises ValueError for an unknown one."""
     if not text:
         return ALL
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -92,3 +99,16 @@ def chosen(text: str | None) -> tuple[str, ...]:
     if unknown:
         raise ValueError(f"unknown faults {', '.join(unknown)}; known: {', '.join(ALL)}")
     return tuple(word for word in ALL if word in words)
+
+
+def gaps_of(text: str | None) -> dict[str, float]:
+    """Parse mean seconds between faults, such as "failover=1.5,move=3". Raises ValueError for anything else."""
+    found = {}
+    for word in (text or "").split(","):
+        if not word.strip():
+            continue
+        name, _, seconds = word.partition("=")
+        if name.strip() not in KINDS or not float(seconds or 0) > 0:
+            raise ValueError(f"{word.strip()!r} is no fault with seconds, such as failover=1.5")
+        found[name.strip()] = float(seconds)
+    return found

@@ -12,7 +12,7 @@ _datetime = datetime.datetime
 
 
 def shift(seconds: float) -> None:
-    """Shift this process, also for modules that have taken the class over already."""
+    """Shift the wall clock of this process, also for modules that have already imported `datetime`."""
     nanoseconds, true_ns = round(seconds * 1e9), time.time_ns
     vars(time)["time"] = lambda: true_time() + seconds
     vars(time)["time_ns"] = lambda: true_ns() + nanoseconds

@@ -1,4 +1,4 @@
-"""The processes of a run: started, killed, frozen, started again, and ended."""
+"""The processes of a run: starts, kills, freezes, restarts and ends them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.cast import Actor
-from tests.chaos.diary import Diary
+from tests.chaos.history import HistoryFile
 
 ROOT = Path(__file__).parents[2]
 START = 60.0
 
 
 class Process:
-    """A process that the nursery has made. It stays a zombie until the nursery has told of its end."""
+    """A process that the nursery forked. Once ended, it stays a zombie until the nursery has reported it."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -31,7 +31,7 @@ class Process:
         self.ended = threading.Event()
 
     def send(self, number: signal.Signals) -> None:
-        # It may have ended a moment ago, and the nursery has not told yet.
+        # It may have ended a moment ago without the nursery having reported it yet.
         if self.code is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -42,7 +42,7 @@ class Process:
 
 
 class Nursery:
-    """Makes processes, and learns of their ends."""
+    """Starts processes through the fork server, and receives their exit codes."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -81,19 +81,21 @@ class Nursery:
                 self._change.notify_all()
 
     def close(self) -> None:
-        """All processes end with it."""
+        """Stop the fork server, which ends all processes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(START)
 
 
 class Stage:
-    """Who plays at the moment. Nobody else starts or ends these processes."""
+    """The running processes. Only this object starts and ends them."""
 
-    def __init__(self, cast: Iterable[Actor], diary: Diary, shared: dict[str, Any], urls: dict[str, str]) -> None:
-        """`shared`: settings for all; `urls`: where each of them finds the server."""
+    def __init__(
+        self, cast: Iterable[Actor], history: HistoryFile, shared: dict[str, Any], urls: dict[str, str]
+    ) -> None:
+        """`shared`: settings of all processes; `urls`: the server's URL for each of them."""
         self._cast = {actor.name: actor for actor in cast}
-        self._diary = diary
+        self._history = history
         self._shared = shared
         self._urls = urls
         self._lives: Counter[str] = Counter()
@@ -107,13 +109,13 @@ class Stage:
         told = {"name": name, "role": actor.role, "url": self._urls[name], "life": self._lives[name]}
         process = self._nursery.start(self._shared | actor.settings | told)
         self.processes[name] = process
-        self._diary.note("spawn", name=name, role=actor.role, of=process.pid)
+        self._history.note("spawn", name=name, role=actor.role, of=process.pid)
 
     def names(self, *roles: str) -> list[str]:
         return [name for name, actor in self._cast.items() if not roles or actor.role in roles]
 
     def works(self) -> list[dict[str, Any]]:
-        """What the worker processes do, a queue each."""
+        """The workers of all worker processes, each with its queue and options."""
         return [work for name in self.names("worker") for work in self._cast[name].settings["works"]]
 
     def alive(self, name: str) -> bool:
@@ -121,7 +123,7 @@ class Stage:
         return process is not None and process.code is None
 
     def kill(self, name: str) -> int | None:
-        """kill -9; the process id, None if it was gone already."""
+        """Send SIGKILL. Returns the process id; None if the process was gone already."""
         if not self.alive(name):
             return None
         process = self.processes[name]
@@ -147,26 +149,26 @@ class Stage:
             self.thaw(name, self.processes[name].pid)
 
     def leave(self, name: str) -> int | None:
-        """Ask it to go."""
+        """Send SIGTERM."""
         if not self.alive(name) or name in self.frozen:
             return None
         self.processes[name].send(signal.SIGTERM)
         return self.processes[name].pid
 
     def fallen(self, among: Collection[str] | None = None) -> list[str]:
-        """Those that have ended since they were looked at last, each told once. `among`: only of these."""
+        """Names of processes that have ended since the last call, each returned once. `among`: only these names."""
         found = []
         for name, process in list(self.processes.items()):
             code = process.code if among is None or name in among else None
             if code is not None:
-                self._diary.note("exit", name=name, of=process.pid, code=code)
+                self._history.note("exit", name=name, of=process.pid, code=code)
                 del self.processes[name]
                 self.frozen.discard(name)
                 found.append(name)
         return found
 
     def end(self, *roles: str, within: float) -> list[str]:
-        """Ask all of these roles to go; the names of those that had to be killed."""
+        """Send SIGTERM to all processes of these roles. Returns the names of those that had to be killed."""
         names = [name for name in self.names(*roles) if self.alive(name)]
         for name in names:
             self.leave(name)
@@ -175,9 +177,9 @@ class Stage:
             if not self.processes[name].ended.wait(max(0.1, deadline - time.monotonic())):
                 late.append(name)
                 self.kill(name)
-        self.fallen(names)  # others that have died meanwhile are for whoever starts them again
+        self.fallen(names)  # processes of other roles stay, for the injector to restart
         return late
 
     def close(self) -> None:
-        """End whatever is left."""
+        """End all processes that are left."""
         self._nursery.close()

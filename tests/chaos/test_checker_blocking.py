@@ -1,4 +1,4 @@
-"""The checker finds what is planted: starts in a blocked group, failures that block nothing, blocks that end untold."""
+"""The checker finds planted violations: starts in a blocked group, failures that do not block, blocks that just end."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_start_in_another_group_is_right() -> None:
 
 CANCELLED: list[tuple[str, float | None, set[str]]] = [
     ("told to give up", None, {"S19"}),
-    ("told to give up", 1.5, {"S19"}),  # another run of the job, and that one was over
+    ("told to give up", 1.5, {"S19"}),  # cancelled before this run was granted
     ("told to give up", 2.05, set()),
     ("told to give up", 3.0, {"S19"}),
     ("cancelled", 2.05, set()),

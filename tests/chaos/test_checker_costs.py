@@ -1,4 +1,4 @@
-"""The checker finds what is planted: groups that are passed over, polling, reconnecting in step, slow calls."""
+"""The checker finds planted violations: groups that are passed over, polling, simultaneous reconnects, slow calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.chaos.book import Book
 
 
 def passed_over(others: int, until: float = 60.0, priority: int = 0) -> Book:
-    """A job waits in its group from second 1 on, while so many jobs of another group come and run."""
+    """A job waits in its group from second 1 on, while this many jobs of another group arrive and run."""
     book = Book()
     book.add("a", 1.0, group="patient", priority=priority)
     for n in range(others):
@@ -47,7 +47,7 @@ def test_a_group_that_is_paused_is_not_passed_over() -> None:
 
 
 def test_a_group_that_works_is_not_passed_over() -> None:
-    """Its jobs take long: each waits for the one before it, not for its turn."""
+    """Its jobs take long: each waits for the previous one of its group, not for other groups."""
     book = Book()
     for n in range(3):
         book.add(f"a{n}", 1.0 + n / 1000, group="slow")

@@ -1,4 +1,4 @@
-"""The checker finds what is planted: overlaps, intruders, jobs out of order."""
+"""The checker finds planted violations: overlaps, second workers in an exclusive queue, jobs out of order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker finds what is planted: lost, invented, changed and doubled jobs."""
+"""The checker finds planted violations: lost, invented, changed and duplicated jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker finds what is planted: keys, retention, repairs, liveness, and a history that proves nothing."""
+"""The checker finds planted violations: keys, retention, repairs, liveness, incomplete histories."""
 
 from __future__ import annotations
 
@@ -77,6 +77,28 @@ def test_a_job_that_nobody_could_take_back_is_not_late() -> None:
     book = dead(sound(), 30.0)
     book.fault("freeze", 6.0, 29.0, of=101, target="two")
     assert book.findings() == []
+
+
+def ended_by_operator(at: float) -> Book:
+    """The worker of job c dies at 5.5; the operator's `fail` at `at` is the last event of the job."""
+    book = sound()
+    book.add("c", 4.0)
+    book.event("active", 5.0, "c", attempt=1, worker="w1")
+    book.start("c", 5.0, 4.0)
+    book.act("fail", at - 0.01, at + 0.01, job="c")
+    book.event("failed", at, "c", attempt=1, reason="by the operator")
+    book.fault("kill", 5.5)
+    book.note("ready", 0.2, q="orders", worker="w2", name="w2", pid=101, actor="two")
+    return book
+
+
+def test_a_job_that_an_operator_ended_before_its_worker_died_needs_no_taking_back() -> None:
+    verdict = ended_by_operator(5.2).verdict()
+    assert (verdict.findings, verdict.notes.recoveries) == ([], [])
+
+
+def test_a_job_whose_end_came_long_after_its_worker_died_is_late() -> None:
+    assert ended_by_operator(30.0).rules() == {"L1"}
 
 
 def test_a_drain_that_does_not_end_is_seen() -> None:

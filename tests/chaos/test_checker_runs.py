@@ -1,4 +1,4 @@
-"""The checker finds what is planted: runs without a reason, fences, stale outcomes, attempts."""
+"""The checker finds planted violations: runs without a reason, wrong fences, stale outcomes, wrong attempts."""
 
 from __future__ import annotations
 
@@ -30,6 +30,31 @@ def test_a_second_run_that_no_fault_explains_is_seen() -> None:
     book = stalled(sound())
     book.fault("kill", 5.5, of=999, target="somebody else")
     assert "S3" in book.rules()
+
+
+def twice_in_a_first_attempt(*, killed: float) -> Book:
+    """Job c stalls in its first attempt, is retried by an operator, and stalls in its first attempt again."""
+    book = sound()
+    book.note("ready", 0.2, q="orders", worker="w2", name="w2", pid=101, actor="two")
+    book.add("c", 4.0, max_attempts=1)
+    book.event("active", 5.0, "c", attempt=1, worker="w1")
+    book.fault("kill", killed)
+    book.event("stalled", 8.2, "c", attempt=1, final=True)
+    book.event("failed", 8.2, "c", attempt=1)
+    book.act("retry", 29.9, 30.1, job="c")
+    book.event("added", 30.0, "c")
+    book.event("active", 40.0, "c", attempt=1, worker="w2")
+    book.fault("kill", 40.5, of=101, target="two")
+    book.event("stalled", 43.2, "c", attempt=1, final=True)
+    book.event("failed", 43.2, "c", attempt=1)
+    return book
+
+
+def test_each_of_two_stalls_of_a_first_attempt_has_a_cause_of_its_own() -> None:
+    assert twice_in_a_first_attempt(killed=5.5).findings() == []
+    (finding,) = twice_in_a_first_attempt(killed=60.0).findings()
+    assert finding.rule == "S3"
+    assert "expired 8.200 s into the run" in finding.text
 
 
 def test_a_process_that_was_given_no_time_explains_a_second_run() -> None:

@@ -1,4 +1,4 @@
-"""The checker finds what is planted: early starts, rates, ticks, starts after removals and in pauses."""
+"""The checker finds planted violations: early starts, exceeded rates, ticks, starts after removals and in pauses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_job_that_was_promoted_is_not_early() -> None:
 
 
 def test_a_job_that_was_promoted_in_the_millisecond_of_its_start_is_not_early() -> None:
-    """The server tells whole milliseconds, the operator's clock fractions."""
+    """The server reports whole milliseconds, the operator's clock fractions of them."""
     book = Book()
     book.add("a", 1.0, delay=2.0)
     book.act("promote", 2.9004, 2.91, job="a")
@@ -112,16 +112,16 @@ def test_a_start_while_a_pause_was_on_its_way_or_in_another_group_is_right() -> 
 # S12
 
 
-def ticking(*ticks: float) -> Book:
+def ticking(*ticks: float, alone: bool = False, took: float = 0.1) -> Book:
     """A repeat every second from second 1 on, removed at second 17, with jobs for these ticks."""
     book = Book("ticks")
-    told = {"key": "every", "start": EPOCH + 1000, "every": 1000}
+    told = {"key": "every", "start": EPOCH + 1000, "every": 1000, "alone": alone}
     book.note("repeating", 0.4, **told)
     book.note("repeats", 0.5, answer="ok", **told)
     for tick in ticks:
         job = f"repeat-x:{EPOCH + round(tick * 1000)}"
         book.event("added", tick + 0.01, job)
-        book.run(job, tick + 0.1, tick + 0.01, uid="tick:every", order=EPOCH + round(tick * 1000))
+        book.run(job, tick + 0.1, tick + 0.01, took=took, uid="tick:every", order=EPOCH + round(tick * 1000))
     book.act("remove_repeating_job", 17.0, 17.1, key="every")
     return book
 
@@ -136,6 +136,32 @@ def test_a_missed_tick_is_seen() -> None:
     (finding,) = ticking(1, 2, 3, 5, 6).findings()
     assert finding.rule == "S12"
     assert "4.000 s into the run" in finding.text
+
+
+def test_ticks_that_are_skipped_while_the_last_occurrence_lives_are_right() -> None:
+    verdict = ticking(1, 3, 5, alone=True, took=1.5).verdict()
+    assert (verdict.findings, verdict.notes.ticks) == ([], 3)
+
+
+def test_an_occurrence_that_is_added_while_the_one_before_it_lives_is_seen() -> None:
+    book = ticking(1, 3, 5, alone=True, took=1.5)
+    job = f"repeat-x:{EPOCH + 4000}"
+    book.event("added", 4.01, job)
+    book.run(job, 4.7, 4.01, uid="tick:every", order=EPOCH + 4000)
+    (finding,) = [one for one in book.findings() if one.rule == "S12"]
+    assert "was live" in finding.text
+
+
+def test_an_occurrence_that_was_retried_by_an_operator_does_not_stop_the_schedule() -> None:
+    book = ticking(1, alone=True)
+    first, second = f"repeat-x:{EPOCH + 1000}", f"repeat-x:{EPOCH + 2000}"
+    book.lines[-3]["kind"] = "failed"  # the end of the first one
+    book.act("retry", 1.5, 1.6, job=first)
+    book.event("added", 1.55, first)
+    book.event("added", 2.01, second)
+    book.run(first, 2.1, 1.01, uid="tick:every", order=EPOCH + 1000)
+    book.run(second, 2.5, 2.01, uid="tick:every", order=EPOCH + 2000)
+    assert "S12" not in book.rules()
 
 
 def test_a_tick_off_its_grid_is_seen() -> None:

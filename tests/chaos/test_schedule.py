@@ -1,11 +1,11 @@
-"""The schedule of faults: a function of its seed and of nothing else."""
+"""The schedule of faults depends on its seed and on nothing else."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.chaos.cast import QUEUES, actors, groups_of, targets
-from tests.chaos.schedule import ALL, KINDS, LEASE, WAYS, chosen, plan
+from tests.chaos.schedule import ALL, KINDS, LEASE, WAYS, chosen, gaps_of, plan
 
 TARGETS = targets(actors(ALL))
 
@@ -41,6 +41,20 @@ def test_a_freeze_outlasts_the_lease() -> None:
 
 def test_an_hour_has_thousands_of_faults() -> None:
     assert len(plan(1, 3600, ALL, TARGETS)) > 5000
+
+
+def test_some_kinds_may_strike_more_often_and_the_others_do_not_move() -> None:
+    usual, dense = plan(7, 300, ALL, TARGETS), plan(7, 300, ALL, TARGETS, {"failover": 1.0})
+    assert sum(f.kind == "failover" for f in dense) > 3 * sum(f.kind == "failover" for f in usual)
+    assert [f for f in dense if f.kind != "failover"] == [f for f in usual if f.kind != "failover"]
+
+
+def test_how_often_is_told_in_seconds() -> None:
+    assert gaps_of(None) == {}
+    assert gaps_of("failover=1.5, move=3") == {"failover": 1.5, "move": 3.0}
+    for wrong in ("failover", "failover=0", "earthquake=1", "move=often"):
+        with pytest.raises(ValueError, match=r"could not convert|no fault with seconds"):
+            gaps_of(wrong)
 
 
 def test_kinds_are_chosen_by_their_names() -> None:

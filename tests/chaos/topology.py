@@ -1,6 +1,6 @@
-"""Where the queues live: one server here, a cluster in `cluster.py`.
+"""The servers of a run: one server here, a cluster in `cluster.py`.
 
-A topology says where the queues are reached, which faults it knows, and how to look at all of its data. The checker
+A topology knows the URL of the queues, which server faults it supports, and how to read all of its data. The checker
 learns of its faults from the history.
 """
 
@@ -19,11 +19,11 @@ from tests.chaos.schedule import Fault
 from tests.support.servers import Kind, Server
 
 Later = Callable[[float, Callable[[], None]], None]
-"""Do something in so many seconds."""
+"""Call a function after this many seconds."""
 
 
 def waited_of(server: Server) -> float:
-    """Seconds for which a server could have run and had no processor; 0 while it is away."""
+    """Seconds for which a server was runnable but had no processor; 0 while it is down."""
     try:
         return int(Path(f"/proc/{server.pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, RuntimeError):
@@ -34,48 +34,48 @@ class Topology(ABC):
     NAMES: ClassVar[frozenset[str]] = frozenset()
     """Kinds of faults that strike the servers themselves."""
     HAS_LINES: ClassVar[bool] = True
-    """Whether processes reach it through network lines that can be cut. A cluster tells them where its nodes are."""
+    """Whether processes connect through network lines that can be cut. Clients of a cluster connect to its nodes."""
 
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where queues are reached without a fault in between."""
+        """The URL of the queues without a faulty network line in between."""
 
     @property
     @abstractmethod
     def port(self) -> int:
-        """Where network lines lead to."""
+        """The port that network lines forward to."""
 
     @abstractmethod
     def strike(self, fault: Fault) -> Callable[[], None] | None:
-        """Let a fault begin. Returns what ends it, to be called after its length; None if it is over at once."""
+        """Begin a fault. Returns a function that ends it, to be called after its length; None if it does not last."""
 
     @abstractmethod
     def heal(self) -> None:
-        """After this everything works."""
+        """End all faults. Everything works afterwards."""
 
     @abstractmethod
     def client(self) -> redis.Redis:
-        """A plain client, for looking at the data."""
+        """A plain client for inspecting the data."""
 
     def nodes(self) -> list[redis.Redis]:
-        """Plain clients of all servers that have data of their own. Between two faults a queue is at one of them."""
+        """Plain clients of all servers with keys of their own. Between two faults a queue is on one of them."""
         return [self.client()]
 
     @abstractmethod
     def waited(self) -> float:
-        """Seconds that the servers have waited for a processor so far; less after one of them was started again."""
+        """Seconds that the servers have waited for a processor since they started. Decreases after a restart."""
 
     @abstractmethod
     def versions(self) -> dict[str, str]:
-        """What runs here."""
+        """The version of the server."""
 
     @abstractmethod
     def stop(self) -> None: ...
 
 
 class SingleServer(Topology):
-    """One server that has every write on disk before it answers."""
+    """One server that writes every change to disk before it answers."""
 
     NAMES = frozenset(("functions", "scripts", "clients", "stop", "restart", "memory"))
 
@@ -117,7 +117,7 @@ class SingleServer(Topology):
             self._down = False
 
     def _drop_clients(self, share: float) -> None:
-        """Drop about that share of the connections, those that block too."""
+        """Drop about that share of the connections, including blocked ones."""
         with contextlib.suppress(redis.RedisError), self.client() as client:
             c: Any = client
             connections = c.client_list()
@@ -127,7 +127,7 @@ class SingleServer(Topology):
                         c.execute_command("CLIENT", "KILL", "ID", connection["id"], "SKIPME", "yes")
 
     def _command(self, *words: str) -> None:
-        """Best effort: the server may be away by another fault."""
+        """Best effort: the server may be down because of another fault."""
         with contextlib.suppress(redis.RedisError), self.client() as client:
             c: Any = client
             c.execute_command(*words)

@@ -1,4 +1,4 @@
-"""A process of workers, of one or several queues and of every kind of handler."""
+"""A worker process: workers of one or several queues, with every kind of handler."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from groupmq import Backoff, Breaker, Job, Ordering, Queue, RateLimit, Worker
 from tests.chaos.cast import QUEUE_OF
-from tests.chaos.diary import Diary
 from tests.chaos.handlers import run_async, run_batch, run_in_child, run_in_thread
+from tests.chaos.history import HistoryFile
 
 CLOSE_WITHIN = 1.5
 BLOCK = 1.0
@@ -36,42 +36,42 @@ def open_queue(name: str, url: str) -> Queue:
     return Queue(name, url, **options_of(name))
 
 
-def make_worker(diary: Diary, queue: Queue, told: dict[str, Any]) -> Worker:
+def make_worker(history: HistoryFile, queue: Queue, told: dict[str, Any]) -> Worker:
     options = {name: value for name, value in told.items() if name not in ("queue", "handler")}
     kind = told.get("handler", "async")
 
     async def on_loop(job: Job) -> Any:
-        return await run_async(diary, job)
+        return await run_async(history, job)
 
     async def on_loop_together(jobs: list[Job]) -> Any:
-        return await run_batch(diary, jobs)
+        return await run_batch(history, jobs)
 
     handlers: dict[str, Callable[..., Any]] = {
         "async": on_loop,
         "batch": on_loop_together,
-        "thread": partial(run_in_thread, diary),
+        "thread": partial(run_in_thread, history),
         "process": run_in_child,
     }
     if kind == "process":
         options["executor"] = "process"
     worker = Worker(queue, handlers[kind], blocking_timeout=BLOCK, **options)
-    worker.on("lease-lost", lambda job: diary.note("lost", q=queue.name, job=job.id, fence=job.fence))
-    worker.on("ready", lambda: diary.note("ready", q=queue.name, worker=worker.id, name=worker.name))
+    worker.on("lease-lost", lambda job: history.note("lost", q=queue.name, job=job.id, fence=job.fence))
+    worker.on("ready", lambda: history.note("ready", q=queue.name, worker=worker.id, name=worker.name))
     return worker
 
 
-async def work(diary: Diary, settings: dict[str, Any]) -> None:
+async def work(history: HistoryFile, settings: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
         workers = []
         for told in settings["works"]:
             queue = await stack.enter_async_context(open_queue(told["queue"], settings["url"]))
-            workers.append(make_worker(diary, queue, told))
+            workers.append(make_worker(history, queue, told))
 
         async def leave() -> None:
             began = time.monotonic()
-            diary.note("closing")
+            history.note("closing")
             await asyncio.gather(*(worker.close(timeout=CLOSE_WITHIN) for worker in workers))
-            diary.note("closed", took=time.monotonic() - began, within=CLOSE_WITHIN)
+            history.note("closed", took=time.monotonic() - began, within=CLOSE_WITHIN)
 
         tasks: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()

@@ -84,7 +84,7 @@ class Program:
         return found
 
     def until(self, predicate: Callable[[], object], description: str, timeout: float = PATIENCE) -> None:
-        """Wait for something; if it does not come, what the program said is told."""
+        """Wait for a condition; if it does not come true, the failure shows the output of the program."""
         try:
             wait_until(predicate, description, timeout)
         except AssertionError as error:

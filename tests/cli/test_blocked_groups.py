@@ -51,7 +51,7 @@ def test_a_job_that_blocks_its_group_is_skipped_and_the_group_goes_on(command: C
     assert (stopped.get_group("user:1").state, stopped.get_failed_count()) == ("ready", 1)
     again = command("job", "skip", "charge")
     assert again.code == 1
-    assert "expected failed, blocking its group" in again.err
+    assert "is failed but blocks no group, expected failed, blocking its group" in again.err
 
 
 def test_a_job_is_added_that_blocks_its_group_and_says_so_wherever_it_goes(command: Command, queue: Queue) -> None:

@@ -59,11 +59,12 @@ HELD = HeldGroup("g", "running", "j", 2, NOON, NOON, 3, 301.0)
         (findings.oldest(None, 300), OK),
         (findings.oldest(10, 300), OK),
         (findings.oldest(301, 300), FAIL),
-        (findings.held(None, 300), OK),
-        (findings.held(replace(HELD, wait=299), 300), OK),
-        (findings.held(HELD, 300), FAIL),
-        (findings.held(replace(HELD, reason="window", job_id=None, attempt=None), 300), FAIL),
-        (findings.held(replace(HELD, reason="paused", job_id=None, attempt=None), 300), WARN),
+        (findings.held("orders", None, 300), OK),
+        (findings.held("orders", replace(HELD, wait=299), 300), OK),
+        (findings.held("orders", HELD, 300), FAIL),
+        (findings.held("orders", replace(HELD, reason="window", job_id=None, attempt=None), 300), FAIL),
+        (findings.held("orders", replace(HELD, reason="paused", job_id=None, attempt=None), 300), WARN),
+        (findings.held("orders", replace(HELD, reason="blocked"), 300), FAIL),
     ],
 )
 def test_judgements(found: Finding, status: str) -> None:

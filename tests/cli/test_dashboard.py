@@ -43,6 +43,14 @@ def test_it_prints_its_address_serves_and_ends(programs: Programs, queue: Queue,
 
 
 @one_kind
+def test_it_gives_its_address_in_json(programs: Programs, queue: Queue) -> None:
+    queue.add(1)
+    program = programs.start("dashboard", "--port", "0", "--json", "--namespace", "orders")
+    program.says(r'\{"url": "http://localhost:\d+/"\}')
+    assert get(program, "/queues/orders")[0] == 200
+
+
+@one_kind
 def test_it_can_be_read_only_and_know_one_queue(programs: Programs, queue: Queue) -> None:
     queue.add({"n": 1})
     program = programs.start("dashboard", "--port", "0", "--read-only", "-q", "orders")

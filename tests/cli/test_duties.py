@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import time
+from datetime import datetime
 
 import pytest
 import redis
@@ -11,15 +13,17 @@ from groupmq import Every
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Policy
 from groupmq.sync import Queue
+from tests.cli.operating import Command
 from tests.cli.programs import Programs
 from tests.support.servers import Server
+from tests.support.waiting import wait_until
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
 
 
 def take(queue: Queue, lease_ms: int = 100) -> str:
-    """Be a worker that takes a job and is never heard of again."""
+    """Act as a worker that takes a job and then dies."""
     answer = queue._connection.call(
         commands.advance(
             worker="gone",
@@ -100,6 +104,18 @@ def test_once(programs: Programs, queue: Queue) -> None:
     once = programs.start("scheduler", "-q", "orders", "--once")
     assert once.ends() == 0
     assert queue.require_job(late.id).state == "waiting"
+
+
+def test_once_answers_in_json_what_was_done(command: Command, queue: Queue) -> None:
+    queue.add(1, run_at=time.time() - 5)
+    job = queue.add(2, delay=0.001)
+    wait_until(lambda: (queue.require_job(job.id).run_at or datetime.max).timestamp() < time.time(), "it is due")
+    answer = command.program("scheduler", "--once", "--json").json
+    assert answer["queue"] == "orders"
+    assert (answer["duty"], answer["promoted"], answer["added"], answer["stalled"]) == ("scheduler", 1, 0, [])
+    again = command.program("recovery", "--once", "--json", "--log-format", "text")
+    assert again.json["done"] == 0
+    assert "recovery: nothing was due" in again.err
 
 
 @pytest.mark.parametrize("name", ["scheduler", "recovery"])

@@ -77,7 +77,7 @@ def test_a_port_that_is_taken_is_told() -> None:
 def test_a_server_that_dies_is_told() -> None:
     running = Running("--json")
     os.kill(json.loads(running.said)["pid"], signal.SIGKILL)
-    assert "has ended by itself" in running.process.communicate(timeout=30)[1]
+    assert "has ended unexpectedly" in running.process.communicate(timeout=30)[1]
     assert running.process.returncode == 3
 
 

@@ -25,6 +25,7 @@ def commands(name: str) -> Iterator[tuple[list[str], click.Command]]:
 
 
 EVERY = [pair for name in OURS for pair in commands(name)]
+ALL = [pair for name in tree.COMMANDS for pair in commands(name)]
 
 
 @pytest.mark.parametrize(("words", "found"), EVERY, ids=[" ".join(words) for words, _ in EVERY])
@@ -50,9 +51,16 @@ def test_the_help_groups_the_commands() -> None:
 
 def test_all_output_commands_speak_json() -> None:
     silent = {"bench", "completion"}
-    for words, found in EVERY:
+    for words, found in ALL:
         if not isinstance(found, click.Group) and words[0] not in silent:
             assert any("--json" in param.opts for param in found.params), words
+
+
+def test_a_queue_may_be_named_by_either_word_everywhere() -> None:
+    for words, found in ALL:
+        for param in found.params:
+            if "--queue" in param.opts:
+                assert {"--namespace", "-q"} <= set(param.opts), words
 
 
 def test_a_command_that_cannot_be_loaded_is_told_and_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,3 +98,16 @@ def test_a_shell_is_offered_what_fits(typed: str, offered: str) -> None:
     words = str(len(typed.split()) - 1)
     answer = NOWHERE.program(_GROUPMQ_COMPLETE="bash_complete", COMP_WORDS=typed, COMP_CWORD=words)
     assert f"plain,{offered}" in answer.out.splitlines()
+
+
+def test_every_port_listens_on_this_machine_unless_told_otherwise() -> None:
+    names = tree.cli.list_commands(click.Context(tree.cli))
+    found = {
+        " ".join(words): option.default
+        for name in names
+        for words, command in commands(name)
+        for option in command.params
+        if "--bind" in option.opts
+    }
+    assert {"worker", "exporter"} <= {words.split()[0] for words in found}
+    assert set(found.values()) == {"127.0.0.1"}

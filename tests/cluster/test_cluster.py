@@ -1,4 +1,4 @@
-"""Clusters: a queue is found by its slot, and found again when the slot moves or its primary fails over."""
+"""Clusters: a queue is found by its slot, and again after the slot has moved or its primary has failed over."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Recorder, settled
 
 NAMES = ("orders", "mails", "b", "x1", "x2")
-"""Queues that are not all at one node."""
+"""Queues that are on several nodes."""
 
 
 @pytest.fixture(scope="module")
 def calm() -> Iterator[Cluster]:
-    """Three primaries that nobody disturbs."""
+    """Three primaries without failures, shared by several tests."""
     with Cluster(prefer("valkey")) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Three primaries with a replica each, of the test's own; after the test every queue is consistent."""
+    """Three primaries with a replica each, for one test. Every queue must be consistent after it."""
     kind: Kind = getattr(request, "param", prefer("valkey"))
     with Cluster(kind, replicas=1) as cluster:
         yield cluster
@@ -64,7 +64,7 @@ each_bare = pytest.mark.parametrize("bare", available_kinds(), indirect=True)
 
 
 async def works(queue: Queue, data: Any = 1) -> None:
-    """Calls, wake-ups, heartbeats and events all reach the same server."""
+    """Check that calls, wake-ups, heartbeats and events all reach the same server."""
     handler = Recorder()
     async with Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
         await settled(worker)
@@ -73,7 +73,7 @@ async def works(queue: Queue, data: Any = 1) -> None:
     assert handler.ended == [data]
 
 
-# Reaching it
+# Connecting
 
 
 async def test_queues_are_found_wherever_they_are_and_listed_together(calm: Cluster) -> None:
@@ -189,7 +189,7 @@ async def test_nothing_replicated_is_lost_when_the_primary_is_killed_under_load(
 @each_kind
 async def test_an_orderly_failover_loses_nothing(cluster: Cluster) -> None:
     async with working(cluster.url, "orders", job_timeout=5) as (load, handler):
-        for _ in range(2):  # there and back; Redis 7 undoes the next one, whoever asks for it
+        for _ in range(2):  # there and back; Redis 7 reverts a third one
             await load.goes_on(100)
             owner = await asyncio.to_thread(cluster.owner, "orders")
             await asyncio.to_thread(cluster.fail_over, owner)
@@ -201,7 +201,7 @@ async def test_an_orderly_failover_loses_nothing(cluster: Cluster) -> None:
 
 
 async def test_a_frozen_primary_is_left(cluster: Cluster) -> None:
-    """To the others it is cut off, and its replica takes over; nothing breaks its connections."""
+    """For the other nodes it is down, and its replica takes over, but its connections stay open."""
     handler = Recorder()
     queue = Queue("orders", f"{cluster.url}?socket_timeout=1")
     async with queue, Worker(queue, handler, heartbeat=0.5, blocking_timeout=30):
@@ -217,7 +217,7 @@ async def test_a_frozen_primary_is_left(cluster: Cluster) -> None:
 
 
 async def test_a_cluster_that_is_down_is_waited_for(bare: Cluster) -> None:
-    """The owner of the queue is in the minority: it refuses everything until the others are back."""
+    """The owner of the queue is in the minority, and refuses all calls until the others are back."""
     owner = await asyncio.to_thread(bare.owner, "orders")
     others = [node for node in bare.nodes if node is not owner]
     async with Queue("orders", bare.url) as queue:
@@ -254,7 +254,7 @@ async def test_a_slot_that_is_moved_key_by_key_stops_the_queue_and_loses_nothing
         await all_done(load, handler, load.added)
         assert load.refused == 0
         assert in_order(handler.started) == {}
-        assert sorted(handler.started) == load.added  # each once: no failover, so nothing is run twice
+        assert sorted(handler.started) == load.added  # each ran once, since there was no failover
 
 
 async def test_a_slot_that_is_moved_at_once_loses_nothing_and_stops_nobody(bare: Cluster) -> None:
@@ -276,7 +276,7 @@ async def test_an_idle_worker_and_a_listener_follow_the_slot_though_they_are_blo
     handler, heard = Recorder(), list[Any]()
     async with Queue("orders", bare.url) as queue, Queue("orders", bare.url) as listener:
         listener.on("completed", lambda event: heard.append(event.job_id))
-        await listener.get_waiting_count()  # from now on it listens
+        await listener.get_waiting_count()  # from now on it is subscribed
         async with Worker(queue, handler, heartbeat=20, blocking_timeout=60) as worker:
             await (await queue.add("before")).result(20)
             await settled(worker)
@@ -284,7 +284,7 @@ async def test_an_idle_worker_and_a_listener_follow_the_slot_though_they_are_blo
             await asyncio.to_thread(bare.move, "orders", await asyncio.to_thread(bare.other_than, owner))
             job = await queue.add("after")
             assert await job.result(20) is None
-            await eventually(lambda: job.id in heard, "the listener hears of it", 20)
+            await eventually(lambda: job.id in heard, "the listener receives the event", 20)
     assert handler.ended == ["before", "after"]
 
 
@@ -295,11 +295,11 @@ async def test_the_blocking_client_and_what_it_listens_to_follow_the_slot(bare: 
         with SyncQueue("orders", bare.url) as queue:
             queue.on("added", lambda event: heard.append(event.job_id))
             before = queue.add("before")
-            wait_until(lambda: heard == [before.id], "the first is heard")
+            wait_until(lambda: heard == [before.id], "the first event is received")
             bare.move("orders", bare.other_than(bare.owner("orders")))
             after = queue.add("after")
             assert after.duplicate is False
-            wait_until(lambda: heard == [before.id, after.id], "the second is heard", 20)
+            wait_until(lambda: heard == [before.id, after.id], "the second event is received", 20)
             return queue.get_waiting_count()
 
     assert await asyncio.to_thread(use) == 2
@@ -322,7 +322,7 @@ async def test_a_node_may_be_added_take_the_queue_and_be_removed_again(bare: Clu
 
 
 async def test_the_list_of_queues_is_reached_while_its_slot_moves(bare: Cluster) -> None:
-    """It is one key, so a node that is about to own it can be asked for it."""
+    """The list is one key, so the node that imports the slot can already serve it."""
     registry = "groupmq:queues"
     async with Queue("one", bare.url) as one, Queue("two", bare.url) as two:
         await one.add(1)

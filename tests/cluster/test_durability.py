@@ -1,4 +1,4 @@
-"""`durability` of a queue with partitions on a cluster: an add waits for the replica of its own partition."""
+"""`durability` of a queue with partitions on a cluster: an add waits for the replica of its partition's primary."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pair_of(cluster: Cluster, group: str) -> tuple[Server, Server]:
 
 
 def is_on_replica(cluster: Cluster, group: str, job_id: str) -> bool:
-    """A replica answers for its primary when it is told that this is wanted."""
+    """Whether the replica of the group's primary has the job; READONLY lets it answer."""
     _, replica = pair_of(cluster, group)
     key = Keys("groupmq", "spread", Part(place_of(group) % P, P)).fixed("jobs")
     with redis.Redis(port=replica.port) as client:
@@ -83,7 +83,7 @@ async def test_a_replica_that_is_away_concerns_the_partitions_of_its_primary_onl
                 await queue.add_many(mixed)
         finally:
             away.resume()
-        # They are there, and adding them again makes sure of it.
+        # The jobs exist, and adding them again waits for the replica.
         for g in GROUPS:
             assert (await queue.add(1, group_id=g, job_id=f"of-{g}")).duplicate
             assert is_on_replica(cluster, g, f"of-{g}")
@@ -107,12 +107,12 @@ def test_the_blocking_client_waits_too(cluster: Cluster) -> None:
 
 
 def owns(cluster: Cluster, seen_by: Server, node: Server) -> int:
-    """How many ranges of slots one node thinks that another has."""
+    """The number of slot ranges of `node`, as `seen_by` knows them."""
     return sum(primary[1] == node.port for _, _, primary, *_ in cluster.slots(seen_by))
 
 
 async def test_what_was_acknowledged_survives_the_death_of_a_primary(cluster: Cluster) -> None:
-    """kill -9 at the moment the add returned, and the replica takes over: nothing of that is lost."""
+    """The primary is killed right after the adds returned, and its replica takes over without losing any of them."""
     async with Queue("spread", cluster.url, partitions=P, durability="replicated") as queue:
         jobs = await asyncio.gather(*(queue.add(n, group_id=g) for n in range(10) for g in GROUPS))
         primary, replica = pair_of(cluster, "g0")

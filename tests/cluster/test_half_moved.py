@@ -1,7 +1,7 @@
-"""A slot that is stuck half-way through a move: calls are refused as a whole, and nothing is half done.
+"""A slot that is stuck half-way through a move: calls are refused as a whole, without any partial write.
 
-A function names one key and derives the others, so the server cannot see beforehand that some of them are elsewhere. It
-notices when a function touches one; and every function touches all keys that it writes before it writes the first.
+A function declares one key and derives the others, so the server cannot check in advance that all of them are there. It
+refuses the call when the function accesses a missing one, and every function reads all keys it writes before it writes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 async def fill(queue: Queue) -> list[tuple[str, int]]:
-    """Put something into many keys. Returns the leases that a worker holds."""
+    """Fill many keys of the queue. Returns the leases that a worker holds."""
     await queue.add_many({"data": n, "group_id": f"g{n % 4}", "job_id": f"job-{n}"} for n in range(20))
     await queue.add("later", delay=600, job_id="delayed")
     await queue.add("once", job_id="deduped", dedupe=Throttle("k", 600))
@@ -62,7 +62,7 @@ def take(lane: str, request: int, outcomes: Any = ()) -> Any:
 
 
 def calls_of(queue: Queue, leases: list[tuple[str, int]], n: int) -> dict[str, Callable[[], Awaitable[Any]]]:
-    """One of each kind of call that writes; `n` makes new names."""
+    """One call of each kind that writes; `n` makes new names."""
     (first, fence), *_ = leases
     return {
         "add": lambda: queue.add("new", group_id="g0", job_id=f"add-{n}"),
@@ -79,7 +79,7 @@ def calls_of(queue: Queue, leases: list[tuple[str, int]], n: int) -> dict[str, C
 
 
 def dump(move: Move) -> dict[bytes, tuple[str, bytes]]:
-    """All that is stored in the slot, and at which of the two nodes."""
+    """Everything stored in the slot, with the node that has it."""
     found: dict[bytes, tuple[str, bytes]] = {}
     for place, node, keys in (("source", move.source, move.remaining()), ("target", move.target, move.arrived())):
         make: Any = redis.Connection
@@ -124,7 +124,7 @@ async def test_a_refused_call_has_written_nothing_and_all_go_on_when_the_move_en
                     continue
                 refused += 1
                 assert (error.kind, "is moving the queue's slot" in str(error)) == ("TRYAGAIN", True), what
-                assert dump(move) == before, f"{what} was refused, and has written"
+                assert dump(move) == before, f"{what} was refused, but has written"
         assert refused > served
     queue._connection.patience = 10.0
     with redis.Redis(port=target.port) as client:
@@ -138,7 +138,7 @@ async def test_a_refused_call_has_written_nothing_and_all_go_on_when_the_move_en
 
 
 async def test_a_move_that_has_begun_is_waited_for(cluster: Cluster) -> None:
-    """Before the first key is moved, calls that touch a key that does not exist are refused already."""
+    """Even before the first key is moved, calls that access a key that does not exist are refused."""
     target = await asyncio.to_thread(lambda: cluster.other_than(cluster.owner("begun")))
     async with Queue("begun", cluster.url) as queue:
         await queue.add("before")
@@ -153,20 +153,20 @@ async def test_a_move_that_has_begun_is_waited_for(cluster: Cluster) -> None:
 
 
 async def test_a_call_that_empties_a_key_and_fills_it_again_is_refused_as_a_whole(cluster: Cluster) -> None:
-    """Found by chaos: in a slot that is being moved, a key that is gone for a moment is taken to be elsewhere.
+    """Found by chaos: in a slot that is being moved, a key that does not exist for a moment counts as moved.
 
     The call ends the only run and takes the next job: `active` and `leases` become empty in between.
     """
     target = await asyncio.to_thread(lambda: cluster.other_than(cluster.owner("emptied")))
     queue = Queue("emptied", cluster.url)
     await queue.add_many([{"data": n, "group_id": f"g{n % 2}", "job_id": f"job-{n}"} for n in range(8)])
-    await queue.add("later", delay=600, ttl=900)  # keys that the call looks at, and that must not be missing
+    await queue.add("later", delay=600, ttl=900)  # creates keys that the call reads, and that must exist
     request, ends = 0, list[Any]()
     for request in range(1, 4):
         (taken,) = (await queue._call(take_next(request, ends))).jobs
         ends = [commands.completed(taken.id, taken.fence, b"1")]
     queue._connection.patience = 0.0
-    with cluster.moving("emptied", target) as move:  # and no key has been moved yet
+    with cluster.moving("emptied", target) as move:  # no key is moved yet
         before = dump(move)
         error = await refusal_of(lambda: queue._call(take_next(request + 1, ends)))
         assert dump(move) == before
@@ -179,7 +179,7 @@ async def test_a_call_that_empties_a_key_and_fills_it_again_is_refused_as_a_whol
 
 
 def take_next(request: int, outcomes: list[Any]) -> Any:
-    """Report what has ended, and take one more job."""
+    """Report outcomes, and take one more job."""
     return commands.advance(
         worker="worker", lane="lane", request=request, outcomes=outcomes, take=1, lease_ms=LEASE_MS, policy=POLICY
     )

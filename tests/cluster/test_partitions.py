@@ -1,4 +1,4 @@
-"""A queue with partitions uses every primary of a cluster, and goes on where one is away."""
+"""A queue with partitions uses every primary of a cluster, and works on the others while one is down."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_a_primary_that_is_away_does_not_stop_the_others(cluster: Cluster)
 
 
 def settings_of(cluster: Cluster) -> list[list[bytes]]:
-    """Of the queue itself and of each partition, wherever they are: config, handling and revision."""
+    """The fields config, handling and revision of the queue itself and of each partition."""
     found = []
     with redis.RedisCluster(host="127.0.0.1", port=cluster.running[0].port) as client:
         for part in (None, *(Part(i, P) for i in range(P))):
@@ -130,7 +130,8 @@ async def test_settings_are_the_same_on_every_primary_also_if_one_was_away_when_
         with pytest.raises(ConnectionLost):
             await other.reconfigure(max_attempts=9)
         away.resume()
-        assert (await queue.get_job_counts()).waiting == len(GROUPS)  # some partitions refuse, the others are told
+        # Partitions that have the new settings refuse the call, and this process passes them on to the others.
+        assert (await queue.get_job_counts()).waiting == len(GROUPS)
         assert (await queue.get_job_counts()).waiting == len(GROUPS)
         assert queue.options.max_attempts == 9
         found = settings_of(cluster)

@@ -31,7 +31,7 @@ SECRET, SENTINEL_SECRET = "s3cr3t-of-the-server", "s3cr3t-of-the-sentinels"
 
 @pytest.fixture(scope="module")
 def calm() -> Iterator[Sentinels]:
-    """A service with passwords of both kinds, whose primary stays."""
+    """A service with passwords of both kinds, without failovers."""
     with Sentinels(prefer("valkey"), password=SECRET, sentinel_password=SENTINEL_SECRET) as service:
         yield service
 
@@ -42,7 +42,7 @@ def calm_url(service: Sentinels, *, password: str = SECRET, sentinel_password: s
 
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Iterator[Sentinels]:
-    """A service of the test's own; after the test its queues are consistent."""
+    """A service for one test. Its queues must be consistent after it."""
     kind: Kind = getattr(request, "param", prefer("valkey"))
     with Sentinels(kind) as service:
         yield service
@@ -54,7 +54,7 @@ each_kind = pytest.mark.parametrize("service", available_kinds(), indirect=True)
 
 
 async def works(queue: Queue, data: Any = 1) -> None:
-    """Calls, wake-ups, heartbeats and events all reach the same server."""
+    """Check that calls, wake-ups, heartbeats and events all reach the same server."""
     handler = Recorder()
     async with Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
         await settled(worker)
@@ -187,11 +187,11 @@ async def test_worker_processes_go_on_after_the_primary_was_killed(service: Sent
 
 
 async def test_an_idle_worker_and_a_listener_follow_at_once_though_they_are_blocked(service: Sentinels) -> None:
-    """Their reads block for long, on a primary that lives on as a replica and would never wake them."""
+    """Their reads block for long on the old primary, which is a replica now and would never wake them."""
     handler, heard = Recorder(), list[Any]()
     async with Queue("orders", service.url) as queue, Queue("orders", service.url) as listener:
         listener.on("completed", lambda event: heard.append(event.job_id))
-        await listener.get_waiting_count()  # from now on it listens
+        await listener.get_waiting_count()  # from now on it is subscribed
         async with Worker(queue, handler, heartbeat=20, blocking_timeout=60) as worker:
             await (await queue.add("before")).result(20)
             await settled(worker)
@@ -199,12 +199,12 @@ async def test_an_idle_worker_and_a_listener_follow_at_once_though_they_are_bloc
             await asyncio.to_thread(service.fail_over)
             job = await queue.add("after")
             assert await job.result(20) is None
-            await eventually(lambda: job.id in heard, "the listener hears of it", 20)
+            await eventually(lambda: job.id in heard, "the listener receives the event", 20)
     assert handler.ended == ["before", "after"]
 
 
 async def test_a_frozen_primary_is_left(service: Sentinels) -> None:
-    """Nothing breaks its connections: calls time out, and then nobody waits for it any more."""
+    """Its connections stay open: calls time out, and then go to the new primary."""
     handler = Recorder()
     queue = Queue("orders", f"{service.url}?socket_timeout=1")
     async with queue, Worker(queue, handler, heartbeat=0.5, blocking_timeout=30):
@@ -226,12 +226,12 @@ async def test_a_blocking_client_and_what_it_listens_to_follow(service: Sentinel
         with SyncQueue("orders", url) as queue:
             queue.on("added", lambda event: heard.append(event.job_id))
             before = queue.add("before")
-            wait_until(lambda: heard == [before.id], "the first is heard")
+            wait_until(lambda: heard == [before.id], "the first event is received")
             service.replicated()
             service.kill_primary()
             after = queue.add("after")
             assert after.duplicate is False
-            wait_until(lambda: heard == [before.id, after.id], "the second is heard", 20)
+            wait_until(lambda: heard == [before.id, after.id], "the second event is received", 20)
             return queue.get_waiting_count()
 
     assert await asyncio.to_thread(use, service.url) == 2

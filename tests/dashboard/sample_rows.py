@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from groupmq.dashboard.documents.attempts import AllowedAttempts
 from groupmq.dashboard.documents.held import WORDS, Held
 from groupmq.dashboard.documents.job_row import JobRow
 from groupmq.dashboard.documents.lane import LaneDocument
 from groupmq.dashboard.documents.progress import Progress
 from groupmq.dashboard.documents.queue_row import Counts, QueueRow
 from groupmq.dashboard.documents.server import Server
+from groupmq.dashboard.documents.starting import Starting
 from groupmq.dashboard.documents.task import TaskRow
 from groupmq.dashboard.documents.warning import QueueWarning
 from groupmq.dashboard.redaction import Redactor
@@ -96,6 +98,8 @@ class SampleRows:
             slots=16,
             busy=8,
             use=0.5,
+            starting=Starting(reason="soon", words=self.say("Nothing holds it.")),
+            attempts=AllowedAttempts(most=5, by_worker={self.say("worker-1"): 7}),
             warnings=[
                 QueueWarning(
                     level="warn",
@@ -133,6 +137,7 @@ class SampleRows:
             concurrency=1,
             rate_limit="100 in 1 s" if reason == "rate" else None,
             held=self.held(reason) if reason else None,
+            error=self.say("TimeoutError: no answer") if reason in ("backoff", "blocked") else None,
             blocked_by=self.say("job-17") if reason == "blocked" else None,
             blocked_since=NOW if reason == "blocked" else None,
             blockers=2 if reason == "blocked" else 0,

@@ -176,6 +176,7 @@ class Samples(SampleRows):
             ],
             attempts_words="2 of 5",
             position=Place(position=4, of=38, group_id=self.say("user:42")),
+            lane=self.lane(0),
             settings=[JobSetting(name="Priority", value="0"), JobSetting(name="Timeout", value="30 s")],
             actions=[
                 ActionLink(action="retry", label="Retry", danger=False, params={"job": self.say("01jx000001")}),
@@ -266,7 +267,17 @@ class Samples(SampleRows):
             for i in range(40)
         ]
         kinds = [Choice(value="", label="All", current=True), *choices(KINDS, "")]
-        return EventsPage(queue=self.row(), kinds=kinds, kind="", group="", job="", events=rows, missed=False)
+        return EventsPage(
+            queue=self.row(),
+            kinds=kinds,
+            kind="",
+            group="",
+            job="",
+            events=rows,
+            missed=True,
+            written=True,
+            position=rows[0].id,
+        )
 
     def settings(self) -> SettingsPage:
         findings = [

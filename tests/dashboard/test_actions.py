@@ -146,6 +146,10 @@ async def test_pause_and_resume_a_group(busy: Busy, site: Site) -> None:
 
 
 async def test_limits_of_a_group(busy: Busy, site: Site) -> None:
+    for action in ("group-concurrency", "group-rate"):
+        plan = await site.plan(action, group=HELD)
+        assert plan["jobs"] == 3
+        assert plan["effects"][0].endswith("; 3 jobs wait.")
     await site.act("group-concurrency", group=DEEP, concurrency=3)
     await site.act("group-rate", group=DEEP, limit=5, per="2s")
     group = await busy.queue.get_group(DEEP)
@@ -193,7 +197,7 @@ async def test_a_task_that_cancels_a_group_can_be_stopped(
 
     monkeypatch.setattr(one_group, "MANY", 0)
     await queue.add({}, group_id="g")
-    opened = await site.dashboard.desk.catalogue.open(queue.name)
+    opened = await site.dashboard.shared.catalogue.open(queue.name)
     monkeypatch.setattr(opened, "cancel_group", slow)
     outcome = await site.act("cancel-group", 202, queue=queue.name, group="g")
     await reached.wait()
@@ -234,6 +238,31 @@ async def test_add_a_job(queue: Queue, site: Site) -> None:
         await site.act("add", 422, queue=queue.name, data=1, **bad)
     text = await site.submit("add", queue=queue.name, data='"text"')
     assert text.status_code == 303
+    for odd in ({"job": ["a"]}, {"group": {"a": 1}}):
+        await site.act("add", 422, queue=queue.name, data=1, **odd)
+
+
+async def test_a_form_that_is_sent_twice_adds_one_job(queue: Queue, site: Site) -> None:
+    await queue.get_job_counts()
+    plan = await site.plan("add", queue=queue.name)
+    form = await site.page("action", queue=queue.name, action="add")
+    assert 'name="once"' in form
+    assert plan["hidden"]["once"] not in form, "each form has one of its own"
+    for _ in range(2):
+        answer = await site.submit("add", queue=queue.name, data="1", **plan["hidden"])
+        assert answer.status_code == 303
+    assert (await queue.get_job_counts()).waiting == 1
+    again = await site.act("add", queue=queue.name, data=1, **plan["hidden"])
+    assert (again["ok"], again["count"]) == (True, 0)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+async def test_a_number_that_json_has_not_is_refused(queue: Queue, site: Site, number: str) -> None:
+    await queue.get_job_counts()
+    answer = await site.submit("add", queue=queue.name, data=f'{{"n": {number}}}')
+    assert answer.status_code == 422
+    assert "not JSON" in answer.text
+    assert (await queue.get_job_counts()).total == 0
 
 
 async def test_mark(busy: Busy, site: Site) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from groupmq import Queue
 from tests.dashboard.test_actions import finished
 from tests.dashboard.visitor import Site
+from tests.support.waiting import eventually
 
 
 async def test_clean_runs_as_a_task(queue: Queue, site: Site) -> None:
@@ -20,9 +23,46 @@ async def test_clean_runs_as_a_task(queue: Queue, site: Site) -> None:
 
 async def test_clean_keeps_what_is_younger(queue: Queue, site: Site) -> None:
     await queue.add({})
+    plan = await site.plan("clean", queue=queue.name, state="waiting", older="1h")
+    assert (plan["jobs"], plan["effects"][0][:40]) == (0, "0 waiting jobs older than 1 h 0 m will b")
     task = await finished(site, await site.act("clean", 202, queue=queue.name, state="waiting", older="1h"), queue.name)
-    assert task["done"] == 0
+    assert (task["done"], task["matched"]) == (0, 0)
     assert await queue.get_waiting_count() == 1
+
+
+async def test_clean_says_how_many_and_leaves_what_blocks_a_group(queue: Queue, site: Site) -> None:
+    await failures(queue, 3)
+
+    async def counted() -> bool:
+        return bool((await site.plan("clean", queue=queue.name, state="failed", older="0.001s"))["jobs"] == 3)
+
+    await eventually(counted, "all of them ended a moment ago")
+    blocker = await queue.add({}, group_id="user:1", on_failed="hold")
+    await queue.fail(blocker.id, "declined")
+    plan = await site.plan("clean", queue=queue.name, state="failed")
+    assert plan["effects"][1] == "Jobs that block their group stay: somebody has to decide about them."
+    await finished(site, await site.act("clean", 202, queue=queue.name, state="failed"), queue.name)
+    assert [job.id for job in await queue.get_failed_jobs()] == [blocker.id]
+
+
+async def test_clean_ends_though_more_jobs_end_meanwhile(
+    queue: Queue, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await failures(queue, 3)
+    opened = await site.dashboard.shared.catalogue.open(queue.name)
+    clean, calls = opened.clean, 0
+
+    async def on_a_busy_queue(*given: Any, **options: Any) -> int:
+        nonlocal calls
+        calls += 1
+        removed = await clean(*given, **options)
+        if calls < 100:
+            await failures(queue, 1)
+        return removed
+
+    monkeypatch.setattr(opened, "clean", on_a_busy_queue)
+    task = await finished(site, await site.act("clean", 202, queue=queue.name, state="failed"), queue.name)
+    assert (task["state"], task["done"], await queue.get_failed_count()) == ("done", 3, 1)
 
 
 async def failures(queue: Queue, n: int) -> None:

@@ -23,7 +23,7 @@ async def test_the_example_of_all_options_makes_an_app(monkeypatch: pytest.Monke
     exec(block, names)
     app: object = names["dashboard"]
     assert isinstance(app, Dashboard)
-    assert app.desk.catalogue.display_name("orders") == "Orders"
+    assert app.shared.catalogue.display_name("orders") == "Orders"
     await app.close()
 
 

@@ -13,6 +13,7 @@ import pytest
 from groupmq import Backoff, Job, Queue, Worker
 from groupmq.dashboard.documents.job import backoff_words
 from tests.conftest import MakeQueue
+from tests.dashboard.busy import Busy
 from tests.dashboard.conftest import MakeSite
 from tests.dashboard.visitor import Site
 from tests.support.waiting import eventually
@@ -77,10 +78,13 @@ class Seen:
         self.head = text_of(card[1]).removeprefix("Attempts").strip()
         self.attempts = [text_of(one) for one in re.findall(r">(Attempt \d+)</span>", card[2])]
         self.steps = [text_of(one) for one in re.findall(r'<span class="name">(.*?)</span>', page)]
+        timeline = re.search(r'<ol class="steps">(.*?)</ol>', page, re.DOTALL)
+        assert timeline is not None
+        self.timeline = text_of(timeline[1])
         whole = text_of(page)
         assert "None" not in whole
-        fence = self.facts.pop("Fencing token", None)
-        assert whole.count(fence or "\0") <= 1, "the token stands in its own row only"
+        fence = self.facts.pop("Fence", None)
+        assert whole.count(fence or "\0") <= 1, "the number stands in its own row only"
         assert self.facts["Attempts"] == self.head
         assert all(int(number) <= EARLIER for number in re.findall(r"\d+", self.head))
 
@@ -101,7 +105,8 @@ async def test_a_fresh_job(life: Life, site: Site, own: dict[str, Any]) -> None:
     page = await seen(site, await life.queue.add("ok", **own))
     assert page.head == "none of 3 yet"
     assert page.attempts == []
-    assert page.steps == ["Added"]
+    assert page.steps == ["Added", "Attempt 1"]
+    assert "not yet" in page.timeline
 
 
 async def test_a_running_job(life: Life, site: Site, own: dict[str, Any]) -> None:
@@ -110,7 +115,8 @@ async def test_a_running_job(life: Life, site: Site, own: dict[str, Any]) -> Non
     page = await seen(site, job)
     assert page.head == "attempt 1 of 3 is running"
     assert page.attempts == ["Attempt 1"]
-    assert page.steps == ["Added", "Attempt 1"]
+    assert page.steps == ["Added", "Attempt 1", "End"]
+    assert page.timeline.endswith("End not yet")
 
 
 async def test_a_job_that_waits_for_its_next_attempt(life: Life, site: Site, own: dict[str, Any]) -> None:
@@ -119,7 +125,8 @@ async def test_a_job_that_waits_for_its_next_attempt(life: Life, site: Site, own
     page = await seen(site, job)
     assert page.head == "1 of 3"
     assert page.attempts == ["Attempt 1"]
-    assert page.steps == ["Added", "Attempt 1", "Waits to retry"]
+    assert page.steps == ["Added", "Attempt 1", "Waits to retry", "Attempt 2"]
+    assert page.timeline.endswith("at the earliest")
     assert "Next attempt" in page.facts
     assert page.facts["Back-off"] == "600 s"
 
@@ -142,7 +149,7 @@ async def test_a_job_that_was_retried_by_hand(life: Life, site: Site, own: dict[
     page = await seen(site, job)
     assert page.head == "none of 3 yet"
     assert page.attempts == ["Attempt 3", "Attempt 2", "Attempt 1"]
-    assert page.steps[-2:] == ["Attempt 3", "Failed; then retried by hand"]
+    assert page.steps[-3:] == ["Attempt 3", "Failed; then retried by hand", "Attempt 1"]
     await life.queue.resume()
     await life.is_so(job, "failed", 3)
     page = await seen(site, job)
@@ -162,3 +169,10 @@ def test_a_backoff_in_words() -> None:
     assert backoff_words(Backoff.fixed(30)) == "30 s"
     grows = Backoff.exponential(base=0.5, factor=2, max=30, jitter=0.25)
     assert backoff_words(grows) == "0.5 s, then 2 times as long each time, at most 30 s, up to 25% longer by chance"
+
+
+async def test_the_last_step_of_a_job_that_has_not_ended_says_for_how_long(busy: Busy, site: Site) -> None:
+    for name, said in (("waiting", "has waited for"), ("delayed", "has waited for"), ("active", "has run for")):
+        assert said in await site.page("job", queue="orders", job=busy.ids[name]), name
+    for name in ("completed", "failed"):
+        assert '<span class="took">has ' not in await site.page("job", queue="orders", job=busy.ids[name]), name

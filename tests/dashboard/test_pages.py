@@ -315,6 +315,9 @@ async def test_unknown_pages_parts_and_methods(busy: Busy, site: Site) -> None:
         assert "<!doctype html>" in answer.text
     assert (await site.get(site.at("lanes", queue="orders", fragment="nothing"))).status_code == 404
     assert (await site.client.request("PUT", "/queues/orders")).status_code == 405
+    answer = await site.client.request("DELETE", "/queues/orders/actions/pause")
+    assert answer.status_code == 405
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
     assert (await site.client.head("/queues/orders")).status_code == 200
 
 

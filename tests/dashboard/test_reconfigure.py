@@ -193,3 +193,49 @@ async def test_who_may_not_cannot_and_every_change_is_in_the_audit(
     ]
     assert "action=reconfigure" in caplog.text
     assert "max_attempts='5'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "effect", "order"),
+    [
+        ("rate_limit", "1/1m", "queue starts at most 1 in 60 s: 4 waiting jobs take at least 3 m 0 s.", "stays"),
+        ("rate_limit", "100/1s", "The whole queue starts at most 100 in 1 s; 4 waiting jobs.", "stays"),
+        ("group_rate_limit", "1/1s", "Each group starts at most 1 in 1 s, unless", "stays"),
+        (
+            "group_concurrency",
+            "3",
+            "Up to 3 jobs of a group run at once; 4 waiting jobs in 3 groups.",
+            "may finish before",
+        ),
+        ("exclusive", "yes", "One worker at a time takes jobs", "stays"),
+        ("on_failed", "hold", "from now on blocks its group", "stays"),
+        ("on_retry", "yield", "", "jobs of its group behind it run first"),
+        ("fairness", "round-robin", "", "put into the new order"),
+        ("events", "no", "The event log is deleted", "stays"),
+    ],
+)
+async def test_a_change_says_what_it_does_to_how_many_jobs_and_to_the_order(
+    queue: Queue, site: Site, name: str, text: str, effect: str, order: str
+) -> None:
+    for n in range(3):
+        await queue.add(n, group_id=f"user:{n % 2}" if n else "g")
+    given: dict[str, Any] = {name: text}
+    plan = await site.plan("reconfigure", queue=queue.name, **given)
+    assert effect in " ".join(plan["effects"])
+    assert order in plan["order"]
+
+
+async def test_a_limit_that_is_taken_away_says_so(queue: Queue, site: Site) -> None:
+    await queue.reconfigure(rate_limit=RateLimit(1, 1), group_rate_limit=RateLimit(1, 1), group_concurrency=2)
+    given: dict[str, Any] = {"rate_limit": "none", "group_rate_limit": "none", "group_concurrency": "1"}
+    effects = " ".join((await site.plan("reconfigure", queue=queue.name, **given))["effects"])
+    for said in (
+        "may start as fast as workers take them",
+        "No group is limited any more",
+        "One job of a group runs at",
+    ):
+        assert said in effects
+
+
+async def test_the_limits_are_changed_from_the_page_of_the_queue(queue: Queue, site: Site) -> None:
+    assert "/actions/reconfigure" in await site.page("queue", queue=queue.name)

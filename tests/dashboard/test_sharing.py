@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from groupmq.dashboard.live.broadcast import Broadcast, Message
-from groupmq.dashboard.live.pace import Pace
+from groupmq.dashboard.live.notify_rate import NotifyRate
 from groupmq.dashboard.live.shared import SharedAnswers
 
 
@@ -120,12 +120,12 @@ async def test_one_who_asks_after_a_change_does_not_get_a_look_that_began_before
 
 def test_tabs_are_told_less_often_when_looking_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("groupmq.dashboard.live.pace.time.monotonic", lambda: now)
-    pace = Pace()
+    monkeypatch.setattr("groupmq.dashboard.live.notify_rate.time.monotonic", lambda: now)
+    pace = NotifyRate()
 
     def due_after(spent: float, seconds: float) -> bool:
         nonlocal now
-        pace.told()
+        pace.notified()
         pace.spent(spent)
         now += seconds
         return pace.is_due

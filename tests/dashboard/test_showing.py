@@ -17,7 +17,7 @@ from groupmq.dashboard.documents.payload import PREVIEW, Unreadable, clean, payl
 from groupmq.dashboard.documents.progress import fraction, progress
 from groupmq.dashboard.documents.repeats import next_runs, words
 from groupmq.dashboard.documents.warning import warnings
-from groupmq.dashboard.documents.workers import worker_row
+from groupmq.dashboard.documents.workers import in_order, worker_row
 from groupmq.dashboard.json_tree import Node, json_tree
 from groupmq.dashboard.reading import READABLE
 from groupmq.dashboard.redaction import Redactor
@@ -172,9 +172,9 @@ QUIET: dict[str, Any] = {
         ({}, None, ""),
         ({"workers": 0}, "fail", "Nobody works on this queue."),
         (
-            {"longest_held": SimpleNamespace(wait=301.0, reason="backoff")},
+            {"longest_held": SimpleNamespace(wait=301.0, reason="paused", group_id="user:7")},
             "warn",
-            "A group has been held for a long time.",
+            "The first job of user:7 has waited for 5 m 1 s.",
         ),
         ({"blocked": 1}, "warn", "A failed job blocks its group."),
         (
@@ -206,6 +206,26 @@ def test_a_worker_that_is_late_or_blocked_is_told_apart() -> None:
     row = worker_row(worker, {}, now)
     assert (row.late, row.blocked, row.busy, row.more_jobs, row.use) == (False, 2.5, 2, 2, 0.5)
     assert worker_row(worker, {}, now + timedelta(seconds=2)).late
+
+
+def test_what_runs_counts_rather_than_the_last_heartbeat() -> None:
+    now = datetime(2026, 11, 17, 14, 0, tzinfo=UTC)
+    worker = WorkerInfo("w-1", "web-1", "host", 7, 4, 0, 10.0, now, "0.1.0")
+    jobs: Any = {"w-1": ["one", "two", "three"]}
+    for complete in (True, False):
+        row = worker_row(worker, jobs, now, complete=complete)
+        assert (row.busy, row.use, row.more_jobs) == (3, 0.75, 0)
+    worker = WorkerInfo("w-1", "web-1", "host", 7, 4, 4, 10.0, now, "0.1.0")
+    assert worker_row(worker, jobs, now, complete=True).busy == 3
+    row = worker_row(worker, jobs, now)
+    assert (row.busy, row.more_jobs) == (4, 1)
+
+
+def test_workers_stand_by_name_and_number() -> None:
+    now = datetime(2026, 11, 17, 14, 0, tzinfo=UTC)
+    names = ["web-10", "api-1", "web-2", "web", "web-2b"]
+    workers = [WorkerInfo(f"id-{name}", name, "host", 7, 4, 0, 10.0, now, "0.1.0") for name in names]
+    assert [worker.name for worker in sorted(workers, key=in_order)] == ["api-1", "web", "web-2", "web-2b", "web-10"]
 
 
 def test_a_schedule_that_never_or_hardly_ever_ticks_is_answered_at_once() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.requests import HTTPConnection
 
 from groupmq import ConfigurationError
 from groupmq.dashboard.security import passwords
@@ -63,3 +66,9 @@ def test_a_refusal_does_not_repeat_the_secret() -> None:
     with pytest.raises(ConfigurationError) as refused:
         auth_of({"ada": "hunter2"})
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("answer", "user"), [("", None), (None, None), (False, None), ("ada", "ada"), (7, "7")])
+async def test_a_check_that_names_nobody_lets_nobody_in(answer: Any, user: str | None) -> None:
+    """An empty name is what a look into an empty session often gives."""
+    assert await auth_of(lambda request: answer).user(HTTPConnection({"type": "http", "headers": []})) == user

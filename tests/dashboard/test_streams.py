@@ -88,7 +88,7 @@ async def test_ten_tabs_share_one_reader(queue: Queue, site: Site, client: Any) 
 
         for _ in range(10):
             tabs.create_task(tab())
-        readers_of = site.dashboard.desk._readers
+        readers_of = site.dashboard.shared._readers
         await eventually(
             lambda: queue.name in readers_of and len(readers_of[queue.name]._broadcast) == 10, "ten listen"
         )
@@ -202,14 +202,14 @@ async def test_a_busy_queue_is_looked_at_instead_of_read(
     async with serving(site.dashboard) as at, listening_to(f"{at}/queues/{queue.name}/stream") as stream:
         await until(stream, "snapshot")
         await queue.add({})
-        await eventually(lambda: site.dashboard.desk.reader(queue)._busy, "the reader reads no longer")
+        await eventually(lambda: site.dashboard.shared.reader(queue)._busy, "the reader reads no longer")
         while not (said := await until(stream, "changed")).data["more"] or said.id is None:
             await queue.add({})
         await queue.add({})
         last = await queue.get_last_event_id()
-        await eventually(lambda: site.dashboard.desk.last_event_id(queue.name) == last, "it knows the newest event")
+        await eventually(lambda: site.dashboard.shared.last_event_id(queue.name) == last, "it knows the newest event")
         monkeypatch.setattr(readers, "MOST_EVENTS", 1_000_000)
-        await eventually(lambda: not site.dashboard.desk.reader(queue)._busy, "the reader reads again")
+        await eventually(lambda: not site.dashboard.shared.reader(queue)._busy, "the reader reads again")
         job = await queue.add({}, group_id="after")
         while job.id not in (await until(stream, "changed")).data["jobs"]:
             pass

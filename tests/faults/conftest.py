@@ -1,4 +1,4 @@
-"""Servers of a test's own, to be killed, frozen and filled up; whatever happened to them, they end consistent."""
+"""Separate servers for a test to kill, freeze and fill up. Their queues must be consistent at the end of the test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ StartServer = Callable[..., Server]
 
 @pytest.fixture
 def start_server() -> Iterator[StartServer]:
-    """Starts servers that end with the test, after a look at every queue on them."""
+    """Starts servers that are stopped after the test, once every queue on them has been checked."""
     started: list[Server] = []
 
     def start(*args: Any, **options: Any) -> Server:

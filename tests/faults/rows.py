@@ -1,4 +1,4 @@
-"""Worker processes that take jobs of a group together, and every way in which their history breaks a promise."""
+"""Worker processes that prefetch rows, and checks of their history."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ async def see_short_handlers(queue: Queue, n: int) -> None:
 
 
 async def start_used_to_short_handlers(fleet: Fleet, queue: Queue) -> subprocess.Popen[bytes]:
-    """A worker that has seen enough short handlers to take jobs of a group together."""
+    """Start a worker that has seen enough short handlers to prefetch rows."""
     (process,) = await asyncio.to_thread(fleet.start, short_handlers=True)
 
     async def takes_rows() -> bool:
         await see_short_handlers(queue, 200)
-        # Of those that are taken together the fences follow each other.
+        # Jobs that were taken together have consecutive fences.
         fences = [line["fence"] for line in fleet.lines("start")[-6:]]
         return fences == list(range(fences[0], fences[0] + 6))
 
@@ -36,7 +36,7 @@ async def start_used_to_short_handlers(fleet: Fleet, queue: Queue) -> subprocess
 
 
 async def add_all(queue: Queue, groups: int, each: int, **options: Any) -> list[str]:
-    """Jobs in groups, all there before anybody looks; every tenth may run but once."""
+    """Add jobs to several groups in one call; every tenth job has only one attempt."""
     items = [
         {"data": {"n": i}, "group_id": f"g{g}", "job_id": f"g{g}-{i}", "max_attempts": 1 if i % 10 == 7 else 9}
         | options
@@ -47,19 +47,19 @@ async def add_all(queue: Queue, groups: int, each: int, **options: Any) -> list[
 
 
 def in_rows(history: History) -> int:
-    """Runs of jobs that were taken behind another: their fences follow each other."""
+    """The number of runs of jobs that were prefetched in a row: their fences are consecutive."""
     return sum(
         after.fence == before.fence + 1 for runs in history.by_group().values() for before, after in pairwise(runs)
     )
 
 
 def of_interest(history: History) -> History:
-    """Without the runs that only got a worker used to short handlers."""
+    """The history without the warm-up runs."""
     return History([run for run in history.runs if not run.job.startswith("warm")], history.lines, history.kills)
 
 
 def check(history: History, added: list[str], failed: Iterable[str] = ()) -> None:
-    """Nothing lost, nothing twice that was recorded, nothing beside its own group, and ends in their order."""
+    """Check that nothing is lost, no job completes twice, no runs of a group overlap, and jobs end in order."""
     failed = set(failed)
     found = [
         *history.lost(job for job in added if job not in failed),
@@ -79,18 +79,18 @@ def check(history: History, added: list[str], failed: Iterable[str] = ()) -> Non
     place = {job: number for number, job in enumerate(added)}
     for group, jobs in recorded.items():
         if len(set(jobs)) != len(jobs):
-            found.append(f"{group}: some were recorded twice")
+            found.append(f"{group}: some jobs completed twice")
         if jobs != sorted(jobs, key=place.__getitem__):
-            found.append(f"{group}: recorded in another order: {jobs}")
+            found.append(f"{group}: completed in another order: {jobs}")
     for group, timed in first_ends.items():
         jobs = [job for _, job in sorted(timed)]
         if jobs != sorted(jobs, key=place.__getitem__):
-            found.append(f"{group}: first ended in another order: {jobs}")
+            found.append(f"{group}: handlers first ended in another order: {jobs}")
     assert not found, f"{len(found)} broken promises:\n  " + "\n  ".join(found[:40])
 
 
 async def failed_of(queue: Queue) -> list[str]:
-    """Those that failed; only one that may run but once may."""
+    """The failed jobs. Only jobs with one attempt may have failed."""
     failed = await queue.get_failed_jobs()
     for job in failed:
         assert job.max_attempts == 1
@@ -104,9 +104,9 @@ async def in_the_middle(fleet: Fleet, more: int) -> None:
 
 
 async def freeze_in_a_row(fleet: Fleet, queue: Queue, process: subprocess.Popen[bytes], concurrency: int) -> None:
-    """Stop the only worker at a moment at which it holds more jobs than it can run.
+    """Freeze the only worker at a moment at which it holds more jobs than it can run.
 
-    Whoever is to be killed has to be stopped before: a kill may cut the line short that it is writing.
+    A worker is frozen before it is killed, since a kill may truncate the line that it is writing.
     """
 
     async def frozen() -> bool:
@@ -122,7 +122,7 @@ async def freeze_in_a_row(fleet: Fleet, queue: Queue, process: subprocess.Popen[
 
 
 async def add_with_third(queue: Queue, data: dict[str, Any], **options: Any) -> list[Job]:
-    """Five jobs of a group, the third of which is special."""
+    """Add five jobs of a group; the third one has this data and these options."""
     items = [{"data": {}, "group_id": "g", "max_attempts": 9} for _ in range(5)]
     items[2] |= {"data": data, **options}
     return await queue.add_many(items)

@@ -12,7 +12,7 @@ LEASE = 1.0
 
 
 async def test_a_batch_of_a_killed_worker_runs_again_one_by_one_in_order(server: Server, make_queue: MakeQueue) -> None:
-    """Each is charged an attempt, for each may have been what killed the worker, and none is lost."""
+    """Each job is charged an attempt, since any of them may have killed the worker, and none is lost."""
     queue: Queue = make_queue(job_timeout=LEASE)
     jobs = await queue.add_many([{"data": {"n": n, "seconds": 60}, "group_id": "g"} for n in range(4)])
     late = await queue.add({"n": 4, "seconds": 0}, group_id="g")

@@ -1,4 +1,4 @@
-"""`durability`: an add returns once replicas have the job, or a disk has it; else it says so."""
+"""`durability`: an add returns once replicas or the disk have the job, and raises otherwise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from tests.support import keyspace
 from tests.support.servers import Kind, Server, available_kinds
 from tests.support.waiting import wait_until
 
-SOON = Durability(replicas=1, timeout=0.2)
+SOON = Durability(replicas=1, timeout=2)
+"""A replica on a busy machine must answer within this timeout, and the test waits that long for a paused one."""
 
 
 @dataclass
@@ -71,12 +72,10 @@ async def test_an_add_that_no_replica_has_in_time_says_so_and_the_job_stays(pair
     async with Queue("q", pair.primary.url, durability=SOON) as queue:
         await queue.add(0)
         pair.replica.pause()
-        with pytest.raises(
-            NotDurable, match=r"the job was added, but after 0.2 s 0 of 1 replica had it; a failover may"
-        ):
+        with pytest.raises(NotDurable, match=r"the job was added, but after 2 s 0 of 1 replica had it; a failover may"):
             await queue.add(1, job_id="a")
         assert (await queue.get_job_counts()).waiting == 2
-        # This add writes nothing, and yet it must not say that the job is safe.
+        # This add writes nothing, but it must not report the job as durable.
         with pytest.raises(NotDurable):
             await queue.add(1, job_id="a")
         with pytest.raises(NotDurable):
@@ -88,7 +87,7 @@ async def test_an_add_that_no_replica_has_in_time_says_so_and_the_job_stays(pair
 
 
 async def test_a_new_process_that_adds_a_job_again_waits_for_it_too(pair: Pair) -> None:
-    """Its connections have written nothing; some servers then wait for nothing."""
+    """Its connections have written nothing, and some servers' WAIT then returns at once."""
     async with Queue("q", pair.primary.url) as careless:
         await careless.add(0, job_id="first")
         pair.replica.pause()
@@ -139,7 +138,7 @@ def test_the_blocking_client_waits_too(pair: Pair, own: bool) -> None:
             queue.add(1, job_id="a")
         pair.replica.resume()
         assert queue.add(1, job_id="a").duplicate
-        # Its connection was cut while it was idle.
+        # The connection is cut while it is idle.
         with pair.primary.client() as other:
             other.client_kill_filter(_type="normal", skipme=True)
         assert pair.is_on_replica("q", queue.add(2).id)

@@ -1,4 +1,4 @@
-"""Exclusive queues whose holder freezes, dies or is cut off: another takes over, and never two at once."""
+"""Exclusive queues whose worker with the turn freezes, dies or is cut off: another takes over, never two at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def exclusive(
 
 
 async def working(fleet: Fleet) -> subprocess.Popen[bytes]:
-    """The one living process that is in a handler now."""
+    """The living process that runs a handler now."""
     found: list[subprocess.Popen[bytes]] = []
 
     def somebody() -> bool:
@@ -64,7 +64,7 @@ async def test_a_frozen_holder_loses_its_turn_and_when_it_wakes_its_handlers_are
     async with Queue("orders", server.url, job_timeout=LEASE, exclusive=True) as queue:
         with exclusive(server.url) as fleet:
             fleet.start()
-            # Only its first run takes long: whoever takes over is done soon.
+            # Only the first run of a job takes long, so the worker that takes over is done soon.
             slow = {"do": "work-once", "seconds": 60.0}
             added = [(await queue.add(slow, group_id=f"g{n}", max_attempts=9)).id for n in range(2)]
             added += await produce(queue, range(6), groups=3)
@@ -74,9 +74,9 @@ async def test_a_frozen_holder_loses_its_turn_and_when_it_wakes_its_handlers_are
             fleet.freeze(frozen)
             assert await queue.wait_for_empty(15), "nobody took over"
             fleet.thaw(frozen)
-            await eventually(lambda: len(fleet.lines("lease-lost")) == 2, "it is told that its turn is over")
+            await eventually(lambda: len(fleet.lines("lease-lost")) == 2, "it learns that its turn is over")
             await eventually(lambda: len(fleet.lines("end")) == 10, "its handlers end")
-            # And it works on as if nothing had been.
+            # It continues to work as if nothing had happened.
             more = await produce(queue, range(10, 16), groups=3, seconds=0.02)
             assert await queue.wait_for_empty(10)
         assert (await queue.get_metrics()).stalled == 2
@@ -90,11 +90,11 @@ async def test_a_frozen_holder_loses_its_turn_and_when_it_wakes_its_handlers_are
 
 
 async def test_an_outcome_of_a_turn_that_was_lost_is_refused(start_server: StartServer) -> None:
-    """The handler is at its end when its process freezes: what it reports afterwards changes nothing."""
+    """The process freezes when its handler is about to end: the outcome it reports afterwards is refused."""
     server = start_server(prefer("redis"))
     async with Queue("orders", server.url, job_timeout=3, exclusive=True) as queue:
-        # Its heartbeat is rare, so that the outcome is what meets the server first; but not so rare that a busy machine
-        # makes it too late before the process is frozen.
+        # The heartbeat is rare, so that the outcome reaches the server before the next heartbeat, but not so rare that
+        # the lease expires on a busy machine before the process is frozen.
         with exclusive(server.url, lease=3, heartbeat=2) as fleet:
             fleet.start()
             job = await queue.add({"do": "block-once", "seconds": 2.5}, group_id="g", max_attempts=9)
@@ -103,7 +103,7 @@ async def test_an_outcome_of_a_turn_that_was_lost_is_refused(start_server: Start
             await asyncio.to_thread(fleet.start)
             assert await queue.wait_for_empty(15), "nobody took over"
             fleet.thaw(frozen)
-            await eventually(lambda: fleet.lines("lease-lost"), "it is told")
+            await eventually(lambda: fleet.lines("lease-lost"), "it learns that it lost the lease")
         await job.refresh()
         assert (job.state, job.attempts_made) == ("completed", 2)
     history = fleet.history()
@@ -128,7 +128,9 @@ async def test_a_killed_holder_is_replaced_after_its_lease_and_nothing_is_lost(s
     assert not history.gaps()
     for pid, killed in history.kills.items():
         after = [run.start for run in history.runs if run.start > killed]
-        assert min(after) - killed < LEASE + 3, f"after the death of {pid} nobody began for {min(after) - killed:.2f} s"
+        assert min(after) - killed < LEASE + 3, (
+            f"no job started for {min(after) - killed:.2f} s after the death of {pid}"
+        )
 
 
 async def test_a_holder_that_leaves_hands_over_before_its_lease_would_have_ended(start_server: StartServer) -> None:
@@ -142,7 +144,7 @@ async def test_a_holder_that_leaves_hands_over_before_its_lease_would_have_ended
             holder = await working(fleet)
             holder.terminate()
             assert await asyncio.to_thread(holder.wait, 5) == 0
-            await eventually(lambda: len(fleet.lines("start")) == 2, "the other one goes on with it", timeout=5)
+            await eventually(lambda: len(fleet.lines("start")) == 2, "the other one runs the job", timeout=5)
             turn = await queue.get_turn()
             assert turn is not None
             assert (turn.epoch, turn.taken) == (2, 1)

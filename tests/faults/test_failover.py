@@ -1,6 +1,6 @@
-"""A failover behind one address that cuts nobody off: the old primary lives on as a replica, and refuses writes.
+"""A failover behind one address that cuts no connection: the old primary becomes a replica and refuses writes.
 
-Connections that were open before lead to the old primary still, new ones to the new primary.
+Connections that were open before still lead to the old primary, new ones to the new primary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.servers import Kind, Server, available_kinds, prefer
 from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Recorder
 
-# Nothing lost by the failover itself: what is tested is who finds the new primary.
+# The failover itself loses nothing: the tests are about finding the new primary.
 AT_ONCE = {"repl-diskless-sync-delay": 0, "repl-diskless-sync": "yes"}
 STALE = {"replica-serve-stale-data": "no"}
 
@@ -75,7 +75,7 @@ async def test_producers_and_workers_go_on_with_the_new_primary(start_server: St
         async with worker_queue, Queue("orders", pair.url, job_timeout=60) as queue:
             async with Worker(worker_queue, handler, concurrency=4, heartbeat=0.2, blocking_timeout=1):
                 assert await (await queue.add("before", group_id="g")).result(20) is None
-                # Several connections of each: all of them are from before.
+                # Several connections, all opened before the failover.
                 await asyncio.gather(*(queue.get_job_counts() for _ in range(10)))
                 await asyncio.to_thread(pair.fail_over)
                 for i in range(3):
@@ -113,20 +113,20 @@ async def test_a_refused_write_leads_readers_to_the_new_primary_as_well(start_se
         async with Queue("orders", pair.url) as writer, Queue("orders", pair.url) as reader:
             heard: list[Any] = []
             reader.on("added", heard.append)
-            await reader.get_waiting_count()  # from now on it listens
+            await reader.get_waiting_count()  # from now on it is subscribed
             await writer.add("before")
-            await eventually(lambda: heard, "the first is heard")
+            await eventually(lambda: heard, "the first event is received")
             await asyncio.to_thread(pair.fail_over)
             await writer.add("after")
             with redis.Redis.from_url(pair.old.url) as old:
-                old.execute_command("REPLICAOF", "127.0.0.1", 1)  # nothing reaches it any more
+                old.execute_command("REPLICAOF", "127.0.0.1", 1)  # it receives no more writes
                 await writer.add("unheard of there")
-                await eventually(lambda: len(heard) == 3, "the new primary is listened to", 20)
+                await eventually(lambda: len(heard) == 3, "events of the new primary are received", 20)
                 assert await reader.get_waiting_count() == 3
 
 
 async def test_a_replica_that_lost_its_primary_is_left(start_server: StartServer) -> None:
-    """It refuses even reads, with MASTERDOWN, as long as it follows nobody."""
+    """It refuses even reads with MASTERDOWN while it has no link to a primary."""
     with two_servers(start_server, prefer("redis"), **STALE) as pair:
         async with Queue("orders", pair.url) as queue:
             await queue.add("before")
@@ -138,4 +138,4 @@ async def test_a_replica_that_lost_its_primary_is_left(start_server: StartServer
                 assert await queue.get_waiting_count() == 1
                 await queue.add("after")
                 assert await queue.get_waiting_count() == 2
-                old.config_set("replica-serve-stale-data", "yes")  # for the look at the end
+                old.config_set("replica-serve-stale-data", "yes")  # for the check at the end

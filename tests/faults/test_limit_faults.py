@@ -1,4 +1,4 @@
-"""Rate limits and windows while workers die and servers restart: exact, never early, and nothing is left waiting."""
+"""Rate limits and windows while workers die and servers restart: no start is early, and no job is left waiting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT = RateLimit(10, per=0.25)
 
 
 def starts(history: History) -> list[int]:
-    """When jobs were granted, in milliseconds. Fences tell, whatever became of the answer that brought them."""
+    """When jobs were granted, in milliseconds. The fences contain that, even if the answer was lost and sent again."""
     return [run.fence // 1000 for run in history.runs]
 
 

@@ -1,4 +1,4 @@
-"""Listening and waiting while connections are cut and servers die: nothing is missed, or a gap is told."""
+"""Subscribing and waiting for results while connections are cut and servers die: nothing is missed without a gap."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_loop_whose_connection_is_cut_again_and_again_misses_nothing(sta
                     cuts += cut_readers(client)
                     return cuts >= 5
 
-                await eventually(cut, "the listener was cut off five times", 20)
+                await eventually(cut, "the subscriber was cut off five times", 20)
                 added = await producing
                 await heard.has("completed", JOBS, timeout=20)
     for kind in ("added", "active", "completed"):
@@ -66,7 +66,7 @@ async def test_a_loop_whose_connection_is_cut_again_and_again_misses_nothing(sta
 async def test_whoever_waits_hears_of_what_ended_while_the_server_was_away(
     start_server: StartServer, kind: Kind
 ) -> None:
-    """The server keeps everything; the listener comes back later than the worker."""
+    """The server keeps its data, and the subscriber comes back later than the worker."""
     server = start_server(kind, aof=True)
     with redis.Redis.from_url(server.url) as client:
         async with Queue("orders", server.url, keep_completed=0) as queue, listening(queue, client) as heard:
@@ -85,7 +85,7 @@ async def test_whoever_waits_hears_of_what_ended_while_the_server_was_away(
 async def test_whoever_waits_for_a_job_that_the_server_forgot_is_told_as_soon_as_it_is_back(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch, hears_all: bool
 ) -> None:
-    """Not only when it would look at the job anyway."""
+    """It does not wait for its periodic look at the job."""
     monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
     server = start_server(prefer("valkey"))
     with redis.Redis.from_url(server.url) as client:
@@ -126,7 +126,7 @@ async def test_a_listener_on_a_connection_that_went_silent_comes_back(start_serv
 
 
 async def test_a_result_outlives_lost_replies(start_server: StartServer) -> None:
-    """Of what listeners ask every second answer is lost on its way, of what anybody looks at every third."""
+    """Every second reply to XREAD and every third reply to a function call is lost."""
     server = start_server(prefer("redis"))
     asked = {b"XREAD": 0, b"FCALL": 0}
 
@@ -148,7 +148,7 @@ async def test_a_result_outlives_lost_replies(start_server: StartServer) -> None
             mine = [await queue.require_job(job.id) for job in jobs]
             proxy.cut = cut
             waiting = [asyncio.create_task(job.result(30)) for job in mine]
-            await eventually(lambda: asked[b"XREAD"] > 0, "they listen")
+            await eventually(lambda: asked[b"XREAD"] > 0, "they are subscribed")
             await direct.resume()
             assert await asyncio.gather(*waiting) == list(range(30))
             assert proxy.cuts > 0
@@ -161,7 +161,7 @@ def living_jobs() -> int:
 
 
 async def test_a_producers_memory_is_flat_over_many_jobs(start_server: StartServer) -> None:
-    """It waits for each job, listens to it and to the queue; nothing of a job that is over stays."""
+    """It waits for each job and subscribes to its events and those of the queue; no object of an ended job stays."""
     server = start_server(prefer("valkey"))
     heard, others = 0, living_jobs()
 
@@ -183,7 +183,7 @@ async def test_a_producers_memory_is_flat_over_many_jobs(start_server: StartServ
             return Counter(type(one).__name__ for one in gc.get_objects())
 
         for _ in range(8):
-            await turn()  # what is remembered for a while has its full size then
+            await turn()  # afterwards all bounded caches are full
         await eventually(lambda: living_jobs() < others + 20, "the jobs are gone")
         first = objects()
         for _ in range(6):
@@ -191,7 +191,7 @@ async def test_a_producers_memory_is_flat_over_many_jobs(start_server: StartServ
         more = Counter[str]()
 
         def flat() -> bool:
-            # Reading the log back for `job.on` may still be under way, with a page of events in hand.
+            # `job.on` may still be reading back the log, and hold a page of events.
             nonlocal more
             more = objects() - first
             return living_jobs() < others + 20 and more.total() < SOME

@@ -1,6 +1,6 @@
-"""Calls of producers and operators whose reply is lost, over a real network: each is answered as if nothing happened.
+"""Calls of producers and operators whose reply is lost, over a real network: each gets the same answer all the same.
 
-The server carries the call out and the connection breaks before the reply gets through; the client sends it again.
+The server executes the call, and the connection breaks before the reply gets through. The client then resends the call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.support.workers import Recorder
 
 
 class Loses:
-    """Cuts off the reply of the first call of a function. The second sending is held back until `go_on` is set."""
+    """Drops the reply to the first call of a function. The second request is held back until `go_on` is set."""
 
     def __init__(self, server: Server, script: str) -> None:
         with redis.Redis.from_url(server.url) as client:
@@ -47,7 +47,7 @@ class Loses:
 async def test_a_job_whose_add_is_answered_late_runs_once(
     start_server: StartServer, kind: Kind, many: bool, kept: int
 ) -> None:
-    """It is done and forgotten, because nothing or only the last hundred is kept, before its add is sent again."""
+    """The job has completed and is no longer kept when its add is sent again."""
     server = start_server(kind)
     handler = Recorder()
     loses = Loses(server, "add")

@@ -1,6 +1,6 @@
 """Replies that never arrive and connections that go silent, between real workers and a real server.
 
-The faults are the proxy's own, so one kind of server is enough for each.
+The proxy makes the faults, so one kind of server is enough for each test.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEASE = 15.0
 
 
 async def test_a_call_whose_reply_is_lost_is_made_again_and_takes_effect_once(start_server: StartServer) -> None:
-    """The server carries out adds and advances whose replies are cut: resent, they must not add or take anything."""
+    """The server executes adds and advances whose replies are lost. Resent, they must not add or take anything."""
     server = start_server(prefer("valkey"))
     dice = random.Random(4)
     with Proxy(server.port, cut=lambda request: b"FCALL" in request and dice.random() < 0.06) as proxy:
@@ -43,7 +43,7 @@ async def test_a_call_whose_reply_is_lost_is_made_again_and_takes_effect_once(st
 
 
 async def test_a_lost_hint_starts_the_job_all_the_same(start_server: StartServer) -> None:
-    """The marker is popped for a worker whose connection breaks before it hears of it."""
+    """The marker is popped for a worker whose connection breaks before the reply arrives."""
     server = start_server(prefer("redis"))
     handler = Recorder()
     with Proxy(server.port) as proxy, redis.Redis.from_url(server.url) as client:
@@ -54,7 +54,7 @@ async def test_a_lost_hint_starts_the_job_all_the_same(start_server: StartServer
                 await queue.add(i)
                 await handler.has_run(i)
                 assert proxy.cuts == i + 1
-                # The next read, and the hint it may find, are let through: waits between tries do not add up.
+                # Let the next read and the marker it may find through, so that the pauses between tries do not add up.
                 proxy.drop = lambda reply: False
                 await queue.add("between")
                 await handler.has_run("between", times=i + 1)
@@ -63,12 +63,12 @@ async def test_a_lost_hint_starts_the_job_all_the_same(start_server: StartServer
 
 
 def blocked(client: redis.Redis) -> int:
-    """Reads that wait: a worker's for the marker, and its heartbeat's for mail."""
+    """The number of blocked reads: that of a worker for the marker, and that of its heartbeat for mail."""
     return int(client.info("clients")["blocked_clients"])
 
 
 async def test_silent_connections_are_given_up_and_nothing_runs_twice(start_server: StartServer) -> None:
-    """All connections go silent, without an end, while handlers run longer than their lease.
+    """All connections go silent without being closed while handlers run longer than their lease.
 
     The heartbeat must replace its connection in time, and outcomes must arrive over a new one, once.
     """
@@ -125,5 +125,5 @@ async def test_a_worker_closes_in_time_though_its_server_does_not_answer(start_s
         await asyncio.to_thread(server.restart if how == "gone" else server.resume)
         assert took < 0.2 + 1 + 1
         assert worker.is_closed()
-        # A silent server may have heard of it after all, once it woke.
+        # A frozen server may have received the call, and executes it once it continues.
         assert await job.get_state() in (("active",) if how == "gone" else ("active", "waiting"))

@@ -1,4 +1,4 @@
-"""A server that is away: what its worker logs, how often it tries, and how soon it works again."""
+"""A server that is unreachable: what its worker logs, how often it retries, and how soon it works again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_an_outage_is_one_warning_and_one_line_at_its_end_whichever_parts_
     handler, seen = Recorder(), []
     handler.gate = asyncio.Event()
     async with Queue("orders", server.url) as queue:
-        # Everything that a worker has: jobs that run, room for more, repeats, and duties that come often.
+        # All parts of a worker are active: jobs that run, free slots, repeating jobs, and frequent duties.
         worker = Worker(
             queue,
             handler,
@@ -65,7 +65,7 @@ async def test_a_heartbeat_that_pauses_beats_as_soon_as_another_part_hears_of_th
         beat = worker._heartbeat
         await asyncio.to_thread(server.kill)
         await eventually(lambda: beat._pauses.tries, "the heartbeat has failed")
-        beat._pauses._least = 16.0  # as after half a minute without a server
+        beat._pauses._least = 16.0  # the pause after half a minute without a server
         tries = beat._pauses.tries
         await eventually(lambda: beat._pauses.tries > tries, "it pauses for long")
         await asyncio.to_thread(server.restart)
@@ -80,7 +80,7 @@ async def test_a_heartbeat_without_a_server_tries_less_and_less_often(start_serv
     async with Queue("orders", server.url, job_timeout=0.3) as queue, Worker(queue, Recorder()) as worker:
         pauses = worker._heartbeat._pauses
         await asyncio.to_thread(server.kill)
-        # Each 0.1 s while a lease could be saved, then after 1 s, 2 s, and so on.
+        # It tries every 0.1 s while a lease could still be renewed, then after 1 s, 2 s, and so on.
         await eventually(lambda: pauses._least > 1, "the heartbeat has failed, and the leases have ended")
         tries, began = pauses.tries, time.monotonic()
         await eventually(lambda: pauses.tries == tries + 2, "it tries on")
@@ -91,7 +91,7 @@ async def test_a_heartbeat_without_a_server_tries_less_and_less_often(start_serv
 async def test_a_refused_heartbeat_is_told_once_and_does_not_hide_an_outage(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The server answers everything else: the state of the heartbeat must not change with each answer to another."""
+    """The server answers all other calls: their answers must not count as a success of the heartbeat."""
     server = start_server(prefer("valkey"))
     async with Queue("orders", server.url) as queue:
         handler = Recorder()
@@ -110,7 +110,7 @@ async def test_a_refused_heartbeat_is_told_once_and_does_not_hide_an_outage(
 
 
 async def test_a_worker_that_closes_while_its_server_is_away_reports_what_has_ended(start_server: StartServer) -> None:
-    """Found by lost replies under load: it gave up after a second, though it was given half a minute."""
+    """Found by lost replies under load: it gave up after a second, though its timeout was half a minute."""
     server = start_server(prefer("redis"), aof=True)
     handler = Recorder()
     handler.gate = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Worker processes that die or freeze while they hold several jobs of a group: some ended, one running, some ahead."""
+"""Worker processes that die or freeze while they hold a row: some jobs ended, one runs, some are prefetched."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ async def test_a_worker_that_was_frozen_in_the_middle_of_a_row_is_refused_when_i
             await asyncio.to_thread(fleet.start)
             assert await queue.wait_for_empty(30)
             fleet.thaw(sleeper)
-            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke is told")
-            # And it works on as if nothing had been.
+            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke learns that it lost its leases")
+            # It continues to work as if nothing had happened.
             await queue.add_many([{"data": {}, "group_id": "g0", "job_id": f"more-{i}"} for i in range(20)])
             added += [f"more-{i}" for i in range(20)]
             assert await queue.wait_for_empty(10)
@@ -89,7 +89,7 @@ async def test_a_long_job_that_was_taken_behind_others_and_dies_with_its_worker_
     start_server: StartServer, max_stalled: int | None, ends_as: str
 ) -> None:
     server = start_server(prefer("valkey"))
-    # Of the one that comes after: whoever allows no stall takes nothing ahead itself.
+    # Only for the second worker, since a worker with max_stalled=0 does not prefetch.
     limits = {"concurrency": 1, "blocking_timeout": 1.0, "max_stalled": max_stalled}
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=1, **QUEUE) as fleet:
@@ -99,7 +99,7 @@ async def test_a_long_job_that_was_taken_behind_others_and_dies_with_its_worker_
             async def seen_waiting() -> bool:
                 return [await job.get_state() for job in jobs] == ["completed"] * 2 + ["active"] + ["waiting"] * 2
 
-            await eventually(seen_waiting, "those behind the long one wait")
+            await eventually(seen_waiting, "the jobs behind the long one wait")
             fleet.kill(victim)
             await asyncio.to_thread(fleet.start, worker_options=limits)
             assert await queue.wait_for_empty(10)
@@ -129,7 +129,7 @@ async def lives_or_dies(queue: Queue, process: subprocess.Popen[bytes]) -> bool:
 async def test_a_poison_pill_in_a_row_kills_one_worker_more_than_it_may_at_most(
     start_server: StartServer, max_attempts: int
 ) -> None:
-    """The first time nobody knew that it had started. One that may run but once is never taken behind another."""
+    """The first time it was not known to have started. A job with one attempt is never prefetched."""
     server = start_server(prefer("redis"))
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=1, **QUEUE) as fleet:
@@ -171,7 +171,7 @@ async def test_where_no_stall_is_allowed_no_job_runs_again_after_its_worker_died
 async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_though_others_of_its_row_do_not_hang(
     start_server: StartServer, hangs_at: int
 ) -> None:
-    """Unless it was the first of its row nobody knows that it had started: it hangs another worker, which is known."""
+    """Unless it is the first of its row, it is not known to have started: then it also hangs a second worker."""
     server = start_server(prefer("valkey"))
     options = QUEUE | {"job_timeout": 0.6}
     async with Queue("orders", server.url, **options) as queue:
@@ -186,14 +186,14 @@ async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_th
                 return [line["pid"] for line in fleet.lines("start") if line["job"] == hangs]
 
             await eventually(starts, "it hangs")
-            assert (await queue.get_job_counts()).active == 5, "it was no row"
+            assert (await queue.get_job_counts()).active == 5, "the jobs were not taken in a row"
             await asyncio.to_thread(fleet.start)
             await eventually(lambda: len(starts()) == 2, "another process has the group", timeout=3.3)
             assert not [line for line in fleet.lines("end") if (line["job"], line["pid"]) == (hangs, hung.pid)]
             assert await queue.wait_for_empty(10)
             await eventually(
                 lambda: [line for line in fleet.lines("lease-lost") if line["job"] == hangs],
-                "the one that hung is told",
+                "the one that hung learns that it lost its lease",
             )
     history = of_interest(fleet.history())
     check(history, [job.id for job in jobs])

@@ -1,4 +1,4 @@
-"""Answers that bring jobs of a group together, and are lost on their way: asked for again, they are the same."""
+"""Lost answers that bring a row: when the request is resent, the answer is the same."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ async def test_one_that_is_removed_while_the_answer_that_brought_it_is_lost_leav
     with SyncQueue("orders", server.url, job_timeout=15) as operator, Proxy(server.port) as proxy:
         operator.add_many([{"data": i, "group_id": "g", "job_id": f"job-{i}"} for i in range(4)])
 
-        # In a thread: it waits for the worker, which has yet to hear that it holds the job.
+        # In a thread, since the operator waits for the worker, which does not know yet that it holds the job.
         remover = threading.Thread(target=lambda: removed.append(operator.remove("job-1")))
 
         def remove_one(reply: bytes) -> bool:
-            """The reply that brings the row is lost; before it is asked for again, one in its middle is removed."""
+            """The reply that brings the row is lost. Before the request is resent, a job in its middle is removed."""
             if remover.ident is not None or b"job-1" not in reply:
                 return False
             remover.start()
@@ -72,7 +72,7 @@ async def test_one_that_is_removed_while_the_answer_that_brought_it_is_lost_leav
 async def test_a_group_goes_on_after_a_run_that_an_operator_ended_before_its_worker_had_heard_of_it(
     start_server: StartServer, end: str
 ) -> None:
-    """The lease is long: only the worker can say that this run never began."""
+    """The lease is long, so only the worker can report that this run never started."""
     server = start_server(prefer("valkey"))
     handler = Recorder()
     with SyncQueue("orders", server.url, job_timeout=600) as operator, Proxy(server.port) as proxy:

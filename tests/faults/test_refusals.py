@@ -1,6 +1,6 @@
-"""Servers that are there but refuse: each refusal is told apart, and outlasted where waiting helps.
+"""Servers that answer but refuse calls: each kind of refusal is recognised, and waited out if waiting helps.
 
-The words of a refusal are the server's, so these run on both kinds.
+The text of a refusal comes from the server, so these tests run on both kinds.
 """
 
 from __future__ import annotations
@@ -26,12 +26,26 @@ pytestmark = pytest.mark.parametrize("kind", available_kinds())
 
 
 async def refusal(queue: Queue) -> str:
-    """The kind of refusal that a call meets right now, with no patience."""
+    """The kind of refusal that a call without patience gets right now."""
     with pytest.raises(ServerRefused) as caught:
         await queue._connection.call(commands.switch(paused=False), patience=0.0)
     assert queue._connection.endpoint.where in str(caught.value)
     assert "user_function" not in str(caught.value)
     return caught.value.kind
+
+
+async def test_a_worker_that_starts_while_the_server_is_full_drains_it(start_server: StartServer, kind: Kind) -> None:
+    server = start_server(kind)
+    handler = Recorder()
+    async with Queue("orders", server.url) as queue:
+        await queue.add_many([{"data": i, "group_id": f"g{i % 5}"} for i in range(50)])
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        async with Queue("orders", server.url) as opened_later, Worker(opened_later, handler):
+            assert await opened_later.wait_for_empty(20)
+        client.config_set("maxmemory", 0)
+    assert len(handler.ended) == 50
 
 
 async def test_a_server_without_memory_refuses_adds_clearly_and_workers_drain_it(
@@ -83,9 +97,9 @@ async def test_a_worker_outlasts_a_server_that_became_a_replica_and_was_promoted
                     lambda: [
                         e for (e,) in heard.args("error") if isinstance(e, ServerRefused) and e.kind == "READONLY"
                     ],
-                    "the worker is told",
+                    "the worker emits the error",
                 )
-                # An add that waits meanwhile goes through once the server is a primary again.
+                # An add that waits meanwhile succeeds once the server is a primary again.
                 adding = asyncio.create_task(queue.add("waits"))
                 await asyncio.sleep(0.3)
                 client.execute_command("REPLICAOF", "NO", "ONE")
@@ -115,7 +129,7 @@ async def test_a_worker_outlasts_a_server_that_is_busy_with_a_long_script(
 
 @contextmanager
 def endless_script(server: Server) -> Iterator[None]:
-    """A script of somebody else's that never ends until it is killed."""
+    """A script of another program that runs until it is killed."""
 
     def run() -> None:
         with redis.Redis.from_url(server.url, socket_timeout=30) as client, pytest.raises(redis.ResponseError):
@@ -149,7 +163,7 @@ def busy(server: Server) -> bool:
 
 
 async def test_a_loading_server_is_waited_for(start_server: StartServer, kind: Kind) -> None:
-    # Each key takes half a millisecond to load, and clients are answered meanwhile.
+    # Each key takes half a millisecond to load, and the server answers clients meanwhile.
     slow = {"key-load-delay": 500, "loading-process-events-interval-bytes": 1024, "dbfilename": "dump.rdb"}
     server = start_server(kind, config=slow)
     handler = Recorder()
@@ -174,14 +188,14 @@ async def test_a_loading_server_is_waited_for(start_server: StartServer, kind: K
         await eventually(loading, "the server says that it is loading")
         assert kinds == {"LOADING"}
         worker = Worker(queue, handler)
-        # It starts on a server that is loading still, and works once that is done.
+        # It starts while the server is still loading, and works once that is done.
         async with worker:
             await restarting
             await eventually(lambda: handler.ended == ["before"], "the job from before ran")
 
 
 async def test_a_node_of_a_cluster_that_has_other_slots_is_named_so(start_server: StartServer, kind: Kind) -> None:
-    """Two nodes: one has the slot of the queue, the other is asked."""
+    """One of two nodes owns the slot of the queue, and the call goes to the other one."""
     buses = [free_port(), free_port()]
     nodes = [start_server(kind, config={"cluster-enabled": "yes", "cluster-port": bus}) for bus in buses]
     clients: list[Any] = [redis.Redis.from_url(node.url) for node in nodes]

@@ -1,4 +1,4 @@
-"""Repeating jobs while schedulers die and servers forget: no tick twice, none lost but those the outage itself took."""
+"""Repeating jobs while schedulers die and servers fail: no tick runs twice, and only ticks of the outage are lost."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LEASE = 1.0
 
 
 def ticks_of(starts: Iterable[Line]) -> list[int]:
-    """The ticks that ran, in the order of their first grants; a run again after a death counts once."""
+    """The ticks that ran, in the order of their first grants. A second run after a death does not count."""
     by_grant = sorted(starts, key=lambda line: int(line["fence"]))
     return list({line["job"]: int(line["order"]) for line in by_grant}.values())
 
 
 def check_runs(fleet: Fleet) -> None:
-    """No occurrence ran twice but after a death, none beside another of its group."""
+    """Check that no occurrence ran twice except after a death, beside another of its group, or before its tick."""
     history = fleet.history()
     assert not history.duplicates()
     assert not history.overlaps()
@@ -38,7 +38,7 @@ def check_runs(fleet: Fleet) -> None:
 
 
 async def watched(fleet: Fleet, count: int) -> list[subprocess.Popen[bytes]]:
-    """Start workers, and wait until each has looked at the repeats: what comes now they are there for."""
+    """Start workers and wait until each has read the repeating jobs, so that none misses a tick from then on."""
     workers = fleet.start(count)
     await eventually(lambda: len(fleet.lines("watching")) == count, "all of them watch")
     return workers
@@ -61,7 +61,7 @@ async def test_ticks_of_several_processes_come_once_each(start_server: StartServ
 
 
 async def test_when_the_scheduler_is_killed_the_next_tick_is_made_by_another(start_server: StartServer) -> None:
-    """Each in turn, so whichever made the ticks is among them; the survivors watched, so no tick is missing."""
+    """Two of three workers are killed one after the other. The others were watching, so no tick is missing."""
     server = start_server(prefer("redis"))
     async with Queue("ticking", server.url, job_timeout=LEASE) as queue:
         with Fleet(server.url, "ticking", concurrency=2, job_timeout=LEASE) as fleet:
@@ -102,7 +102,7 @@ async def test_when_all_schedulers_are_killed_the_outage_is_caught_up_with_as_to
         assert missing == []
         return
     ((before, after),) = missing
-    assert before <= killed < back - PERIOD < after, "only what the outage took is missing"
+    assert before <= killed < back - PERIOD < after, "a tick outside the outage is missing"
     assert catch_up == "one" or after > back
 
 
@@ -110,7 +110,7 @@ Fault = Callable[[Server], Awaitable[None]]
 
 
 async def ticks_through(server: Server, fault: Fault, repeat: Every) -> tuple[list[int], int]:
-    """The ticks that ran before, during and after a fault of the server, and the first of the grid."""
+    """The ticks that ran before, during and after a fault of the server, and the first tick of the grid."""
     async with Queue("ticking", server.url, job_timeout=15) as queue:
         with Fleet(server.url, "ticking", concurrency=2, job_timeout=15, blocking_timeout=0.5) as fleet:
             await watched(fleet, 2)

@@ -1,4 +1,4 @@
-"""A server that is restored from an old snapshot: everything of then runs, in order, and nothing is damaged."""
+"""A server that is restored from an old snapshot: every job of the snapshot runs, in order, and no key is damaged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_a_queue_goes_on_from_an_old_snapshot(start_server: StartServer) -
         with server.client() as client:
             client.save()
         shutil.copy(server.dir / "dump.rdb", server.dir / "backup.rdb")
-        before.gate.set()  # what ends from here on is not in the snapshot
+        before.gate.set()  # outcomes from here on are not in the snapshot
         await eventually(lambda: len(before.ended) >= 9, "the jobs have run")
         await worker.close()
         await asyncio.to_thread(server.kill)
@@ -35,7 +35,9 @@ async def test_a_queue_goes_on_from_an_old_snapshot(start_server: StartServer) -
         assert (await queue.repair()).clean
         after = Recorder()
         async with Worker(queue, after, concurrency=3, stalled_interval=0.1):
-            await eventually(lambda: {*range(9), "later", "tick"} <= set(after.ended), "all of then runs again", 20)
+            await eventually(
+                lambda: {*range(9), "later", "tick"} <= set(after.ended), "all jobs of the snapshot run again", 20
+            )
         assert after.most_in_group == 1
         for group in range(3):
             assert [data for data in after.ended if data in range(9) and data % 3 == group] == [

@@ -1,6 +1,6 @@
-"""Servers that forget scripts, drop clients, die, forget everything, or stop answering, under load.
+"""Servers that lose their functions, drop clients, die, lose all data or stop answering, under load.
 
-Each runs on one kind of server, spread over both; what depends on how a server keeps its data runs on both.
+Each test runs on one kind of server. Tests that depend on how a server stores its data run on both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Fault = Callable[[Server], Awaitable[None]]
 
 
 async def under_load(server: Server, fault: Fault, *, workers: int = 2) -> Fleet:
-    """Producer and worker processes at work while the fault goes on; then everything must have run exactly once."""
+    """Run producers and worker processes during the fault. Afterwards every job must have run exactly once."""
     async with Queue("orders", server.url, job_timeout=LEASE) as queue:
         with Fleet(server.url, "orders", job_timeout=LEASE, blocking_timeout=0.5) as fleet:
             fleet.start(workers)
@@ -82,7 +82,7 @@ async def test_a_killed_server_that_comes_back_with_its_data_has_lost_nothing(
 
 
 async def test_a_server_that_stops_answering_is_outlasted_blocking_reads_and_all(start_server: StartServer) -> None:
-    """Longer than the blocking read and its margin, so that the watchdog replaces the connection on the way."""
+    """The pause is longer than the blocking read and its margin, so that the watchdog replaces the connection."""
 
     async def fault(server: Server) -> None:
         server.pause()
@@ -116,7 +116,7 @@ async def test_workers_survive_a_flushed_server_and_run_what_is_added_then(start
                 client.flushall()
             after = await produce(queue, range(100, 160))
             assert await queue.wait_for_empty(10)
-            # The server knows before the workers do.
+            # The server has recorded the outcomes before the workers emit their events.
             await eventually(lambda: {line["job"] for line in fleet.lines("completed")} >= set(after), "all ran")
             assert [process.poll() for process in processes] == [None, None]
     history = fleet.history()
@@ -126,7 +126,7 @@ async def test_workers_survive_a_flushed_server_and_run_what_is_added_then(start
 
 @pytest.mark.parametrize("kind", available_kinds())
 async def test_a_worker_finds_its_server_again_soon_after_its_return(start_server: StartServer, kind: Kind) -> None:
-    """Idle workers, and a job added in the very moment in which the server is back."""
+    """The workers are idle, and a job is added as soon as the server is back."""
     server = start_server(kind, aof=True)
     async with Queue("orders", server.url, job_timeout=LEASE) as queue:
         with Fleet(server.url, "orders", job_timeout=LEASE, blocking_timeout=0.5) as fleet:
@@ -135,6 +135,6 @@ async def test_a_worker_finds_its_server_again_soon_after_its_return(start_serve
             await eventually(lambda: len(fleet.lines("error")) >= 3, "the workers notice")
             await asyncio.to_thread(server.restart)
             job = await queue.add({})
-            # They wait one or two seconds between tries by now, never longer than the cap.
+            # By now they pause for one or two seconds between tries, and never longer than the cap.
             await eventually(lambda: fleet.lines("completed"), "the job ran", timeout=6)
     fleet.history().check([job.id])

@@ -1,4 +1,4 @@
-"""Worker processes that die or freeze. What they do then does not depend on the server's kind: one is enough."""
+"""Worker processes that die or freeze. The kind of server makes no difference, so each test runs on one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.waiting import eventually
 
 LEASE = 1.0
 LATE = 1.0
-"""A dead holder's job restarts within its lease and this."""
+"""Seconds beyond its lease within which the job of a dead worker must start again."""
 BUSY_MACHINE = 1.0
 
 
@@ -48,10 +48,10 @@ async def test_killed_workers_lose_nothing_and_keep_the_order(start_server: Star
 
 
 async def in_the_middle(fleet: Fleet, process: subprocess.Popen[bytes], more: int) -> None:
-    """Wait until a worker has started some more handlers, and is in one that has not ended."""
+    """Wait until workers have started `more` handlers, and this one runs a handler."""
     before = len(fleet.lines("start"))
     await eventually(
-        lambda: len(fleet.lines("start")) >= before + more and open_runs(fleet, process), "it is in the middle of it"
+        lambda: len(fleet.lines("start")) >= before + more and open_runs(fleet, process), "it runs a handler"
     )
 
 
@@ -62,7 +62,7 @@ def open_runs(fleet: Fleet, process: subprocess.Popen[bytes]) -> bool:
 
 
 def check_restarts(history: History) -> None:
-    """Every run that was killed before its end was followed by another, within lease and a second."""
+    """Check that each run that was killed before its end was followed by another within the lease and `LATE`."""
     cut_short = [run for run in history.runs if run.killed and not run.how]
     assert cut_short
     for run in cut_short:
@@ -83,8 +83,8 @@ async def test_a_frozen_worker_is_replaced_and_its_outcome_refused_when_it_wakes
             await asyncio.to_thread(fleet.start)
             assert await queue.wait_for_empty(20)
             fleet.thaw(sleeper)
-            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke is told")
-            # And it works on as if nothing had been.
+            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke learns that it lost its leases")
+            # It continues to work as if nothing had happened.
             more = await produce(queue, range(20, 24), groups=4)
             assert await queue.wait_for_empty(10)
     history = fleet.history()
@@ -107,8 +107,8 @@ async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_to
             fleet.start(2)
             hangs = await queue.add({"do": "block-once", "seconds": 5.0}, group_id="g", timeout=0.3, backoff=0)
             behind = await queue.add({}, group_id="g")
-            assert await queue.wait_for_empty(4.5), "the hanging handler holds its group"
-            await eventually(lambda: fleet.lines("lease-lost"), "the one that hung is told")
+            assert await queue.wait_for_empty(4.5), "the hanging handler still blocks its group"
+            await eventually(lambda: fleet.lines("lease-lost"), "the one that hung learns that it lost its lease")
     history = fleet.history()
     history.check([hangs.id, behind.id])
     first, second = history.by_job()[hangs.id]

@@ -316,7 +316,7 @@ async def test_a_batch_that_does_not_fill_starts_after_its_wait(queue: Queue) ->
         waited = time.monotonic() - began
     assert handle.seen == [[0]]
     assert waited >= 0.29
-    # One call when the job came, one when its time had come, and their reports: nobody asked in between.
+    # One call when the job came, one when its time had come, and their reports: no worker asked in between.
     assert worker.get_worker_metrics().advances - before <= 5
 
 

@@ -1,4 +1,4 @@
-"""A handler that blocks the event loop of its worker: it is named, and nobody waits for it who need not."""
+"""A handler that blocks the event loop of its worker: the log names it, and no other job waits without need."""
 
 from __future__ import annotations
 

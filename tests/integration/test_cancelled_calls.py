@@ -1,4 +1,4 @@
-"""Whoever cancels a task that talks to the server has it end."""
+"""A cancelled task that is waiting for the server ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections are closed even if their owner is cancelled while it closes them: nobody else could close them."""
+"""Connections are closed even if their owner is cancelled while it closes them: nothing else could close them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from groupmq.client.connection import call_pool
 from groupmq.client.connection.blocking_reads import StreamConnection, WakeConnection
 from groupmq.client.connection.call_pool import CallPool
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.client.connection.finding import made_by
+from tests.support.waiting import eventually
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
@@ -31,7 +30,7 @@ def all_closed(connections: list[Any]) -> bool:
 async def test_that_of_a_listener(url: str) -> None:
     stream = StreamConnection(Endpoint(url))
     await stream.read({"no-log": "0-0"}, wait=False)
-    made = made_by(stream._client.connection_pool, in_use=True)
+    made = [exchange.connection for exchange in stream._calls._idle]
     await cancelled_at_once(stream.close())
     assert all_closed(made)
 
@@ -39,7 +38,7 @@ async def test_that_of_a_listener(url: str) -> None:
 async def test_that_which_waits_for_work(url: str) -> None:
     wake = WakeConnection(Endpoint(url), ["marker"], 0.01)
     await wake.wait()
-    made = made_by(wake._client.connection_pool, in_use=True)
+    made = [exchange.connection for exchange in wake._calls._idle]
     await cancelled_at_once(wake.close())
     assert all_closed(made)
 
@@ -48,31 +47,24 @@ async def test_those_of_calls(url: str) -> None:
     client = Endpoint(url).asynchronous()
     pool = CallPool(client.connection_pool)
     await asyncio.gather(*(pool.execute("PING") for _ in range(3)))
-    made = [connection for connection, _ in pool._idle]
+    made = [exchange.connection for exchange in pool._idle]
     assert len(made) == 3
     await cancelled_at_once(pool.close())
     assert all_closed(made)
     await client.aclose()
 
 
-async def test_one_that_is_looked_at_before_a_call(url: str, monkeypatch: Any) -> None:
-    looking = asyncio.Event()
-
-    async def look(connection: Any) -> bool:
-        looking.set()
-        await asyncio.Event().wait()
-        return True
-
+async def test_that_of_a_call_that_is_cancelled(url: str) -> None:
+    """Its reply is still to come, and must not be taken for that of the next call."""
     client = Endpoint(url).asynchronous()
     pool = CallPool(client.connection_pool)
     await pool.execute("PING")
-    made = [connection for connection, _ in pool._idle]
-    monkeypatch.setattr(call_pool, "_TRUSTED", 0.0)
-    monkeypatch.setattr(call_pool, "_is_quiet", look)
-    call = asyncio.ensure_future(pool.execute("PING"))
-    await looking.wait()
+    made = [exchange.connection for exchange in pool._idle]
+    call = asyncio.ensure_future(pool.execute("BLPOP", "no-list", 5))
+    await eventually(lambda: pool._in_use, "the call is under way")
     call.cancel()
     await asyncio.wait([call])
     assert all_closed(made)
+    assert await pool.execute("ECHO", "next") == b"next"
     await pool.close()
     await client.aclose()

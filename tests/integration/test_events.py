@@ -1,4 +1,4 @@
-"""Events of all workers in all processes: heard in order, each once, resumable, and a gap is told as a gap."""
+"""Events of all workers in all processes: received in order, each once, resumable, and a gap is reported as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that are gone from the log before a listener that was cut off is back: told as a gap, and nobody hangs."""
+"""Events that are gone from the log before a listener that was cut off is back: reported as a gap; no wait hangs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
-from tests.support.listening import Heard, hears, listening, readers
+from tests.support.listening import Heard, end_connections, hears, listening, readers
 from tests.support.waiting import wait_until
 from tests.support.workers import one_kind
 
@@ -24,8 +24,7 @@ BEGINNING = "0-1/0/0"
 
 def cut_off(client: Any) -> None:
     """End the connections that read the log. Until the test awaits something, its own event loop stands still."""
-    for one in readers(client):
-        client.client_kill_filter(_id=one["id"])
+    end_connections(client, readers(client))
     assert readers(client) == []
 
 
@@ -35,7 +34,7 @@ def forget(client: Any, queue: Queue) -> None:
 
 
 def miss_some(client: Any, queue: Queue, url: str) -> None:
-    """Let things happen that nobody who listens now will ever read."""
+    """Publish events that no current listener will ever read."""
     cut_off(client)
     with SyncQueue(queue.name, url) as other:
         for n in range(5):
@@ -92,7 +91,7 @@ def test_a_gap_is_told_by_the_blocking_twin(url: str, client: Any) -> None:
 async def test_whoever_waits_for_an_end_that_fell_into_a_gap_is_told_by_the_job(
     make_queue: MakeQueue, url: str, client: Any, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
-    """At once, not when it would look anyway. Of a job that is not kept nobody knows more than that it is gone."""
+    """At once, not at the next regular look. Of a job that is not kept only its absence is known."""
     monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
     keep: dict[str, Any] = {"keep_completed": 100 if kept else 0}
     queue = make_queue(**keep)

@@ -19,7 +19,7 @@ trace: contextvars.ContextVar[str] = contextvars.ContextVar("trace", default="no
 
 
 class Tracing:
-    """Puts the trace of whoever adds into the job, and takes it up where the job runs."""
+    """Puts the trace of the producer into the job, and continues it where the job runs."""
 
     def adding(self, headers: dict[str, str]) -> None:
         headers["trace"] = trace.get()

@@ -138,7 +138,7 @@ async def test_without_any_worker_the_scheduler_by_hand_lets_ttls_run_out(queue:
 
 
 async def test_a_ttl_that_has_run_out_is_never_started_late(queue: Queue, client: redis.Redis) -> None:
-    """Nobody looked in between: the very call that would take it must see that it is too late."""
+    """No call came in between: the call that would take the job must notice that it is too late."""
     handler = Recorder()
     await queue.add_many([{"data": n, "group_id": f"g{n % 5}", "ttl": 0.05} for n in range(20)])
     fine = await queue.add("fine", group_id="g0", ttl=60)

@@ -1,4 +1,4 @@
-"""Callbacks on jobs: what they hear, also of what is past, and how long they live."""
+"""Callbacks on jobs: which events they get, past ones too, and how long they live."""
 
 from __future__ import annotations
 

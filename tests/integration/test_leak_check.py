@@ -23,11 +23,12 @@ async def test_a_key_that_belongs_to_no_queue_is_a_leak(queue: Queue, client: re
 
 
 async def test_a_job_in_no_place_is_damage(queue: Queue, client: redis.Redis) -> None:
-    job = await queue.add(1, group_id="g")
+    jobs = [await queue.add(n, group_id="g") for n in range(2)]
     client.delete(f"groupmq:{{{queue.name}}}:g:g")
     with pytest.raises(AssertionError, match="no place"):
         keyspace.check(client)
-    assert await queue.remove(job.id)
+    for job in jobs:
+        assert await queue.remove(job.id)
 
 
 async def test_a_key_of_another_kind_is_damage(queue: Queue, client: redis.Redis) -> None:

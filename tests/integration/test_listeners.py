@@ -151,7 +151,7 @@ async def test_an_entry_that_is_none_of_ours_stops_nobody(queue: Queue, client: 
         client.flushall()
 
 
-@pytest.mark.one_server
+@pytest.mark.one_server("one connection for each primary that has a queue")
 async def test_one_connection_serves_however_many_queues_and_jobs(make_queue: MakeQueue, client: Any) -> None:
     queues = [make_queue() for _ in range(12)]
     heard = Heard()
@@ -172,7 +172,6 @@ async def test_one_connection_serves_however_many_queues_and_jobs(make_queue: Ma
     assert {type(one).__name__ for one in done} == {"JobRemoved"}
 
 
-@pytest.mark.one_server
 async def test_without_a_listener_there_is_no_connection(
     queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +210,7 @@ async def test_a_queue_that_begins_to_listen_while_others_wait_hears_at_once(mak
         queue.on("added", heard.append)
         await queue.add(1)
     await heard.has("added", 2)
-    await first.close()  # whoever began may leave
+    await first.close()  # the task that began it may be cancelled
     third.on("added", heard.append)
     began = loop.time()
     await third.add(1)
@@ -219,7 +218,7 @@ async def test_a_queue_that_begins_to_listen_while_others_wait_hears_at_once(mak
     assert loop.time() - began < 2, "it was heard only when the read of the others ended by itself"
 
 
-@pytest.mark.one_server
+@pytest.mark.one_server("a client of one server is handed in")
 @pytest.mark.parametrize("options", [{"decode_responses": True}, {"protocol": 3}, {"protocol": 2}])
 async def test_a_client_of_the_users_serves_too(url: str, client: Any, options: dict[str, Any]) -> None:
     mine = redis.asyncio.Redis.from_url(url, **options)

@@ -140,8 +140,7 @@ async def test_jobs_that_come_back_are_told(queue: Queue, caplog: pytest.LogCapt
     async with Worker(queue, limited):
         assert await queue.wait_for_empty(5)
     assert [text for level, _, text in lines(caplog, job) if level == "INFO"] == [
-        "group 'g') was told to slow down: 429. No attempt was used; it starts again in 0.05 s, and its group waits "
-        "for it"
+        "group 'g') was rate-limited: 429. No attempt was used; it starts again in 0.05 s, and its group waits for it"
     ]
     late = await queue.add(2)
     worker = await Worker(queue, handler, name="w").start()

@@ -1,4 +1,4 @@
-"""Groups whose breaker is open: counted, listed and told, as users see them."""
+"""Groups whose breaker is open: counted, listed and shown, as users see them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def queue(make_queue: MakeQueue) -> Queue:
 
 
 async def count(queue: Queue) -> int:
-    """The same wherever it is told."""
+    """The same everywhere it is shown."""
     metrics, survey = await queue.get_metrics(), await queue.survey()
     page = await queue.get_groups(state="breaker")
     assert metrics.breakers_open == survey.breakers_open == len(survey.breakers) == page.total == len(page.groups)

@@ -1,4 +1,4 @@
-"""Windows for jobs that arrive out of order: groups wait exactly as long as they must, and nobody else does."""
+"""Windows for jobs that arrive out of order: groups wait exactly as long as they must, and other groups do not."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ async def test_nobody_polls_while_groups_wait(make_queue: MakeQueue, kind: str) 
         await eventually(lambda: len(handler.ended) == 10, "all ran after their window", timeout=10)
         await eventually(lambda: worker.get_worker_metrics().completed == 10, "all are reported")
         advances = worker.get_worker_metrics().advances
-    # Told of the window, its end, and a few trips for ten jobs on four slots; a poll of 10 ms would make a hundred.
+    # The window, its end, and a few trips for ten jobs on four slots; a poll of 10 ms would make a hundred.
     assert advances <= 30, f"{advances} calls"
 
 

@@ -1,4 +1,4 @@
-"""The trace of whoever adds a job goes on where it runs."""
+"""The trace of a job's producer continues where the job runs."""
 
 from __future__ import annotations
 
@@ -84,11 +84,7 @@ async def test_many_jobs_of_one_add_share_its_span(make_queue: MakeQueue) -> Non
 async def test_a_job_added_without_tracing_runs_in_a_span_without_a_link(make_queue: MakeQueue) -> None:
     traced = Traced(make_queue)
     await traced.work()
-    async with Queue(traced.queue.name, traced.queue._connection.endpoint.client or _url(traced.queue)) as plain:
+    async with Queue(traced.queue.name, traced.queue._connection.endpoint.where) as plain:
         await (await plain.add("good")).result(10)
     (ran,) = traced.spans("groupmq run")
     assert not ran.links
-
-
-def _url(queue: Queue) -> str:
-    return str(queue._connection.endpoint._url)

@@ -58,8 +58,9 @@ async def test_progress_that_would_be_changed_is_refused_and_the_job_goes_on(que
     job = await queue.add(1)
 
     async def handle(job: Job) -> str:
-        with pytest.raises(ConfigurationError, match=rf"^progress\.{WHERE}"):
+        with pytest.raises(ConfigurationError, match=rf"^progress\.{WHERE}") as caught:
             await job.report_progress(BAD)
+        assert "TypedJSON" not in str(caught.value), "progress is plain JSON in any queue"
         return "done"
 
     async with Worker(queue, handle):

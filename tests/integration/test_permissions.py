@@ -22,7 +22,7 @@ RULES = {
     for block in re.findall(r"^```\n(ACL SETUSER .*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 }
 MakeUser = Callable[[str], str]
-pytestmark = pytest.mark.one_server
+pytestmark = pytest.mark.one_server("users of a cluster have tests of their own: tests/cluster/test_permissions.py")
 
 
 @pytest.fixture(params=["function", "script"])
@@ -217,7 +217,7 @@ async def test_the_same_with_partitions(
     before = {key: client.dump(key) for key in client.keys("groupmq:{orders*")}
     for look in OVER_PARTITIONS:
         await look(viewer)
-    # Somebody changed the settings and died before any partition had them: whoever may only look sees the rest.
+    # A process changed the settings and died before any partition had them: a read-only user sees the rest.
     other = make_queue("orders")
     await other._connection.reconfigure({"max_attempts": 9})
     before = {key: client.dump(key) for key in client.keys("groupmq:{orders*")}

@@ -134,7 +134,7 @@ class Crowd:
         self.running -= 1
         self.unreported += 1
         assert self.worker is not None
-        # Looking took its time; nobody shall believe that this is how long handlers take.
+        # The look itself took long; it must not count as the time of a handler.
         asyncio.get_running_loop().call_soon(used_to_short_handlers, self.worker)
 
     def reported(self, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""A worker that closes in the middle of a row: nothing of the rest starts, and nobody has to wait for it."""
+"""A worker that closes in the middle of a row: no further job of it starts, and other workers get the rest at once."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ async def test_whoever_stands_behind_a_job_that_does_not_complete_comes_after_it
     queue: Queue, how: str, seen: list[int], state: str, attempts: list[int]
 ) -> None:
     handler = Stumbling(how)
-    # Shorter than whoever stands behind waits anyway.
+    # Shorter than the jobs behind it wait anyway.
     options: dict[str, Any] = {"timeout": 0.005} if how == "hangs" else {}
     jobs = await queue.add_many(
         [{"data": i, "group_id": "g", "backoff": 0, **(options if i == BAD else {})} for i in ALL]

@@ -1,4 +1,4 @@
-"""Handlers of all kinds, and middleware around them, in rows: each job by itself, one after the other."""
+"""Handlers of all kinds, and middleware around them, in rows: each job alone, one after the other."""
 
 from __future__ import annotations
 

@@ -78,11 +78,29 @@ def test_a_worker_that_never_started_is_told_when_its_queue_is_closed(
 ) -> None:
     queue = Queue("module", url)
     queue.process(double, name="first")
-    queue.process(name="second")(double)
+    queue.process(print, name="second")
     asyncio.run(queue.close())
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert "worker first of queue module was never started" in caplog.text
     assert "worker second of queue module was never started" in caplog.text
+
+
+def test_a_program_that_only_adds_to_the_queue_of_decorated_handlers_is_not_warned(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It imports the module for its queue; the handlers run in `groupmq worker`."""
+    caplog.set_level(logging.DEBUG)
+    queue = Queue("module", url)
+    queue.process(name="elsewhere")(double)
+
+    async def main() -> None:
+        await queue.add(1)
+        assert (await queue.get_job_counts()).waiting == 1
+        await queue.close()
+
+    asyncio.run(main())
+    assert [record.levelname for record in caplog.records if "elsewhere" in record.message] == ["DEBUG"]
+    assert "worker elsewhere of queue module was not started here" in caplog.text
 
 
 def test_a_worker_that_never_started_is_told_when_its_queue_is_thrown_away(

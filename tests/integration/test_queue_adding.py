@@ -160,7 +160,6 @@ async def test_a_refused_add_does_not_harm_its_neighbours_of_the_same_tick(queue
     assert (await queue.get_job_counts()).waiting == 2
 
 
-@pytest.mark.one_server
 async def test_adds_of_one_tick_travel_as_one_call(queue: Queue, client: Any) -> None:
     await queue.add("open the queue, load the script")
     client.config_resetstat()

@@ -28,7 +28,7 @@ def names(client: Any, queue: Queue) -> set[str]:
 
 
 def lasting(client: Any, queue: Queue) -> set[str]:
-    """The keys that do not go by themselves: the answers of calls do, and of one client there are few."""
+    """The keys that do not expire. The answers of calls do, and one client has few of them."""
     answers = Keys(queue.options.prefix, queue.name).fixed
     found = names(client, queue)
     for name in found & {"calls_even", "calls_odd"}:

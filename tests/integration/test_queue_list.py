@@ -124,7 +124,7 @@ async def test_what_is_not_the_name_of_a_queue_is_left_alone(
     assert client.scard(LIST) == 5
 
 
-@pytest.mark.one_server
+@pytest.mark.one_server("counts commands; in a cluster each queue is asked for where it is")
 async def test_thousands_of_queues_are_listed_a_page_at_a_time(
     make_queue: MakeQueue, url: str, client: redis.Redis
 ) -> None:
@@ -161,7 +161,7 @@ async def test_a_queue_made_again_while_it_is_struck_out_stays_listed(
     assert await names(url) == ["orders"]
 
 
-@pytest.mark.one_server
+@pytest.mark.one_server("a client of one server is handed in")
 @pytest.mark.parametrize("decodes", [True, False])
 @pytest.mark.parametrize("protocol", [2, 3])
 @pytest.mark.parametrize("library", [redis, valkey])
@@ -216,11 +216,10 @@ def limited(server: Server, client: Any) -> Any:
     client.execute_command(
         "ACL", "SETUSER", "limited", "on", ">secret", "~groupmq:{orders}:*", "&*", "+@all", "-@dangerous"
     )
-    yield server.url.replace("redis://", "redis://limited:secret@")
+    yield server.url_of("limited", "secret")
     client.execute_command("ACL", "DELUSER", "limited")
 
 
-@pytest.mark.one_server
 async def test_a_user_who_may_not_write_the_list_works_without_it(
     limited: str, url: str, caplog: pytest.LogCaptureFixture, client: redis.Redis
 ) -> None:
@@ -250,7 +249,7 @@ async def test_the_rights_that_the_docs_name_are_enough_to_be_listed(
     client.execute_command(*rule.split())
     recorder = Recorder()
     try:
-        theirs = server.url.replace("redis://", "redis://orders:secret@")
+        theirs = server.url_of("orders", "secret")
         with caplog.at_level(logging.WARNING):
             async with Queue("orders", theirs) as queue, Worker(queue, recorder, blocking_timeout=0.1):
                 await queue.add(1, group_id="g")
@@ -261,14 +260,15 @@ async def test_the_rights_that_the_docs_name_are_enough_to_be_listed(
         client.execute_command("ACL", "DELUSER", "orders")
 
 
-@pytest.mark.one_server
 async def test_a_user_sees_only_the_queues_it_may_read(make_queue: MakeQueue, server: Server, client: Any) -> None:
     for name in ("mine", "theirs"):
         await make_queue(name).add(1)
     client.sadd(LIST, "gone")
-    client.execute_command("ACL", "SETUSER", "some", "on", "nopass", f"~{LIST}", "~groupmq:{mine}:*", "+@read", "+ping")
+    client.execute_command(
+        "ACL", "SETUSER", "some", "on", "nopass", f"~{LIST}", "~groupmq:{mine}:*", "+@read", "+ping", "+cluster|slots"
+    )
     try:
-        assert await names(server.url.replace("redis://", "redis://some:x@")) == ["mine"]
+        assert await names(server.url_of("some")) == ["mine"]
         assert client.smembers(LIST) == {b"mine", b"theirs", b"gone"}
     finally:
         client.execute_command("ACL", "DELUSER", "some")

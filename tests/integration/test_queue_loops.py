@@ -33,7 +33,7 @@ async def handle(job: Job) -> Any:
 
 
 async def round_trip(queue: Queue, data: Any) -> Any:
-    """A job is added, run and heard of, all in this loop."""
+    """A job is added, run and listened to, all in this loop."""
     async with Worker(queue, handle):
         return await (await queue.add(data, group_id="g")).result(20)
 
@@ -171,6 +171,7 @@ def test_a_forked_child_has_slots_of_its_own() -> None:
     os.close(write)
 
 
+@pytest.mark.one_server("a client of one server is handed in")
 def test_a_client_of_the_users_stays_in_its_loop(url: str) -> None:
     client: Any = redis.asyncio.Redis.from_url(url)
     queue = Queue(f"q-{new_id()}", client)

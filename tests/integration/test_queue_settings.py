@@ -1,4 +1,4 @@
-"""Settings that every process must share are stored with the queue; who disagrees is told."""
+"""Settings that every process must share are stored with the queue; a process that disagrees gets an error."""
 
 from __future__ import annotations
 

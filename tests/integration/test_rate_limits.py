@@ -1,4 +1,4 @@
-"""Rate limits and real workers: exact over any window by the server's clock, and nobody polls while throttled."""
+"""Rate limits and real workers: exact over any window by the server's clock, and no worker polls while throttled."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ async def test_rate_limited_without_a_group_lets_only_that_job_rest(queue: Queue
 
 
 async def test_a_group_that_rests_goes_on_in_another_worker(make_queue: MakeQueue) -> None:
-    """The rest is the group's, not the worker's: it outlives the one that was told, and binds the others."""
+    """The rest belongs to the group: it outlives the worker that reported it, and holds for the others."""
     queue = make_queue("shared")
     starts: list[int] = []
 

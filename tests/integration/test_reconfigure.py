@@ -1,4 +1,4 @@
-"""Shared settings of time, order and fairness: who disagrees is told, and a change holds for what waits already."""
+"""Shared settings of time, order and fairness: disagreeing is an error, a change holds for all jobs."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ async def test_workers_of_before_end_what_they_run_and_those_of_after_do_the_res
 
 @pytest.mark.parametrize("after", [*SETTINGS])
 async def test_a_worker_of_before_that_goes_on_harms_nothing(make_queue: MakeQueue, after: str) -> None:
-    """It does not know of the change. The server's rules hold for it all the same, or it is told; the work is done."""
+    """It does not know of the change. It follows the server's rules anyway, or gets an error; the work is done."""
     old, handler = make_queue("shared"), Recorder(seconds=0.005)
     new = make_queue("shared", **SETTINGS[after])
     async with Worker(old, handler, concurrency=2, blocking_timeout=0.5):
@@ -208,7 +208,7 @@ async def test_an_exclusive_queue_that_becomes_a_common_one_ends_its_turn(
     async with Worker(old, handler, concurrency=1):
         await old.add(0, group_id="g0")
         await eventually(lambda: handler.started, "the holder is at work")
-        # The holder alone is told of them, by a marker of its own, which nobody will ever look at.
+        # They wake the holder alone, by its own marker, which no worker will ever look at.
         await old.add_many([{"data": n, "group_id": f"g{n}"} for n in range(1, 6)])
         await new.reconfigure()
         keyspace.check(client)

@@ -1,4 +1,4 @@
-"""Repeating jobs that nobody watched for a while, and definitions that change while they tick."""
+"""Repeating jobs that had no scheduler for a while, and definitions that change while they tick."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MISSED = 8
 async def ran_after_an_outage(
     queue: Queue, client: redis.Redis, catch_up: Literal["one", "all", "none"]
 ) -> tuple[list[int], int, int]:
-    """Ticks that ran after some that nobody was there for, the first of the grid, and when workers came back."""
+    """Ticks that ran after some that no worker was there for, the first of the grid, and when workers came back."""
     first = await queue.add({}, group_id="g", repeat=Every(PERIOD / 1000, catch_up=catch_up))
     await pass_by(client, first.order_ms + MISSED * PERIOD)
     back = server_ms(client)

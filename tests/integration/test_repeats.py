@@ -1,4 +1,4 @@
-"""Repeating jobs and real workers: every tick once, on its grid, whoever looks and however busy they are."""
+"""Repeating jobs and real workers: every tick once, on its grid, with any number of workers, however busy."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_a_worker_without_maintenance_does_not_tick_and_the_scheduler_by_h
 
 
 async def test_a_repeat_that_is_defined_while_workers_sleep_ticks_in_time(queue: Queue) -> None:
-    """Their blocking read is far longer than the period: they must hear of it, from the first tick on."""
+    """Their blocking read is far longer than the period: they must be woken, from the first tick on."""
     handler = Ticker()
     async with Worker(queue, handler, blocking_timeout=30) as worker:
         await settled(worker)

@@ -32,7 +32,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch, client: redis.Redis) -> Iterato
     patient = Mutant("old reserves are asked for too", "local OLD = 1000 ", "local OLD = 60000 ")
     monkeypatch.setattr(functions, "load", loader(patient))
     yield
-    client.function_flush()  # nobody else uses this library
+    client.function_flush()  # no other test uses this library
 
 
 class Slow:
@@ -52,7 +52,7 @@ class Slow:
 
 @grouped
 async def test_an_idle_worker_gets_what_waits_behind_a_slow_job(queue: Queue, groups: bool) -> None:
-    """It was idle before the jobs came: they go to whoever asks first, and the other one is woken."""
+    """It was idle before the jobs came: they go to the worker that asks first, and the other one is woken."""
     slow = Slow()
     workers = [whatever_happens(Worker(queue, slow, name=name)) for name in ("one", "two")]
     for worker in workers:
@@ -101,7 +101,7 @@ async def test_the_same_for_one_whose_long_run_has_just_ended(queue: Queue) -> N
 
 @pytest.mark.parametrize("crowd", [2, 12])
 async def test_of_a_crowd_of_idle_workers_each_gets_a_job(queue: Queue, crowd: int) -> None:
-    """Whoever starts waits until as many run as there are workers: one reserve would be enough to stop them all."""
+    """Each job waits until as many run as there are workers: one reserve would stop them all."""
     running, all_run = 0, asyncio.Event()
 
     async def handle(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""`await job.result()`: the end of a job is told whenever it comes, before, during or after the asking."""
+"""`await job.result()`: the end of a job is found whenever it comes, before, during or after the call."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from groupmq import Event, FailJob, GroupMQError, Job, JobFailed, JobRemoved, Queue, RetryJob, Worker
+from groupmq.client.events import Channel
+from groupmq.core.events import Entry
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
-from tests.support.listening import hears, nobody_hears, readers
+from tests.support.listening import end_connections, hears, nobody_hears, readers
 from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Recorder
 
@@ -37,7 +39,7 @@ def micros(time: tuple[int, int]) -> int:
 
 
 async def waiting_for(job: Job, client: Any) -> asyncio.Task[Any]:
-    """A result that somebody waits for, listening."""
+    """A result that a call waits for, listening."""
     task = asyncio.create_task(job.result(timeout=10))
     await hears(client)
     return task
@@ -158,6 +160,32 @@ async def test_a_thousand_wait_at_once(make_queue: MakeQueue, client: Any) -> No
         assert await asyncio.gather(*waiting) == [{"did": n} for n in range(1000)]
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_the_results_of_many_jobs_that_are_gone_do_not_read_the_log_once_for_each(
+    make_queue: MakeQueue, client: Any, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    """Else those who ask for a thousand jobs that have ended would time out: the log would be read a thousand times."""
+    queue = make_queue(keep_completed=0)
+    jobs = await queue.add_many([{"data": i, "group_id": f"g{i % 7}"} for i in range(300)])
+    async with Worker(queue, handle, concurrency=4):
+        assert await queue.wait_for_empty(10)
+    read, page = list[Entry](), Channel.page
+
+    async def counted(channel: Channel, since: str, most: int) -> list[Entry]:
+        entries = await page(channel, since, most)
+        read.extend(entries)
+        return entries
+
+    monkeypatch.setattr(Channel, "page", counted)
+    if at_once:
+        values = await asyncio.gather(*(job.result(timeout=30) for job in jobs))
+    else:
+        values = [await job.result(timeout=30) for job in jobs]
+    assert values == [{"did": i} for i in range(300)]
+    stored = client.xlen(queue._local.here().channel.key)
+    assert len(read) <= 10 * stored, "some readings, whatever the number of jobs"
+
+
 async def test_many_may_wait_for_one_job(queue: Queue, client: Any) -> None:
     job = await queue.add("large")
     same = await queue.require_job(job.id)
@@ -193,8 +221,8 @@ async def test_a_job_is_not_answered_by_an_earlier_one_of_the_same_id(make_queue
     queue = make_queue(keep_completed=0)
     listener = asyncio.create_task((await queue.add("other", delay=60)).result())
     await hears(client)
-    client.client_kill_filter(_id=readers(client)[0]["id"])
-    # Until it is back, whoever listens knows nothing of this:
+    end_connections(client, readers(client))
+    # Until it is back, no listener knows of this:
     await queue.add("first", job_id="same")
     await Worker(queue, handle).run(burst=True)
     assert await queue.get_job("same") is None

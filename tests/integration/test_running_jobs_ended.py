@@ -49,9 +49,8 @@ async def state_of(queue: Queue, job: Job) -> str | None:
     return found.state if found is not None else None
 
 
-@every_end
-async def test_the_next_of_the_group_waits_for_a_handler_that_takes_its_time_to_end(queue: Queue, how: str) -> None:
-    seen, ending = Overlaps(), asyncio.Event()
+def lingering(seen: Overlaps, ending: asyncio.Event) -> Callable[[Job], Awaitable[None]]:
+    """A handler whose job "first" runs until it is stopped, and then takes its time to end."""
 
     async def handle(job: Job) -> None:
         seen.start(job)
@@ -64,6 +63,13 @@ async def test_the_next_of_the_group_waits_for_a_handler_that_takes_its_time_to_
                 await asyncio.sleep(0.2)  # cleaning up takes its time
             seen.end(job)
 
+    return handle
+
+
+@every_end
+async def test_the_next_of_the_group_waits_for_a_handler_that_takes_its_time_to_end(queue: Queue, how: str) -> None:
+    seen, ending = Overlaps(), asyncio.Event()
+    handle = lingering(seen, ending)
     first = await queue.add("first", group_id="g")
     second = await queue.add("second", group_id="g")
     async with Worker(queue, handle, concurrency=4), Worker(queue, handle, concurrency=4):
@@ -161,18 +167,7 @@ async def test_no_second_worker_gets_into_an_exclusive_queue_beside_a_handler_th
 ) -> None:
     queue = make_queue(exclusive=True)
     seen, ending = Overlaps(), asyncio.Event()
-
-    async def handle(job: Job) -> None:
-        seen.start(job)
-        try:
-            if job.data == "first":
-                await asyncio.Event().wait()
-        finally:
-            if job.data == "first":
-                ending.set()
-                await asyncio.sleep(0.2)  # cleaning up takes its time
-            seen.end(job)
-
+    handle = lingering(seen, ending)
     first = await queue.add("first")
     second = await queue.add("second")
     async with Worker(queue, handle), Worker(queue, handle):

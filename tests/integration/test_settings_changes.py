@@ -234,6 +234,7 @@ async def test_a_thousand_failures_of_a_bad_deploy_are_all_kept(make_queue: Make
     assert "groupmq queue settings" in (dropped.hint or "")
 
 
+@pytest.mark.one_server("its proxy stands before one server; a cluster gives its clients the addresses of its nodes")
 async def test_a_change_rides_over_connections_that_break_and_is_made_once(make_queue: MakeQueue, url: str) -> None:
     """Each of its replies is lost once: it is carried out, sent again, and finds itself done."""
     await make_queue("orders").add(1, group_id="g")

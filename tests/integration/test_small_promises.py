@@ -67,6 +67,39 @@ async def test_an_unknown_option_in_a_url_is_refused_by_name_at_once(kind: Any, 
 
 
 @pytest.mark.parametrize("kind", [Queue, SyncQueue])
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://h/zz", r"^redis: expected a number of a database after the host, got 'zz'$"),
+        ("rediss://user:secret@h:6379/-1", "got '-1'$"),
+        ("valkey://h/0/1", "got '0/1'$"),
+        ("redis://h?socket_timeout=abc", r"^redis: socket_timeout has a wrong value after the '\?' of the URL: 'abc'$"),
+        ("redis://h?db=x", "^redis: db has a wrong value after .*: 'x'$"),
+        ("redis+sentinel://h/service/0?socket_timeout=abc", "^redis: socket_timeout has a wrong value .*: 'abc'$"),
+    ],
+)
+async def test_a_wrong_database_or_value_in_a_url_is_refused_by_name_at_once(kind: Any, url: str, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told) as caught:
+        kind("q", url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/0"])
+def test_a_url_with_or_without_a_database_is_taken(path: str) -> None:
+    assert Queue("q", f"redis://h:1{path}").address == f"redis://h:1{path}"
+
+
+@pytest.mark.one_server("a cluster has one database")
+async def test_a_database_that_the_server_does_not_have_is_a_mistake_of_the_url(server: Server) -> None:
+    told = r"^redis: the server at redis://\S+/9999 has no database of this number"
+    async with Queue("q", f"{server.url.rpartition('/')[0]}/9999") as queue:
+        with pytest.raises(ConfigurationError, match=told):
+            await queue.add(1)
+        with pytest.raises(ConfigurationError, match=told):
+            await Worker(queue, print).run(burst=True)
+
+
+@pytest.mark.parametrize("kind", [Queue, SyncQueue])
 async def test_known_options_in_a_url_are_taken(kind: Any, server: Server) -> None:
     queue = kind("q", f"{server.url}?socket_timeout=3&client_name=shop&max_connections=60&health_check_interval=5")
     added = queue.add(1)
@@ -82,8 +115,8 @@ async def test_results_are_prompt_for_a_user_who_may_not_ask_for_its_connection_
 ) -> None:
     client.acl_setuser("plain", enabled=True, nopass=True, keys=["*"], channels=["*"], commands=["+@all", "-client|id"])
     try:
-        queue = make_queue(redis=server.url.replace("127.0.0.1", "plain:any@127.0.0.1"), keep_completed=0)
-        first = make_queue(redis=server.url.replace("127.0.0.1", "plain:any@127.0.0.1"))
+        queue = make_queue(redis=server.url_of("plain"), keep_completed=0)
+        first = make_queue(redis=server.url_of("plain"))
         async with Worker(queue, lambda job: job.data), Worker(first, lambda job: job.data):
             for n in range(3):
                 # The second queue begins to listen while the connection that both share reads the log of the first.

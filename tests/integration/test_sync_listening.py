@@ -20,7 +20,7 @@ import groupmq
 from groupmq import ConfigurationError, FailJob, Job, JobFailed, JobNotFound, JobRemoved, Worker, WrongState
 from groupmq.core.ids import new_id
 from groupmq.sync import Queue
-from tests.support.listening import Heard, readers
+from tests.support.listening import Heard, end_connections, readers
 from tests.support.waiting import wait_until
 
 
@@ -163,7 +163,7 @@ def test_a_result_outlives_the_connection_it_was_waited_for_on(queue: Queue, url
     thread = threading.Thread(target=lambda: ended.append(job.result(15)))
     thread.start()
     wait_until(lambda: readers(client), "somebody waits")
-    client.client_kill_filter(_id=readers(client)[0]["id"])
+    end_connections(client, readers(client))
     with working(queue, url):
         thread.join(15)
     assert ended == [{"did": "x"}]
@@ -173,7 +173,7 @@ def test_callbacks_outlive_their_connection(queue: Queue, client: Any) -> None:
     heard = Heard()
     queue.on("added", heard.append)
     wait_until(lambda: readers(client), "somebody listens")
-    client.client_kill_filter(_id=readers(client)[0]["id"])
+    end_connections(client, readers(client))
     queue.add(1)
     wait_until(lambda: heard, "it is heard")
     assert heard.kinds() == ["added"]
@@ -208,6 +208,7 @@ def test_cancelling(queue: Queue, url: str) -> None:
             later.cancel()
 
 
+@pytest.mark.one_server("one connection for each primary that has a queue")
 def test_one_connection_reads_for_all_queues_listeners_and_waiters_of_a_process(url: str, client: Any) -> None:
     queues = [Queue(f"q-{n}", url) for n in range(5)]
     heard, ended = Heard(), list[Any]()
@@ -234,6 +235,7 @@ def test_one_connection_reads_for_all_queues_listeners_and_waiters_of_a_process(
     wait_until(lambda: not readers(client), "nobody reads any more")
 
 
+@pytest.mark.one_server("a client of one server is handed in")
 @pytest.mark.parametrize("decode", [False, True])
 def test_a_client_of_ones_own_is_listened_through_as_well(url: str, decode: bool) -> None:
     with redis.Redis.from_url(url, decode_responses=decode) as own, Queue("own", own) as queue:
@@ -267,7 +269,8 @@ def test_a_forked_child_listens_by_itself(queue: Queue, url: str) -> None:
 def test_whoever_stops_waiting_leaves_nothing_behind(url: str, client: Any) -> None:
     """As a program: Ctrl-C ends the wait, and the program ends without a word of what it had open."""
     program = (
-        "import sys\nfrom groupmq.sync import Queue\n"
+        "import signal\nfrom groupmq.sync import Queue\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in what a shell runs in the background
         f"queue = Queue('q', {url!r})\nseen = []\nqueue.on('added', seen.append)\n"
         "try:\n    queue.add(1, delay=600).result(60)\nexcept KeyboardInterrupt:\n    print('stopped')\n"
     )

@@ -33,7 +33,7 @@ def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path, Path]]:
-    """A server that speaks TLS: its port, its certificate, and the certificate of somebody else."""
+    """A server that speaks TLS: its port, its certificate, and a certificate of another authority."""
     folder = tmp_path_factory.mktemp("tls")
     key, cert = make_certificate(folder, "server")
     _, stranger = make_certificate(folder, "stranger")

@@ -37,7 +37,7 @@ class Enough(Exception):
 
 
 async def take(queue: Queue, lease_ms: int = 1) -> None:
-    """Be a worker that takes a job and is never heard of again."""
+    """Act as a worker that takes a job and then dies."""
     policy = Policy(3, -1, {"completed": 100, "failed": 100})
     call = commands.advance(
         worker="gone", lane="gone:0", request=1, outcomes=[], take=1, lease_ms=lease_ms, policy=policy
@@ -92,6 +92,7 @@ async def test_an_attached_queue_without_patience_raises_at_once() -> None:
     assert time.monotonic() - before > 2 * without
 
 
+@pytest.mark.one_server("a client of one server is handed in")
 async def test_a_blocking_queue_is_attached_beside_one_with_a_client_of_the_users(url: str) -> None:
     client = redis.asyncio.Redis.from_url(url)
     async with Queue("orders", client) as queue:
@@ -111,6 +112,7 @@ def test_the_address_of_a_url_has_no_secrets_and_a_mistake_in_it_is_told() -> No
 # The server
 
 
+@pytest.mark.one_server("makes the server a replica of another one")
 async def test_a_replica_is_not_writable(queue: Queue, client: redis.Redis) -> None:
     await queue.ensure_writable()
     client.replicaof("127.0.0.1", "1")

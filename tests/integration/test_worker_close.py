@@ -33,7 +33,7 @@ async def test_close_takes_nothing_new_from_that_moment_however_long_the_backlog
     await eventually(lambda: len(handler.ended) > 20, "the worker is in the middle of it")
     closing = asyncio.create_task(worker.close())
     await asyncio.sleep(0)
-    # Of those that run by now, told to be active, some handlers may not have been called yet.
+    # Some of the jobs that are active by now may have handlers that were not called yet.
     started = len(handler.ended) + len(worker.get_current_jobs())
     await closing
     assert len(handler.started) == started

@@ -11,7 +11,7 @@ from groupmq import Job, Queue, Worker
 from tests.support.waiting import eventually
 from tests.support.workers import settled
 
-CALLS, COMMANDS = 3, 49
+CALLS, COMMANDS = 3, 46
 """Script calls of a lone job's life (add, take, complete), and the commands they make.
 
 Stated, not bounded: a change that makes a job cheaper says so here.
@@ -51,7 +51,7 @@ async def test_the_life_of_a_lone_job_makes_as_many_calls_and_commands_as_stated
             await eventually(waits, "the worker waits again")
             rows = counted(client)
             calls = sum(rows.get(row, 0) for row in SCRIPT_CALLS)
-            rows.pop("bzpopmin", None)  # of which the one that waits is not counted yet
+            rows.pop("bzpopmin", None)  # the one that waits is not counted yet
             lives.append((calls, sum(rows.values()) - calls))
     # The first loads scripts. Of the others the least counts: a heartbeat may fall into any of them.
     assert min(lives[1:]) == (CALLS, COMMANDS)

@@ -6,13 +6,14 @@ import asyncio
 import logging
 from functools import partial
 from operator import contains
+from typing import Any
 
 import pytest
 
 from groupmq import ConfigurationError, FailJob, Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
-from tests.support.workers import Listener, Recorder
+from tests.support.workers import Listener, Recorder, one_kind
 
 
 async def test_a_job_that_completes_is_told_as_active_completed_and_the_worker_as_drained(queue: Queue) -> None:
@@ -92,6 +93,39 @@ async def test_drained_is_told_each_time_the_work_runs_out_and_not_before(queue:
             await queue.add_many([{"data": i, "group_id": "g"} for i in range(total - len(handler.ended))])
             await eventually(partial(contains, drained_after, total), "the worker says it is drained", timeout=5)
     assert drained_after == [1, 6]
+
+
+@one_kind
+async def test_a_worker_whose_outcome_waits_to_be_sent_is_not_drained(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call that finds nothing is under way in the lane that the outcome has to take."""
+    handler, asked, answer = Recorder(), asyncio.Event(), asyncio.Event()
+    handler.gate, call = asyncio.Event(), queue._connection.call
+    answer.set()
+
+    async def held(made: Any, *args: Any, **options: Any) -> Any:
+        reply = await call(made, *args, **options)
+        if not answer.is_set():
+            asked.set()
+            await answer.wait()
+        return reply
+
+    monkeypatch.setattr(queue._connection, "call", held)
+    worker = Worker(queue, handler, concurrency=3, blocking_timeout=30, maintenance=False)
+    drained_after: list[int] = []
+    worker.on("drained", lambda: drained_after.append(len(handler.ended)))
+    async with worker:
+        await queue.add_many([{"data": i, "group_id": "g"} for i in range(2)])
+        await eventually(lambda: handler.started, "the first one runs")
+        answer.clear()
+        worker._fetcher.poke()
+        await asked.wait()
+        handler.gate.set()
+        await eventually(lambda: handler.ended, "the first one has ended")
+        answer.set()
+        await eventually(lambda: 2 in drained_after, "the worker says it is drained")
+    assert drained_after == [2]
 
 
 async def test_an_idle_worker_is_not_drained_again_and_again(queue: Queue) -> None:

@@ -13,6 +13,7 @@ from groupmq import Job, Queue, Worker
 from groupmq.protocol import commands, functions
 from groupmq.protocol.commands import Policy
 from tests.conftest import MakeQueue
+from tests.support.cluster_client import node_of
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, settled
 
@@ -201,7 +202,7 @@ def take_in_secret(queue: Queue, client: redis.Redis) -> None:
     keys = queue._connection.session.keys
     policy = Policy(queue.options.max_attempts, -1, queue.options.keep)
     take = commands.advance(worker="dead", lane="dead:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=policy)
-    together = client.pipeline(transaction=True)
+    together = node_of(client, queue.name).pipeline(transaction=True)
     for call in (commands.switch(group_id="g", paused=False), take):
         together.eval(functions.expand(call.script), 1, keys.meta, call.args, call.blob)
     together.delete(keys.wake)

@@ -27,7 +27,7 @@ def told(engine: Engine, job_id: str = "a") -> Told:
 
 
 def histories(engine: Engine) -> set[str]:
-    """Jobs of which runs are kept beside their state."""
+    """Jobs that have a history beside their state."""
     return set(engine.look().history)
 
 

@@ -285,6 +285,21 @@ def test_jobs_without_a_group_wait_for_a_full_batch_too(engine: Engine) -> None:
     assert ids(batches(engine, wait=200)) == [["u1", "u2", "u3"]]
 
 
+def test_a_group_that_has_batches_of_one_waits_for_nobody(engine: Engine) -> None:
+    engine.add("a1", group="a")
+    engine.add("b1", group="b")
+    engine.rate("a", RateLimit(5, 1))
+    engine.limit("b", 2)
+    assert ids(batches(engine, take=5, wait=200)) == [["a1"], ["b1"]]
+
+
+def test_jobs_that_the_same_call_has_taken_do_not_make_a_batch_full(engine: Engine) -> None:
+    engine.add("u1", group=None)
+    engine.add("u2", "u3", group=None, priority=1)
+    answer = batches(engine, take=5, wait=200)
+    assert (ids(answer), answer.wait_ms) == ([["u1"]], 200)
+
+
 def test_a_job_that_may_run_once_waits_for_nobody(engine: Engine) -> None:
     engine.add("a", max_attempts=1)
     assert ids(batches(engine, wait=200)) == [["a"]]

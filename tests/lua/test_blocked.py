@@ -1,4 +1,4 @@
-"""Blocked groups: a job that failed for good under `on_failed="hold"` stops its group until somebody decides."""
+"""Blocked groups: a job that failed for good under `on_failed="hold"` stops its group until it is settled."""
 
 from __future__ import annotations
 

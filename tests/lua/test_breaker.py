@@ -34,7 +34,7 @@ def test_a_group_rests_after_failures_in_a_row_and_no_other_does(breaking: Engin
     breaking.add("other", group="h")
     fail_times(breaking, 3)
     look = breaking.look_group()
-    assert (look.place, look.why, look.failures, look.until) == ("parked", "breaker", 3, T0 + COOLDOWN)
+    assert (look.state, look.why, look.failures, look.until) == ("parked", "breaker", 3, T0 + COOLDOWN)
     assert breaking.run_all(5) == ["other"]
     breaking.pass_time(COOLDOWN - 1)
     assert breaking.take(5) == []

@@ -125,7 +125,7 @@ def test_jobs_without_a_group_have_a_line_of_their_own(engine: Engine) -> None:
 
 
 def test_a_place_costs_the_same_however_long_the_line(engine: Engine) -> None:
-    engine.add("first")
+    engine.add("first", "second")
     few = cost(engine, lambda: engine.run_now(engine.operations.get_position("first")))
     fill(engine, 5000, 1)
     few_again = cost(engine, lambda: engine.run_now(engine.operations.get_position("j4999")))
@@ -294,7 +294,7 @@ def test_lanes_of_jobs_with_much_data_are_read_in_a_bounded_number_of_calls(engi
 
 
 def test_one_group_of_many_jobs_costs_the_same_as_a_small_one(engine: Engine) -> None:
-    engine.add("first", group="small")
+    engine.add("first", "second", group="small")
     few = cost(engine, lambda: engine.run_now(engine.operations.get_group_jobs("small", 1, None)))
     fill(engine, 20_000, 1)
     many = cost(engine, lambda: engine.run_now(engine.operations.get_group_jobs("g0", 1, None)))

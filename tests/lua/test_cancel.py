@@ -1,4 +1,4 @@
-"""Cancelling: what waits goes at once, what runs is marked, its worker told, and it ends as failed, whoever ends it."""
+"""Cancelling: a waiting job is removed at once; a running one is marked, its worker notified, and it ends as failed."""
 
 from __future__ import annotations
 

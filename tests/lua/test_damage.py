@@ -74,7 +74,7 @@ def test_a_missing_record_of_a_delayed_job_is_dropped_when_due(engine: Engine) -
     engine.pass_time(SECOND)
     assert engine.run_all() == ["b"]
     assert engine.client.zcard(engine.key("delayed")) == 0
-    engine.run(engine.operations.repair())  # whose group it was, nobody knows any more
+    engine.run(engine.operations.repair())  # its group is not known any more
 
 
 @pytest.mark.parametrize("outcome", ["retry", "release", "stall"])
@@ -188,8 +188,9 @@ def test_a_wrong_type_in_the_middle_of_a_call_leaves_everything_as_it_was(make_e
     engine.client.flushall()  # what was spoiled is not checked
 
 
-def test_a_new_group_whose_key_is_of_a_wrong_type_is_refused_whole(engine: Engine) -> None:
+def test_a_group_that_gets_its_set_and_whose_key_is_of_a_wrong_type_is_refused_whole(engine: Engine) -> None:
     engine.add("a", group="first")
+    engine.add("alone", group="bad")  # one job alone has no sorted set, so the key is not looked at
     engine.client.set(engine.keys.group("bad"), "not a zset")
     before = engine.digest()
     with pytest.raises(ScriptError, match="WRONGTYPE"):

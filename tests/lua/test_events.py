@@ -313,7 +313,7 @@ def test_a_log_that_cannot_be_written_undoes_nothing(engine: Engine) -> None:
     assert (engine.state("a"), engine.state("b")) == ("completed", "waiting")
     engine.client.delete(engine.key("events"))
     engine.run_all()
-    # What was told meanwhile is missing, and the count says so.
+    # The events in between are missing, and the count shows it.
     assert engine.entries()[0].number == 4
 
 

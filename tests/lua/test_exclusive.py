@@ -241,7 +241,7 @@ def test_a_heartbeat_renews_the_turn_with_the_leases(lone: Engine, ann: Person, 
 
 
 def test_a_late_heartbeat_tells_the_holder_what_has_come_since(lone: Engine, ann: Person, bob: Person) -> None:
-    """With the turn over, that was told to all who wait, and they could do nothing about it."""
+    """When its turn was over, the marker woke all waiting workers, and they could not take it."""
     lone.add("a", group="g")
     ann.ask()
     lone.pass_time(LEASE)

@@ -79,7 +79,7 @@ def test_a_function_survives_any_arguments(name: str, server: Server) -> None:
     def call(args: bytes, blob: bytes) -> None:
         client.flushall()
         client.set("stranger", "1")
-        connection = BlockingConnection(Endpoint(server.url), OPTIONS, timeout=SOON)
+        connection = BlockingConnection(Endpoint(server.url).beside(SOON), OPTIONS)
         for sound in SOUND:
             connection.call(sound, 0.0)
         said = outcome(connection, Call(name, args, lambda reply: reply, blob))

@@ -12,7 +12,7 @@ from tests.lua.engine import LEASE, Engine
 
 
 def test_an_older_request_of_a_lane_takes_nothing(engine: Engine) -> None:
-    """It comes from a connection that was given up: nobody waits for its answer, so nobody would run the job."""
+    """It comes from a connection that was given up: no worker waits for its answer, so none would run the job."""
     engine.add("a", "b", "c", group=None)
     engine.advance(take=1, request=1)
     engine.advance(take=1, request=2)

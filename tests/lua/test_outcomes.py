@@ -30,7 +30,7 @@ def test_a_completed_job_keeps_its_result_and_its_times(engine: Engine) -> None:
     assert (view.state, view.result) == ("completed", b'"done"')
     stored = view.stored
     assert (stored.attempts, stored.started, stored.finished, stored.worker) == (1, T0, T0 + SECOND, "w1")
-    assert engine.counter("processed") == 1
+    assert engine.counter("completed") == 1
 
 
 def test_a_result_may_be_empty_or_absent(engine: Engine) -> None:
@@ -296,7 +296,7 @@ def test_a_request_sent_again_is_answered_the_same_and_does_nothing_twice(engine
         again = engine.advance(outcome, take=1, request=77)
         assert (again.accepted, again.jobs, again.stalled) == (first.accepted, first.jobs, [])
         assert engine.digest() == before
-    assert engine.counter("processed") == 1
+    assert engine.counter("completed") == 1
 
 
 def test_a_request_sent_again_leaves_out_what_was_lost_meanwhile(engine: Engine) -> None:
@@ -309,7 +309,7 @@ def test_a_request_sent_again_leaves_out_what_was_lost_meanwhile(engine: Engine)
 
 
 def test_a_request_sent_again_says_when_its_jobs_were_taken(engine: Engine) -> None:
-    """Found by chaos: a handler was told that it had started seconds later than it had been granted its lease."""
+    """Found by chaos: a handler saw a start time that was seconds later than its lease."""
     engine.add("a")
     first = engine.advance(take=1, request=7)
     engine.pass_time(2000)

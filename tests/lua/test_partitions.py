@@ -31,7 +31,7 @@ def look(engine: Engine) -> StoredQueue:
 
 
 def test_a_new_partition_has_a_revision_that_nobody_knows(engine: Engine) -> None:
-    """Until whoever made it has asked the queue whether it still has this partition."""
+    """Until the process that made it has asked the queue whether it still has this partition."""
     look(engine)
     engine.client.flushall()
     queue = of_queue("5", group_concurrency=2)
@@ -62,7 +62,7 @@ def test_a_partition_gets_the_settings_of_its_queue_if_it_is_as_it_was_read(
 
 @pytest.mark.parametrize("schema", [None, commands.MOVING])
 def test_a_partition_that_is_gone_or_being_moved_gets_nothing(engine: Engine, schema: str | None) -> None:
-    """Its jobs are elsewhere: if it were made here, nobody would look for what is added to it."""
+    """Its jobs are elsewhere: if it were made here, no worker would look for its jobs."""
     read = look(engine)
     if schema is None:
         engine.client.flushall()
@@ -94,7 +94,7 @@ def test_numbers_go_on_from_the_highest(make_engine: MakeEngine, order: tuple[in
 
 
 def test_a_partition_made_of_others_has_the_settings_of_the_queue(make_engine: MakeEngine) -> None:
-    """Not those of one that was not told of the last change."""
+    """Not those of a partition that missed the last change."""
     old, made = make_engine(group_concurrency=5, fairness="round-robin"), make_engine(fairness="round-robin")
     look(old)
     queue = of_queue("12", group_concurrency=2)

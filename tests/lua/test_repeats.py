@@ -1,4 +1,4 @@
-"""Repeating jobs: one occurrence a tick, whoever looks, within its bounds and like any other job."""
+"""Repeating jobs: one occurrence a tick, with any number of schedulers, within its bounds and like any other job."""
 
 from __future__ import annotations
 

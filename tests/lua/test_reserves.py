@@ -16,7 +16,7 @@ from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 pytestmark = pytest.mark.usefixtures("nothing_to_mend")
 PAUSE, IDLE = 100, 5000
-"""Milliseconds after a worker had to ask, in which nobody takes a reserve; for which one that found nothing is idle."""
+"""Milliseconds without reserves after a worker had to ask; and for which a worker that found nothing counts as idle."""
 
 
 def ids(taken: Sequence[Taken]) -> list[str]:
@@ -146,7 +146,7 @@ def test_nothing_is_reserved_of_what_is_paused(engine: Engine, what: str) -> Non
 
 
 def test_large_jobs_are_reserved_as_far_as_they_have_room(engine: Engine) -> None:
-    add_each(engine, "abcd", data="x" * 600_000)
+    add_each(engine, "abcd", data="x" * 500_000)
     answer = engine.advance(take=1, fill=4)
     assert (ids(answer.jobs), engine.look().ahead) == (["a", "b"], {"b"})
     assert answer.wait_ms != 0, "there is no hurry"

@@ -1,4 +1,4 @@
-"""RateLimited: a handler was told to slow down, its group rests, and no attempt is used."""
+"""RateLimited: the group of the job rests, and no attempt is used."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_one_call_ends_a_row_and_takes_the_next(engine: Engine) -> None:
     for name in "abc":
         view = engine.view(name)
         assert (view.state, view.result, view.stored.attempts) == ("completed", name.encode(), 1)
-    assert engine.counter("processed") == 3
+    assert engine.counter("completed") == 3
 
 
 def test_one_by_one_they_leave_the_next_head_to_the_end_of_the_last(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""Where a row ends: jobs that follow nobody, and queues and groups in which nobody follows."""
+"""Where a row ends: jobs that are never prefetched, and queues and groups without prefetching."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_a_job_that_ran_before_is_alone_wherever_it_stands(engine: Engine) -> No
 
 
 def test_a_row_ends_where_its_jobs_become_too_large_in_all(engine: Engine) -> None:
-    engine.add(*"abcde", data="x" * 600_000)
+    engine.add(*"abcde", data="x" * 500_000)
     assert engine.run_rows(5) == [["a", "b"], ["c", "d"], ["e"]]
     assert engine.counter("lost") == 0
 
 
 def test_what_is_large_takes_nothing_but_those_behind_from_other_groups(engine: Engine) -> None:
     for group in "abc":
-        engine.add(f"{group}1", f"{group}2", group=group, data="x" * 600_000)
+        engine.add(f"{group}1", f"{group}2", group=group, data="x" * 500_000)
     answer = engine.advance(take=3, row=2)
     assert (ids(answer.jobs), answer.rows, answer.wait_ms) == (["a1", "b1"], [], 0)
     answer = engine.advance(take=3, row=2)

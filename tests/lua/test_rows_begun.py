@@ -156,7 +156,7 @@ def test_a_row_sent_again_in_a_call_that_ended_another_is_taken_once(engine: Eng
     first = engine.advance(*ends, take=1, row=3, request=77)
     again = engine.advance(*ends, take=1, row=3, request=77)
     assert (again.accepted, again.jobs, again.rows) == (first.accepted, first.jobs, [3])
-    assert engine.counter("processed") == 3
+    assert engine.counter("completed") == 3
 
 
 def sent_again(engine: Engine, change: Callable[[], object]) -> tuple[list[str], Sequence[int]]:

@@ -1,4 +1,4 @@
-"""Rows of which something is taken away: prefetched jobs that an operator acts on, and missing records."""
+"""Rows that lose a job: prefetched jobs that an operator acts on, and missing records."""
 
 from __future__ import annotations
 

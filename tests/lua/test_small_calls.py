@@ -18,8 +18,8 @@ SCRIPT_CALLS = ("eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro")
 OWN = ("config|resetstat", "info", "script|load")
 
 STATED = {
-    "add": 12,
-    "take": 17,
+    "add": 11,
+    "take": 15,
     "complete": 16,
     "add without a group": 12,
     "take of a job without a group": 17,

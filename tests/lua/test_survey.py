@@ -57,7 +57,7 @@ def test_a_group_tells_why_and_how_long_its_head_waits(make_engine: MakeEngine) 
     assert (busy.id, parked.id) == ("busy", "parked")
     engine.complete(parked)
     engine.pass_time(SECOND)
-    told = {group.id: (group.place, group.waited_ms, group.held_ms) for group in survey(engine).most_delayed}
+    told = {group.id: (group.state, group.waited_ms, group.held_ms) for group in survey(engine).most_delayed}
     assert told == {"busy": ("busy", 4000, -1), "paused": ("paused", 3000, -1), "parked": ("parked", 2000, 59_001)}
 
 

@@ -173,7 +173,7 @@ def test_once_the_window_has_closed_late_jobs_wait_for_nobody(patient: Engine) -
 
 
 def test_an_arrival_after_the_window_closed_unseen_does_not_open_it_again(patient: Engine) -> None:
-    """Not even up to max_wait: the first one has waited for what it was told."""
+    """Not even up to max_wait: the first one has waited for its window."""
     patient.add("a")
     patient.pass_time(12 * SECOND)
     patient.add("b")

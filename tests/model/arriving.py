@@ -1,4 +1,4 @@
-"""How jobs come into being: added by producers, perhaps in the place of others, or by the tick of a repeat."""
+"""How jobs are created: added by producers, possibly replacing others, or by the tick of a repeating job."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Arriving(Gates):
         return Added(now, order, duplicates, stood_for, too_many, made)
 
     def _is_taken(self, job_id: str, now: int) -> bool:
-        """By a job that has ended. Once the time is over, the id is free, whoever uses it."""
+        """Whether a job that has ended still takes this id. Once `unique_for` is over, the id is free."""
         taken = self.uniques.get(job_id)
         if taken is not None and taken.ends <= now:
             del self.uniques[job_id]
@@ -55,7 +55,7 @@ class Arriving(Gates):
         return taken is not None
 
     def _made(self, draft: Draft, stand_in: str) -> int:
-        """When the job that stands for a draft was made, even if it is gone; exact if both name the same ttl."""
+        """When the job that stands for a draft was created, even if it is gone; exact if both have the same ttl."""
         assert draft.dedupe is not None
         if isinstance(draft.dedupe, Debounce):
             return self.jobs[stand_in].record.created_ms
@@ -67,7 +67,7 @@ class Arriving(Gates):
         return most is not None and group != UNGROUPED and self.size(group) >= most
 
     def stand_in(self, draft: Draft, now: int) -> str | None:
-        """The job that stands for this add. A debounced add needs one that can still become it."""
+        """The job that stands for this add. For a debounced add it must still be replaceable."""
         if draft.dedupe is None:
             return None
         entry = self.stand_ins.get(scope(draft))
@@ -90,11 +90,11 @@ class Arriving(Gates):
         self.jobs[job.id] = job
         if draft.unique_ms:
             self.uniques[job.id] = Unique(draft.unique_ms, 0, now)
-        self.tell("added", job.id, job.group)
+        self.publish("added", job.id, job.group)
         self._stand_for(draft, job.id, now)
 
     def _become(self, job: Job, draft: Draft, now: int) -> None:
-        """Another job in all but its id and when it was made; its delay begins anew."""
+        """Replace the content of a job. Its id and creation time stay; its delay starts again."""
         made, job.due = job.record.created_ms, due_of(draft, now)
         job.record = self._record(draft, now)._replace(created_ms=made)
         job.expires = expiry(draft, job.due)
@@ -115,7 +115,7 @@ class Arriving(Gates):
     # Repeats
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, now: int) -> None:
-        """A definition comes, changes or goes, perhaps with an occurrence at once. Workers hear of an earlier tick."""
+        """Store, change or remove a definition, possibly with an occurrence at once. An earlier tick wakes workers."""
         before = self.first_tick()
         if repeat is not None and first is not None:
             self._occur(repeat_id, repeat, first, now)
@@ -125,13 +125,13 @@ class Arriving(Gates):
         self.settle()
 
     def _keep(self, repeat_id: str, repeat: Repeat | None) -> None:
-        """A definition without a next tick goes."""
+        """Store a definition, or remove it if it has no next tick."""
         self.repeats.pop(repeat_id, None)
         if repeat is not None and repeat.fields["next"]:
             self.repeats[repeat_id] = repeat
 
     def tick(self, ticks: Sequence[Sequence[Any]], now: int) -> Ticked:
-        """Only whoever expects the right tick makes it happen."""
+        """Ticks of a scheduler take effect only if it expects the stored next tick."""
         added = 0
         for repeat_id, expected, following, *run in ticks:
             repeat = self.repeats.get(repeat_id)
@@ -149,8 +149,8 @@ class Arriving(Gates):
         return min((repeat.fields["next"] for repeat in self.repeats.values()), default=float("inf"))
 
     def _occur(self, repeat_id: str, repeat: Repeat, tick: int, now: int) -> bool:
-        """A job like any other, ordered by its tick, which its id names: it is never run twice. False if the tick is
-        skipped, because the last one lives."""
+        """Add the job of a tick. Its order is the tick, and its id contains it, so that no tick has two jobs. False if
+        the tick is skipped because the last occurrence is still live."""
         last = self.jobs.get(f"{repeat_id}:{repeat.fields['last']}")
         if repeat.fields.get("overlap") == "skip" and last is not None and last.state not in ("completed", "failed"):
             repeat.fields["skipped"] = repeat.fields.get("skipped", 0) + 1
@@ -163,14 +163,14 @@ class Arriving(Gates):
 
 
 def scope(draft: Draft) -> tuple[int, str, str]:
-    """Adds with the same stand for each other: kind, group and key."""
+    """Kind, group and key: adds that have these in common stand for each other."""
     assert draft.dedupe is not None
     kind, key, _ = draft.dedupe.packed()
     return kind, draft.group_id or UNGROUPED, key
 
 
 def expiry(draft: Draft, may_start: int) -> int:
-    """A ttl counts from when the job may start."""
+    """When the ttl ends; it counts from when the job may start."""
     return may_start + draft.ttl_ms if draft.ttl_ms else 0
 
 

@@ -1,4 +1,4 @@
-"""The state machine where more delayed jobs are due than one call lets join their groups."""
+"""The state machine in which more delayed jobs are due than one call can promote."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DELAY = 50
 
 
 class BacklogMachine(QueueMachine):
-    """Everything that may happen, and often several jobs of few groups that become due together."""
+    """All rules, and often several jobs of few groups that become due together."""
 
     joins = 2
     kinds: Sequence[draws.Kind] = [kind for kind in draws.KINDS if "rate" not in kind.name]

@@ -1,4 +1,4 @@
-"""What those who look through a queue are told, as the model says: lines, places, attempts, pages, groups."""
+"""Compares the getters of a queue with the model: positions, attempts, pages, groups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from groupmq.client.answers.attempts import attempts_of
 from groupmq.protocol import commands
-from groupmq.protocol.commands import FIRST_WAITING, Call, Place
+from groupmq.protocol.commands import FIRST_WAITING, Call, PagePosition
 from tests.model import waiting
 from tests.model.model import Model
 from tests.model.parts import UNGROUPED, Conf, Job
@@ -35,11 +35,11 @@ def _compare_place(call: Carry, model: Model, job: Job, now: int) -> None:
     line = [other.id for other in model.waiting(job.group)]
     place = line.index(job.id) + 1 if job.state == "waiting" else 0
     expected = commands.LinePosition(job.state, job.group, place, len(line))
-    assert call(commands.position(job.id, now)) == expected, f"the place of {job.id!r}, expected {expected}"
+    assert call(commands.position(job.id, now)) == expected, f"the position of {job.id!r}, expected {expected}"
 
 
 def _compare_attempts(call: Carry, job: Job, now: int) -> None:
-    """Each run once: those that are kept, the one that ended the job, and the one under way."""
+    """Each run is listed once: those in the history, the one that ended the job, and the current one."""
     told = [(one.number, one.outcome) for one in attempts_of(call(commands.attempts(job.id, now)))]
     expected = [(run[0], run[1]) for run in job.history]
     stored = job.stored
@@ -55,7 +55,7 @@ def _ended(reason: str) -> str:
     return "cancelled" if reason == "cancelled" else "stalled" if reason.startswith("stalled:") else "failed"
 
 
-def _walk(page_after: Callable[[Any], commands.StatePage], start: Place | None) -> list[str]:
+def _walk(page_after: Callable[[Any], commands.StatePage], start: PagePosition | None) -> list[str]:
     ids: list[str] = []
     after = start
     while True:
@@ -75,7 +75,7 @@ def _walk_state(call: Carry, state: str, now: int, *, newest: bool = False) -> l
 
 
 def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
-    """What holds each group and until when; and that all live groups are found."""
+    """Compare what holds each group and until when, and check that all live groups are found."""
     _, looks = call(commands.look_groups(groups, 2, now))
     for group, look in zip(groups, looks, strict=True):
         line = model.waiting(group)
@@ -104,7 +104,7 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
         sizes = len(model.waiting(group)), model.running(group), len(model.in_state("delayed", group))
         assert (found.waiting, found.running, found.delayed) == sizes
         paused = model.conf.get(group, Conf()).paused
-        assert (found.place == "blocked") == (group in model.blocked and not paused), f"{found} of a blocked group"
+        assert (found.state == "blocked") == (group in model.blocked and not paused), f"{found} of a blocked group"
     listed = call(commands.list_since("blocked", 0, 100, now))
     assert (listed.total, dict(listed.found)) == (len(model.blocked), model.blocked)
     opened = call(commands.list_since("opened", 0, 100, now))

@@ -1,4 +1,4 @@
-"""Rules: somebody decides about jobs that block their groups."""
+"""Rules: an operator settles jobs that block their groups."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis.stateful import precondition, rule
 from groupmq.protocol import commands
 from tests.model import strategies as draws
 from tests.model.pair import same
-from tests.model.telling import Telling
+from tests.model.reporting import Reporting
 from tests.model.work import LANE, LEASE
 
 ACTS = ("skip", "skip some", "skip group", "retry", "remove", "clean", "take")
 
 
-class Deciding(Telling):
+class Deciding(Reporting):
     @precondition(lambda self: self.model.blocked)
     @rule(
         what=st.sampled_from(ACTS),
@@ -30,7 +30,7 @@ class Deciding(Telling):
     def somebody_decides_about_a_blocked_group(
         self, what: str, which: int, other: int, lane: tuple[str, str], take: int, lease_ms: int
     ) -> None:
-        """A worker may ask right after it."""
+        """A worker may ask for jobs right after it."""
         blockers = [job.id for group in sorted(self.model.blocked) for job in self.model.blockers(group)]
         job_id = blockers[which % len(blockers)]
         if what == "skip":
@@ -68,7 +68,7 @@ class Deciding(Telling):
     def an_id_that_may_be_taken_is_used_again(
         self, item: draws.Item, which: int, ms: int | None, again: bool, removes: bool
     ) -> None:
-        """Now, or just before or when it is free; `again`: twice in one call."""
+        """Now, just before the id is free, or when it is. `again`: twice in one call."""
         gone = {job_id: taken for job_id, taken in self.model.uniques.items() if job_id not in self.model.jobs}
         job_id, taken = sorted((gone or self.model.uniques).items())[which % len(gone or self.model.uniques)]
         if ms is not None:
@@ -92,7 +92,7 @@ class Deciding(Telling):
     def a_group_that_rests_is_tried(
         self, which: int, ms: int, lane: tuple[str, str], take: int, lease_ms: int, row: int, fill: int, end: str
     ) -> None:
-        """Just when its breaker lets it, or a moment before; what was taken may end at once."""
+        """Exactly when its breaker allows it, or a millisecond before. The job that was taken may end at once."""
         group = sorted(self.model.breakers)[which % len(self.model.breakers)]
         self.go_to(max(self.now, self.model.opened(group) + ms))
         self.advance(lane, [], take, lease_ms, row, fill)

@@ -1,4 +1,4 @@
-"""How runs and jobs end: what workers report, what time takes back, and what is kept of it."""
+"""How runs and jobs end: reports of workers, expired leases, and retention."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report, Stop
 
 CANCELLED = "cancelled"
 UNUSED = {"release": "released", "limited": "rate_limited", "snooze": "snoozed"}
-"""Reports of runs that use no attempt, and how they are remembered."""
+"""Reports of runs that use no attempt, and their outcomes in the history."""
 MOST_RUNS = 20
 ROOM = 524_288
-"""Bytes of results in an entry of the log, as far as they are stored elsewhere."""
+"""Bytes available in an entry of the log for results that are also stored with their jobs."""
 
 
 class Ending(Arriving):
     # Reports
 
     def report_all(self, reports: Sequence[Report], worker: str, now: int) -> list[int]:
-        """Completions count first; of two reports of one run, one is accepted."""
+        """Apply completions before other reports. Of two reports of one run, only one is accepted."""
         first = sorted(range(len(reports)), key=lambda i: reports[i].kind != "complete")
         completions = sum(report.kind == "complete" for report in reports)
         self._completed_before: str | None = None
@@ -44,7 +44,7 @@ class Ending(Arriving):
             return False
         ahead = job.lease.ahead
         if ahead and report.kind not in ("complete", "release"):
-            self.tell("begun", job.id, job.group, 1, job.lease.worker)
+            self.publish("begun", job.id, job.group, 1, job.lease.worker)
         if report.kind == "begin":
             if ahead:
                 job.lease = replace(job.lease, ahead=False, reserved=False, recalled=False)
@@ -80,13 +80,13 @@ class Ending(Arriving):
         stored = self._end_run(job)
         if report.kind == "complete":
             job.state, job.stored, job.result = "completed", stored._replace(finished=now), report.result
-            self.counters["processed"] += 1
+            self.counters["completed"] += 1
             self.breakers.pop(job.group, None)
             self._completed_before = job.group
             self._ended["completed"].append(job)
             self._id_ended(job.id, now)
-            result = self._as_told(report.result, completions)
-            self.tell("completed", job.id, job.group, stored.attempts, result, worker if ahead else None)
+            result = self._as_published(report.result, completions)
+            self.publish("completed", job.id, job.group, stored.attempts, result, worker if ahead else None)
         elif report.kind == "fail":
             self._fail(job, stored, report.reason, report.stack, now, report.error, cancelled=cancelled)
         else:
@@ -94,7 +94,7 @@ class Ending(Arriving):
             self.keep_run(job, job.stored, "retried", now)
             self.counters["retried"] += 1
             self._log(job, now, final=False)
-            self.tell("retrying", job.id, job.group, stored.attempts, report.delay, report.reason)
+            self.publish("retrying", job.id, job.group, stored.attempts, report.delay, report.reason)
             if later and (report.yields or job.group == UNGROUPED):
                 job.state, job.due = "delayed", later
             else:
@@ -102,15 +102,16 @@ class Ending(Arriving):
         return True
 
     def _come_back_later(self, job: Job, later: int) -> None:
-        """The handler came too often: the whole group rests. Without a group, the job alone stays away."""
-        self.counters["limited"] += 1
+        """The handler was rate-limited: the whole group rests. A job without a group is delayed instead."""
+        self.counters["rate_limited"] += 1
         if later and job.group == UNGROUPED:
             job.state, job.due = "delayed", later
         elif later:
             self.rest(job.group, later)
 
-    def _as_told(self, result: bytes | None, completions: int) -> bytes | str | None:
-        """Results that stay with their jobs share some room in what the call tells; all others are told."""
+    def _as_published(self, result: bytes | None, completions: int) -> bytes | str | None:
+        """A result as it is in the event. Results that are also stored with their jobs share ROOM bytes of the entry;
+        all other results are always in it."""
         keep = self.policy.keep["completed"]
         told = [row[-2] for row in self.entries[-1].rows.get("completed", ())]
         used = sum(len(other) for other in told if isinstance(other, bytes))
@@ -119,13 +120,13 @@ class Ending(Arriving):
 
     @staticmethod
     def _end_run(job: Job) -> StoredState:
-        """What is known of a job whose run has just ended: one attempt more."""
+        """End the run. Returns the new state of the job, with one more attempt."""
         assert job.lease is not None
         before, lease, job.lease = job.stored or FRESH, job.lease, None
         return StoredState(before.attempts + 1, before.stalls, lease.started, 0, lease.worker, "", "", lease.fence)
 
     def stop_run(self, job: Job, now: int) -> StoredState:
-        """The same for a job that ends before its handler does: the run keeps its slot, until its lease is over."""
+        """The same for a job that ends before its handler does: the run keeps its slot until its lease is over."""
         lease = job.lease
         assert lease is not None
         self.send_mail([lease.worker])
@@ -135,7 +136,7 @@ class Ending(Arriving):
 
     @staticmethod
     def keep_run(job: Job, s: StoredState, outcome: str, ended: int) -> None:
-        """How a run ended that is not told by the state of the job, or not for long. The newest are kept, each once."""
+        """Add a run to the history, unless it is already there. Only the newest runs are kept."""
         if not job.history or job.history[-1][-1] != s.fence:
             run = [s.attempts, outcome, s.error, s.reason, s.stack, s.worker, s.started, ended, s.fence]
             job.history = [*job.history, run][-MOST_RUNS:]
@@ -151,12 +152,12 @@ class Ending(Arriving):
         *,
         cancelled: bool = False,
     ) -> None:
-        """For good. Whatever the reason, it blocks its group if it says so, or the queue: not if it was cancelled."""
+        """Fail a job for good. It blocks its group if its or the queue's option says so, unless it was cancelled."""
         job.state, job.hold, job.snoozed, job.due, job.expires = "failed", 0, False, 0, 0
         job.stored = stored._replace(finished=now, reason=reason, stack=stack, error=error)
         self.counters["failed"] += 1
         self._log(job, now, final=True)
-        self.tell("failed", job.id, job.group, stored.attempts, reason, stack)
+        self.publish("failed", job.id, job.group, stored.attempts, reason, stack)
         self._ended["failed"].append(job)
         self._id_ended(job.id, now)
         own = job.record.options.get("f")
@@ -165,21 +166,21 @@ class Ending(Arriving):
             job.blocks = now
             if job.group not in self.blocked:
                 self.blocked[job.group] = now
-                self.tell("blocked", job.id, job.group)
+                self.publish("blocked", job.id, job.group)
 
     def _id_ended(self, job_id: str, now: int) -> None:
-        """From now on its id is taken for as long as it says."""
+        """Start the time for which the id of an ended job stays taken."""
         if job_id in self.uniques:
             taken = self.uniques[job_id]
             self.uniques[job_id] = replace(taken, ends=now + taken.ms)
 
     def settle_block(self, job: Job) -> None:
-        """Somebody has decided about a job. Its group goes on when no other failed job blocks it."""
+        """Settle a job that blocks its group. The group continues when no other failed job blocks it."""
         if job.blocks:
             job.blocks = 0
             if not self.blockers(job.group):
                 del self.blocked[job.group]
-                self.tell("unblocked", job.id, job.group)
+                self.publish("unblocked", job.id, job.group)
 
     def _log(self, job: Job, now: int, *, final: bool) -> None:
         s = job.stored or FRESH
@@ -188,10 +189,25 @@ class Ending(Arriving):
     # Time
 
     def take_back(self, now: int) -> list[Stalled]:
-        """Expired leases: that used an attempt, unless the job is not known to have started; the place is kept."""
+        """Take back expired leases."""
         expired = [(job.lease.deadline, job.id.encode(), job) for job in self.jobs.values() if job.lease]
+        stalled = self._stall([job for deadline, _, job in sorted(expired) if deadline <= now], now)
+        self.stopping = {fence: stop for fence, stop in self.stopping.items() if stop.deadline > now}
+        return stalled
+
+    def take_back_of(self, worker: str, held: Sequence[tuple[str, int]], now: int) -> list[Stalled]:
+        """Take back the leases of a worker that is known to be dead. Slots of its stopping runs are freed, too."""
+        jobs = [self.holder(job_id, fence) for job_id, fence in held]
+        stalled = self._stall([job for job in jobs if job and job.lease and job.lease.worker == worker], now)
+        self.stopping = {fence: stop for fence, stop in self.stopping.items() if stop.worker != worker}
+        self.retain(now)
+        self.settle()
+        return stalled
+
+    def _stall(self, jobs: list[Job], now: int) -> list[Stalled]:
+        """A stall uses an attempt, unless the job is not known to have started. The job keeps its sort key."""
         stalled = []
-        for _, _, job in sorted(e for e in expired if e[0] <= now):
+        for job in jobs:
             cancelled = job.lease is not None and job.lease.cancelled
             if job.lease is not None and job.lease.ahead:
                 job.state, job.lease = "waiting", None
@@ -203,7 +219,7 @@ class Ending(Arriving):
                 self.attempt_failed(job.group, now)
             reason = f"stalled: the lease of worker {stored.worker} expired"
             last = CANCELLED if cancelled else self._last_chance(job, stored, reason)
-            self.tell("stalled", job.id, job.group, stored.attempts, last is not None)
+            self.publish("stalled", job.id, job.group, stored.attempts, last is not None)
             if last is not None:
                 self._fail(job, stored, last, "", now, cancelled=cancelled)
             else:
@@ -211,24 +227,23 @@ class Ending(Arriving):
                 self.keep_run(job, job.stored, "stalled", now)
                 self._log(job, now, final=False)
             stalled.append(Stalled(job.id, job.record.group_id, last is not None))
-        self.stopping = {fence: stop for fence, stop in self.stopping.items() if stop.deadline > now}
         return stalled
 
     def _last_chance(self, job: Job, stored: StoredState, reason: str) -> str | None:
-        """Why the job does not run again; None = it does."""
+        """The reason why the job does not run again; None if it does."""
         most = self.policy.max_stalled
         if stored.attempts >= (job.record.max_attempts or self.policy.max_attempts):
             return reason + " during the last attempt"
         return f"{reason}, more than {most} times" if 0 <= most < stored.stalls else None
 
     def fail_unstarted(self, now: int) -> None:
-        """A job that has not started when its ttl ends never does."""
+        """Fail jobs that have not started when their ttl ends."""
         over = [(job.expires, job.id.encode(), job) for job in self.jobs.values() if 0 < job.expires <= now]
         for _, _, job in sorted(over):
             self._fail(job, job.stored or FRESH, "expired: not started within its ttl", "", now)
 
     def promote(self, now: int) -> int:
-        """As many as may join in one call; the order they join in does not matter, all of them wait from now on."""
+        """Promote as many due jobs as one call may. Their order does not matter, since all of them wait afterwards."""
         due = sorted((job.due, job.id.encode()) for job in self.overdue_to_join(now))
         joining = [self.jobs[job_id.decode()] for _, job_id in due[: int(min(self.joins, len(due)))]]
         for job in joining:
@@ -242,10 +257,10 @@ class Ending(Arriving):
         return self.stamp
 
     def retain(self, now: int) -> None:
-        """What just ended joins the kept ones, and the oldest beyond the bound are forgotten.
+        """Add the jobs that just ended to those kept, and delete the oldest beyond the bound.
 
-        A process that keeps nothing forgets what it ended itself, and nothing that others keep. A job that blocks its
-        group neither goes nor counts.
+        A process that keeps nothing deletes only the jobs that it ended itself. A job that blocks its group is neither
+        deleted nor counted.
         """
         kinds: tuple[Finished, ...] = ("completed", "failed")
         for kind in kinds:

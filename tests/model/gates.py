@@ -1,4 +1,4 @@
-"""When jobs may start, and which of them first: back-offs, rests, windows, rates, fairness."""
+"""When jobs may start, and in which order: back-offs, rests, windows, rates, fairness."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from tests.model.ledger import Ledger
 from tests.model.parts import UNGROUPED, Conf, Failing, Job, Starts, Window
 
 NEVER = 2**53
-"""An order beyond this is no time; whoever waits for it to pass waits for ever."""
+"""An order beyond this is not a time; a job that waited until then would wait for ever."""
 SWEPT = 100
-"""Expired entries of a kind that one call deletes."""
+"""Expired entries of one kind that a call deletes at most."""
 
 
 class Gates(Ledger):
     # May it start?
 
     def startable_heads(self) -> list[Job]:
-        """The first job of each group that is neither paused, blocked nor full, even if it has to wait for its time."""
+        """The head of each group that is neither paused, blocked nor busy, even if the group is parked."""
         return [
             self.waiting(group)[0]
             for group in {j.group for j in self.in_state("waiting")}
@@ -23,14 +23,14 @@ class Gates(Ledger):
         ]
 
     def slots_of(self, group: str) -> float:
-        """How many jobs of a group may run: only one to try it, while its breaker is open."""
+        """How many jobs of a group may run: only one, the probe, while its breaker is open."""
         return min(1, self.limit_of(group)) if self.opened(group) else self.limit_of(group)
 
     def is_stopped(self, group: str) -> bool:
         return self.conf.get(group, Conf()).paused or group in self.blocked
 
     def opens(self, head: Job) -> int:
-        """The first instant at which the head of a group may start. Nothing of this is for jobs without a group."""
+        """The first instant at which the head of a group may start. Jobs without a group may always start."""
         if head.group == UNGROUPED:
             return 0
         times = [head.hold, self.rests.get(head.group, 0), self.event_passes(head), self.rate_allows(head.group)]
@@ -46,26 +46,26 @@ class Gates(Ledger):
         return min(head.record.order_ms + ordering.window_ms, NEVER)
 
     def rate_allows(self, group: str) -> int:
-        """More than the window after the n-th last start."""
+        """When the group's rate limit allows the next start: one window and 1 ms after the n-th last start."""
         rate, last = self.rate_of(group), self.group_starts.get(group)
         if not rate or last is None or len(last.times) < rate[0]:
             return 0
         return last.times[rate[0] - 1] + rate[1] + 1
 
     def runnable(self, now: int) -> list[Job]:
-        """The heads that may start now, who goes first in front."""
+        """The heads that may start now, in the order in which they start."""
         heads = [job for job in self.startable_heads() if self.opens(job) <= now]
         if self.overdue_to_join(now):
-            # Which group a job that is due belongs to is looked at when it joins: all that have delayed jobs wait.
+            # The group of a due job is known only when it joins, so all groups with delayed jobs wait.
             heads = [job for job in heads if job.group == UNGROUPED or not self.in_state("delayed", job.group)]
         return sorted(heads, key=self.urgency)
 
     def overdue_to_join(self, now: int) -> list[Job]:
-        """Delayed jobs that are due and not in their groups yet."""
+        """Delayed jobs that are due and have not joined their groups yet."""
         return [job for job in self.in_state("delayed") if job.due <= now]
 
     def urgency(self, job: Job) -> tuple[int, ...]:
-        """Across groups: most urgent first, then by arrival; with ageing by how long it waits; or in turns."""
+        """The order across groups: by priority, then by arrival; with ageing also by waiting time; or round-robin."""
         r, ageing = job.record, self.options.priority_ageing_ms
         if ageing is not None:
             since = r.created_ms if r.order_given else r.order_ms
@@ -75,8 +75,8 @@ class Gates(Ledger):
         return r.priority, r.arrival
 
     def turn_in_line(self, job: Job) -> tuple[int, int]:
-        """Behind those who stand in line come the groups that became ready with this call, in whatever order, and then
-        those it has served, in that order. A job without a group stands where it arrived."""
+        """Groups with a ticket come first, then groups that became ready in this call, in any order, then groups that
+        this call has served, in that order. A job without a group has its arrival as its ticket."""
         if job.group == UNGROUPED:
             return 0, job.record.arrival
         if job.group in self.served:
@@ -107,8 +107,8 @@ class Gates(Ledger):
     # What changes it
 
     def join(self, job: Job, now: int) -> None:
-        """A job comes into its group from outside. If nobody waits there, the group waits for others to come; whoever
-        comes while it waits makes it wait longer, within bounds."""
+        """A job joins its group. With an arrival window, the first waiting job opens it and each further one extends
+        it, up to `max_wait`."""
         ordering = self.options.ordering
         if ordering is not None and ordering.kind == "arrival" and job.group != UNGROUPED:
             window = self.windows.get(job.group)
@@ -123,7 +123,7 @@ class Gates(Ledger):
         self.rests[group] = max(self.rests.get(group, 0), until)
 
     def attempt_failed(self, group: str, now: int) -> None:
-        """So often in a row, and the group rests."""
+        """Count a failed attempt. After enough of them in a row the breaker opens and the group rests."""
         if self.options.breaker is not None and group != UNGROUPED:
             most, cooldown = self.options.breaker.packed()
             failures = (self.breakers[group].failures if group in self.breakers else 0) + 1
@@ -132,7 +132,7 @@ class Gates(Ledger):
             self.breakers[group] = Failing(failures, opened, now + 10 * cooldown, since)
 
     def note_start(self, job: Job, now: int) -> None:
-        """Both limits count every start, those of the group only if it has one."""
+        """Count a start for the rate limit of the queue, and for that of the group if it has one."""
         limit, rate = self.options.rate_limit, self.rate_of(job.group)
         if limit is not None:
             self.starts = [now, *self.starts][: limit.count]
@@ -142,7 +142,7 @@ class Gates(Ledger):
         self.served.append(job.group)
 
     def free_starts(self, now: int) -> tuple[float, int]:
-        """How many jobs the queue's rate lets start now, and when the next one after those."""
+        """How many jobs the queue's rate limit lets start now, and when it allows the next start after those."""
         if self.options.rate_limit is None:
             return float("inf"), 0
         count, per = self.options.rate_limit.packed()
@@ -150,7 +150,7 @@ class Gates(Ledger):
         return count - len(young), min(young, default=now) + per + 1
 
     def sweep(self, now: int) -> bool:
-        """Forget what is over and would only take up room; whether of some kind there was as much as a call deletes."""
+        """Delete expired entries. Returns whether there were as many of one kind as a call deletes at most."""
         before = len(self.group_starts), len(self.breakers), len(self.uniques), len(self.stand_ins)
         self.group_starts = {group: s for group, s in self.group_starts.items() if s.until >= now}
         self.breakers = {group: failing for group, failing in self.breakers.items() if failing.forgotten > now}

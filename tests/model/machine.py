@@ -1,4 +1,4 @@
-"""The state machine: the real scripts on a real server against the model, and the rules of operators and readers."""
+"""The state machine, which compares the scripts on a real server with the model: rules of operators and readers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from groupmq.core import record
-from groupmq.core.settings import QueueSettings
+from groupmq.core.settings import QueueSettings, StoredQueue
 from groupmq.protocol import commands
 from groupmq.protocol.commands import FRESH
+from groupmq.sync.connection.connections import BlockingConnection
 from tests.model import browsing, parting, waiting
 from tests.model import strategies as draws
 from tests.model.deciding import Deciding
@@ -31,11 +32,11 @@ CHANGES_OF_A_JOB = (
 )
 CHANGES_OF_THE_QUEUE = ("pause_queue", "pause_group", "limit_group", "rate_group", "clean")
 LOOKS = (*("at_everything", "for_damage") * 4, "after_a_flush", "after_a_change", *("through_the_queue",) * 2)
-"""A flush has the library compiled again, which takes longer than looking."""
+"""A flush is rare, since the server then has to compile the library again, which takes longer than the comparison."""
 
 
 class QueueMachine(Deciding):
-    """Operators share few rules with many words, so that most steps are work."""
+    """Operators have few rules with many variants, so that most steps are those of workers."""
 
     # One job
 
@@ -77,7 +78,7 @@ class QueueMachine(Deciding):
         same(self.call(commands.retry(job_id, self.now)), self.model.retry(job_id))
 
     def retry_some(self, which: int, detail: int) -> None:
-        """Failed jobs as a page has told of them, one of them perhaps with the stamp of another failure."""
+        """Retry failed jobs as a page lists them, possibly one with the stamp of another failure."""
         failed = self.model.finished("failed")[: 1 + which]
         ids = [*(job.id for job in failed), self.pick(which)]
         stamps = [*(job.stamp for job in failed), 1]
@@ -87,13 +88,13 @@ class QueueMachine(Deciding):
         same(answer, self.model.retry_all(ids, stamps))
 
     def update_data(self, which: int, detail: int) -> None:
-        job_id, data = self.pick(which), (*draws.DATA, b"new", b"{}")[detail]
+        job_id, data = self.pick(which), self.settled_data((*draws.DATA, b"new", b"{}")[detail])
         same(self.call(commands.update(job_id, data, self.now)), self.model.update(job_id, data, self.now))
 
     @precondition(lambda self: self.model.stand_ins)
     @rule(item=draws.items(), which=st.integers(0, 3), removes=st.booleans())
     def a_key_is_used_again(self, item: draws.Item, which: int, removes: bool) -> None:
-        """Perhaps after the job that stands for it has been promoted or removed."""
+        """Possibly after the job that stands for it has been promoted or removed."""
         (kind, group, key), entry = sorted(self.model.stand_ins.items())[which % len(self.model.stand_ins)]
         if which < 2 and entry.id in self.model.jobs:
             if removes:
@@ -112,7 +113,7 @@ class QueueMachine(Deciding):
         getattr(self, what)(which, detail)
 
     def pause_queue(self, which: int, detail: int) -> None:
-        """Not for long: a paused queue does little."""
+        """Pause or resume: a queue does little while it is paused, so each pause ends with the next call."""
         paused = not self.model.paused
         same(self.call(commands.switch(paused=paused, now=self.now)), self.model.switch_queue(paused))
 
@@ -143,7 +144,7 @@ class QueueMachine(Deciding):
     @precondition(lambda self: self.model.in_state("completed") or self.model.in_state("failed"))
     @rule(completed=st.sampled_from((0, *draws.KEEPS)), failed=st.sampled_from((0, *draws.KEEPS)))
     def a_worker_that_keeps_other_numbers_reports(self, completed: int, failed: int) -> None:
-        """A positive number bounds what all have kept; 0 concerns only the jobs that this worker ends."""
+        """A positive number bounds the kept jobs of all workers; 0 applies only to jobs that this worker ends."""
         self.model.policy = self.model.policy._replace(keep={"completed": completed, "failed": failed})
         if self.model.in_state("active"):
             self.every_run_completes(draws.LANES[0], None, 1, draws.LEASES[0])
@@ -167,9 +168,9 @@ class QueueMachine(Deciding):
         self.at_everything()
 
     def after_a_change(self) -> None:
-        """Another process changes a setting. What this one calls by the old settings is refused until it has read them.
+        """Another process changes a setting. Calls with the old revision are refused until the new one has been read.
 
-        Nobody changes what somebody else has stored since it was read, nor by opening the queue.
+        Neither a call nor opening the queue overwrites settings that another process has stored since they were read.
         """
         other = other_process(self.client, self.model.options)
         before, known = self.state(), self.connection.session.known
@@ -179,13 +180,16 @@ class QueueMachine(Deciding):
         assert now.revision not in (was.revision, known.revision), "nobody could tell that the settings have changed"
         same(other.call(commands.open_queue(self.model.options, was), patience=0), now)
         same(other.call(commands.open_queue(self.model.options), patience=0), now)
-        parting.compare_settings(self.client, self.model, other, was)
+        self.settings_of_a_partition(other, was)
         assert refuses_old_settings(self.client, self.connection), "a call by old settings was carried out"
         self.calls += 1
         self.look()
         same(self.state(), before)
         self.at_everything()
         same(known.revision, now.revision)
+
+    def settings_of_a_partition(self, other: BlockingConnection, was: StoredQueue) -> None:
+        parting.compare_settings(self.client, self.model, other, was)
 
     def at_everything(self) -> None:
         model = self.model
@@ -227,16 +231,17 @@ class QueueMachine(Deciding):
         browsing.compare(self.call, self.model, self.groups, self.now)
 
     def may_start(self) -> bool:
-        """Whether a burst goes on: a group is known to be ready, and neither a pause nor the queue's rate stops it.
+        """Whether a burst continues: a group is ready, and neither a pause nor the queue's rate limit stops it.
 
-        Whose turn it is says nothing: turns end.
+        It does not matter which worker has the turn, since turns end.
         """
         model, rate = self.model, self.model.options.rate_limit
         throttled = rate is not None and self.now < model.throttled <= self.now + rate.packed()[1] + 1
         return bool(self.stored.keyspace.ready) and not model.paused and not throttled
 
     def place(self, group: str) -> tuple[str, int]:
-        """Where a group is said to be, in the words and the order of the design, and how long its head waits, or -1."""
+        """The state of a group, by the same order of questions as `group_state.lua`, and the ms until its head may
+        start, or -1."""
         conf, waiting = self.model.conf.get(group), self.model.waiting(group)
         if waiting and conf is not None and conf.paused:
             return "paused", -1

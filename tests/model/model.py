@@ -1,10 +1,10 @@
-"""What the queue promises, as plain Python over one dict of jobs: no index, no cache, nothing that could drift.
+"""The promises of a queue as plain Python over one dict of jobs: no index and no cache that could drift.
 
-Every question (which group may start, what is due next) is answered by looking at all jobs. Replies and keyspace of
-the real scripts must equal this after every step. The instant of a call is its argument `now`.
+Every question (which group may start, what is due next) is answered by looking at all jobs. The replies and the keys of
+the real scripts must equal those of the model after every step. The instant of a call is its argument `now`.
 
-By concern, each on top of the one before: `ledger` (what is known), `gates` (when jobs may start, and which first),
-`arriving`, `ending`, `working` (one call of a worker), and here what operators do.
+Each of these classes extends the previous one: `ledger` (the state), `gates` (when jobs may start, and in which order),
+`arriving`, `ending`, `working` (one call of a worker), `batches`, and here the actions of operators.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from dataclasses import replace
 from typing import Any
 
 from groupmq.protocol.commands import DONE, FRESH, LEFT, UNSETTLED
+from tests.model.batches import Batches
 from tests.model.ending import CANCELLED
 from tests.model.parts import Conf, Finished, Job
-from tests.model.working import Working
 
 
-class Model(Working):
+class Model(Batches):
     # Prefetched jobs
 
     def recall(self, ids: Iterable[str], now: int) -> tuple[list[str], list[str]]:
-        """The prefetched ones that are not settled, and those that run. One whose lease is over is back at once."""
+        """Ask for prefetched jobs. Returns those that are still open, and those that run. A prefetched job whose lease
+        is over is given back at once."""
         found = [self.jobs[job_id] for job_id in ids if job_id in self.jobs]
         unsettled = [job.id for job in found if self._unsettled(job, now)]
         self.settle()
         return unsettled, [job.id for job in found if job.lease and not job.lease.ahead]
 
     def _unsettled(self, job: Job, now: int) -> bool:
-        """Nobody knows whether a prefetched job has begun: its worker is asked. When its lease is over, it has not."""
+        """Whether a job is prefetched and may have started, so that its worker has to be asked. It has not started if
+        its lease is over."""
         if not (job.lease and job.lease.ahead):
             return False
         if job.lease.deadline > now:
@@ -63,10 +65,10 @@ class Model(Working):
         self.settle_block(job)
         self.uniques.pop(job.id, None)
         del self.jobs[job.id]
-        self.tell("removed", job.id, job.group)
+        self.publish("removed", job.id, job.group)
 
     def cancel(self, ids: Sequence[str], now: int) -> list[tuple[str, str]]:
-        """What waits goes. What runs is marked, and its worker hears of it; until that reports, the run goes on."""
+        """Remove waiting jobs. Running ones are marked and their workers notified; they run until these report."""
         found, before = [], dict(self.jobs)
         for job_id in ids:
             job = self.jobs.get(job_id)
@@ -83,7 +85,7 @@ class Model(Working):
         return found
 
     def cancel_group(self, group: str, limit: int, now: int) -> tuple[list[tuple[str, str]], int]:
-        """The first of its waiting jobs; how many of those are left."""
+        """Cancel the first waiting jobs of a group. Also returns how many are left."""
         waiting = [job.id for job in self.waiting(group)]
         return self.cancel(waiting[:limit], now), len(waiting[limit:])
 
@@ -96,7 +98,7 @@ class Model(Working):
         return "failed", DONE
 
     def retry_all(self, ids: Sequence[str], stamps: Sequence[int]) -> list[int]:
-        """Those that have failed as the stamps say, and not once more since."""
+        """Redrive jobs whose failure has the given stamp, and not those that have failed again since."""
         answer = []
         for job_id, stamp in zip(ids, stamps, strict=True):
             job = self.jobs.get(job_id)
@@ -108,7 +110,7 @@ class Model(Working):
         return answer
 
     def _run_again(self, job: Job) -> None:
-        """From its place, as if it had never run; how its last run ended stays known."""
+        """Redrive a job with its original sort key, as if it had never run. Its last run stays in the history."""
         s = job.stored or FRESH
         if s.fence:
             stalled = "stalled" if s.reason.startswith("stalled:") else "failed"
@@ -118,10 +120,10 @@ class Model(Working):
         if job.id in self.uniques:
             self.uniques[job.id] = replace(self.uniques[job.id], ends=0)
         job.state, job.stored, job.stamp = "waiting", None, 0
-        self.tell("added", job.id, job.group)
+        self.publish("added", job.id, job.group)
 
     def skip(self, ids: Sequence[str], now: int) -> list[tuple[str, int]]:
-        """The jobs stay failed and block nothing any more."""
+        """Skip jobs: they stay failed and no longer block their groups."""
         answer: list[tuple[str, int]] = []
         for job_id in ids:
             job = self.jobs.get(job_id)
@@ -138,7 +140,8 @@ class Model(Working):
         return answer, len(self.blockers(group))
 
     def fail(self, job_id: str, reason: str, now: int) -> tuple[tuple[str, int], str]:
-        """Also the group, if the job blocks it and other jobs of it are with workers: somebody has to ask for them."""
+        """Fail a job. Also returns its group if the job blocks it and workers hold other jobs of it, which the client
+        then recalls."""
         job = self.jobs.get(job_id)
         if job is None or job.state in ("completed", "failed"):
             return (job.state if job else "", LEFT), ""
@@ -151,7 +154,8 @@ class Model(Working):
         return (found, DONE), job.group if job.group in self.blocked and self.running(job.group) else ""
 
     def reschedule(self, job_id: str, delay: int, now: int, *, only_delayed: bool) -> tuple[str, int]:
-        """A new time to start; a ttl that has not ended moves with it. The job keeps its place once it has run."""
+        """Change the time at which a job may start. A ttl that has not ended moves with it. A job that has run keeps
+        its sort key."""
         job = self.jobs.get(job_id)
         if job is None:
             return "", LEFT
@@ -185,14 +189,14 @@ class Model(Working):
 
     def switch_queue(self, paused: bool) -> bool:
         before, self.paused = self.paused, paused
-        self._tell_switch("", before, paused)
+        self._publish_switch("", before, paused)
         return before != paused
 
     def switch_group(self, group: str, now: int, **change: Any) -> bool:
-        """A setting that is not given stays, one that says nothing goes."""
+        """Change settings of a group. A setting that is not given stays; an empty value removes it."""
         before = self.conf.get(group, Conf())
         after = Conf(**{**vars(before), **{name: value for name, value in change.items() if value is not None}})
-        self._tell_switch(group, before.paused, after.paused)
+        self._publish_switch(group, before.paused, after.paused)
         self.conf.pop(group, None)
         if after != Conf():
             self.conf[group] = after
@@ -201,12 +205,12 @@ class Model(Working):
             self.group_starts[group] = replace(last, until=now + rate[1])
         return before != after
 
-    def _tell_switch(self, group: str, was: bool, is_now: bool) -> None:
+    def _publish_switch(self, group: str, was: bool, is_now: bool) -> None:
         if was != is_now:
-            self.tell("paused" if is_now else "resumed", "", group)
+            self.publish("paused" if is_now else "resumed", "", group)
 
     def clean(self, kind: Finished, age: int, limit: int, now: int) -> int:
-        """Forget what finished at least `age` ago, on the clock that stamped it, and blocks no group."""
+        """Delete jobs that finished at least `age` ago, by the clock of their stamps, and do not block a group."""
         latest = max(now * 1000, self.stamp) - age * 1000
         old = [job for job in self.finished(kind) if job.stamp <= latest and not job.blocks][:limit]
         for job in old:

@@ -1,4 +1,4 @@
-"""A defect as a patch of our Lua."""
+"""A defect as a patch of the Lua files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Mutant(NamedTuple):
     text: str
     instead: str
     kind: str = "plain"
-    """Of queue, in which it shows."""
+    """The kind of queue in which it shows."""
 
 
 def loader(mutant: Mutant, load: Callable[[str], Script] = functions.load) -> Callable[[str], Script]:
-    """Load every function with the defect, whichever way it is called. Raises LookupError if none has the text."""
+    """Load every function with the defect, however it is called. Raises LookupError if no function has the text."""
     sound = load("add").library
     if mutant.text not in sound.text:
         raise LookupError(f"no function contains {mutant.text!r}: the mutant {mutant.defect!r} needs a new patch")
@@ -37,7 +37,7 @@ def loader(mutant: Mutant, load: Callable[[str], Script] = functions.load) -> Ca
 
 @dataclass(frozen=True)
 class _Mutated(Script):
-    """A function with a defect, also where it is sent as a script of its own."""
+    """A function with a defect, also if it is sent as a script."""
 
     base: Script
     mutant: Mutant
@@ -52,7 +52,7 @@ class _Mutated(Script):
 
 
 def _patched(sound: Library, mutant: Mutant) -> Library:
-    """The library with the defect, under a name of its own."""
+    """The library with the defect, under another name."""
     text = sound.text.replace(mutant.text, mutant.instead)
     name = functions.LIBRARIES + hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
     return Library(name, text.replace(sound.name, name), sound.origins)

@@ -1,22 +1,25 @@
-"""Classic defects of job queues as patches of our scripts. Each must be caught by the state machine.
+"""Classic defects of job queues as patches of the Lua files. The state machine must catch each of them.
 
-A patch that no longer applies fails its test: rewrite it for the new text, so that the defect stays guarded.
+A patch that no longer applies fails its test. Rewrite it for the new text, so that the defect is still caught.
 """
 
 from __future__ import annotations
 
 from tests.model.mutant import Mutant
 from tests.model.mutants_of_answers import ANSWERS
+from tests.model.mutants_of_batches import BATCHES
 from tests.model.mutants_of_blocking import BLOCKING
+from tests.model.mutants_of_bodies import BODIES
 from tests.model.mutants_of_breaking import BREAKING
 from tests.model.mutants_of_browsing import BROWSING
 from tests.model.mutants_of_calls import CALLS
 from tests.model.mutants_of_entries import ENTRIES
+from tests.model.mutants_of_members import MEMBERS
 from tests.model.mutants_of_partitions import PARTITIONS
+from tests.model.mutants_of_reporting import REPORTING
 from tests.model.mutants_of_reserves import RESERVES
 from tests.model.mutants_of_rows import ROWS
 from tests.model.mutants_of_settings import SETTINGS
-from tests.model.mutants_of_telling import TELLING
 from tests.model.mutants_of_waits import WAITS
 
 MUTANTS = [
@@ -87,16 +90,20 @@ MUTANTS = [
         "rec = string.sub(rec, 1, 10) .. struct.pack('>I6', meta.next_seq()) .. string.sub(rec, 17)\n"
         "W.hset(K.jobs, id, rec)\n",
     ),
-    Mutant("order kept in a double", "string.sub(blob, at, at + 7)", "string.sub(blob, at, at + 6) .. '\\0'"),
+    Mutant("order kept in a double", "string.sub(source, at, at + 7)", "string.sub(source, at, at + 6) .. '\\0'"),
     Mutant("default order follows a clock that steps back", "if now > meta.order then", "if true then"),
     Mutant(
         "priority ignored across groups",
         "return (MOST_2 - priority) * PRIORITY_UNIT + (ticket or MOST_6 - seq)",
         "return turn or MOST_6 - seq",
     ),
-    Mutant("head at the wrong end", "not g.head or member > g.head", "not g.head or member < g.head"),
-    Mutant("head among the new ones at the wrong end", "best > first) and best", "best < first) and best"),
-    Mutant("next head read from the wrong end", "waiting.first(key, 2)", "redis.call('ZRANGE', key, 0, 1)"),
+    Mutant("head at the wrong end", "waiting.starts_before(member, g.head)", "waiting.starts_before(g.head, member)"),
+    Mutant(
+        "head among the new ones at the wrong end",
+        "waiting.starts_before(best, first)",
+        "waiting.starts_before(first, best)",
+    ),
+    Mutant("next head read from the wrong end", "waiting.first(g, 2)", "redis.call('ZRANGE', key, 0, 1)"),
     Mutant("new due time, old place", "record.moved_to(job.rec, time)", "job.rec"),
     # Time
     Mutant("delay truncated to seconds", "K.delayed, whole(time)", "K.delayed, whole(time - time % 1000)"),
@@ -226,8 +233,8 @@ MUTANTS = [
     Mutant("debounce changes a job that is under way", " and redis.call('ZSCORE', K.delayed, e.id)\n", "\n", "default"),
     Mutant("debounce does not start its delay anew", "  W.zadd(K.delayed, whole(due), id)\n", "", "steady"),
     # Repeats
-    Mutant("tick not compared", "if definition.next == t[2] then", "if true then", "default"),
-    Mutant("changed definition overwritten", "~= string.sub(blob, 1, A.size) then", "== false then", "default"),
+    Mutant("tick not compared", "if definition.next == t[2] and (size", "if (size", "default"),
+    Mutant("changed definition overwritten", "~= A.seen then", "== false then", "default"),
     Mutant("tick not remembered", "      definition.next = t[3]\n", "", "default"),
     # Bounds
     Mutant(
@@ -255,11 +262,14 @@ MUTANTS = [
     *RESERVES,
     *SETTINGS,
     *PARTITIONS,
-    *TELLING,
+    *REPORTING,
     *WAITS,
     *ANSWERS,
     *BROWSING,
     *BLOCKING,
     *BREAKING,
     *ENTRIES,
+    *BATCHES,
+    *BODIES,
+    *MEMBERS,
 ]

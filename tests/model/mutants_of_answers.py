@@ -1,4 +1,4 @@
-"""Defects of the answers that are kept for calls that are sent again."""
+"""Defects of the answers that are kept for calls that are resent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects of blocked groups: which jobs block, what starts all the same, what ends a block, and what stays of it."""
+"""Defects of blocked groups: which jobs block, which jobs start nevertheless, what ends a block, and what is left."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ BLOCKING = [
     Mutant(
         "skipping does not forget the excess", "if call.failed or call.released then", "if call.failed then", "hold"
     ),
-    # What is told
+    # Answers and events
     Mutant("block told for each job", "if not g.blocked then\n    g.blocked, mine", "do\n    g.blocked, mine", "hold"),
     Mutant("end of a block not told", "  events.note('unblocked', id, g.id)\n", "", "hold"),
     Mutant(

@@ -1,4 +1,4 @@
-"""Defects of breakers, and of jobs that their handlers have snoozed."""
+"""Defects of breakers and of snoozed jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects of what is told to those who look through a queue, of attempts, and of retrying many."""
+"""Defects of pages, positions and attempts, and of retrying many jobs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BROWSING = [
     ),
     Mutant(
         "place counted from the end of the line",
-        "redis.call('ZREVRANK', key, record.member",
-        "redis.call('ZRANK', key, record.member",
+        "redis.call('ZREVRANK', K.group .. g.id, member)",
+        "redis.call('ZRANK', K.group .. g.id, member)",
         "steady",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Defects of the beginning and the end of a call: what one call leaves must not reach the next."""
+"""Defects of the beginning and the end of a call: no state of one call may leak into the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defects of ids that stay taken after their job has ended, and of ticks that are skipped."""
+"""Defects of ids that stay taken after their job has ended, and of skipped ticks."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ ENTRIES = [
         "redis.call('ZRANGE', K.uniques, '-inf', '+inf',",
         KIND,
     ),
+    # Retention
+    Mutant(
+        "failed jobs that retention drops are not counted",
+        "    if kind == 'failed' then call.dropped = dropped + skip end\n",
+        "",
+        "default",
+    ),
+    # Ids
     Mutant("nobody says that ids stay taken", "  meta.uniques = true\nend", "end", KIND),
     Mutant(
         "wrong job told for a taken id",

@@ -1,4 +1,4 @@
-"""Defects of queues with partitions: their settings, and what changing their number carries over."""
+"""Defects of queues with partitions: their settings, and the data that repartitioning carries over."""
 
 from __future__ import annotations
 

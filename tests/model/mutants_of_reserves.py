@@ -1,4 +1,4 @@
-"""Defects of reserves: of which jobs are taken ahead of their turn, and what happens when another worker is idle."""
+"""Defects of reserves: which jobs are prefetched, and what happens when another worker is idle."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ RESERVES = [
         "n = budget.share(n)",
         "backlog: steady",
     ),
-    # What they hold, and what is told
+    # Leases and events
     Mutant("reserved job known to run", "r > n and lease.RESERVED or 0", "0", STEADY),
     Mutant(
         "reserved job active at once",
-        "      if r <= n then\n        n_told",
-        "      if true then\n        n_told",
+        "      if r <= n then\n        n_started",
+        "      if true then\n        n_started",
         STEADY,
     ),
     Mutant(

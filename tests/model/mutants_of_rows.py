@@ -1,4 +1,4 @@
-"""Defects of rows: of which jobs are taken together, what they hold, how they end, and what is told of them."""
+"""Defects of rows: which jobs are taken together, their leases, how they end, and their events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ ROWS = [
     ),
     Mutant(
         "one that may not follow is passed over",
-        "== 1 then break end\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\n",
+        "== 1 then break end\n          if not bodies.bring(ids[i], rec, m + 1) then break end\n"
+        "          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\n",
         "~= 1 then\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\nend\n",
         STEADY,
     ),
@@ -67,9 +68,9 @@ ROWS = [
     Mutant(
         "followers not counted as running", "g.running, g.popped, g.pos = g.running + n,", "g.popped, g.pos =", STEADY
     ),
-    Mutant("one too many leaves its group with a row", "-popped[i + 1], -1)", "-popped[i + 1] - 1, -1)", STEADY),
-    Mutant("row removed from the wrong end", "-popped[i + 1], -1)", "0, popped[i + 1] - 1)", STEADY),
-    Mutant("row not removed", "if g.popped then W.pop(key, g.popped) end", "", STEADY),
+    Mutant("one too many leaves its group with a row", "{ -g.popped, -1 }", "{ -g.popped - 1, -1 }", STEADY),
+    Mutant("row removed from the wrong end", "{ -g.popped, -1 }", "{ 0, g.popped - 1 }", STEADY),
+    Mutant("row not removed", "if g.popped then W.give('ZREMRANGEBYRANK', key, { -g.popped, -1 }) end", "", STEADY),
     Mutant("rows not told to the worker", "n_rows < m and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < m and rows or {}", "rows", STEADY),
     Mutant("rows not told again", "if (begins or l.follows) and l.gid == before then", "if false then", STEADY),
@@ -138,13 +139,14 @@ ROWS = [
         "if true then ids",
         STEADY,
     ),
-    # What is told
+    # Events
     Mutant("followers are ahead of nobody", "wait and 0 or lease.FOLLOWS)", "0)", STEADY),
     Mutant(
         "followers active at once",
         "      rows[n_rows] = m - head + 1\n",
         "      rows[n_rows] = m - head + 1\n"
-        "for i = head + 1, m do told[#told + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
+        "for i = head + 1, m do\n"
+        "started_ids[#started_ids + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
         STEADY,
     ),
     Mutant(

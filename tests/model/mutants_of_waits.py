@@ -1,4 +1,4 @@
-"""Defects of the two longest waits: what could start now, and what is held."""
+"""Defects of the two longest waits: that of jobs that could start now, and that of groups that are held."""
 
 from __future__ import annotations
 

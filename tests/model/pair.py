@@ -1,4 +1,4 @@
-"""The queue on the server and its model side by side: what every rule of the state machine builds on."""
+"""The queue on the server together with its model: the base of all rules of the state machine."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tests.support.resending import Unanswered
 T = TypeVar("T")
 QUEUE = "model"
 KEPT = 30_000
-"""Milliseconds for which an answer is kept at least."""
+"""The least time, in milliseconds, for which an answer is kept."""
 
 
 class Pair(RuleBasedStateMachine):
-    """One queue and its model. The invariant compares all that is stored; the rules compare the replies."""
+    """One queue and its model. The invariant compares everything stored; the rules compare the replies."""
 
     kinds: Sequence[draws.Kind] = draws.KINDS
-    """Of queues; one of them for each example."""
+    """Kinds of queues; each example uses one of them."""
     joins: float = math.inf
-    """How many delayed jobs that are due one call lets join; a finite number is patched into the scripts."""
+    """How many due jobs one call promotes; a finite number is patched into the scripts."""
 
     def __init__(self, client: redis.Redis) -> None:
         super().__init__()
@@ -45,13 +45,13 @@ class Pair(RuleBasedStateMachine):
         self.now = self.latest = draws.START
         self.calls = 0
         self.seen = (-1, 0)
-        """How many calls there were, and what time it was, when the server was looked at."""
+        """The number of calls and the time when the server was last read."""
         self.heard = 0
-        """How many entries of the log of events there were."""
+        """The number of entries of the event log that were compared."""
         self.fault = ""
         """What happens to the next call whose answer is kept: see `call`."""
         self.unanswered: tuple[Unanswered[Any], Any] | None = None
-        """A call that took effect and whose answer did not arrive, and that answer."""
+        """A call that took effect and whose answer was lost, with that answer."""
         self.times = (self.now, self.now)
         """The first and last time of the clock since that call."""
 
@@ -72,7 +72,8 @@ class Pair(RuleBasedStateMachine):
         assert not found, "\n  ".join(["not as the model says:", *found])
 
     def look(self) -> None:
-        """Holds are judged by the latest clock: one that was over stays over for a group, though not for a take."""
+        """Read the server. Holds are judged by the latest time: a hold that was over stays over for its group, even if
+        the clock stepped back, though not for a take."""
         if self.seen != (self.calls, self.latest):
             self.seen = self.calls, self.latest
             self.stored = Stored(Dump(self.client), QUEUE, self.latest)
@@ -80,34 +81,34 @@ class Pair(RuleBasedStateMachine):
             self.look_at_the_log()
 
     def look_at_the_line(self) -> None:
-        """With round-robin, a ready group keeps its number in the line until it is served, and whoever joins goes to
-        its end. Numbers are of the same sequence as arrivals; how many groups drew one is for the server to say."""
+        """With round-robin, a ready group keeps its ticket until it is served, and a group that becomes ready goes to
+        the end. Tickets come from the same sequence as arrivals; the model does not predict how many were drawn."""
         model, ready = self.model, self.stored.keyspace.ready
         if model.options.fairness == "round-robin":
             drawn = {group: int(score) % PRIORITY_UNIT for group, score in ready.items() if group}
             for group, number in drawn.items():
                 if group in model.line and group not in model.served:
-                    assert number == model.line[group], f"{group!r} lost its turn {model.line[group]}, has {number}"
+                    assert number == model.line[group], f"{group!r} lost its ticket {model.line[group]}, has {number}"
                 else:
-                    assert number > model.arrivals, f"{group!r} goes to the end of the line, not to {number}"
+                    assert number > model.arrivals, f"{group!r} must go to the end of the line, not to {number}"
             model.line = drawn
             model.arrivals = max(model.arrivals, int(self.stored.keyspace.meta.get("seq", "0")))
         model.served.clear()
 
     def look_at_the_log(self) -> None:
-        """Each call tells of what it did in one entry, or in none if that concerns nobody."""
+        """Each call writes one entry with all its events; a call without events writes none."""
         told = self.stored.entries_after(self.heard)
         same(told, [entry for entry in self.model.entries if entry.rows])
         self.heard += len(told)
         self.model.entries.clear()
 
     def call(self, call: Call[T]) -> T:
-        """Make a call, perhaps with a fault: its answer is lost and it is sent again "at once" or "later", or its first
-        sending is "overtaken" by the second. Whatever happens, it takes effect once and is answered the same."""
+        """Make a call, possibly with a fault: its answer is lost and it is resent "at once" or "later", or the first
+        request is "overtaken" by the second. In any case it takes effect once and gets the same answer."""
         self.calls += 1
         self.model.entries.append(Entry(self.now))
         if call.script == "update":
-            call = at(call, self.now)  # it needs no time, but the answers that are kept do
+            call = at(call, self.now)  # the call itself needs no time, but keeping its answer does
         if not self.fault or not functions.load(call.script).remembers:
             return self.connection.call(call, patience=0)
         fault, self.fault = self.fault, ""
@@ -119,7 +120,7 @@ class Pair(RuleBasedStateMachine):
             return answer
         before = self.state()
         answer = sending.arrives()
-        # The answer of a call that did nothing need not be kept: it is looked at anew.
+        # The answer of a call that did nothing need not be kept: the call may be executed again.
         if sending.is_kept or self.state() != before:
             if fault == "at once":
                 self.changes_nothing(sending.send_again, answer)
@@ -133,11 +134,11 @@ class Pair(RuleBasedStateMachine):
         same(self.state(), before)
 
     def state(self) -> dict[str, Any]:
-        """All that is stored, as of now. Markers are hints, and how a window of answers is counted says nothing."""
+        """Everything stored, as of now, except markers, which are hints, and the window of kept answers."""
         return Stored(Dump(self.client), QUEUE, self.latest).state()
 
     def carry(self, steps: Any, change: Callable[[Call[Any]], Call[Any]] = lambda call: call) -> Any:
-        """Carry out an operation of many calls."""
+        """Execute an operation that consists of several calls."""
         return carry(steps, lambda call: self.call(change(call)))
 
     def go_to(self, now: int) -> None:
@@ -146,7 +147,7 @@ class Pair(RuleBasedStateMachine):
         self.times = min(self.times[0], now), max(self.times[1], now)
 
     def fallen_back(self) -> list[Job]:
-        """Heads of groups that stand in `ready` though the clock, which stepped back, says they are held."""
+        """Heads of groups that are still in `ready`, though they are held by the clock, which stepped back."""
         ready = self.stored.keyspace.ready
         return [job for job in self.model.startable_heads() if self.model.opens(job) > self.now and job.group in ready]
 

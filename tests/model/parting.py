@@ -1,4 +1,4 @@
-"""Partitions: what is made of the queue as it is, beside it, and removed again. The queue itself must not change."""
+"""Partitions: copies the queue into a partition beside it, compares that, and removes it. The queue must not change."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.support import meta
 
 COPY = "copy"
 FOLLOWED = ("conf", "blocked", "breakers")
-"""Keys of which the numbers say whether they are there."""
+"""Keys whose existence is recorded as flags in the numbers."""
 KEPT = ("attempts", "loose", "large", "uniques")
-"""Flags that no promise is about, and that must not get lost: what they stand for would be overlooked."""
+"""Flags that the model does not have and that must not get lost: calls would overlook the data they stand for."""
 
 
 class Partition:
-    """A partition beside the queue; plain functions only, which need no open queue."""
+    """A partition beside the queue, used only through functions that do not need an open queue."""
 
     def __init__(self, client: Any, model: Model) -> None:
         self._client = client
@@ -61,7 +61,8 @@ def compare_numbers(client: redis.Redis, model: Model, queue: BlockingConnection
 
 
 def settles_once(queue: BlockingConnection, made: Partition, was: StoredQueue) -> None:
-    """Settings go to a partition that is as it was read, and never make one that is gone. A new one is not in use."""
+    """Settings replace those of a partition only if they are as they were read, and never create a partition that is
+    gone. A new partition is not in use."""
     name, now = COPY, queue.call(commands.look_at_queue(), patience=0)
     old, other, new = was._replace(revision=b"1"), now._replace(revision=b"2"), was._replace(revision=b"0")
     same(queue.call(commands.open_partition(name, old, was), patience=0), now)
@@ -74,7 +75,7 @@ def settles_once(queue: BlockingConnection, made: Partition, was: StoredQueue) -
 
 
 def goes_on_from(client: Any, model: Model, queue: BlockingConnection, made: Partition) -> None:
-    """What is copied to a new partition is known to it, and it gives no number twice, whichever was copied first."""
+    """A new partition knows the data copied to it and gives no number twice, whatever the order of the copied parts."""
     keys, stored = queue.session.keys, queue.call(commands.look_at_queue(), patience=0)
     raw, empty = client.hget(keys.meta, "numbers"), client.hget(made.keys.meta, "numbers")
     before = meta.numbers(raw)

@@ -1,4 +1,4 @@
-"""The words of the model: a job, its lease, what a worker reports and asks."""
+"""The types of the model: a job, its lease, reports and requests of workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Finished = Literal["completed", "failed"]
 Taken = tuple[str, int, StoredState, Record]
 UNGROUPED = ""
 STORED = "stored"
-"""Told instead of a result that has no room in an entry."""
+"""Stands for a result that does not fit into an entry."""
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,18 @@ class Lease:
     started: int
     worker: str
     cancelled: bool = False
-    """The run is to be stopped: its worker is told, and it is not tried again."""
+    """The run is to be stopped: its worker is notified, and the job does not run again."""
     recalled: bool = False
-    """Its worker is asked to give it back, or to say that it has begun."""
+    """Its worker is asked to give it back, or to report that it has started."""
     ahead: bool = False
-    """Taken behind another job of its group or in a reserve, and not known to have started."""
+    """Prefetched, in a row or in a reserve, and not known to have started."""
     reserved: bool = False
     """Taken in a reserve, as the head of its group."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A run whose job an operator has ended: it keeps its slot until its handler has ended, or its lease."""
+    """A run whose job an operator has ended: it keeps its slot until its handler ends or its lease expires."""
 
     job_id: str
     group: str
@@ -51,23 +51,23 @@ class Job:
     state: State = "waiting"
     due: int = 0
     hold: int = 0
-    """The end of its back-off while it waits in its place; 0 = none."""
+    """The end of its back-off while it waits in its group; 0 = none."""
     expires: int = 0
     """When its ttl ends, as long as it has never started; 0 = it has none."""
     lease: Lease | None = None
     stored: StoredState | None = None
     result: bytes | None = None
     snoozed: bool = False
-    """Its handler asked for that hold."""
+    """Whether its handler asked for that hold by snoozing."""
     blocks: int = 0
-    """Since when it blocks its group, which it does as a failed job; 0 = it does not."""
+    """Since when it blocks its group as a failed job; 0 = it does not."""
     stamp: int = 0
     """When it finished, in microseconds of a clock that only grows."""
     progress: str | None = None
     log: list[list[Any]] = field(default_factory=list)
     """The newest lines, each with its time."""
     history: list[list[Any]] = field(default_factory=list)
-    """Runs that ended and did not complete, but for the one that ended the job: `lua/lib/history.lua`."""
+    """Runs that ended without completing the job, except for the one that ended the job: `lua/lib/history.lua`."""
 
     @property
     def group(self) -> str:
@@ -76,7 +76,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker says of one run."""
+    """A worker's report of one run."""
 
     kind: Literal["complete", "retry", "fail", "release", "limited", "snooze", "begin", "abandon", "ended"]
     id: str
@@ -91,7 +91,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Note:
-    """What a handler says of its run."""
+    """Progress or a log line that a handler reports."""
 
     id: str
     fence: int
@@ -111,16 +111,18 @@ class Request:
     lease_ms: int
     batch: int = 1
     epoch: int = 0
-    """Of the turn this worker believes to have, in an exclusive queue."""
+    """The epoch of the turn that this worker believes to have, in an exclusive queue."""
     chosen: tuple[str, ...] | None = None
     """The jobs to take if they may start, when the order across groups is not promised."""
     row: int = 1
     rows: tuple[int, ...] = ()
-    """How many jobs were taken together, row by row: up to `row`, if they may be; empty = each by itself."""
+    """The length of each row that was taken, up to `row`; empty = all rows have one job."""
     fill: int = 0
-    """Where the others are fewer, a reserve may make them so many."""
+    """The number of jobs up to which a reserve may be added."""
+    together: int | None = None
+    """If the jobs of a row start at once, as a batch: the ms for which a group waits for a full one. Otherwise None."""
     got: int = 0
-    """How many jobs came in all."""
+    """The total number of jobs in the answer."""
 
 
 @dataclass(frozen=True)
@@ -133,13 +135,13 @@ class Answer:
     epoch: int
     rows: tuple[int, ...]
     wanted: int = 0
-    """Somebody is idle: the fence up to which reserves are to be given back."""
+    """The fence up to which reserves are to be given back because another worker is idle; 0 = none."""
     exact_ms: int = -1
-    """The same, if it is known what this call itself has ended."""
+    """`wait_ms` without the due times that this call itself has ended."""
     sooner: bool = False
-    """A wait that began with this call is the next thing due: workers that sleep must hear of it."""
+    """Whether a wait that began with this call ends before everything else, so that sleeping workers must be woken."""
     taken_at: int | None = None
-    """Of a request that was sent again: when its jobs were taken; None if none of them is held any more."""
+    """For a request that was resent: when its jobs were taken; None if the worker holds none of them any more."""
 
 
 @dataclass
@@ -153,7 +155,7 @@ class Conf:
 
 @dataclass(frozen=True)
 class Window:
-    """A group waits for late arrivals."""
+    """The time for which a group waits for late arrivals."""
 
     since: int
     till: int
@@ -169,7 +171,7 @@ class Starts:
 
 @dataclass(frozen=True)
 class Unique:
-    """An id that stays taken: for how long, until when (0 = its job has not ended), and when the job was made."""
+    """An id that stays taken: for how long, until when (0 = its job has not ended), and when the job was created."""
 
     ms: int
     ends: int
@@ -178,8 +180,8 @@ class Unique:
 
 @dataclass(frozen=True)
 class Failing:
-    """Attempts of a group that failed in a row, until when it rests because of that, when they are forgotten, and since
-    when the breaker is open: 0 while it is closed."""
+    """The breaker of a group: attempts that failed in a row, until when the group rests, when the failures are
+    forgotten, and since when the breaker is open (0 while it is closed)."""
 
     failures: int
     opened: int
@@ -193,13 +195,13 @@ class StandIn:
 
     id: str
     arrival: int
-    """Tells the job from a later one that got its id."""
+    """Distinguishes the job from a later one with the same id."""
     ends: int
 
 
 @dataclass
 class Repeat:
-    """A repeating job: what is stored of it, and the draft that its jobs are made from."""
+    """A repeating job: its stored fields, and the draft of its occurrences."""
 
     fields: dict[str, Any]
     draft: Draft
@@ -207,7 +209,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Turn:
-    """Of one worker, in an exclusive queue."""
+    """The turn of a worker in an exclusive queue."""
 
     worker: str
     epoch: int
@@ -217,7 +219,7 @@ class Turn:
 
 @dataclass
 class Entry:
-    """What one call tells those who listen: rows by kind, each with the job, its group and what the kind knows."""
+    """The events of one call: rows by kind, each with the job, its group and the fields of that kind."""
 
     at: int
     rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: defaultdict(list))

@@ -1,4 +1,4 @@
-"""Promises that can be judged by what happened alone, without the model's word for it."""
+"""Promises that are checked on the observed starts alone, independently of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Promises:
         self.excepted: set[str] = set()
 
     def except_for(self, group: str) -> None:
-        """A group whose rate changes: what it did under another one says nothing."""
+        """Exempt a group whose rate changes: starts under another rate prove nothing."""
         self.excepted.add(group)
 
     def started(self, model: Model, ids: Iterable[str], now: int) -> None:
@@ -27,7 +27,7 @@ class Promises:
             if group:
                 self.group_starts[group].append(now)
                 late = [job.id for job in model.in_state("delayed", group) if job.due <= now]
-                assert not late, f"{job_id} starts and {late} of its group are due and have not joined it"
+                assert not late, f"{job_id} starts, though {late} of its group are due and have not joined it"
         assert_rate(self.starts, model.options.rate_limit)
         for group in self.group_starts.keys() - self.excepted:
             assert_rate(self.group_starts[group], model.options.group_rate_limit)
@@ -37,7 +37,7 @@ class Promises:
 
 
 def assert_rate(starts: list[int], limit: RateLimit | None) -> None:
-    """More than the window lies between a start and the n-th next."""
+    """Check that more than the window lies between each start and the n-th after it."""
     if limit is not None:
         count, per = limit.packed()
         for early, late in zip(starts, starts[count:], strict=False):

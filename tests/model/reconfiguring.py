@@ -1,4 +1,4 @@
-"""Another process that changes the settings of the queue, and calls that were made by the old ones."""
+"""Another process that changes the settings of the queue, and calls with the old settings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from groupmq.sync.connection.connections import BlockingConnection
 
 
 def other_process(client: redis.Redis, options: QueueOptions) -> BlockingConnection:
-    """A connection to the same queue that takes its settings as they are."""
+    """A connection to the same queue that accepts its stored settings."""
     connection = BlockingConnection(Endpoint(client), options)
     connection.session.accept_stored_settings()
     return connection
 
 
 def refuses_old_settings(client: Any, connection: BlockingConnection) -> bool:
-    """Whether a call is refused that says the revision this connection knows: it would pause or resume the queue."""
+    """Whether calls with the revision that this connection knows are refused. They would pause and resume the queue."""
     script, session = functions.load("switch"), connection.session
     before = client.execute_command("HGET", session.keys.meta, "numbers")
     for paused in (True, False):

@@ -1,4 +1,4 @@
-"""Rules: repeating jobs are defined, changed and removed, and schedulers tick, perhaps several at once."""
+"""Rules: repeating jobs are defined, changed and removed, and one or several schedulers tick."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Repeating(Work):
     def somebody_defines_a_repeat(
         self, which: int, item: draws.Item, ahead: int | None, at_once: bool, outdated: bool, removes: bool
     ) -> None:
-        """`ahead`: until its next tick, None = it has none. `outdated`: somebody else was faster."""
+        """`ahead`: ms until its next tick, None = it has none. `outdated`: another process changed it in between."""
         repeat_id = draws.REPEATS[which]
         if removes:
             self.define(repeat_id, None, None, outdated=outdated)
@@ -75,7 +75,7 @@ class Repeating(Work):
         rivals=st.sampled_from((0, 1, 1)),
     )
     def schedulers_tick(self, late: int, missed: int, ahead: int | None, rivals: int) -> None:
-        """At the next tick or after it; all read the same definitions, and then each sends what it has computed."""
+        """At the next tick or later, all schedulers read the same definitions, and then each sends its ticks."""
         self.go_to(max(self.now, int(self.model.first_tick()) + late))
         ticks = self.due_ticks(missed, ahead)
         for _ in range(1 + rivals):
@@ -97,7 +97,7 @@ class Repeating(Work):
 
 
 def occurrence(draft: Draft) -> Draft:
-    """What the jobs of a repeat are made from: each has an order of its own, its tick, and may start at once."""
+    """The draft of the occurrences of a repeating job: each has its tick as its order, and may start at once."""
     head = draft.max_attempts, True, (draft.group_id or "").encode(), draft.options
     holds = draft.options.get("f") if draft.options else None
     body = record.pack_body(*head, draft.data, has_ttl=draft.ttl_ms > 0, holds=holds)

@@ -1,4 +1,4 @@
-"""The state machine among short jobs: most of them alike, in few groups, and taken in rows."""
+"""The state machine with rows: jobs of few groups, most of which may be prefetched behind each other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WITH_ROWS = ("plain", "default", "steady", "arrival", "max group", "silent", "ho
 
 
 class RowMachine(QueueMachine):
-    """Everything that may happen, and much of what happens to jobs that were taken ahead."""
+    """All rules, and many steps with prefetched jobs."""
 
     kinds: Sequence[draws.Kind] = [kind for kind in draws.KINDS if kind.name in WITH_ROWS]
 
@@ -68,8 +68,8 @@ class RowMachine(QueueMachine):
         beats: bool,
         again: bool,
     ) -> None:
-        """One after the other to the groups, from one of them on, or all of them without a group.
-        `again`: the answer was lost. In a queue that was paused, none before the pause has ended."""
+        """The jobs are added to the groups in turn, beginning with the group `where`, or all without a group (-1).
+        `again`: the answer was lost. In a paused queue no job is taken before the pause has ended."""
         self.add([replace(item, group=where if where < 0 else where + n) for n, item in enumerate(items)])
         if self.model.paused:
             self.advance(lane, [], take, lease_ms, row, fill)
@@ -87,7 +87,7 @@ class RowMachine(QueueMachine):
             self.beat(lane, None, draws.LEASES[0], [], leaves=False)
 
     def bring(self, items: list[draws.Item], where: int) -> None:
-        """To a group of which nothing runs, if there is one; a pause of the queue ends."""
+        """Add jobs to a group without a running job, if there is one, and end a pause of the queue."""
         if self.model.paused:
             self.pause_queue(0, 0)
         idle = [n for n, group in enumerate(self.groups) if not self.model.in_state("active", group)] or [0]
@@ -105,7 +105,7 @@ class RowMachine(QueueMachine):
     @precondition(lambda self: self.ahead())
     @rule(lane=LANE, which=st.integers(0, 7), ends=st.lists(OWN, max_size=1), lease_ms=LEASE)
     def one_begins(self, lane: tuple[str, str], which: int, ends: list[draws.Wish], lease_ms: int) -> None:
-        """Perhaps to end in the same call."""
+        """A prefetched job starts, and possibly ends in the same call."""
         begins = draws.Wish(which, "begin", None, 0, "own")
         self.advance(
             lane, [self.aimed(wish) for wish in (begins, *(replace(end, which=which) for end in ends))], 0, lease_ms
@@ -124,7 +124,8 @@ class RowMachine(QueueMachine):
     def a_row_ends(
         self, lane: tuple[str, str], which: int, last: draws.Wish, twice: bool, take: int, lease_ms: int, row: int
     ) -> None:
-        """As with a worker: some complete, one ends somehow, the others are given back. The first may be told twice."""
+        """As a worker reports it: some jobs complete, one ends in some other way, the rest are given back. The first
+        may be reported twice."""
         group = self.ahead()[which % len(self.ahead())].group
         leases = self.model.leased()
         row_of = sorted((job for job in leases if job.group == group), key=fence_of)
@@ -180,7 +181,7 @@ class RowMachine(QueueMachine):
     def an_operator_acts_on_one_of_a_row(
         self, which: int, what: str, late: bool, answers: str, lane: tuple[str, str]
     ) -> None:
-        """Perhaps when its lease is over. Its worker may answer, and the operator then asks again."""
+        """Possibly when its lease is over. Its worker may answer, and the operator then tries again."""
         job = self.ahead()[which % len(self.ahead())]
         if late and job.lease:
             self.go_to(max(self.now, job.lease.deadline))
@@ -218,17 +219,17 @@ class RowMachine(QueueMachine):
             self.cancel([job.id])
 
     def carry_out(self, request: Request) -> None:
-        """Whoever asks, asks for rows. (How long they may be is no matter when it is sent again.)"""
+        """Ask for rows with every request. Their length does not matter when a request is resent."""
         super().carry_out(replace(request, row=request.row + 1))
 
     # Looking
 
     def ahead(self) -> list[Job]:
-        """The jobs that were taken ahead and are not known to have started."""
+        """The prefetched jobs that are not known to have started."""
         return [job for job in self.model.leased() if job.lease and job.lease.ahead]
 
     def aimed(self, wish: draws.Wish) -> draws.Wish:
-        """The same, of a job that was taken ahead."""
+        """The same wish, for a prefetched job."""
         ahead = self.ahead()
         return replace(wish, which=self.model.leased().index(ahead[wish.which % len(ahead)])) if ahead else wish
 

@@ -1,4 +1,4 @@
-"""How the state machines are run: one place for their settings."""
+"""Runs the state machines; all their settings are here."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from groupmq.core.errors import ScriptError
 from groupmq.protocol import functions
 from groupmq.protocol.functions import Script
 from tests.model.backlog import BacklogMachine
+from tests.model.batching import BatchMachine
 from tests.model.machine import QueueMachine
 from tests.model.mutant import Mutant, loader
 from tests.model.rowing import RowMachine
@@ -24,14 +25,14 @@ from tests.model.strategies import KINDS
 STEPS = 50
 ROUND = 9
 """Stories of one search. Hypothesis keeps the first tenth of a search small and makes most of the others by varying
-earlier ones: many short searches, which have nothing in common, find defects in a fifth of the time of a long one."""
+earlier ones, so many short independent searches find defects in a fifth of the time of a long one."""
 MANY = 400
-"""Stories in which any defect is caught; most take a handful."""
-MACHINES: dict[str, type[QueueMachine]] = {"rows": RowMachine, "backlog": BacklogMachine}
+"""Stories within which every defect must be caught; most are caught after a handful."""
+MACHINES: dict[str, type[QueueMachine]] = {"rows": RowMachine, "backlog": BacklogMachine, "batches": BatchMachine}
 
 
 def of_kind(name: str) -> type[QueueMachine]:
-    """The machine with one kind of queue only; `rows: ` and the kind: the one whose jobs are taken in rows."""
+    """The machine with only one kind of queue. A prefix such as `rows: ` selects another machine of MACHINES."""
     special, _, kind_name = name.rpartition(": ")
     machine = MACHINES.get(special, QueueMachine)
     kinds = [kind for kind in KINDS if kind.name == kind_name]
@@ -39,7 +40,7 @@ def of_kind(name: str) -> type[QueueMachine]:
 
 
 def scripts_of(machine: type[QueueMachine]) -> Callable[[str], Script]:
-    """Loads the scripts as the machine needs them: a backlog of due jobs begins with as few as it says."""
+    """A loader of the scripts, patched so that one call promotes as few jobs as `joins` of the machine says."""
     if machine.joins == math.inf:
         return functions.load
     text = "local JOINS, MOVES, ENDS = {},"
@@ -47,9 +48,9 @@ def scripts_of(machine: type[QueueMachine]) -> Callable[[str], Script]:
 
 
 def run(machine: type[QueueMachine], client: redis.Redis, examples: int, first: int | None = None) -> None:
-    """Try `examples` stories, random ones, or with `first`, the same each time.
+    """Try `examples` stories: random ones, or, with `first`, the same each time.
 
-    Raises the error of the first that goes wrong, as short as it can be.
+    Raises the error of the first story that fails, after shrinking it.
     """
     with patch.object(functions, "load", scripts_of(machine)):
         for number, done in enumerate(range(0, examples, ROUND)):
@@ -57,26 +58,26 @@ def run(machine: type[QueueMachine], client: redis.Redis, examples: int, first: 
 
 
 def find_defect(machine: type[QueueMachine], client: redis.Redis, examples: int, likely: int = 0) -> int:
-    """Try stories that are the same each time, until one goes wrong; the number of the search that found it.
+    """Try stories, the same each time, until one fails. Returns the number of the search that found it.
 
-    Raises AssertionError if none does. The search called `likely` comes first.
+    Raises AssertionError if none fails. The search number `likely` comes first.
     """
     numbers = range(-(-examples // ROUND))
     with patch.object(functions, "load", scripts_of(machine)):
         for number in (likely, *(n for n in numbers if n != likely)):
             try:
                 _search(machine, client, ROUND, number, shrink=False)
-            # A defect that reaches from one story into the next makes the same story end differently. The answer of
-            # another call cannot be read: that is a ValueError.
+            # Flaky: a defect whose effect reaches into the next story makes the same story end differently.
+            # ValueError: the answer of another call cannot be parsed.
             except (AssertionError, ScriptError, Flaky, ValueError):
                 return number
-    raise AssertionError(f"no story of {examples} goes wrong")
+    raise AssertionError(f"none of {examples} stories fails")
 
 
 def _search(
     machine: type[QueueMachine], client: redis.Redis, examples: int, number: int | None, *, shrink: bool = True
 ) -> None:
-    """One search; with a number, one that is always the same."""
+    """Run one search; with a number, it is the same each time."""
     factory: Any = lambda: machine(client)  # noqa: E731
     chosen = settings(
         max_examples=examples,

@@ -1,4 +1,4 @@
-"""The abstract state of a queue on a server, in the same words as the model's."""
+"""The abstract state of a queue on a server, in the same terms as that of the model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 
 from groupmq.protocol.commands import StoredState
 from groupmq.protocol.keys import registry_key
-from tests.model import told
+from tests.model import event_log
 from tests.model.model import Model
 from tests.model.parts import Entry, StandIn, Turn
 from tests.support import keyspace
 from tests.support.dump import Dump
 from tests.support.keyspace import Keyspace
 
-# Settings, and what the keyspace's own invariants compare with what it stands for (the log of events among them).
+# Settings, and values that the invariants of the keyspace already check (those of the event log among them).
 NOT_OF_THE_MODEL = {
     *(
         "schema",
@@ -44,21 +44,21 @@ class Stored:
         self.keyspace: Keyspace = keyspace.read(dump, "groupmq", queue, now)
         self._dump = dump
         self._base = f"groupmq:{{{queue}}}:"
-        listed = registry_key("groupmq").encode()  # which scripts do not touch
+        listed = registry_key("groupmq").encode()  # the scripts do not touch it
         self.foreign = [key for key in dump if key != listed and not key.startswith(self._base.encode())]
 
     def marker(self, turn: Turn | None = None) -> bool:
-        """Of the one whose turn it is, if there is one: nobody else could do anything."""
+        """Whether the marker is set: that of the worker with the turn, if there is one, since only it may take jobs."""
         name = f"hail:{turn.worker}" if turn else "wake"
         return bool(self._dump.members(self._base + name))
 
     def entries_after(self, number: int) -> list[Entry]:
-        """What the log says since its `number`-th entry."""
-        return told.entries_after(number, self._dump.entries(self._base + "events"))
+        """The entries of the log after the one with this number."""
+        return event_log.entries_after(number, self._dump.entries(self._base + "events"))
 
     def log_sizes(self) -> dict[int, int]:
         """Bytes of each entry of the log, by its number."""
-        return told.sizes(self._dump.entries(self._base + "events"))
+        return event_log.sizes(self._dump.entries(self._base + "events"))
 
     def state(self) -> dict[str, Any]:
         k, base = self.keyspace, self._base
@@ -76,7 +76,7 @@ class Stored:
             "history": k.history,
             "results": k.results,
             "groups": {g: (s.running, s.delayed, s.holds, s.snoozed) for g, s in k.groups.items()},
-            # One that is over is forgotten when somebody looks at the group next.
+            # A rest that is over is deleted when the next call loads the group.
             "rests": {g: s.rest for g, s in k.groups.items() if s.rest > k.now},
             "windows": {g: (s.since, s.till) for g, s in k.groups.items() if s.till > k.now},
             "conf": {
@@ -92,7 +92,7 @@ class Stored:
             "group starts": {g: (tuple(times), k.rated.get(g)) for g, times in k.group_starts.items()},
             "dedupe": {_scope(name): _stand_in(raw) for name, raw in k.dedupe.items()},
             "dedupe ends": {_scope(name): ends for name, ends in k.deduped.items()},
-            "repeats": k.repeats,
+            "repeats": {i: {n: v for n, v in d.items() if n != "data"} for i, d in k.repeats.items()},
             "turn": k.turn,
             "holders": k.holders,
             "failures": [msgspec.msgpack.decode(raw) for raw in self._dump.items(base + "failures")],
@@ -120,14 +120,14 @@ def _stand_in(raw: bytes) -> StandIn:
 
 
 def _lease(raw: bytes) -> tuple[int, int, int, int, int, str, str]:
-    """Fence, started, attempts, stalls, how it is ahead, group and worker."""
+    """Fence, start, attempts, stalls, how it was prefetched, group and worker."""
     fence, started = int.from_bytes(raw[:7], "big"), int.from_bytes(raw[7:13], "big")
     attempts, stalls, ahead, size = struct.unpack_from(">HHBH", raw, 13)
     return fence, started, attempts, stalls, ahead, raw[20 : 20 + size].decode(), raw[20 + size :].decode()
 
 
 def _lane(raw: bytes) -> tuple[int, list[str]]:
-    """Number and jobs of the last request; that its whole answer is kept shows when it is sent again."""
+    """Number and jobs of the last request. The rest of the stored answer is compared when a request is resent."""
     return int.from_bytes(raw[:7], "big"), msgspec.msgpack.decode(raw[7:])[1]
 
 
@@ -186,7 +186,7 @@ def expected(model: Model, now: int) -> dict[str, Any]:
 
 
 def _histogram(times: list[int]) -> list[int]:
-    """Their sum, then how many were below 1, 2, 4 ... ms, the last: all above."""
+    """The sum of the times, then the number of times below 1, 2, 4 ... ms; the last bucket has all longer ones."""
     counts = Counter(min(ms.bit_length(), 24) for ms in times)
     return [sum(times), *(counts[i] for i in range(25))] if times else []
 
@@ -216,20 +216,21 @@ def _active(job: Any) -> tuple[Any, ...]:
 
 
 def differences(model: Model, stored: Stored, batch: int) -> list[str]:
-    """Every way in which the server is not as the model says, and every broken invariant."""
+    """Every difference between the server and the model, and every broken invariant."""
     want, have = expected(model, stored.keyspace.now), stored.state()
     found = [f"{name}: stored {have[name]!r}, expected {want[name]!r}" for name in want if have[name] != want[name]]
     found += keyspace.violations(stored.keyspace)
     found += [f"a key outside of the queue: {key!r}" for key in stored.foreign]
-    if stored.keyspace.ready and needs_marker(model, stored.keyspace.now, batch) and not stored.marker(model.turn):
-        found.append(f"{sorted(stored.keyspace.ready)} are ready and no marker wakes a worker")
+    ready = set(stored.keyspace.ready) - model.awaited
+    if ready and needs_marker(model, stored.keyspace.now, batch) and not stored.marker(model.turn):
+        found.append(f"{sorted(ready)} are ready, but no marker wakes a worker")
     return found
 
 
 def needs_marker(model: Model, now: int, batch: int) -> bool:
-    """Whether work that is ready is news to anybody: not while nothing may start, or those who may take it know.
+    """Whether ready work needs a marker: not while nothing may start, or if the workers that may take it know of it.
 
-    A turn whose leases are over ends with the next call, and that has its own timer.
+    A turn whose leases are over ends with the next call, which has its own timer.
     """
     if model.paused or model.throttled > now or model.told:
         return False

@@ -1,4 +1,4 @@
-"""What the state machine draws from: few names, so that things meet, and hostile ones, so that nothing is parsed."""
+"""Strategies of the state machine: few names, so that they collide, and hostile ones, to show that none is parsed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ IDS = (*JOB_IDS, *(f"job-{n}" for n in range(20)))
 SHORT_JOBS = tuple(f"short-{n}" for n in range(100))
 ORDERS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**53, 2**53 + 1, 2**53 + 2, START, START + 1, 2**63 - 1)
 DATA = (b"{}", b"", b"\xff\x00\r\n")
+LARGE = b"large" * 1_640
+"""Slightly more than fits into a record."""
 DELAYS = (0, 1, 50, 999, 5000)
 WHENS: list[tuple[int, int | None]] = [
     *[(0, None)] * 6,
@@ -41,28 +43,31 @@ RESULTS = (None, b"", b"\x80result")
 
 @dataclass(frozen=True)
 class Kind:
-    """Shared settings of a queue, and what the machine must know of them."""
+    """Settings of a queue, and what the machine must know about them."""
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
     steady: bool = True
-    """The clock does not step back. What is over is forgotten when somebody looks: whether it would be over by an
-    older clock is not promised."""
+    """Whether the clock never steps back. Expired state is deleted by the next call that sees it; what happens to it
+    after a step back is not promised."""
     batch: int = 2
-    """Of each worker, in an exclusive queue."""
+    """The batch size of each worker in an exclusive queue."""
     extras: bool = True
-    """With ttl, dedupe, repeats, notes and cancelled jobs; without them more of the other things happen."""
+    """Whether ttls, dedupe, repeating jobs, progress, logs and cancelling are used; without them, other steps are more
+    frequent."""
     unique: int = 0
-    """ms for which the ids of some jobs stay taken; then repeats skip ticks while their last job lives, too."""
+    """The ms for which the ids of some jobs stay taken. If set, repeating jobs also use overlap="skip"."""
+    large: bool = False
+    """Whether jobs without data get large data instead, which is stored beside the record."""
     says: int = 0
-    """Every such job, by its id, says itself whether it blocks its group, and not what the queue says; 0 = none."""
+    """One of this many jobs, chosen by id, overrides the queue's option on whether it blocks its group; 0 = none."""
 
 
 LATE = Ordering.arrival(0.1, 0.12)
 FEW_STARTS = RateLimit(1, 0.05)
 KINDS = (
     Kind("plain", steady=False, extras=False),
-    Kind("default", steady=False),
+    Kind("default", steady=False, large=True),
     Kind("steady"),
     Kind("event time", {"ordering": Ordering.event_time(0.5)}),
     Kind("arrival", {"ordering": LATE}),
@@ -93,7 +98,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Setup:
-    """How the queue of one example is set up."""
+    """The settings of the queue of one example."""
 
     groups: tuple[str, ...]
     concurrency: int
@@ -113,14 +118,14 @@ class Item:
     priority: int
     order_ms: int | None
     when: tuple[int, int | None]
-    """Its delay, 0 = none, and its run_at, from now."""
+    """Its delay, 0 = none, and its run_at, both relative to now."""
     max_attempts: int
     data: bytes
     ttl: int = 0
     dedupe: Dedupe | None = None
     unique: int = 0
     holds: bool | None = None
-    """What it says itself of what its group does when it has failed."""
+    """Its own option on whether it blocks its group when it has failed."""
 
     def draft(self, groups: tuple[str, ...], now: int) -> Draft:
         delay, run_at = self.when
@@ -148,7 +153,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a worker will say of one of the running jobs, chosen by number when there are some."""
+    """A future report of one of the running jobs, which is chosen by number when there are some."""
 
     which: int
     kind: str
@@ -160,7 +165,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Word:
-    """What a handler says of one of the running jobs, by its fence as in a wish."""
+    """Progress or a log line of one of the running jobs; `which` and `fence` as in a wish."""
 
     which: int
     fence: str
@@ -200,7 +205,7 @@ def items() -> SearchStrategy[Item]:
 
 
 def alike() -> SearchStrategy[Item]:
-    """Jobs of few groups, most of which may follow each other in a row."""
+    """Jobs of few groups; most of them may be prefetched behind each other."""
     return st.builds(
         Item,
         st.sampled_from((*IDS, *SHORT_JOBS)),

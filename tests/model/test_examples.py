@@ -1,4 +1,4 @@
-"""What the state machine found once, told as short stories. Each step is compared with the model."""
+"""Failures that the state machine once found, as short tests. Each step is compared with the model."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_worker_that_keeps_nothing_leaves_what_others_keep(machine: QueueMachine
 
 
 def test_groups_behind_held_ones_are_found_after_the_clock_stepped_back(machine: QueueMachine) -> None:
-    """Two groups that became ready are held again; the call that finds that out leaves a hint for the third."""
+    """Two groups that became ready are held again; the call that notices that leaves a marker for the third."""
     machine.add([item("a1", 0), item("b1", 1)])
     advance(machine, take=2)
     advance(machine, wish("retry", 0, delay=500), wish("retry", 1, delay=500))
@@ -106,7 +106,7 @@ def test_groups_behind_held_ones_are_found_after_the_clock_stepped_back(machine:
 
 
 def test_group_behind_a_held_one_and_a_taken_one_is_not_forgotten(machine: QueueMachine) -> None:
-    """After the clock stepped back, one page shows the held group and the one that is taken, and not the third."""
+    """After the clock stepped back, one page contains the held group and the one that is taken, but not the third."""
     machine.add([item("a1", 0)])
     advance(machine, take=1)
     advance(machine, wish("retry", delay=500))

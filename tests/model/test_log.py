@@ -1,4 +1,4 @@
-"""The log of events has a bound: its oldest entries go, a segment at a time, and no others."""
+"""The event log is bounded: its oldest entries are deleted, one segment at a time, and no others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SmallLogMachine(QueueMachine):
 
 
 def first_kept(sizes: list[int]) -> int:
-    """The number of the first entry after all entries of these sizes were written."""
+    """The number of the first entry that is kept after entries of these sizes were written."""
     first, used, marks = 1, 0, list[int]()
     for number, size in enumerate(sizes, 1):
         used += size
@@ -57,7 +57,7 @@ def test_the_newest_segments_are_kept_and_no_more(client: redis.Redis, monkeypat
 def test_defect_is_caught(defect: Mutant, client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "load", loader(defect, loader(SMALL)))
     find_defect(SmallLogMachine, client, MANY)
-    client.flushall()  # of what the defect has left
+    client.flushall()  # remove what the defect has left behind
 
 
 @pytest.mark.parametrize("keep", [-1, 3, 2, 0])

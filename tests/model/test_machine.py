@@ -1,7 +1,7 @@
-"""The scripts do what the model says, whatever is done in whatever order.
+"""The scripts behave like the model for any sequence of steps.
 
-As they are, the tests try the same stories each time, so that a failure is due to a change. GROUPMQ_MODEL_EXAMPLES=5000
-goes hunting: that many new ones.
+By default the tests try the same stories each time, so that a failure is due to a change. GROUPMQ_MODEL_EXAMPLES=5000
+tries that many new ones.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from tests.model.backlog import BacklogMachine
+from tests.model.batching import BatchMachine
 from tests.model.machine import QueueMachine
 from tests.model.rowing import RowMachine
 from tests.model.running import run
@@ -34,3 +35,8 @@ def test_the_same_where_most_jobs_are_taken_in_rows(client: redis.Redis) -> None
 @pytest.mark.timeout(480 + EXAMPLES)  # a story that fails is shortened for up to five minutes
 def test_the_same_where_more_is_due_than_one_call_lets_join(client: redis.Redis) -> None:
     run(BacklogMachine, client, EXAMPLES, first=FIRST)
+
+
+@pytest.mark.timeout(480 + EXAMPLES)  # a story that fails is shortened for up to five minutes
+def test_the_same_with_handlers_of_batches(client: redis.Redis) -> None:
+    run(BatchMachine, client, EXAMPLES, first=FIRST)

@@ -1,4 +1,4 @@
-"""A server without memory refuses new jobs and changes of data, and everything that drains it goes on."""
+"""A server without memory refuses new jobs and changes of data, while calls that drain the queue still work."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import redis
 from hypothesis.stateful import rule
 
 from groupmq.core.errors import ServerRefused
+from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
+from groupmq.sync.connection.connections import BlockingConnection
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
 from tests.model.parts import Note, Repeat
+from tests.model.reporting import note_call
 from tests.model.running import run
-from tests.model.telling import spoken
 from tests.support.servers import Kind, Server, available_kinds
 
 EXAMPLES = 40
@@ -24,7 +26,7 @@ ENOUGH, NONE = 0, 1
 
 @pytest.fixture(params=available_kinds())
 def small_server(request: pytest.FixtureRequest) -> Iterator[redis.Redis]:
-    """A server of its own, whose memory can be taken away."""
+    """A separate server whose memory can be limited."""
     kind: Kind = request.param
     server = Server.start(kind, config={"maxmemory-policy": "noeviction"})
     client = redis.Redis.from_url(server.unix_url)
@@ -34,7 +36,7 @@ def small_server(request: pytest.FixtureRequest) -> Iterator[redis.Redis]:
 
 
 class FullServerMachine(QueueMachine):
-    """The same rules while memory comes and goes. A refused call writes nothing: the model does not hear of it."""
+    """The same rules while memory runs out and comes back. A refused call writes nothing, so the model skips it."""
 
     def __init__(self, client: redis.Redis) -> None:
         self.full = False
@@ -42,9 +44,13 @@ class FullServerMachine(QueueMachine):
         super().__init__(client)
 
     def beside_a_partition(self) -> None:
-        """A full server makes no partition."""
+        """A full server cannot create a partition."""
         if not self.full:
             super().beside_a_partition()
+
+    def settings_of_a_partition(self, other: BlockingConnection, was: StoredQueue) -> None:
+        if not self.full:
+            super().settings_of_a_partition(other, was)
 
     @rule()
     def memory_runs_out_or_is_there_again(self) -> None:
@@ -65,12 +71,12 @@ class FullServerMachine(QueueMachine):
 
     def note(self, notes: list[Note]) -> None:
         if self.full:
-            self.refused(spoken(notes, self.now))
+            self.refused(note_call(notes, self.now))
         else:
             super().note(notes)
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, *, outdated: bool) -> None:
-        """Removing one is possible."""
+        """A full server refuses definitions, but allows removing them."""
         if not self.full or repeat is None:
             super().define(repeat_id, repeat, first, outdated=outdated)
         else:

@@ -1,4 +1,4 @@
-"""How long jobs wait, as the model says: those that could start now, and the first ones of groups that are held."""
+"""Compares the longest waits with the model: that of jobs that could start now, and that of heads of held groups."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from tests.model.model import Model
 from tests.model.parts import UNGROUPED, Conf, Job
 
 Head = tuple[int, str, str, Job]
-"""How long it has waited, its group, what holds it, and the job."""
+"""How long a head has waited, its group, what holds it, and the job."""
 EXACT = 4
-"""Heads of a kind of which the longest wait is found for sure, whatever orders they bring."""
+"""Up to this many heads, the server finds the longest wait for certain, whatever orders the jobs have."""
 
 
 def compare(found: Waits, model: Model, now: int) -> None:
-    """What the server says is true, and it says it of the right job."""
+    """Check that the reported waits are right, and are those of the right jobs."""
     startable: dict[str, Head] = {}
     held: dict[str, Head] = {}
     for group in {job.group for job in model.in_state("waiting")}:
@@ -47,13 +47,13 @@ def compare(found: Waits, model: Model, now: int) -> None:
 def _same_wait(kind: str, said: int | None, expected: list[int]) -> None:
     longest = max(expected, default=None)
     if len(expected) <= EXACT:
-        assert said == longest, f"the longest wait of what is {kind}: {said}, expected {longest}"
+        assert said == longest, f"the longest wait of {kind} jobs: {said}, expected {longest}"
     else:
-        assert said in expected, f"a wait of what is {kind}: {said}, expected one of {expected}"
+        assert said in expected, f"a wait of {kind} jobs: {said}, expected one of {expected}"
 
 
 def _heads(model: Model, group: str) -> list[Job]:
-    """The first job of a group; of those without a group the first of each priority, since all of them may start."""
+    """The head of a group; for jobs without a group the first of each priority, since all of them may start."""
     waiting = model.waiting(group)
     if group != UNGROUPED or model.options.priority_ageing_ms is not None:
         return waiting[:1]
@@ -64,7 +64,7 @@ def _heads(model: Model, group: str) -> list[Job]:
 
 
 def since(head: Job) -> int:
-    """From when a job may start: its arrival, or its due time if it was delayed."""
+    """Since when a job may start: its arrival, or its due time if it was delayed."""
     return head.record.created_ms if head.record.order_given else head.record.order_ms
 
 

@@ -1,4 +1,4 @@
-"""Rules: jobs are added, workers take and report them, time passes."""
+"""Rules: jobs are added, workers take jobs and report outcomes, time passes."""
 
 from __future__ import annotations
 
@@ -65,18 +65,22 @@ class Work(Pair):
         same(answer, self.model.add(drafts, self.now, whole=whole))
         self.look()
         if self.now < self.known_due() < known:
-            assert self.any_marker(), "something became the next thing due and no marker tells sleeping workers"
+            assert self.any_marker(), "something is due earlier than before, but no marker wakes sleeping workers"
 
     def settled(self, item: draws.Item) -> draws.Item:
-        """The item as this kind of queue has it. What jobs say themselves follows from their ids."""
+        """The item adapted to this kind of queue. Options of single jobs follow from their ids."""
         number = crc32(item.id.encode())
+        item = replace(item, data=self.settled_data(item.data))
         if self.kind.unique and number % 2:
             item = replace(item, unique=self.kind.unique)
         says = self.kind.says and number % self.kind.says == 0
         return replace(item, holds=self.model.options.on_failed != "hold") if says else item
 
+    def settled_data(self, data: bytes) -> bytes:
+        return draws.LARGE if self.kind.large and not data else data
+
     def known_due(self) -> int:
-        """The time until which workers sleep at most: nothing is due before it."""
+        """The stored time before which nothing is due, until which workers may sleep."""
         return int(self.stored.keyspace.meta["due"])
 
     def any_marker(self) -> bool:
@@ -121,7 +125,7 @@ class Work(Pair):
     ) -> None:
         self.requests += 1
         if self.model.options.exclusive:
-            lease_ms = draws.LEASES[0]  # of one length: that of the queue
+            lease_ms = draws.LEASES[0]  # all leases of an exclusive queue have the same length
         epoch = self.epochs.get(lane[0], 0)
         batch = self.kind.batch
         request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill)
@@ -154,14 +158,14 @@ class Work(Pair):
     def a_lease_ends_and_somebody_asks(
         self, lane: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int
     ) -> None:
-        """A late report counts as long as nobody has taken the job back."""
+        """A late report is accepted as long as the job has not been taken back."""
         self.go_to(max(self.now, min(job.lease.deadline for job in self.model.jobs.values() if job.lease)))
         self.advance(lane, late, take, lease_ms)
 
     @precondition(lambda self: self.last)
     @rule(which=st.integers(0, 2), older=st.sampled_from((0, 0, 1)))
     def a_request_is_sent_again(self, which: int, older: int) -> None:
-        """The last one of a lane, or one before it that was given up: neither does anything."""
+        """The last request of a lane, or an earlier one that was given up, is sent again: neither changes anything."""
         lane = sorted(self.last)[which % len(self.last)]
         request = replace(self.last[lane], number=self.last[lane].number - older)
         before = self.stored.state()
@@ -176,7 +180,7 @@ class Work(Pair):
     @precondition(lambda self: self.unanswered and self.times[1] - self.times[0] < KEPT)
     @rule()
     def a_call_is_sent_again(self) -> None:
-        """Whatever happened meanwhile, it is answered as it was and changes nothing."""
+        """Whatever happened meanwhile, it gets the same answer and changes nothing."""
         assert self.unanswered is not None
         sending, answer = self.unanswered
         self.unanswered = None
@@ -190,8 +194,8 @@ class Work(Pair):
         request = replace(request, rows=tuple(answer.rows), got=len(jobs))
         fallen_back = self.fallen_back()
         if fallen_back or self.model.options.fairness == "round-robin":
-            # Held groups that stand in `ready` take up places of the page that was looked at: fewer or other groups may
-            # be served, each in its own order, and the marker brings somebody for the rest.
+            # Held groups in `ready` use up entries of the page that the call reads: fewer or other groups may be
+            # served, each in its own order, and the marker wakes a worker for the rest.
             request = replace(request, chosen=tuple(job.id for job in answer.jobs))
         expected = self.model.advance(request, self.now)
         same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
@@ -199,21 +203,22 @@ class Work(Pair):
         same((answer.now, answer.tick_ms, answer.epoch), (now, expected.tick_ms, expected.epoch))
         same(answer.wanted, expected.wanted)
         same(tuple(answer.rows), expected.rows)
-        # What has ended since may have been the next thing due: then somebody asks at that time, and knows better.
+        # The stored time may belong to something that has ended since: then the call at that time corrects it.
         unknown = known <= self.now
         waits = (expected.wait_ms, expected.exact_ms)
         if not fallen_back:
-            assert answer.wait_ms in (waits if unknown else [at_most(wait, known, self.now) for wait in waits])
+            right = waits if unknown else tuple(at_most(wait, known, self.now) for wait in waits)
+            assert answer.wait_ms in right, f"the wait is {answer.wait_ms}, expected one of {right}"
         self.look()
         if fallen_back:
             self.model.adopt_hints(self.stored.keyspace)
         if expected.sooner and not unknown and self.now + expected.wait_ms < known:
-            assert self.any_marker(), "a wait became the next thing due and no marker tells sleeping workers"
+            assert self.any_marker(), "a new wait ends before everything else, but no marker wakes sleeping workers"
         self.epochs[request.worker] = answer.epoch
         news = [lease for lease in ((job.id, job.fence) for job in answer.jobs) if lease not in self.fences]
         self.fences += news
         if any(job.lease and job.lease.reserved for job in (self.model.jobs[job_id] for job_id, _ in news)):
-            assert self.any_marker(), "jobs are reserved and no marker wakes a worker that is idle"
+            assert self.any_marker(), "jobs are reserved, but no marker wakes an idle worker"
         same(self.fences, sorted(self.fences, key=lambda lease: lease[1]))
         self.promises.started(self.model, [job_id for job_id, _ in news], self.now)
 
@@ -229,6 +234,7 @@ class Work(Pair):
             policy=self.model.policy,
             row=request.row,
             fill=request.fill,
+            together_ms=request.together,
             batch=request.batch if exclusive else None,
             epoch=request.epoch if exclusive else None,
             now=self.now,
@@ -245,7 +251,7 @@ class Work(Pair):
         return Report(kind, job_id, fence, result, delay, yields, reason, stack, error)
 
     def lease(self, which: int, fence: str, worker: str | None = None) -> tuple[str, int]:
-        """The id and fence of a job that runs, with this worker, or a wrong one of the asked kind."""
+        """The id and fence of a running job of this worker, or a wrong fence of the given kind."""
         leases = [(job.id, job.lease) for job in self.model.jobs.values() if job.lease]
         held = [(job_id, lease.fence) for job_id, lease in leases if worker in (None, lease.worker)]
         others = [(job_id, lease.fence) for job_id, lease in leases if worker not in (None, lease.worker)]
@@ -298,7 +304,7 @@ class Work(Pair):
 
 
 def at_most(wait_ms: int, known: int, now: int) -> int:
-    """A wait, -1 = without end, that ends at a known time at the latest."""
+    """The wait (-1 = without end), shortened so that it ends at the known time at the latest."""
     known_ms = known - now if known < NEVER else -1
     return min((ms for ms in (wait_ms, known_ms) if ms >= 0), default=-1)
 

@@ -1,4 +1,4 @@
-"""What workers ask for: one call that reports, does what is due, and takes; and the turns of an exclusive queue."""
+"""Calls of workers: one that reports outcomes, handles due work and takes jobs; and the turns of an exclusive queue."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Request, Take
 from tests.support.keyspace import Keyspace
 
 MOST_LINES = 100
-"""Of the log of a job."""
+"""Lines that the log of a job keeps."""
 PAUSE, OLD, IDLE = 100, 1000, 5000
-"""Milliseconds: without reserves after some were asked for; after which a reserve is used up; for which it counts that
-a worker found nothing."""
+"""Milliseconds: PAUSE without new reserves after some were asked back; OLD after which a reserve counts as used up;
+IDLE for which a worker that found nothing counts as idle."""
 
 
 class Working(Ending):
@@ -23,7 +23,8 @@ class Working(Ending):
         last = self.lanes.get(request.lane)
         if last is not None and request.number <= last[0]:
             held = self._still_held(last[2])
-            rows, lease = self._rows_of(held), self.jobs[held[-1][0]].lease if held else None
+            rows = self._rows_of(held, self.batches.get(request.lane, []))
+            lease = self.jobs[held[-1][0]].lease if held else None
             answer = Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker), rows)
             return replace(answer, taken_at=None if lease is None else lease.started)
         before, throttled, asked = self.schedule(now), self.throttled, self._is_asked_for(now)
@@ -34,24 +35,26 @@ class Working(Ending):
         stalled = self.take_back(now)
         self.fail_unstarted(now)
         self.promote(now)
-        jobs, told = self._take(request, now)
+        batches: list[set[str]] = []
+        jobs, told = self._take(request, now, batches)
         self.retain(now)
         self.settle()
         self.lanes[request.lane] = request.number, statuses, [(job[0], job[1]) for job in jobs]
-        # A hold counts only while its job is the head, and until the last of all that it waits for.
+        self.batches[request.lane] = batches
+        # A hold counts only while its job is the head, and only if nothing else makes the group wait longer.
         new &= self.schedule(now)
         new |= {self.opens(job) for job in self.startable_heads()} - before
         new |= {self.throttled} - {throttled}
         new = {time for time in new if time > now}
         after = new | told | self.schedule(now)
         exact_ms, wait_ms = (0, 0) if self.overdue_to_join(now) else (wait(after, now), wait(before | after, now))
-        rows = self._rows_of(jobs)
+        rows = self._rows_of(jobs, batches)
         answer = Answer(wait_ms, statuses, stalled, jobs, self.until_tick(now), self.epoch_of(request.worker), rows)
         wanted = self.stamp if asked else 0
         return replace(answer, exact_ms=exact_ms, sooner=now + wait_ms in new, wanted=wanted)
 
     def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int, int]:
-        """Jobs promoted, leases taken back, the wait when all duties were asked for, 1 if more may have expired."""
+        """Jobs promoted, leases taken back, the wait if all duties were requested, 1 if more may have expired."""
         before = self.schedule(now)
         stalled = self.take_back(now) if expire else []
         if expire:
@@ -66,8 +69,8 @@ class Working(Ending):
     def beat(
         self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
     ) -> tuple[list[str], int, list[int], list[int], list[int]]:
-        """The jobs that are not this worker's any more, and fences: up to which it gives back its reserve; of its runs
-        that are to be stopped; of those whose job an operator has ended; of prefetched jobs that it is asked for."""
+        """The jobs whose lease this worker has lost, the fence up to which it must give back its reserve, and the
+        fences of its cancelled runs, of its runs whose job an operator has ended, and of its recalled jobs."""
         lost = []
         for job_id, fence in held:
             job = self.holder(job_id, fence)
@@ -89,7 +92,7 @@ class Working(Ending):
         )
 
     def note(self, notes: Sequence[Note], now: int) -> list[int]:
-        """What running handlers say. It stays with the job: over its attempts and its end, until it is forgotten."""
+        """Progress and log lines of running handlers. They stay with the job over all attempts until it is deleted."""
         self.had_notes = True
         statuses = []
         for note in notes:
@@ -97,7 +100,7 @@ class Working(Ending):
             statuses.append(int(job is not None))
             if job is not None and note.progress is not None:
                 job.progress = note.progress
-                self.tell("progress", job.id, job.group, note.progress)
+                self.publish("progress", job.id, job.group, note.progress)
             if job is not None and note.line is not None:
                 job.log = [*job.log, [now, note.line]][-MOST_LINES:]
         return statuses
@@ -116,8 +119,8 @@ class Working(Ending):
 
     # Taking
 
-    def _take(self, request: Request, now: int) -> tuple[list[Taken], set[int]]:
-        """The jobs taken, and times at which it makes sense to ask again."""
+    def _take(self, request: Request, now: int, batches: list[set[str]]) -> tuple[list[Taken], set[int]]:
+        """The jobs taken, and times at which to ask again; `batches`: see `tests.model.batches`."""
         if self.paused:
             return [], set()
         wanted, told = self._turn_allows(request, now)
@@ -131,11 +134,11 @@ class Working(Ending):
             if job is None:
                 break
             taken.append(self._start(job, request, now))
-            assert not request.rows or heads < len(request.rows), f"{job.id} may start and is not taken"
+            assert not request.rows or heads < len(request.rows), f"{job.id} may start, but is not taken"
             for _ in range(1, request.rows[heads] if request.rows else 1):
                 assert len(taken) < most, "more start than the rate of the queue allows"
                 others = min(wanted - heads - 1, len(self.runnable(now)))
-                assert len(taken) + others < most, "a job is taken ahead and the head of another group has to wait"
+                assert len(taken) + others < most, "a job is prefetched while the head of another group has to wait"
                 taken.append(self._follow(job, request, now))
             heads += 1
         short = heads < wanted and free >= wanted * row and not self._passed_over(now)
@@ -153,61 +156,61 @@ class Working(Ending):
         return taken, told
 
     def _follow(self, head: Job, request: Request, now: int) -> Taken:
-        """The next job of the group is taken with its head, to run after it. Allowed, never owed."""
+        """Take the next job of a group with its head, to run after it. The scripts may do this, but need not."""
         waiting = self.waiting(head.group)
-        assert waiting, "a job follows that does not wait"
+        assert waiting, "a job that does not wait is in a row"
         job = waiting[0]
-        assert self._has_rows, "nobody may follow here"
-        assert self.limit_of(head.group) == 1, "jobs that may run at once are made to wait"
-        assert not self.rate_of(head.group), "starts that the rate of the group does not see"
-        assert not self.opened(head.group), "the job that is tried is not alone"
+        assert self._has_rows, "this queue must not have rows"
+        assert self.limit_of(head.group) == 1, "jobs that may run at once wait for each other"
+        assert not self.rate_of(head.group), "the rate limit of the group does not count these starts"
+        assert not self.opened(head.group), "the probe is not alone"
         assert max(self.opens(job), job.hold) <= now, "a job starts too early"
         assert job.record.priority == head.record.priority, "a less urgent job is taken before other groups"
-        assert (head.stored, job.stored) == (None, None), "a job that did not end well is not alone"
+        assert (head.stored, job.stored) == (None, None), "a job that has run before is not alone"
         assert not job.expires, "a job with a ttl has to start when it is taken"
         least = min(one.record.max_attempts or self.policy.max_attempts for one in (head, job))
-        assert least > 1, "a job that may run once may run twice, or is not reported at once"
+        assert least > 1, "a job with one attempt may run twice, or is not reported at once"
         assert self.policy.max_stalled != 0, "a job that may not stall may run twice"
-        assert 1 < max(request.rows) <= request.row, "more than was asked for"
+        assert 1 < max(request.rows) <= request.row, "more jobs than were asked for"
         return self._start(job, request, now, ahead=True)
 
     # Reserves
 
     def _reserve(self, request: Request, taken: list[Taken], rows: int, wanted: int, now: int) -> None:
-        """Further heads, in their order, to be started when there is a slot. Allowed, never owed."""
+        """Take further heads, in order, to be started when a slot is free. The scripts may do this, but need not."""
         while len(taken) < request.got:
-            assert rows >= wanted, "a job is reserved and could start now"
-            assert len(taken) < request.fill, "more are reserved than was asked for"
+            assert rows >= wanted, "a job is reserved, though it could start now"
+            assert len(taken) < request.fill, "more jobs are reserved than were asked for"
             job = self._next(request, now, len(taken))
             assert job is not None, "a job is reserved that may not start"
             assert self._idle_worker(now) in (None, request.worker), "a job is reserved that another worker could start"
             self._may_be_reserved(job, now)
             taken.append(self._start(job, request, now, ahead=True, reserved=True))
             for _ in range(1, request.rows[rows] if request.rows else 1):
-                assert len(taken) < request.fill, "more are reserved than was asked for"
+                assert len(taken) < request.fill, "more jobs are reserved than were asked for"
                 taken.append(self._follow(job, request, now))
             rows += 1
             self.holders[request.worker], self.held = now, True
 
     def _may_be_reserved(self, job: Job, now: int) -> None:
-        assert self._has_rows, "no reserves here"
-        assert self.options.rate_limit is None, "the rate of the queue counts a start before it comes"
-        assert not self._is_asked_for(now), "a job is reserved just after others had to be asked for"
+        assert self._has_rows, "this queue must not have reserves"
+        assert self.options.rate_limit is None, "the rate limit of the queue counts a start too early"
+        assert not self._is_asked_for(now), "a job is reserved just after reserves were asked back"
         assert not self.overdue_to_join(now), "jobs are due that have not joined their groups"
         assert job.group == UNGROUPED or self.limit_of(job.group) == 1, "others of its group may start before it"
-        assert not self.rate_of(job.group), "starts that the rate of the group does not see"
-        assert not self.opened(job.group), "the job that is tried waits for a slot"
+        assert not self.rate_of(job.group), "the rate limit of the group does not count this start"
+        assert not self.opened(job.group), "the probe waits for a slot"
         assert job.group == UNGROUPED or self.options.ordering is None or self.options.ordering.kind == "arrival"
-        assert job.stored is None, "a job that did not end well is not alone"
+        assert job.stored is None, "a job that has run before is not alone"
         assert not job.expires, "a job with a ttl has to start when it is taken"
-        assert (job.record.max_attempts or self.policy.max_attempts) > 1, "a job that may run once may run twice"
+        assert (job.record.max_attempts or self.policy.max_attempts) > 1, "a job with one attempt may run twice"
         assert self.policy.max_stalled != 0, "a job that may not stall may run twice"
 
     def _is_asked_for(self, now: int) -> bool:
         return self.asked is not None and abs(now - self.asked) < PAUSE
 
     def _idle_worker(self, now: int) -> str | None:
-        """The one that is known to have found nothing to start."""
+        """The worker that is known to have found nothing to start."""
         return self.resting[1] if self.resting and now < self.resting[0] <= now + IDLE else None
 
     def _note_rest(self, worker: str, now: int, *, found_nothing: bool, taken: bool) -> None:
@@ -219,7 +222,7 @@ class Working(Ending):
             self.resting = None
 
     def adopt_hints(self, keyspace: Keyspace) -> None:
-        """Whether a worker found nothing to start is not for the model to say when held groups stand in `ready`."""
+        """Copy the stored hints: while held groups are in `ready`, it is open whether a worker found nothing."""
         self.holders = {worker: int(at) for worker, at in keyspace.holders.items()}
         self.held, self.mail = keyspace.meta.get("held") == "1", set(keyspace.mails)
         self.asked = int(keyspace.meta["asked"]) if "asked" in keyspace.meta else None
@@ -227,12 +230,12 @@ class Working(Ending):
         self.resting = (int(till), worker) if till else None
 
     def _passed_over(self, now: int) -> bool:
-        """Heads that could start but for jobs that are due and have not joined their groups."""
+        """Whether some heads cannot start only because due jobs have not joined their groups."""
         ready = [job for job in self.startable_heads() if self.opens(job) <= now]
         return len(ready) > len(self.runnable(now))
 
     def _ask_for_reserves(self, worker: str, now: int) -> None:
-        """A worker found nothing to start: whoever else holds a reserve gets mail, and those of old are forgotten."""
+        """A worker found nothing to start: all other holders of reserves get mail, and old entries are deleted."""
         if not self.held:
             return
         fresh = {holder for holder, at in self.holders.items() if abs(now - at) < OLD}
@@ -245,11 +248,14 @@ class Working(Ending):
 
     @property
     def _has_rows(self) -> bool:
-        """Not where groups take turns, where waiting counts, or where one worker has the turn."""
+        """Whether jobs may be prefetched: not with round-robin or priority ageing, and not in an exclusive queue."""
         options = self.options
         return options.fairness != "round-robin" and not options.exclusive and options.priority_ageing_ms is None
 
-    def _rows_of(self, jobs: list[Taken]) -> tuple[int, ...]:
+    def _rows_of(self, jobs: list[Taken], batches: list[set[str]]) -> tuple[int, ...]:
+        if batches:
+            sizes = [sum(job_id in batch for job_id, *_ in jobs) for batch in batches]
+            return tuple(size for size in sizes if size) if max(sizes) > 1 else ()
         rows: list[int] = []
         before = None
         for job_id, *_, known in jobs:
@@ -262,7 +268,7 @@ class Working(Ending):
         return tuple(rows) if len(rows) < len(jobs) else ()
 
     def _next(self, request: Request, now: int, position: int) -> Job | None:
-        """The one to start next; where the model leaves a choice, the one that was chosen, if it is a right one."""
+        """The job to start next. If the model leaves a choice, the chosen job, if it is one of the allowed ones."""
         heads = self.runnable(now)
         if request.chosen is None:
             return heads[0] if heads else None
@@ -281,7 +287,7 @@ class Working(Ending):
         fence, deadline = self.next_stamp(now), now + request.lease_ms
         job.lease = Lease(fence, deadline, now, request.worker, ahead=ahead, reserved=reserved)
         if not ahead:
-            self.tell("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
+            self.publish("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
         return job.id, job.lease.fence, job.stored or FRESH, job.record
 
     # Turns
@@ -290,10 +296,10 @@ class Working(Ending):
         return self.turn.epoch if self.turn and self.turn.worker == worker else 0
 
     def _turn_allows(self, request: Request, now: int) -> tuple[int, set[int]]:
-        """How many jobs the worker may take, and when it should ask again because it is not its turn.
+        """How many jobs the worker may take, and when it should ask again because another worker has the turn.
 
-        A turn goes on while its worker has jobs, or takes the next ones in the call that ends the last ones, until its
-        batch is full. A new one begins when nobody has a job, and only for one who does not think it has a turn.
+        A turn continues while its worker has jobs, or takes new ones in the call that ends the last ones, until its
+        batch is full. A new turn begins when no worker has a job, and only for a worker that believes to have none.
         """
         if not self.options.exclusive:
             return request.take, set()

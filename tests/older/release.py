@@ -1,6 +1,6 @@
 """An older release of groupmq, kept as it was: its engine, Python and Lua, without its applications.
 
-`format-3.tar.xz` is `src/groupmq` of the last commit that wrote format 3. When the number of the format changes again,
+`format-4.tar.xz` is `src/groupmq` of the last commit that wrote format 4. When the number of the format changes again,
 keep the last commit before that in the same way, and let FORMAT name it:
 
     git archive COMMIT src/groupmq, unpacked; then, in its src:
@@ -12,36 +12,35 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
 from typing import Any
 
+import groupmq
 from tests.support.waiting import wait_until
 
-FORMAT = "3"
+FORMAT = "4"
 HERE = Path(__file__).parent
-_NUMBERS = {"protocol/call.py": 'SCHEMA = "{}"', "protocol/lua/lib/keys.lua": "local SCHEMA = '{}'"}
+THIS = Path(groupmq.__file__).parent
+APPLICATIONS = ("dashboard", "cli", "metrics", "demo", "contrib", "__pycache__")
 
 
 class OlderRelease:
     """The unpacked package, and processes that use it."""
 
-    def __init__(self, folder: Path) -> None:
-        with tarfile.open(HERE / f"format-{FORMAT}.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
+    def __init__(self, folder: Path, *, same_format: bool = False) -> None:
+        """`same_format`: a release that changed no format. No commit is one yet: it is this one with another text."""
         self.folder = folder
-
-    def pass_for(self, number: str) -> None:
-        """Let it say another format. What it does stays as it was: so a release that changed no format would be."""
-        for name, line in _NUMBERS.items():
-            file = self.folder / "groupmq" / name
-            text = file.read_text("utf-8")
-            assert line.format(FORMAT) in text
-            text = text.replace(line.format(FORMAT), line.format(number))
-            text = text.replace(f'"{FORMAT} in partitions"', f'"{number} in partitions"')
-            file.write_text(text.replace(f'"{FORMAT} moving"', f'"{number} moving"'), "utf-8")
+        if not same_format:
+            with tarfile.open(HERE / f"format-{FORMAT}.tar.xz") as archive:
+                archive.extractall(folder, filter="data")
+            return
+        shutil.copytree(THIS, folder / "groupmq", ignore=shutil.ignore_patterns(*APPLICATIONS))
+        with (folder / "groupmq/protocol/lua/lib/bytes.lua").open("a", encoding="utf-8") as file:
+            file.write("bytes.of_another_release = true\n")
 
     def start(self, what: str, url: str, queue: str, *rest: str) -> subprocess.Popen[str]:
         command = [sys.executable, str(HERE / "process.py"), what, url, queue, *rest]
@@ -52,7 +51,7 @@ class OlderRelease:
             )
 
     def run(self, what: str, url: str, queue: str, *rest: str) -> list[dict[str, Any]]:
-        """What a process says that ends by itself."""
+        """The output of a process that ends."""
         before = len(self.said())
         process = self.start(what, url, queue, *rest)
         process.communicate(timeout=60)

@@ -32,6 +32,11 @@ def older(tmp_path: Path) -> OlderRelease:
     return OlderRelease(tmp_path)
 
 
+@pytest.fixture
+def another(tmp_path: Path) -> OlderRelease:
+    return OlderRelease(tmp_path, same_format=True)
+
+
 def stored(client: redis.Redis) -> dict[bytes, Any]:
     """Every key of the server, whatever it holds."""
     keys: Any = client.keys("*")
@@ -63,7 +68,7 @@ async def filled(queue: Queue) -> None:
 async def test_an_older_process_refuses_a_queue_of_this_format_and_changes_nothing(
     older: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
-    """Also when it is given settings of its own, and when it is told to remove the queue."""
+    """Also when it is given settings of its own, and when it is to remove the queue."""
     client.function_flush()  # what other tests have loaded
     await filled(make_queue("orders"))
     before = stored(client)
@@ -80,7 +85,7 @@ async def test_an_older_process_refuses_a_queue_of_this_format_and_changes_nothi
 async def test_this_release_refuses_a_queue_of_the_older_format_and_changes_nothing(
     older: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
-    """Whose processes go on meanwhile; when they have removed it, it is made anew."""
+    """Whose processes go on meanwhile; when they have removed it, it is made again."""
     await asyncio.to_thread(older.run, "make", url, "orders", "6")
     before = stored(client)
     queue = make_queue("orders", max_attempts=2)
@@ -124,7 +129,7 @@ async def test_an_older_worker_that_runs_takes_nothing_of_a_queue_that_was_made_
         queue = make_queue("orders")
 
         async def made() -> bool:
-            """The old worker may be faster, and make it anew in its own format; then it is removed once more."""
+            """The old worker may be faster, and make it again in its own format; then it is removed once more."""
             try:
                 await queue.add_many([{"data": n, "group_id": "g"} for n in range(20)])
             except ConfigurationError:
@@ -148,20 +153,19 @@ async def test_an_older_worker_that_runs_takes_nothing_of_a_queue_that_was_made_
 
 
 async def test_processes_of_two_releases_of_one_format_work_on_one_queue(
-    older: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
+    another: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
-    """The older text under the number of this format: both take, fail over to each other, and keep the order."""
-    older.pass_for(commands.SCHEMA)
+    """Two texts of one format: both take, fail over to each other, and keep the order."""
     queue = make_queue("orders", keep_completed=1000)
     await queue.add(0, group_id="g0")
-    process = older.start("work", url, "orders")
+    process = another.start("work", url, "orders")
 
     async def handle(job: Job) -> None:
         await asyncio.to_thread(client.rpush, "log", json.dumps(["this", job.group_id, job.data]))
 
     worker = Worker(queue, handle, concurrency=4, name="this")
     try:
-        await asyncio.to_thread(older.until, "works")
+        await asyncio.to_thread(another.until, "works")
         await worker.start()
         for n in range(1, 400):
             await queue.add(n, group_id=f"g{n % 8}")
@@ -181,29 +185,27 @@ async def test_processes_of_two_releases_of_one_format_work_on_one_queue(
     assert (await queue.get_settings()).max_attempts == 7
     assert (await queue.repair()).mended == {}
     assert keyspace.violations(keyspace.read(Dump(client), "groupmq", "orders")) == []
-    assert [one for one in older.said() if "error" in one] == []
+    assert [one for one in another.said() if "error" in one] == []
 
 
 async def test_what_is_refused_there_is_done_where_the_format_is_the_same(
-    older: OlderRelease, make_queue: MakeQueue, url: str
+    another: OlderRelease, make_queue: MakeQueue, url: str
 ) -> None:
     """So the refusals above are about the format, and nothing else."""
-    older.pass_for(commands.SCHEMA)
     await filled(make_queue("orders", max_attempts=2))
-    said = await asyncio.to_thread(older.run, "try", url, "orders")
+    said = await asyncio.to_thread(another.run, "try", url, "orders")
     assert [one["tried"] for one in said if "tried" in one][-2:] == ["obliterate", "open"]
     errors = {one["tried"]: one["error"] for one in said if "error" in one}
     assert errors == {"open": "QueueNotFound"}, "it was obliterated before"
 
 
 async def test_an_older_process_with_settings_of_its_own_is_told_both_values(
-    older: OlderRelease, make_queue: MakeQueue, url: str
+    another: OlderRelease, make_queue: MakeQueue, url: str
 ) -> None:
     """Where the format is the same: it is refused before it does anything, unless it says that they are to change."""
-    older.pass_for(commands.SCHEMA)
     queue = make_queue("orders", max_attempts=5)
     await queue.add(1, job_id="a", group_id="g")
-    said = {one["tried"]: one for one in await asyncio.to_thread(older.run, "try", url, "orders") if "tried" in one}
+    said = {one["tried"]: one for one in await asyncio.to_thread(another.run, "try", url, "orders") if "tried" in one}
     for what in ("add", "add many", "count", "work", "recover", "pause", "remove"):
         assert said[what]["error"] == "ConfigurationError"
         assert "max_attempts is 5 there and 2 here" in said[what]["text"]

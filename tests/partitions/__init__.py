@@ -1,1 +1,1 @@
-"""Queues that are spread over several hash tags."""
+"""Queues with partitions."""

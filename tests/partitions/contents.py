@@ -1,4 +1,4 @@
-"""A queue with some of everything that one can hold, and what can be seen of it from outside."""
+"""A queue with all kinds of contents, and a snapshot of them through the public API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def handle(job: Job) -> Any:
 
 
 async def fill(queue: Queue) -> None:
-    """Some of everything that a queue can hold."""
+    """Fill a queue with all kinds of contents."""
     for i, g in enumerate(GROUPS):
         await queue.add("done", group_id=g, job_id=f"done-{g}" if i % 2 else None)
     for g in GROUPS[:3]:
@@ -48,7 +48,7 @@ async def fill(queue: Queue) -> None:
 
 
 async def snapshot(queue: Queue) -> dict[str, Any]:
-    """What users can see of it."""
+    """The contents of a queue as users see them."""
     found: dict[str, Any] = {"counts": await queue.get_job_counts()}
     for state, ids in (await queue.get_jobs()).items():
         jobs = {job.id: job for job in await queue.get_jobs_by_id(ids) if job is not None}
@@ -78,7 +78,7 @@ async def snapshot(queue: Queue) -> dict[str, Any]:
 
 
 async def run_all(queue: Queue) -> dict[str | None, list[Any]]:
-    """What runs, by group, in its order."""
+    """Run all jobs. Returns them by group, in the order of their runs."""
     ran: dict[str | None, list[Any]] = defaultdict(list)
     fences: dict[str, int] = {}
 

@@ -1,4 +1,4 @@
-"""The story of both tests of a repartition that is killed: on one server, and on a cluster."""
+"""The common part of the tests of a killed repartition, on one server and on a cluster."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Open = Callable[[], Queue]
 
 
 def points(answers: int, n: int) -> list[int]:
-    """Where to kill: the first steps, the last ones, and in between."""
+    """After how many answers to kill: at the first steps, at the last ones, and in between."""
     return sorted({1, 3, *(1 + i * (answers - 2) // (n - 3) for i in range(1, n - 3)), answers - 2, answers - 1})
 
 
 async def kill_and_go_on(url: str, name: str, n: int) -> Queue:
-    """Kill it at `n` points, start it again each time, and look at everything. Returns the queue, with all its jobs."""
+    """Kill a repartition at `n` points, start it again each time and compare the contents. Returns the queue."""
     async with Queue(name, url, partitions=2, **KEPT) as queue:
         await fill(queue)
         await queue.pause()
@@ -53,7 +53,7 @@ async def kill_and_go_on(url: str, name: str, n: int) -> Queue:
 
 
 async def stage_of(url: str, name: str) -> str:
-    """How far the killed one came. While the copy is not complete nobody can add."""
+    """The stage in which the repartition was killed. Until the copy is complete, adds are refused."""
     async with Queue(name, url, **KEPT) as queue:
         raw = await queue._connection.command("HGET", f"groupmq:{{{name}}}:meta", "moving", key=f"{{{name}}}")
         if raw is None:
@@ -66,7 +66,7 @@ async def stage_of(url: str, name: str) -> str:
 
 
 async def check_order(queue: Queue) -> None:
-    """Every waiting job runs, in the order of its group; what is paused, blocked or in its back-off does not."""
+    """Check that waiting jobs run in the order of their groups, except those of paused, blocked or held groups."""
     before = await snapshot(queue)
     ran = await run_all(queue)
     for g in GROUPS:

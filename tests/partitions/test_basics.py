@@ -1,8 +1,9 @@
-"""A queue with four partitions on one server keeps the promises of one without."""
+"""A queue with four partitions on one server keeps the promises of a queue without partitions."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from groupmq.core.limits import RateLimit
 from groupmq.core.partitions import Part, carried, place_of
 from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
+from groupmq.sync.portal import portal
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually, wait_until
 
@@ -127,7 +129,7 @@ async def test_an_entry_without_a_job_harms_nobody_and_is_swept_away(queue: Queu
     client.hset(home.elsewhere, "lost", f"{place_of(away)} {int(time.time() * 1000)}")
     assert await queue.get_job("lost") is None
     await queue.run_duty_once("cleanup")
-    assert client.hexists(home.elsewhere, "lost")  # an add may be under way
+    assert client.hexists(home.elsewhere, "lost")  # it is recent, so its add may still be in progress
     client.hset(home.elsewhere, "lost", f"{place_of(away)} 1700000000000")
     await queue.run_duty_once("cleanup")
     assert not client.hexists(home.elsewhere, "lost")
@@ -141,7 +143,7 @@ async def test_an_entry_without_a_job_harms_nobody_and_is_swept_away(queue: Queu
 async def test_entries_of_live_jobs_are_not_all_read_by_each_sweep(
     make_queue: MakeQueue, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that are gone are all found in the end, by the sweeps that follow."""
+    """Later sweeps find all entries of jobs that are gone."""
     queue = make_queue("spread", partitions=2)
     monkeypatch.setattr("groupmq.client.partitions.whereabouts.PAGE", 20)
     await queue.add_many({"data": i, "group_id": f"g{i}", "job_id": f"live-{i}"} for i in range(3000))
@@ -167,7 +169,7 @@ async def test_entries_of_live_jobs_are_not_all_read_by_each_sweep(
 async def test_an_add_that_took_long_enters_its_id_again(
     queue: Queue, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process was suspended after the entry was written, and somebody swept it away."""
+    """Its process was suspended after it had written the entry, and the entry was swept meanwhile."""
     away = await _away(queue)
     home = Keys("groupmq", "spread", Part(place_of("lost") % P, P))
     clock = time.time
@@ -185,7 +187,7 @@ async def test_an_add_that_took_long_enters_its_id_again(
 
 
 async def _away(queue: Queue) -> str:
-    """A group that is not where the id `lost` is at home."""
+    """A group that is not in the home partition of the id `lost`."""
     await queue.get_job_counts()
     return next(g for g in GROUPS if place_of(g) % P != place_of("lost") % P)
 
@@ -202,14 +204,15 @@ async def test_another_number_is_refused_with_both_and_no_number_means_as_stored
     queue: Queue, make_queue: MakeQueue, url: str
 ) -> None:
     await fill(queue)
+    told = r"partitions is {there} there and {here} here\. .*; repartition\(\) changes the number of partitions$"
     for wrong in (1, 8):
-        with pytest.raises(ConfigurationError, match=f"partitions is 4 there and {wrong} here"):
+        with pytest.raises(ConfigurationError, match=told.format(there=4, here=wrong)):
             await make_queue("spread", partitions=wrong).add(1)
     learned = make_queue("spread")
     assert (await learned.get_job_counts()).waiting == 60
     assert (await learned.get_settings()).partitions == P
     await make_queue("single").add(1)
-    with pytest.raises(ConfigurationError, match="partitions is 1 there and 4 here"):
+    with pytest.raises(ConfigurationError, match=told.format(there=1, here=4)):
         await make_queue("single", partitions=4).add(1)
     opened = await Queue.open("spread", url)
     assert (await opened.get_job_counts()).waiting == 60
@@ -289,7 +292,7 @@ async def test_results_events_and_listeners_come_from_all_partitions(queue: Queu
     jobs = await fill(queue, 1)
     async with Worker(queue, handle, concurrency=4):
         assert [await job.result(10) for job in jobs] == [job.data for job in jobs]
-    await eventually(lambda: len(heard) == len(jobs), "every end was heard")
+    await eventually(lambda: len(heard) == len(jobs), "all `completed` events were received")
     assert sorted(heard) == sorted(job.id for job in jobs)
     ended: list[str] = []
     middle = None
@@ -336,12 +339,16 @@ def test_the_blocking_client_does_the_same(url: str) -> None:
         events = queue.events(since=queue.get_last_event_id())
         added = queue.add(2, group_id="g")
         assert next(events).job_id == added.id
-        events.close()  # type: ignore[attr-defined]
+        closed = threading.Event()
+        # As the garbage collector does with a generator that nobody refers to, in whichever thread it runs.
+        portal().call(events.close)  # type: ignore[attr-defined]
+        portal().call(closed.set)
+        assert closed.wait(10), "closing waits for nothing, not even in the loop that receives the events"
     with SyncQueue("spread", url) as queue, SyncQueue("spread", url) as other:
         heard: list[str | None] = []
         queue.on("added", lambda event: heard.append(event.job_id))
         ids = [other.add(i, group_id=g).id for i, g in enumerate(GROUPS)]
-        wait_until(lambda: sorted(heard, key=str) == sorted(ids), "all were heard")
+        wait_until(lambda: sorted(heard, key=str) == sorted(ids), "all events were received")
         queue.remove_all_listeners()
         assert queue.purge() == 21
         other.add(1)

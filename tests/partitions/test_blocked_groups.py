@@ -1,4 +1,4 @@
-"""Blocked groups and jobs that were overtaken, in a queue with four partitions, as in one without."""
+"""Blocked groups and overtaken jobs in a queue with four partitions work as in a queue without partitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def queue(make_queue: MakeQueue) -> Queue:
 
 
 async def block(queue: Queue, *groups: str, behind: int = 1) -> None:
-    """One after the other, each in a millisecond of its own."""
+    """Block these groups in order, each in a different millisecond."""
     for group_id in groups:
         await queue.add_many({"data": i, "group_id": group_id, "job_id": f"{group_id}-{i}"} for i in range(1 + behind))
         await queue.fail(f"{group_id}-0", "declined")

@@ -1,4 +1,4 @@
-"""Worker processes that are killed: nothing of any partition is lost, reordered or late."""
+"""Worker processes that are killed: no job of any partition is lost, reordered or late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at a queue with partitions: counts, pages, measures and reports are those of the whole queue."""
+"""Reading a queue with partitions: counts, pages, metrics and reports are those of the whole queue."""
 
 from __future__ import annotations
 

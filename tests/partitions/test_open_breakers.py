@@ -1,4 +1,4 @@
-"""Open breakers of a queue with partitions: summed, listed by how long they have been open, kept when it is moved."""
+"""Open breakers of a queue with partitions: counted, listed by how long they are open, kept by a repartition."""
 
 from __future__ import annotations
 

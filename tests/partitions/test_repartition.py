@@ -1,4 +1,4 @@
-"""Changing the number of partitions: everything is there afterwards, in its order, also if it was killed in between."""
+"""Changing the number of partitions: contents and order stay the same, also if the change was killed in between."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.partitions.contents import GROUPS, KEPT, fill, run_all, snapshot
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Stands for the death of the process."""
 
 
 @pytest.mark.parametrize("steps", [(1, 4), (4, 1), (3, 8), (8, 2), (1, 5, 2, 1)])
@@ -112,7 +112,7 @@ async def test_it_is_refused_while_the_queue_works(make_queue: MakeQueue) -> Non
         with pytest.raises(ConfigurationError, match="is not paused"):
             await queue.repartition(4)
         await queue.pause()
-        with pytest.raises(ConfigurationError, match="1 jobs run; wait until none does"):
+        with pytest.raises(ConfigurationError, match="has 1 running job; wait until it has none"):
             await queue.repartition(4)
         end.set()
     await queue.repartition(4)

@@ -1,4 +1,4 @@
-"""`groupmq queue repartition`, really killed and started again: everything is there, in its order."""
+"""`groupmq queue repartition` as a process that is killed and started again: contents and order stay the same."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_one_that_somebody_kills_while_it_copies_is_gone_on_with(
     before = {g: [job.id for job in (await queue.get_group_jobs(g, 1000)).jobs] for g in groups}
     copies = [Keys("groupmq", "q", Part(n, 3)).fixed("jobs") for n in range(3)]
     for _ in range(kills):
-        client.unlink(*copies)  # of the run that was killed before: the next one wipes them, and begins anew
+        client.unlink(*copies)  # left by the previous kill; the next run would delete them and start again
         process = repartitioning.start(url, "q", 3)
         wait_until(lambda: client.exists(*copies), "some jobs are copied", 60)
         process.kill()

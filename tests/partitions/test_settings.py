@@ -1,4 +1,4 @@
-"""The settings of a queue with partitions: stored once with the queue itself, and copied to each of them."""
+"""The settings of a queue with partitions: stored with the queue itself and copied to each partition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groupmq.core.settings import QueueSettings, StoredQueue
 from groupmq.protocol import commands
 from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
-from groupmq.sync.connection.connections import BlockingConnection
+from groupmq.sync.connection.mail import MailConnection
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
@@ -42,7 +42,7 @@ def partitions_of(client: redis.Redis, n: int = P) -> list[StoredQueue]:
 
 
 def agree(client: redis.Redis, n: int = P) -> bool:
-    """Every partition has the settings of the queue, under its revision."""
+    """Whether every partition has the settings and the revision of the queue."""
     queue = stored_in(client)
     found = partitions_of(client, n)
     return all(one == queue._replace(schema=commands.SCHEMA) for one in found) and bool(queue.revision)
@@ -103,10 +103,10 @@ async def test_a_worker_that_runs_goes_on_by_the_new_settings(make_queue: MakeQu
     queue = make_queue(NAME, partitions=P, backoff=0)
     async with Worker(queue, fails, concurrency=4, blocking_timeout=0.5):
         before = await queue.add(1, group_id="g1")
-        await eventually(lambda: have_failed(queue, [before], 3), "the attempts of then")
+        await eventually(lambda: have_failed(queue, [before], 3), "it has the old number of attempts")
         await make_queue(NAME).reconfigure(max_attempts=5)
         after = await queue.add_many({"data": 1, "group_id": g} for g in GROUPS)
-        await eventually(lambda: have_failed(queue, after, 5), "the attempts of now")
+        await eventually(lambda: have_failed(queue, after, 5), "they have the new number of attempts")
 
 
 async def have_failed(queue: Queue, jobs: Sequence[Job], attempts: int) -> bool:
@@ -165,21 +165,21 @@ async def test_what_an_object_was_given_is_stored_but_for_its_partitions(
 
 
 async def interrupted(queue: Queue, told: int, **changes: Any) -> None:
-    """A change of a process that died when `told` partitions had it."""
+    """Change settings like a process that dies after `told` partitions have received the change."""
     await queue._connection.reconfigure(changes)  # type: ignore[arg-type]
     for part in (await queue._learn())[:told]:
         await part._connection.open()
 
 
 @pytest.mark.parametrize("told", [1, 3])
-async def test_partitions_that_were_not_told_are_by_whoever_uses_them(
+async def test_the_next_process_that_uses_a_partition_completes_an_interrupted_change(
     make_queue: MakeQueue, client: redis.Redis, told: int
 ) -> None:
     running = make_queue(NAME, partitions=P)
     await running.get_job_counts()
     await interrupted(make_queue(NAME), told, group_concurrency=3)
     assert not agree(client)
-    await running.get_job_counts()  # one partition refuses, so it knows; the others it tells
+    await running.get_job_counts()  # a changed partition refuses, so it learns of the change and passes it on
     await running.get_job_counts()
     assert agree(client)
     assert running.options.group_concurrency == 3
@@ -192,7 +192,7 @@ async def test_a_change_that_no_partition_was_told_of_is_noticed_by_the_clean_up
     await running.get_job_counts()
     await interrupted(make_queue(NAME), 0, max_attempts=9)
     await running.get_job_counts()
-    assert running.options.max_attempts == 3  # all partitions say what it knows
+    assert running.options.max_attempts == 3  # all partitions still have the settings that it knows
     await running.run_duty_once("cleanup")
     assert running.options.max_attempts == 9
     assert agree(client)
@@ -201,7 +201,7 @@ async def test_a_change_that_no_partition_was_told_of_is_noticed_by_the_clean_up
 async def test_the_same_change_again_completes_one_that_was_interrupted(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
-    """Waiting groups too are put where the new rules say, though the settings of the queue do not change any more."""
+    """Waiting groups also follow the new settings, though the second call does not change the queue's settings."""
     queue = make_queue(NAME, partitions=P)
     await queue.add_many({"data": i, "group_id": g} for i in range(3) for g in GROUPS)
     await interrupted(make_queue(NAME), 2, ordering=None, group_concurrency=2)
@@ -225,7 +225,7 @@ class Holding:
 
 
 async def test_older_settings_never_replace_newer_ones(make_queue: MakeQueue, client: redis.Redis) -> None:
-    """A process that has read the queue before another changed it writes to a partition after that one did."""
+    """A process reads the settings, another changes them, and then the first writes to a partition."""
     slow, queue = make_queue(NAME, partitions=P), make_queue(NAME)
     await slow.get_job_counts()
     part = (await slow._learn())[0]._connection
@@ -240,7 +240,7 @@ async def test_older_settings_never_replace_newer_ones(make_queue: MakeQueue, cl
 
 
 async def test_partitions_follow_a_queue_that_was_thrown_back(make_queue: MakeQueue, client: redis.Redis) -> None:
-    """By a failover that lost the last change, which the partitions had already."""
+    """A failover of the queue's primary lost the last change, which the partitions have already received."""
     queue = make_queue(NAME, partitions=P, max_attempts=4)
     await queue.get_job_counts()
     head = Keys("groupmq", NAME).meta
@@ -255,13 +255,13 @@ async def test_partitions_follow_a_queue_that_was_thrown_back(make_queue: MakeQu
     assert (queue.options.max_attempts, queue.options.group_concurrency) == (4, 1)
 
 
-# Partitions that are made anew
+# Partitions that are created again
 
 
 async def test_a_partition_that_was_flushed_is_made_again_with_the_settings_of_the_queue(
     make_queue: MakeQueue, url: str, client: redis.Redis
 ) -> None:
-    """Not with those by which the process itself handles jobs."""
+    """Not with the options that only this process has."""
     await make_queue(NAME, partitions=P, **STORED).get_job_counts()
     for process in (
         make_queue(NAME, backoff=lambda attempt: 0.0),
@@ -286,17 +286,17 @@ async def test_a_queue_that_was_flushed_is_made_again(make_queue: MakeQueue, cli
 
 
 async def test_a_heartbeat_notices_a_change_by_its_own_connection(make_queue: MakeQueue, client: redis.Redis) -> None:
-    """It runs in a thread, and cannot use the connections of the event loop."""
+    """A heartbeat runs in a thread and cannot use the connections of the event loop."""
     queue = make_queue(NAME, partitions=P)
     await queue.get_job_counts()
     part = (await queue._learn())[2]._connection
-    beating = BlockingConnection(part.endpoint, queue.options, own=True, known=part.session.known)
+    beating = MailConnection(part.endpoint, queue.options, 5, part.session.known)
     await interrupted(make_queue(NAME), 3, job_timeout=7)
     await asyncio.to_thread(beating.call, commands.counts())
     assert queue.options.job_timeout_ms == 7000
     await interrupted(make_queue(NAME), 0, job_timeout=8)
     await queue._connection.open()
-    await asyncio.to_thread(beating.call, commands.counts())  # tells its partition
+    await asyncio.to_thread(beating.call, commands.counts())  # passes the change on to its partition
     assert stored_in(client, Part(2, P)) == stored_in(client)._replace(schema=commands.SCHEMA)
     beating.close()
 
@@ -307,7 +307,7 @@ async def test_a_heartbeat_notices_a_change_by_its_own_connection(make_queue: Ma
 async def test_settings_outlive_a_change_of_the_number_and_are_those_of_the_queue(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
-    """A partition that was not told of the last change does not bring the older one back."""
+    """A partition that has not received the last change does not bring back older settings."""
     queue = make_queue(NAME, partitions=P, **STORED)
     await queue.add_many({"data": 1, "group_id": g} for g in GROUPS)
     await queue.pause()
@@ -328,7 +328,8 @@ async def test_settings_outlive_a_change_of_the_number_and_are_those_of_the_queu
 async def test_processes_that_ran_meanwhile_are_refused(
     make_queue: MakeQueue, client: redis.Redis, before: int, to: int
 ) -> None:
-    """The first makes the old partition again before it asks the queue; the next must not take it for the old one."""
+    """The first process creates the old partition again before it reads the queue's settings. The next one must not use
+    that partition."""
     running, queue = [make_queue(NAME, partitions=before) for _ in range(3)], make_queue(NAME)
     for process in running:
         await process.add(1, group_id="g1")

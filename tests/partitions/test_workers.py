@@ -88,7 +88,7 @@ async def test_an_idle_worker_is_woken_at_once_in_every_partition(queue: Queue) 
         for g in GROUPS:
             began = time.monotonic()
             await (await queue.add(1, group_id=g)).result(5)
-            assert time.monotonic() - began < 1  # not by a timer: those take five seconds
+            assert time.monotonic() - began < 1  # woken by the marker: timers take five seconds
 
 
 async def test_a_cancelled_job_is_stopped_in_its_partition(queue: Queue) -> None:
@@ -154,12 +154,12 @@ async def test_process_and_closing(queue: Queue) -> None:
 
 
 async def test_nothing_stays_of_workers_that_were_killed(queue: Queue, client: redis.Redis) -> None:
-    """One that took no job of a partition has no presence there, but the server keeps its last answer."""
+    """A worker that took no job of a partition is not registered there, but the server keeps its last answer."""
     worker = await Worker(queue, nothing, concurrency=2).start()
     await eventually(queue.get_workers, "it has registered")
     lanes = [Keys("groupmq", "spread", Part(i, P)).fixed("lanes") for i in range(P)]
     await eventually(lambda: all(client.hlen(key) for key in lanes), "every partition was asked")
-    for member in worker._crew or ():  # dies
+    for member in worker._crew or ():  # stop without deregistering, as if the process had died
         member._heartbeat.abandon()
         await member._fetcher.close()
         await member._maintenance.close()

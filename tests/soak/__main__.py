@@ -1,4 +1,4 @@
-"""`python -m tests.soak --minutes 60 --server valkey`: steady load for a long time, and a verdict on what grew."""
+"""`python -m tests.soak --minutes 60 --server valkey`: a steady load for a long time, and a verdict on what grew."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ from tests.soak.verdict import Sample, Verdict, judge
 from tests.support.servers import Server, available_kinds
 from tests.support.waiting import wait_until
 
-STEP, TELL = 0.1, 60.0
+STEP, LOG_EVERY = 0.1, 60.0
 FEW = 20
-"""Keys and entries that are not worth a line."""
+"""Series of keys and entries up to this size are not printed."""
 START = 150.0
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Load it for long, and see what grows.")
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long (default 60)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description="Run a steady load and report what grows."
+    )
+    parser.add_argument("--minutes", type=float, default=60.0, help="length of the run (default 60)")
     parser.add_argument("--server", choices=available_kinds(), default="valkey")
-    parser.add_argument("--rate", type=float, default=200.0, help="jobs added in a second (default 200)")
+    parser.add_argument("--rate", type=float, default=200.0, help="jobs added per second (default 200)")
     parser.add_argument("--sample", type=float, default=5.0, help="seconds between two samples (default 5)")
-    parser.add_argument("--seed", type=int, default=1, help="of the jobs and of who leaves when")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the jobs and of the changes of workers")
     parser.add_argument("--out", type=Path, default=Path("build/soak"), help="folder for the results")
-    parser.add_argument("--judge", type=Path, help="run nothing: judge the samples in this file")
+    parser.add_argument("--judge", type=Path, help="do not run, but judge the samples in this file")
     return parser.parse_args(given)
 
 
-def tell(line: str) -> None:
+def log(line: str) -> None:
     print(line, flush=True)
 
 
@@ -48,7 +50,7 @@ def main(given: list[str] | None = None) -> int:
     if args.judge is not None:
         samples = [json.loads(line) for line in args.judge.read_text(encoding="utf-8").splitlines()]
         verdict = judge(samples)
-        tell(report(samples, verdict))
+        log(report(samples, verdict))
         return 0 if verdict.is_flat else 1
     args.out.mkdir(parents=True, exist_ok=True)
     for old in (*args.out.glob("*.status"), *args.out.glob("*.log")):
@@ -57,7 +59,7 @@ def main(given: list[str] | None = None) -> int:
     try:
         with redis.Redis.from_url(server.unix_url, socket_timeout=30) as client:
             versions = _versions(client)
-            tell(f"soak: {args.minutes:g} min, {args.rate:g} jobs/s, seed {args.seed}, {versions}; into {args.out}")
+            log(f"soak: {args.minutes:g} min, {args.rate:g} jobs/s, seed {args.seed}, {versions}; into {args.out}")
             samples, left = run(args, client, server.url)
     finally:
         server.stop()
@@ -65,12 +67,12 @@ def main(given: list[str] | None = None) -> int:
     subtitle = f"{samples[-1]['t'] / 60:.1f} minutes at {args.rate:g} jobs/s; {versions}"
     (args.out / "soak.svg").write_text(chart.render(samples, verdict, subtitle), encoding="utf-8")
     (args.out / "verdict.txt").write_text(f"{subtitle}\n{report(samples, verdict)}\n", encoding="utf-8")
-    tell(report(samples, verdict))
+    log(report(samples, verdict))
     return 0 if verdict.is_flat else 1
 
 
 def run(args: argparse.Namespace, client: redis.Redis, url: str) -> tuple[list[Sample], list[str]]:
-    """The samples, and what did not come to its end. SIGINT and SIGTERM end a run early; it is judged all the same."""
+    """The samples, and what was left unfinished. SIGINT and SIGTERM end a run early; it is still judged."""
     over: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: over.append(number))
@@ -81,7 +83,7 @@ def run(args: argparse.Namespace, client: redis.Redis, url: str) -> tuple[list[S
         wait_until(lambda: crew.is_filled(), "the queues are filled", START)
         sampler = Sampler(client, crew)
         began = time.monotonic()
-        next_sample, next_tell = began + args.sample, began + min(TELL, args.minutes * 15)
+        next_sample, next_line = began + args.sample, began + min(LOG_EVERY, args.minutes * 15)
         with (args.out / "samples.jsonl").open("w", encoding="utf-8") as file:
             while not over and time.monotonic() < began + args.minutes * 60:
                 time.sleep(STEP)
@@ -91,17 +93,17 @@ def run(args: argparse.Namespace, client: redis.Redis, url: str) -> tuple[list[S
                     samples.append(sampler.sample())
                     file.write(json.dumps(samples[-1]) + "\n")
                     file.flush()
-                if samples and time.monotonic() >= next_tell:
-                    next_tell += TELL
-                    tell(progress(samples[-1]))
-        left = [f"{name} did not leave in order" for name in crew.finish()]
+                if samples and time.monotonic() >= next_line:
+                    next_line += LOG_EVERY
+                    log(progress(samples[-1]))
+        left = [f"{name} did not exit in order" for name in crew.finish()]
         return samples, left + _remains(client)
     finally:
         crew.kill_all()
 
 
 def _remains(client: Any) -> list[str]:
-    """Jobs that were not done in the end: leases, ready groups, delayed jobs."""
+    """What is left after the drain: leases, groups, ready groups, delayed jobs."""
     found = []
     for what, size in (("active", "ZCARD"), ("groups", "HLEN"), ("ready", "ZCARD"), ("delayed", "ZCARD")):
         n = sum(client.execute_command(size, key) for key in client.scan_iter(f"*}}:{what}", count=1000))

@@ -1,4 +1,4 @@
-"""The samples as lines, in plain SVG without a plotting library."""
+"""A chart of the samples as plain SVG, without a plotting library."""
 
 from __future__ import annotations
 

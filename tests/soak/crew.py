@@ -1,4 +1,4 @@
-"""The processes of a soak run. Two workers stay to the end; others come, and leave in order or by kill -9."""
+"""The processes of a soak run. Two workers stay to the end; others are replaced, some of them killed with kill -9."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 STAYERS, VISITORS = 2, 2
 CHANGE = 20.0
-"""Seconds between two changes of the visitors."""
+"""Seconds after which one visitor is replaced."""
 KILLED = 0.4
-"""Share of visitors that do not leave by themselves."""
+"""Share of visitors that are killed instead of being asked to exit."""
 LEAVE_WITHIN = 15.0
 DRAIN_WITHIN = 330.0
 
@@ -60,19 +60,19 @@ class Crew:
         return self._folder / f"{name}.status"
 
     def status(self, name: str) -> dict[str, Any]:
-        """What the process said of itself last."""
+        """The last status that the process has written."""
         with contextlib.suppress(OSError):
             known: dict[str, Any] = json.loads(self.status_file(name).read_text(encoding="utf-8"))
             return known
         return {}
 
     def is_filled(self) -> bool:
-        """Whether the producer has filled the queues; the load begins then."""
+        """Whether the producer has filled the queues, after which the load begins."""
         self.step()
         return "filled" in self.status("producer")
 
     def step(self) -> None:
-        """Who stays must be there; now and then a visitor goes and another one comes."""
+        """Check that all processes run, and replace a visitor every CHANGE seconds."""
         for name, process in self.processes.items():
             if process.poll() is not None:
                 raise AssertionError(f"{name} ended with code {process.returncode}: see its log in {self._folder}")
@@ -102,7 +102,7 @@ class Crew:
                 process.kill()
 
     def finish(self) -> list[str]:
-        """End the load, let the rest get done, and let everybody leave. Returns who did not."""
+        """End the load, drain the queues and stop all processes. Returns those that did not exit in order."""
         late = self._end(["producer"], DRAIN_WITHIN)
         return late + self._end(list(self.processes), LEAVE_WITHIN)
 
@@ -135,7 +135,7 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 
 def memory_of(pid: int) -> int:
-    """Resident bytes."""
+    """Resident memory in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -144,6 +144,6 @@ def descriptors_of(pid: int) -> int:
 
 
 def seconds_of(pid: int) -> float:
-    """Processor time."""
+    """CPU time in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

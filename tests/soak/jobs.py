@@ -1,4 +1,4 @@
-"""Random jobs of a soak run. Groups are born all the time, live for some ten seconds and are never used again."""
+"""Random jobs of a soak run. New groups appear all the time, are used for about ten seconds and never again."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from groupmq import Throttle
 
 JOBS_OF_A_GROUP = 10
 FAILURES, GIVEN_UP = 1300, 40
-"""More than a queue keeps of records of failed attempts, and of failed jobs (queues.py)."""
+"""More than the number of failed attempts and of failed jobs that a queue keeps (queues.py)."""
 
 
 def filling(parts: int) -> list[dict[str, Any]]:
-    """Jobs in groups of their own, enough to fill all parts of a queue."""
+    """Jobs, each in its own group, enough to fill all partitions of a queue."""
     failing = [{"data": {"do": "fail", "s": 0}, "group_id": f"fill-{n}"} for n in range(FAILURES * parts)]
     given_up = [{"data": {"do": "give up", "s": 0}, "group_id": f"fill-up-{n}"} for n in range(GIVEN_UP * parts)]
     return failing + given_up
@@ -26,7 +26,7 @@ class JobMaker:
         self._n = 0
 
     def group(self, now: float) -> str:
-        """One of those that live now: about as many as are born in ten seconds."""
+        """One of the groups in use now: as many as appear in about ten seconds."""
         newest = now * self._births
         return f"g{int(newest + self._random.random() * self._births * 10)}"
 

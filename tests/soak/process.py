@@ -1,4 +1,4 @@
-"""One process of a soak run: `python -m tests.soak.process JSON`. Ends when its standard input does."""
+"""One process of a soak run: `python -m tests.soak.process JSON`. It exits when its standard input is closed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 
 
 def end_with_parent() -> None:
-    os.read(0, 1)  # not sys.stdin: its lock would be held while the interpreter ends
+    os.read(0, 1)  # not sys.stdin, whose lock would be held while the interpreter exits
     os._exit(13)
 
 

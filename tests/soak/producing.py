@@ -1,5 +1,5 @@
-"""The process that loads the queues: adds at a steady rate, waits for some results, defines and removes repeats, and
-operates now and then."""
+"""The process that loads the queues: it adds jobs at a steady rate, waits for some results, defines and removes
+repeating jobs, and performs administrative actions now and then."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Producer:
         return time.monotonic() - self._began
 
     async def fill(self) -> None:
-        """Fill whatever is bounded by a count: with this load alone it would take an hour."""
+        """Fill everything that is bounded by a count, which would take an hour with this load alone."""
         for name, queue in self._queues.items():
             await queue.add_many(filling(PARTS[name]))
         for queue in self._queues.values():
@@ -52,7 +52,7 @@ class Producer:
         self._counted["filled"] = 1
 
     async def load(self, over: asyncio.Event) -> None:
-        """As many adds as the rate says; after a delay they are made up for, up to a second's worth."""
+        """Add jobs at the given rate. After a delay up to one second's worth of adds is made up for."""
         last, owed = self._now, 0.0
         while not over.is_set():
             now = self._now
@@ -88,7 +88,7 @@ class Producer:
             self._heard[event.kind] += 1
 
     async def repeat(self) -> None:
-        """New repeats all the time, and the oldest is removed."""
+        """Define new repeating jobs all the time, and remove the oldest."""
         names: list[tuple[str, str]] = []
         queue = self._queues["flow"]
         for n in itertools.count():
@@ -101,7 +101,7 @@ class Producer:
             await asyncio.sleep(REPEAT_LIFE)
 
     async def skip(self) -> None:
-        """Give up the jobs that block their groups."""
+        """Skip the jobs that block their groups."""
         while True:
             with self._errors():
                 for group in await self._queues["strict"].get_blocked_groups(50):
@@ -110,7 +110,7 @@ class Producer:
             await asyncio.sleep(SKIP)
 
     async def operate(self, over: asyncio.Event) -> None:
-        """To its end, always: what it has paused it lets go on again."""
+        """Perform actions until `over`. The current action is always finished, so that nothing stays paused."""
         for n in itertools.count():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), SURGERY)
@@ -158,7 +158,7 @@ class Producer:
                     await queue.cancel(job_id)
 
     async def _insist(self, call: Any) -> None:
-        """Until it is answered: what stays paused would look like a backlog that grows."""
+        """Retry until the call is acknowledged: anything that stays paused would look like a growing backlog."""
         while True:
             try:
                 await call()
@@ -173,7 +173,7 @@ class Producer:
         except GroupMQError:
             self._counted["errors"] += 1
 
-    async def tell(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         counts = [await queue.get_job_counts() for queue in self._queues.values()]
         metrics = [await queue.get_metrics(minutes=1, look=1) for queue in self._queues.values()]
         return {
@@ -189,7 +189,7 @@ class Producer:
         }
 
     async def drain(self) -> None:
-        """After SIGTERM: end the repeats, and let the rest get done. The pulse goes on meanwhile."""
+        """After SIGTERM: remove the repeating jobs and wait until the queues are empty. The pulse continues."""
         for repeating in await self._queues["flow"].get_repeating_jobs():
             await self._queues["flow"].remove_repeating_job(repeating.group_id, repeating.key)
         skipping = asyncio.ensure_future(self.skip())
@@ -205,7 +205,7 @@ async def produce(settings: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
         names = {name: await stack.enter_async_context(open_queue(name, settings["url"])) for name in QUEUES}
         producer = Producer(settings, names)
-        await stack.enter_async_context(Pulse(settings, producer.tell))
+        await stack.enter_async_context(Pulse(settings, producer.status))
         await producer.fill()
         operating = asyncio.ensure_future(producer.operate(over))
         others = [asyncio.ensure_future(one) for one in (producer.listen(), producer.repeat(), producer.skip())]

@@ -1,4 +1,4 @@
-"""What only a process itself knows of itself: written into a small file again and again, for the sampler."""
+"""Figures that only the process itself knows, written to a small status file at intervals, for the sampler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 
 class Pulse:
-    """Writes the number of asyncio tasks and of Python objects, and what `more` tells."""
+    """Writes the number of asyncio tasks and of Python objects, and the figures that `more` returns."""
 
     def __init__(self, settings: dict[str, Any], more: Callable[[], Awaitable[dict[str, Any]]] | None = None) -> None:
         self._path = Path(settings["status"])
@@ -36,5 +36,5 @@ class Pulse:
                 known |= await self._more()
             written = self._path.with_suffix(".new")
             written.write_text(json.dumps(known), encoding="utf-8")
-            os.replace(written, self._path)  # so that nobody reads half of it
+            os.replace(written, self._path)  # atomic: nobody reads a partial file
             await asyncio.sleep(self._every)

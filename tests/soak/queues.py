@@ -1,4 +1,4 @@
-"""The queues of a soak run. Their retention is small, so that whatever is bounded is full after a minute."""
+"""The queues of a soak run. Their retention is small, so that everything bounded is full after a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look at everything: the server, its keys, its calls and every process. Costs a few milliseconds."""
+"""A sample of the server, its keys, its calls and every process. It costs a few milliseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.soak.crew import Crew, descriptors_of, memory_of, seconds_of
 from tests.soak.verdict import Sample
 
 SLOW = 500
-"""Microseconds: the server writes down calls that take longer."""
+"""Microseconds above which the server logs a call as slow."""
 LOG = 512
 CONFIG = {"slowlog-log-slower-than": SLOW, "slowlog-max-len": LOG}
 _SIZES = {"hash": "HLEN", "zset": "ZCARD", "list": "LLEN", "set": "SCARD", "stream": "XLEN"}
@@ -51,9 +51,9 @@ class Sampler:
         return sample
 
     def _keys(self) -> tuple[Counter[str], Counter[str], int]:
-        """How many keys of each kind there are, what they have in them, and the bytes of the event logs.
+        """The number of keys of each kind, the number of their entries, and the bytes of the event logs.
 
-        A log is bounded in bytes, and a queue with little traffic fills it for an hour: it is told apart.
+        Logs are counted separately: a log is bounded in bytes, and a queue with little traffic fills it for an hour.
         """
         kinds: Counter[str] = Counter()
         entries: Counter[str] = Counter()
@@ -79,7 +79,7 @@ class Sampler:
         return answers
 
     def _calls_since(self) -> dict[str, float]:
-        """Our calls since the last sample: how many, what they cost the server on average, and the slowest."""
+        """The function calls since the last sample: their number, their mean server time, and the slowest."""
         stats = self._client.info("commandstats").get("cmdstat_fcall", {"calls": 0, "usec": 0})
         n, micros = stats["calls"] - self._calls[0], stats["usec"] - self._calls[1]
         self._calls = (stats["calls"], stats["usec"])
@@ -90,7 +90,7 @@ class Sampler:
     def _processes(self) -> dict[str, Any]:
         found = {}
         for name, process in self._crew.processes.items():
-            # One that has just ended has no files any more.
+            # A process that has just ended no longer has these files.
             with contextlib.suppress(OSError):
                 known = {"rss": memory_of(process.pid), "fds": descriptors_of(process.pid)}
                 told = self._crew.status(name)
@@ -98,7 +98,7 @@ class Sampler:
         return found
 
     def _cores(self, now: float) -> float:
-        """How many processors the whole run uses, the sampler and the server too."""
+        """The number of processors that the whole run uses, including the sampler and the server."""
         pids = [self._pid, os.getpid(), *(process.pid for process in self._crew.processes.values())]
         spent = 0.0
         for pid in pids:

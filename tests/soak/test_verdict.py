@@ -1,4 +1,4 @@
-"""The verdict of a soak run finds what was planted, and nothing in a run that only wavers."""
+"""The verdict of a soak run finds planted growth, and nothing in a run that only fluctuates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOUR, EVERY = 3600, 5
 
 
 def steady(seconds: int = HOUR) -> list[Sample]:
-    """An hour in which everything wavers and nothing grows, after a minute in which all of it fills up."""
+    """An hour in which everything fluctuates and nothing grows, after a minute in which everything fills up."""
     random, found = Random(3), []
     for n, t in enumerate(range(EVERY, seconds, EVERY)):
         filled = min(1.0, t / 60)

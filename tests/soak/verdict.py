@@ -1,4 +1,4 @@
-"""Whether anything grew: the first quarter of a run beside its last one. Pure."""
+"""Whether anything grew: compares the first quarter of a run with its last one. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 Sample = dict[str, Any]
 MB = 1024 * 1024
 WARM_UP, MOST_WARM_UP = 0.1, 120.0
-"""The share of a run, and the seconds at most, that are left out: whatever is bounded has to fill up first."""
+"""The share of a run, and at most the seconds, that are left out: everything bounded has to fill up first."""
 FEWEST = 8
 LOG_BYTES = 7 * MB
-"""Of one event log at most. It is bounded by what was written, which is less than it takes in memory."""
+"""The most bytes that one event log may take in memory, which is more than the bytes written that bound it."""
 NOT_ENTRIES = {
     "events": "bounded in bytes, see the logs",
     "marks": "one for each half a megabyte of log",
@@ -23,7 +23,7 @@ NOT_ENTRIES = {
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """By how much the median of the last quarter may be above that of the first: a share and an amount."""
+    """How much the median of the last quarter may exceed that of the first: a share and an amount."""
 
     share: float
     amount: float
@@ -45,7 +45,7 @@ BOUNDS: dict[str, Bound] = {
     "mean call": Bound(0.30, 50),
     "slowest call": Bound(1.0, 3000),
 }
-"""By kind of series. The load is random and the machine busy with other things: less than this says nothing."""
+"""By kind of series. The load is random and the machine does other work, so smaller changes mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One series, judged."""
+    """The result for one series."""
 
     title: str
     first: float
@@ -84,7 +84,7 @@ class Row:
 class Verdict:
     rows: list[Row]
     other: list[str]
-    """What is wrong and is no growth."""
+    """Problems other than growth."""
 
     @property
     def grew(self) -> list[Row]:
@@ -96,7 +96,7 @@ class Verdict:
 
 
 def judge(samples: Sequence[Sample], *, left: Sequence[str] = ()) -> Verdict:
-    """`left`: what did not come to its end after the run, in words."""
+    """`left`: descriptions of what was left unfinished after the run."""
     settled = _settled(samples)
     other = list(left)
     if len(settled) < FEWEST:
@@ -126,14 +126,14 @@ def _settled(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _quarters(points: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Medians of both; nothing of a series that is too short to have them."""
+    """The medians of the first and the last quarter; nothing if the series is too short."""
     n = len(points) // 4
     if n >= FEWEST // 4:
         yield median(value for _, value in points[:n]), median(value for _, value in points[-n:])
 
 
 def all_series(samples: Sequence[Sample]) -> list[Series]:
-    """Everything that must not grow. Of processes, those that were there from the first sample to the last."""
+    """Everything that must not grow, including figures of processes that ran from the first sample to the last."""
     found = [
         _series("server memory without logs", "", samples, lambda s: s["server"]["memory"] - s["server"]["logs"]),
         _series("server rss without logs", "", samples, lambda s: s["server"]["rss"] - s["server"]["logs"]),

@@ -1,4 +1,4 @@
-"""A worker process of a soak run: serves every queue, and does what each job's data says."""
+"""A worker process of a soak run: it serves every queue, and does what the data of each job says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLOSE_WITHIN = 3.0
 
 
 async def handle(job: Job) -> Any:
-    """`job.data` is {"do": what, "s": seconds}; whatever goes wrong goes wrong in the first attempt only."""
+    """`job.data` is {"do": what, "s": seconds}. Failures and timeouts happen only in the first attempt."""
     data, first = job.data, job.attempt == 1
     match data["do"]:
         case "fail" if first:

@@ -7,7 +7,8 @@ from tests.support.waiting import eventually
 
 
 async def open_breakers(queue: Queue, *groups: str, behind: int = 1) -> None:
-    """One after the other, each in a millisecond of its own; of each one job has failed, and `behind` wait.
+    """Open the breakers of these groups in order, each in a different millisecond: one job of each group fails, and
+    `behind` more wait behind it.
 
     The queue has `breaker=Breaker(1, ...)`."""
 

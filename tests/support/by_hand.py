@@ -1,4 +1,4 @@
-"""The methods of a queue without a server: what they call is given out, and answered, one call at a time."""
+"""The methods of a queue without a server: each call is yielded to the test, which sends in the answer."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from groupmq.protocol.commands import Call, Due, Policy
 
 T = TypeVar("T")
 Steps = Coroutine[Any, Any, T]
-"""A method under way. `send(None)` starts it; it gives out a call, and `send(answer)` goes on."""
+"""A running method. `send(None)` starts it and returns its first call; `send(answer)` continues it."""
 
 
 class Asked:
-    """Something that a method waits for: it is given out of the coroutine, and the answer is sent in."""
+    """Something that a method waits for: it is yielded from the coroutine, and the answer is sent in."""
 
     def __init__(self, what: Any) -> None:
         self._what = what
@@ -35,20 +35,20 @@ class Asked:
 
 
 async def asked(call: Call[T]) -> T:
-    """A Caller whose calls are given out."""
+    """A Caller that yields its calls to the test."""
     answer: T = await Asked(call)
     return answer
 
 
 class Unlisted(FunctionClient):
-    """A client of a server without a list of queues."""
+    """A client of a server that has no list of queues."""
 
     async def execute(self, *parts: Any) -> Any:
         return 0
 
 
 class Operations(QueueMethods):
-    """The methods of a queue, on calls that are answered by hand."""
+    """The methods of a queue, with calls that the test answers by hand."""
 
     def __init__(self, options: QueueOptions, make: MakeJob[Any]) -> None:
         self.name = options.name
@@ -74,7 +74,7 @@ class Operations(QueueMethods):
         return jobs
 
     async def add_drafts(self, drafts: list[Draft]) -> list[Job | GroupFull]:
-        """As callers that know nothing of each other add them."""
+        """Add drafts of independent callers in one call."""
         return await self._added_apart(drafts, await self._call(commands.add(drafts)))
 
     async def run_due(self, **which: bool) -> Due:
@@ -82,7 +82,7 @@ class Operations(QueueMethods):
 
 
 def carry(steps: Steps[T], answer: Callable[[Call[Any]], Any]) -> T:
-    """Carry out a method: answer each call that it gives out."""
+    """Run a method to its end, answering each call that it yields."""
     try:
         call = steps.send(None)
         while True:
@@ -93,7 +93,7 @@ def carry(steps: Steps[T], answer: Callable[[Call[Any]], Any]) -> T:
 
 
 class ClientByHand(FunctionClient):
-    """A client whose commands are given out as tuples, and whose pauses as seconds."""
+    """A client that yields its commands as tuples and its pauses as seconds."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

@@ -1,17 +1,19 @@
-"""Real clusters: primaries and replicas made with plain commands, failed over, resharded and frozen at will."""
+"""Real clusters, set up with plain commands, that tests can fail over, reshard and freeze."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import redis
-import redis.cluster
 from redis.crc import key_slot
 
+from tests.support.cluster_client import WholeCluster
 from tests.support.servers import Kind, Server, free_port
 from tests.support.waiting import wait_until
 
@@ -36,14 +38,14 @@ def start_node(kind: Kind, **config: object) -> Server:
 
 
 def run(node: Server, *command: object) -> Any:
-    """A command, with the reply as it came."""
+    """Execute a command and return the raw reply."""
     with redis.Redis(port=node.port, protocol=2) as client:
         client.response_callbacks.clear()
         return client.execute_command(*command, NEVER_DECODE=True)
 
 
 class Cluster:
-    """Some primaries with as many replicas as asked for.
+    """Primaries, each with the given number of replicas.
 
     Example:
         with Cluster("valkey", primaries=3, replicas=1) as cluster:
@@ -55,11 +57,15 @@ class Cluster:
         self.kind, self._config = kind, config
         self.nodes: list[Server] = []
         try:
-            self.nodes += [start_node(kind, **config) for _ in range(primaries * (1 + replicas))]
+            for _ in range(primaries * (1 + replicas)):
+                self.nodes.append(self._start_node())
             self._join(primaries)
         except BaseException:
             self.stop()
             raise
+
+    def _start_node(self) -> Server:
+        return start_node(self.kind, **self._config)
 
     def _join(self, primaries: int) -> None:
         first, *others = self.nodes
@@ -83,14 +89,14 @@ class Cluster:
 
     def add_node(self) -> Server:
         """A new primary without slots."""
-        node = start_node(self.kind, **self._config)
+        node = self._start_node()
         self.nodes.append(node)
         self.meet(node, self.nodes[0])
         wait_until(lambda: all(self.is_ok(one) for one in self.nodes if one.runs), "all know the new node", 30)
         return node
 
     def remove_node(self, node: Server) -> None:
-        """Forget a node that owns no slot any more, and end it."""
+        """Remove a node that no longer owns a slot from the cluster, and stop it."""
         gone = self.id_of(node)
         self.nodes.remove(node)
         for other in self.nodes:
@@ -142,7 +148,7 @@ class Cluster:
 
         def listed() -> bool:
             for _, _, first, *others in self.slots(self.running[0]):
-                if first[1] == primary.port and others:
+                if self.node_at(first[1]) is primary and others:
                     found.append(self.node_at(others[0][1]))
             return bool(found)
 
@@ -151,8 +157,8 @@ class Cluster:
 
     def other_than(self, node: Server) -> Server:
         """Another primary."""
-        ports = [entry[2][1] for entry in self.slots(self.running[0])]
-        return self.node_at(next(port for port in ports if port != node.port))
+        primaries = [self.node_at(entry[2][1]) for entry in self.slots(self.running[0])]
+        return next(primary for primary in primaries if primary is not node)
 
     def replicated(self, primary: Server) -> None:
         """Wait until the replica has everything that the primary has acknowledged before this call."""
@@ -161,11 +167,22 @@ class Cluster:
         wait_until(lambda: _offset(replica) >= offset, "the replica has everything", 20)
 
     def fail_over(self, primary: Server) -> Server:
-        """CLUSTER FAILOVER: primary and replica change places, and nothing is lost."""
+        """CLUSTER FAILOVER: primary and replica swap roles without losing anything."""
         replica = self.replica_of(primary)
         wait_until(lambda: self.is_linked(replica), "the replica follows its primary", 20)
-        run(replica, "CLUSTER", "FAILOVER")
-        wait_until(lambda: _role(replica) == "master", "the replica is promoted", 20)
+        asked_at = -math.inf
+
+        def promoted() -> bool:
+            nonlocal asked_at
+            if _role(replica) == "master":
+                return True
+            # A server gives up after 5 s without a word, if it did not get all votes or all data in time.
+            if time.monotonic() - asked_at > 7:
+                asked_at = time.monotonic()
+                run(replica, "CLUSTER", "FAILOVER")
+            return False
+
+        wait_until(promoted, "the replica is promoted", 40)
         return replica
 
     def wait_for_owner(self, queue: str, other_than: Server) -> Server:
@@ -181,13 +198,13 @@ class Cluster:
     # Moving a slot
 
     def move(self, queue: str, target: Server) -> None:
-        """Move a queue's slot the old way, key by key."""
+        """Move a queue's slot key by key."""
         with self.moving(queue, target) as move:
             move.keys(move.remaining())
 
     @contextlib.contextmanager
     def moving(self, queue: str, target: Server) -> Iterator[Move]:
-        """A slot that is being moved the old way; at the end the move is completed."""
+        """Begin to move a queue's slot key by key. The move is completed at the end of the context."""
         move = Move(self, queue, target)
         move.begin()
         yield move
@@ -195,7 +212,7 @@ class Cluster:
         move.end()
 
     def move_atomically(self, queue: str, target: Server) -> None:
-        """Move a queue's slot as Valkey 9 does it."""
+        """Move a queue's slot with MIGRATESLOTS of Valkey 9."""
         source, slot = self.owner(queue), slot_of(queue)
         run(source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", self.id_of(target))
         self.wait_for_owner(queue, source)
@@ -214,7 +231,7 @@ class Cluster:
 
 
 class ClusterServer(Server):
-    """Three primaries in place of the one server of a test."""
+    """A cluster of three primaries in place of the single server of a test."""
 
     def __init__(self, cluster: Cluster) -> None:
         first = cluster.nodes[0]
@@ -229,20 +246,15 @@ class ClusterServer(Server):
     def url(self) -> str:
         return self._cluster.url
 
-    @property
-    def node_urls(self) -> list[str]:
-        return [node.url for node in self._cluster.nodes]
-
     def client(self) -> redis.Redis:
-        client: Any = redis.cluster.RedisCluster.from_url(self._cluster.nodes[0].url)
-        return client  # type: ignore[no-any-return]
+        return WholeCluster([node.port for node in self._cluster.nodes])
 
     def stop(self) -> None:
         self._cluster.stop()
 
 
 class Move:
-    """One slot on its way, as far as the test has moved it."""
+    """One slot that is being moved, as far as the test has moved it."""
 
     def __init__(self, cluster: Cluster, queue: str, target: Server) -> None:
         self._cluster, self._slot = cluster, slot_of(queue)
@@ -259,12 +271,12 @@ class Move:
         return sorted(found)
 
     def arrived(self) -> list[bytes]:
-        """Keys that are at the target already."""
+        """Keys that are already at the target."""
         found: list[bytes] = run(self.target, "CLUSTER", "GETKEYSINSLOT", self._slot, 100_000)
         return sorted(found)
 
     def keys(self, keys: Sequence[bytes]) -> None:
-        """Move these keys. One that has gone meanwhile needs no moving."""
+        """Move these keys. A key that no longer exists is skipped."""
         for key in keys:
             run(self.source, "MIGRATE", "127.0.0.1", self.target.port, key, 0, 5000)
 

@@ -1,4 +1,7 @@
-"""All keys of a server, read at one instant and in one round trip: a look after every step must cost little."""
+"""All keys of a server, read at one instant in one round trip, so that checking after every step is cheap.
+
+Those of a cluster are read from one primary after the other: all keys of a queue or a partition are on one of them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import redis
+
+from tests.support.cluster_client import nodes_of
 
 _SCRIPT = """
 local all = {}
@@ -28,16 +33,18 @@ class Dump:
 
     def __init__(self, client: redis.Redis) -> None:
         """`client` must not decode responses."""
-        c: Any = client
-        (seconds, micros), found = c.eval(_SCRIPT, 0)
-        self.now = int(seconds) * 1000 + int(micros) // 1000
-        self._values: dict[bytes, tuple[str, list[Any]]] = {key: (kind.decode(), value) for key, kind, value in found}
+        self._values: dict[bytes, tuple[str, list[Any]]] = {}
+        for node in nodes_of(client):
+            c: Any = node
+            (seconds, micros), found = c.eval(_SCRIPT, 0)
+            self.now = int(seconds) * 1000 + int(micros) // 1000
+            self._values |= {key: (kind.decode(), value) for key, kind, value in found}
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._values)
 
     def members(self, key: str | bytes) -> list[bytes]:
-        """Of a sorted set, in its order."""
+        """The members of a sorted set, in order."""
         return self._at(key, "zset")[::2]
 
     def scores(self, key: str | bytes) -> dict[bytes, float]:
@@ -45,19 +52,19 @@ class Dump:
         return dict(zip(flat[::2], map(float, flat[1::2]), strict=True))
 
     def fields(self, key: str | bytes) -> dict[bytes, bytes]:
-        """Of a hash."""
+        """The fields of a hash."""
         return _pairs(self._at(key, "hash"))
 
     def items(self, key: str | bytes) -> list[bytes]:
-        """Of a list."""
+        """The items of a list."""
         return self._at(key, "list")
 
     def entries(self, key: str | bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        """Of a stream."""
+        """The entries of a stream."""
         return [(entry_id, _pairs(flat)) for entry_id, flat in self._at(key, "stream")]
 
     def _at(self, key: str | bytes, kind: str) -> list[Any]:
-        """Nothing if there is no such key; one of another kind is no key of a queue, and must not pass for nothing."""
+        """The value of a key, empty if it does not exist. A key of another type is an error, not an empty value."""
         found, value = self._values.get(key if isinstance(key, bytes) else key.encode(), (kind, []))
         assert found == kind, f"{key!r} is a {found}, not a {kind}"
         return value

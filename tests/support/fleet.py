@@ -1,4 +1,4 @@
-"""Real worker processes: started, frozen and killed at will, with one history of all they did."""
+"""Real worker processes that tests can start, freeze and kill, with one common history."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Fleet:
         **queue_options: Any,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="groupmq-fleet-")
-        self._diary = Path(self._folder.name) / "diary.jsonl"
-        self._diary.touch()
+        self._file = Path(self._folder.name) / "history.jsonl"
+        self._file.touch()
         self._read_to, self._lines = 0, list[Line]()
         self._settings: dict[str, Any] = {
             "url": url,
             "queue": queue,
-            "diary": str(self._diary),
+            "history": str(self._file),
             "close_timeout": close_timeout,
             "queue_options": queue_options,
             "worker_options": {"concurrency": concurrency, "blocking_timeout": blocking_timeout, **(worker or {})},
@@ -59,7 +59,7 @@ class Fleet:
         self._history: History | None = None
 
     def start(self, n: int = 1, **settings: Any) -> list[subprocess.Popen[bytes]]:
-        """Start `n` workers and wait until they work. The queue may exist: it gets the settings of the fleet."""
+        """Start `n` workers and wait until they are ready. An existing queue gets the settings of the fleet."""
         if self._queue_options and not self.processes:
             with Queue(self._settings["queue"], self._settings["url"], **self._queue_options) as queue:
                 queue.reconfigure()
@@ -75,10 +75,10 @@ class Fleet:
         wait_until(predicate, description, timeout)
 
     def lines(self, *kinds: str) -> list[Line]:
-        """What was written so far, of these kinds."""
-        with self._diary.open("rb") as diary:
-            diary.seek(self._read_to)
-            for line in diary:
+        """The lines of these kinds that were written so far."""
+        with self._file.open("rb") as file:
+            file.seek(self._read_to)
+            for line in file:
                 if not line.endswith(b"\n"):
                     break
                 self._read_to += len(line)
@@ -86,19 +86,19 @@ class Fleet:
         return [line for line in self._lines if line["kind"] in kinds]
 
     def history(self) -> History:
-        """Everything up to now; after the end, everything there was."""
-        return self._history or History.read(self._diary)
+        """The history up to now; after the end of the context, the complete one."""
+        return self._history or History.read(self._file)
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
-        """kill -9, noted in the history: what the process had not reported is lost with it."""
+        """Send SIGKILL and record it in the history: outcomes that the process had not reported are lost."""
         process.kill()
         process.wait()
         self.note_death(process)
 
     def note_death(self, process: subprocess.Popen[bytes]) -> None:
         line = {"kind": "kill", "t": time.monotonic(), "pid": process.pid}
-        with self._diary.open("ab", buffering=0) as diary:
-            diary.write(json.dumps(line).encode() + b"\n")
+        with self._file.open("ab", buffering=0) as file:
+            file.write(json.dumps(line).encode() + b"\n")
 
     def freeze(self, process: subprocess.Popen[bytes]) -> None:
         os.kill(process.pid, signal.SIGSTOP)
@@ -107,7 +107,7 @@ class Fleet:
         os.kill(process.pid, signal.SIGCONT)
 
     def close(self) -> None:
-        """Let every worker finish what it does and leave; fail if one does not."""
+        """Close every worker gracefully; fail if a process does not exit."""
         alive = [process for process in self.processes if process.poll() is None]
         for process in alive:
             process.terminate()

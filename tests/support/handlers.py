@@ -20,7 +20,7 @@ def sleep(job: Job) -> int:
 
 
 def limited_once(job: Job) -> None:
-    """Told to slow down the first time; the data is a path that remembers it. No attempt is used, so none can tell."""
+    """Rate-limited the first time. No attempt is used, so a file, whose path is the data, counts the runs."""
     try:
         Path(job.data).touch(exist_ok=False)
     except FileExistsError:
@@ -29,7 +29,7 @@ def limited_once(job: Job) -> None:
 
 
 def snoozes_once(job: Job) -> None:
-    """The data is the path of a file that says that it has."""
+    """Snoozed the first time. A file, whose path is the data, marks that."""
     try:
         Path(job.data).touch(exist_ok=False)
     except FileExistsError:
@@ -56,7 +56,7 @@ def by_word(job: Job) -> object:
 
 
 def tell(job: Job) -> str:
-    """Say what the data says, as a handler that cannot await."""
+    """Report the progress and log the lines of the data, from a handler that cannot await."""
     for value in job.data["progress"]:
         job.report_progress(value)
     for line in job.data["lines"]:
@@ -65,7 +65,7 @@ def tell(job: Job) -> str:
 
 
 def sleep_and_mark(job: Job) -> None:
-    """Leave a file with the id of our process behind at the start, and a second one only if nobody ends us."""
+    """Write a file with the id of this process at the start, and a second one only if it is not killed."""
     path, seconds = job.data
     Path(path).write_text(str(os.getpid()), encoding="utf-8")
     time.sleep(seconds)

@@ -1,10 +1,10 @@
-"""What really happened, from the lines that worker processes wrote, and every way in which it breaks a promise.
+"""The history of worker processes, read from the lines they wrote, and checks for broken promises.
 
 Each line is one JSON object: kind (start, end, kill, or the name of a worker's event), t (the machine's monotonic
-clock, the same in all processes), pid, and for a run its job, group, attempt, fence, order and `at`, when it started by
-the server's clock in milliseconds, and, at its end, how it ended.
-The checks use fences where order matters: the server hands them out in growing order, so they are the order of grants,
-whatever a frozen process does with a job it was given.
+clock, the same in all processes) and pid. Lines about a run also have its job, group, attempt, fence and order, `at`
+(its start by the server's clock, in milliseconds) and, at its end, how it ended.
+The checks compare fences where order matters: the server grants leases with growing fences, so their order is the order
+of the grants, whatever a frozen process does later with a job that it holds.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Run:
     start: float
     end: float = math.inf
     how: str = ""
-    """returned, raised or cancelled; empty while nothing is known."""
+    """returned, raised or cancelled; empty if no end was recorded."""
     accepted: str = ""
-    """completed, retrying or failed once the server recorded the outcome and the worker lived to say so."""
+    """completed, retrying or failed, once the server accepted the outcome and the worker emitted the event."""
     lost: bool = False
-    """The worker was told that the lease is no longer its own."""
+    """The worker has learned that it lost the lease."""
     killed: bool = False
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Run:
 
 @dataclass
 class History:
-    """The runs of all processes, by fence, and the other lines as they came."""
+    """The runs of all processes in order of their fences, and all lines in order of time."""
 
     runs: list[Run]
     lines: list[Line]
@@ -99,19 +99,19 @@ class History:
                 found[run.group].append(run)
         return found
 
-    # Checks: each returns what is wrong, in words
+    # Checks: each returns a list of violations
 
     def lost(self, expected: Iterable[str]) -> list[str]:
-        """Jobs that were added and whose handler never came to its end."""
+        """Jobs that were added and whose handler never returned."""
         done = {run.job for run in self.runs if run.how == "returned"}
         return [f"{job} was added and never ran to its end" for job in expected if job not in done]
 
     def unexpected(self, known: Collection[str]) -> list[str]:
-        """Jobs that ran though nobody added them."""
+        """Jobs that ran but were never added."""
         return [f"{run} was never added" for run in self.runs if run.job not in known]
 
     def duplicates(self) -> list[str]:
-        """Second runs that nothing explains: the one before was recorded as completed, or nothing ended it."""
+        """Second runs without an explanation: the previous run completed its job, or nothing shows that it ended."""
         found = []
         for runs in self.by_job().values():
             for before, after in pairwise(runs):
@@ -121,7 +121,7 @@ class History:
         return found
 
     def inversions(self, order: Iterable[str]) -> list[str]:
-        """Jobs that were granted after a later one of their group."""
+        """Jobs that were granted after a later job of their group."""
         place = {job: number for number, job in enumerate(order)}
         found = []
         for runs in self.by_group().values():
@@ -131,7 +131,7 @@ class History:
         return found
 
     def overlaps(self, limit: int = 1) -> list[str]:
-        """Runs of a group that were under way at once, beyond its limit. A lost lease is no lease."""
+        """Runs of a group that overlapped beyond its limit. Runs that lost their lease do not count."""
         found = []
         for runs in self.by_group().values():
             alive: list[Run] = []
@@ -143,7 +143,7 @@ class History:
         return found
 
     def intrusions(self) -> list[str]:
-        """Runs that started while another process was at work. A lost lease is no lease."""
+        """Runs that started while another process ran a job. Runs that lost their lease do not count."""
         found = []
         alive: list[Run] = []
         for run in sorted((run for run in self.runs if not run.lost), key=lambda run: run.start):
@@ -155,9 +155,9 @@ class History:
         return found
 
     def gaps(self) -> list[str]:
-        """Attempts that do not count 1, 2, 3 ...; a lease given back repeats its number.
+        """Attempts that do not count 1, 2, 3 ...; a job that was given back repeats its number.
 
-        A process that was killed may have been given the job and not begun it: each kill explains one that is missing.
+        A killed process may have taken a job without starting it, so each kill explains one missing attempt.
         """
         found = []
         for runs in self.by_job().values():
@@ -177,10 +177,10 @@ class History:
         unfinished: Collection[str] = (),
         limit: int = 1,
     ) -> None:
-        """Fail with everything that is wrong.
+        """Fail with a list of all violations.
 
         `added`: acknowledged jobs in their order. `maybe`: jobs whose add was not acknowledged; they may have run.
-        `unfinished`: jobs that were never meant to end.
+        `unfinished`: jobs that are not expected to end.
         """
         found = [
             *self.lost(job for job in added if job not in unfinished),

@@ -1,10 +1,10 @@
-"""Values that misbehave when they are looked at."""
+"""Values that raise when they are turned into text."""
 
 from __future__ import annotations
 
 
 class Unprintable(Exception):
-    """An exception that has no text."""
+    """An exception whose `str` and `repr` raise."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -13,7 +13,7 @@ class Unprintable(Exception):
 
 
 class Opaque:
-    """A value that has no repr."""
+    """A value whose `repr` raises."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no repr")

@@ -1,4 +1,4 @@
-"""Listening in tests: what a loop over `queue.events()` has heard, and who reads logs on a server."""
+"""Subscriptions in tests: the events of a loop over `queue.events()`, and the connections that read logs."""
 
 from __future__ import annotations
 
@@ -12,35 +12,40 @@ from tests.support.waiting import eventually
 
 
 def readers(client: Any) -> list[dict[str, str]]:
-    """Connections that wait for new entries of a log, by what the server says."""
-    return [one for one in connected(client) if one["cmd"] == "xread" and "b" in one["flags"]]
+    """Connections that wait for new entries of a log, from the server's list of clients."""
+    return [one for one in client.client_list() if one["cmd"] == "xread" and "b" in one["flags"]]
 
 
-def connected(client: Any) -> list[dict[str, str]]:
-    """All connections of a server, or of all primaries of a cluster."""
-    if not hasattr(client, "get_primaries"):
-        return list(client.client_list())
-    return [one for node in client.get_primaries() for one in client.get_redis_connection(node).client_list()]
+def end_connections(client: Any, found: list[dict[str, str]]) -> None:
+    """By their address: two nodes of a cluster may give the same id."""
+    for one in found:
+        client.client_kill_filter(addr=one["addr"])
+
+
+def workers_asleep(client: Any) -> int:
+    """Workers that wait for work, from the server's list of clients. Each also has a connection that waits for mail."""
+    waiting = [one for one in client.client_list() if one["cmd"] == "bzpopmin" and "b" in one["flags"]]
+    return len(waiting) // 2
 
 
 async def hears(client: Any, n: int = 1) -> None:
-    """Wait until somebody listens: from then on nothing is missed."""
+    """Wait until a connection reads the log: from then on no event is missed."""
     await eventually(lambda: len(readers(client)) == n, f"{n} connections read the log")
 
 
 async def nobody_hears(queue: Queue, client: Any) -> None:
-    """Wait until the connection is gone. Whoever reads looks after each event whether anybody wants it still."""
+    """Wait until no connection reads the log. A reader checks after each event whether a subscriber is left."""
 
     async def gone() -> bool:
         await queue.pause_group("nobody")
         await queue.resume_group("nobody")
-        return not any(one["cmd"] == "xread" for one in connected(client))
+        return not any(one["cmd"] == "xread" for one in client.client_list())
 
     await eventually(gone, "nobody reads the log any more")
 
 
 class Heard(list[Event]):
-    """Events, as they came."""
+    """The events that a subscriber received, in order."""
 
     def kinds(self, job_id: str | None = None) -> list[str]:
         return [event.kind for event in self if job_id is None or event.job_id == job_id]
@@ -52,14 +57,14 @@ class Heard(list[Event]):
         return [event.job_id for event in self.of(kind)]
 
     async def has(self, kind: str, n: int = 1, timeout: float = 10) -> Event:
-        """Wait until there are `n` events of a kind; the last of them."""
+        """Wait until there are `n` events of a kind, and return the last of them."""
         await eventually(lambda: len(self.of(kind)) >= n, f"{n} events of kind {kind}", timeout)
         return self.of(kind)[-1]
 
 
 @contextlib.asynccontextmanager
 async def listening(queue: Queue, client: Any = None, since: str | None = None) -> AsyncIterator[Heard]:
-    """Collects what a loop over the events of a queue sees. With a `client`, begins when the loop listens."""
+    """Collect the events of a loop over `queue.events()`. With a `client`, wait until the loop is subscribed."""
     heard = Heard()
 
     async def listen() -> None:

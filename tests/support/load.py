@@ -1,4 +1,4 @@
-"""A producer that adds without a break while servers fail over or slots move, and what must be true afterwards."""
+"""A producer that adds continuously while servers fail over or slots move, and checks of the result."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GROUPS = 5
 
 
 class Load:
-    """Numbers added to a few groups, one after the other, until told to stop."""
+    """Numbers added to a few groups, one after the other, until stopped."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.added: list[int] = []
-        """Acknowledged, in their order."""
+        """The acknowledged numbers, in order."""
         self.refused = 0
-        """How often an add was given up."""
+        """The number of adds that failed."""
         self._stopped = False
         self._task: asyncio.Task[None] | None = None
 
@@ -46,7 +46,7 @@ class Load:
             await asyncio.sleep(0.002)
 
     async def goes_on(self, more: int = 50, timeout: float = 30) -> None:
-        """Wait until that many more are acknowledged."""
+        """Wait until that many more adds are acknowledged."""
         enough = len(self.added) + more
         await eventually(lambda: len(self.added) >= enough, f"{more} more jobs are added", timeout)
 
@@ -58,7 +58,7 @@ class Load:
 
 @asynccontextmanager
 async def working(url: Any, name: str, *, workers: int = 2, **options: Any) -> AsyncIterator[tuple[Load, Recorder]]:
-    """A producer and workers on a queue, each with connections of its own."""
+    """A producer and workers of one queue, each with its own connections."""
     handler = Recorder()
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(workers):
@@ -91,11 +91,11 @@ async def all_done(load: Load, handler: Recorder, safe: Iterable[int], timeout: 
 
 
 def in_order(started: Iterable[int]) -> dict[str, list[int]]:
-    """Groups in which a job started for the first time after one that was added later; none if all is well."""
+    """Groups in which a job first started after a later one; empty if the order is right."""
     seen: set[int] = set()
     by_group: dict[str, list[int]] = defaultdict(list)
     for n in started:
-        if n not in seen:  # a run whose outcome was lost with the old primary comes again
+        if n not in seen:  # a job whose outcome was lost with the old primary runs again
             seen.add(n)
             by_group[f"g{n % GROUPS}"].append(n)
     return {name: numbers for name, numbers in by_group.items() if numbers != sorted(numbers)}

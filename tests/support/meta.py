@@ -1,4 +1,4 @@
-"""The `meta` of a queue as a dictionary of texts, whatever form it is stored in; for tests that look behind the API."""
+"""The decoded `meta` of a queue as a dictionary of strings, for tests of what is stored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ NUMBERS = (
     ("held", 1),
     *(("blocks", 1), ("breakers", 1), ("uniques", 1), ("spared", 7)),
 )
-"""Name and bytes of each, as `lua/lib/numbers.lua` has them."""
-TOTALS = ("processed", "failed", "retried", "stalled", "lost", "limited", "lease_lost")
+"""The name and size in bytes of each number, as in `lua/lib/numbers.lua`."""
+TOTALS = ("completed", "failed", "retried", "stalled", "lost", "rate_limited", "lease_lost")
 PLACES = 50
 
 
 class Measures(NamedTuple):
-    """`lua/lib/measure_value.lua`."""
+    """The decoded value of `lua/lib/measure_value.lua`."""
 
     totals: dict[str, int]
     minute: int
@@ -28,7 +28,7 @@ class Measures(NamedTuple):
 
 
 def numbers(raw: bytes) -> dict[str, str]:
-    """Those that are not 0."""
+    """The numbers that are not 0."""
     found, at = {}, 0
     for name, size in NUMBERS:
         value = int.from_bytes(raw[at : at + size], "big")
@@ -47,7 +47,7 @@ def measures(raw: bytes) -> Measures:
 
 
 def decode(fields: dict[str, bytes]) -> dict[str, str]:
-    """All of it, but for packed values."""
+    """All fields except the packed values `rules` and `turn`."""
     texts = {name: raw.decode() for name, raw in fields.items() if name not in ("numbers", "measures", "rules", "turn")}
     if "numbers" in fields:
         texts |= numbers(fields["numbers"])
@@ -57,7 +57,7 @@ def decode(fields: dict[str, bytes]) -> dict[str, str]:
 
 
 def zero(client: Any, key: str, name: str) -> bytes:
-    """Damage: one of the numbers becomes 0. Returns what is stored then."""
+    """Damage `meta`: set one of the numbers to 0. Returns the value stored then."""
     raw, at = bytearray(client.hget(key, "numbers")), 0
     for known, size in NUMBERS:
         if known == name:

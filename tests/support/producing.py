@@ -1,4 +1,4 @@
-"""A producer that does not give up: the jobs it lists are those whose add was acknowledged, in their order."""
+"""A producer that retries each add until it is acknowledged, and returns the ids in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupmq import ConnectionLost, Queue, ServerRefused
 async def produce(
     queue: Queue, numbers: Iterable[int], *, groups: int = 10, pause: float = 0.0, **data: Any
 ) -> list[str]:
-    """Add one job after the other, each again until it is acknowledged; its id makes that harmless."""
+    """Add jobs one by one and retry each until it is acknowledged. Its id makes the retry harmless."""
     added = []
     for n in numbers:
         while True:

@@ -1,4 +1,4 @@
-"""A TCP proxy between clients and a server that loses replies and freezes connections, as networks do."""
+"""A TCP proxy between clients and a server that can lose replies and freeze connections."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Self
 
 
 class Proxy:
-    """Forwards to a port of this machine, in a thread of its own.
+    """Forwards to a local port, in its own thread.
 
-    `cut`: asked about each request; when it says True the request reaches the server, which carries it out, and the
-    connection ends before the reply gets through. `drop`: the same, asked about each reply.
+    `cut` is called with each request. If it returns True, the server receives and executes the request, and the
+    connection is closed before the reply gets through. `drop` does the same, but is called with each reply.
     """
 
     def __init__(self, port: int, cut: Callable[[bytes], bool] = lambda request: False) -> None:
@@ -34,11 +34,11 @@ class Proxy:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def lead_to(self, port: int) -> None:
-        """From now on new connections lead to another port; those there are stay as they are."""
+        """Forward new connections to another port. Existing connections stay as they are."""
         self._target = port
 
     def freeze(self) -> None:
-        """From now on nothing passes over the connections there are; they stay open. New ones work."""
+        """Let nothing pass over existing connections, which stay open. New connections work."""
         self._era += 1
 
     def is_frozen(self, era: int) -> bool:
@@ -99,9 +99,9 @@ class Proxy:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
         except OSError:
-            pass  # the server is away: the client finds its connection closed
+            pass  # the server is away: the client's connection is closed
         finally:
-            for writer in writers:  # all of them before the first wait, which may be cancelled
+            for writer in writers:  # abort all of them before the first wait, which may be cancelled
                 writer.transport.abort()
             for writer in writers:
                 with contextlib.suppress(OSError):
@@ -133,6 +133,6 @@ class Link:
             await target.drain()
 
     async def _hold(self) -> None:
-        """On a frozen connection nothing passes any more: wait to be cancelled."""
+        """Nothing passes over a frozen connection: wait to be cancelled."""
         if self._proxy.is_frozen(self._era):
             await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""Rate limits under test: starts by the server's clock, and every window in which there are too many of them."""
+"""Checks of rate limits: the starts by the server's clock, and the windows with too many of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from groupmq import Job, RateLimit
 
 
 def started_ms(jobs: Iterable[Job]) -> list[int]:
-    """When jobs started, by the server's clock, first to last."""
+    """The start times of jobs by the server's clock, in ascending order."""
     return sorted(round(job.started_at.timestamp() * 1000) for job in jobs if job.started_at is not None)
 
 

@@ -1,7 +1,7 @@
 """`groupmq queue repartition` as a process that is killed: `python -m tests.support.repartitioning JSON`.
 
-{"url", "queue", "to", "kill": after how many answers of the server it kills itself with SIGKILL, 0 = never}. Says on
-standard output how many answers there were. A run that was killed is gone on with at once, not after a while.
+The JSON is {"url", "queue", "to", "kill"}; the process kills itself with SIGKILL after `kill` answers of the server
+(0 = never). It prints the number of answers. A repartition that was killed is resumed at once, without the usual wait.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ def start(url: str, queue: str, to: int, kill: int = 0) -> subprocess.Popen[str]
 
 
 def run(url: str, queue: str, to: int, kill: int = 0) -> tuple[int, str]:
-    """To its end: the code, and what it said."""
+    """Run it to its end. Returns its exit code and output."""
     process = start(url, queue, to, kill)
     said, _ = process.communicate(timeout=100)
     return process.returncode, said
 
 
 def die_after(answers: int) -> Callable[[], int]:
-    """Count the answers of the server; after so many the process is killed. Returns how many there were so far."""
+    """Count the answers of the server and kill this process after `answers` of them. Returns a function that returns
+    the current count."""
     counted = 0
 
     def count(send: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""A call whose answer, or whose first sending, is lost on the way, step by step: for tests that choose the moment."""
+"""A call whose request or reply is lost, executed step by step, for tests that choose when each step happens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Unanswered(Generic[T]):
-    """A call under way, as the client itself sends it. The queue must be open."""
+    """A call in progress, sent exactly as the client sends it. The queue must be open."""
 
     def __init__(self, connection: BlockingConnection, client: redis.Redis, call: Call[T]) -> None:
         self._client: Any = client
@@ -32,14 +32,14 @@ class Unanswered(Generic[T]):
 
     @property
     def is_kept(self) -> bool:
-        """The server has the answer of this call."""
+        """Whether the server has stored the answer of this call."""
         number = b"%d " % self._first[8]
         base: str = self._first[3].removesuffix("meta")
         kept = [self._client.hget(f"{base}calls_{which}", self.slot) for which in ("even", "odd")]
         return any(raw.startswith(number) for raw in kept if raw)
 
     def arrives(self) -> T:
-        """The first sending reaches the server, now; what the answer would be, if anybody got it."""
+        """The first request reaches the server now. Returns the reply, which the client does not get."""
         raw = self._execute(self._first)
         try:
             return self._call.parse(raw)
@@ -47,7 +47,7 @@ class Unanswered(Generic[T]):
             raise AssertionError(f"the answer of another call: {raw}") from error
 
     def send_again(self) -> T:
-        """The client notices that its connection is broken, and sends the call again; this answer arrives."""
+        """The client notices that its connection is broken and resends the call. Returns the reply, which it gets."""
         assert isinstance(self._steps.throw(redis.ConnectionError("the reply was lost")), float)
         try:
             command = self._steps.send(None)
@@ -66,7 +66,7 @@ class Unanswered(Generic[T]):
             return answer
         except (ValueError, TypeError, AttributeError) as error:
             raise AssertionError("the answer of another call") from error
-        raise AssertionError("the client is not content with the answer")
+        raise AssertionError("the client does not accept the answer")
 
     def _reply(self, command: Any) -> Any:
         try:
@@ -87,7 +87,7 @@ class Unanswered(Generic[T]):
                 elif is_no_function(error):
                     try:
                         self._client.function_load(script.library.text)
-                    except redis.exceptions.OutOfMemoryError:  # as a script it takes no memory
+                    except redis.exceptions.OutOfMemoryError:  # EVAL needs no memory for a library
                         command = ("EVAL", script.text, *command[2:])
                 else:
                     raise

@@ -1,4 +1,4 @@
-"""A primary, its replicas and three sentinels, as real processes, with failovers at will."""
+"""A primary, its replicas and three sentinels as real processes, with failovers that tests trigger."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.support.servers import Kind, Server
 from tests.support.waiting import wait_until
 
 SERVICE = "mymaster"
-# A replica follows at once, and a failover may follow another one soon.
+# Replicas synchronise at once, and failovers may follow each other quickly.
 REPLICATION = {"repl-diskless-sync-delay": 0, "repl-diskless-sync": "yes", "repl-ping-replica-period": 1}
 _DOWN_AFTER_MS, _FAILOVER_TIMEOUT_MS = 500, 3000
 
 
 class SentinelServer(Server):
-    """One sentinel. It keeps what it knows in its configuration file."""
+    """One sentinel. It keeps its state in its configuration file."""
 
     def __init__(self, kind: Kind, primary: Server, *, password: str = "", server_password: str = "") -> None:
         super().__init__(kind, {})
@@ -146,17 +146,21 @@ class Sentinels:
             return int(client.info("replication")["master_repl_offset"])
 
     def kill_primary(self) -> Server:
-        """Kill -9; a replica takes over within some seconds."""
+        """Kill the primary with SIGKILL; a replica takes over within seconds."""
         primary = self.primary
         primary.kill()
         return primary
 
     def fail_over(self) -> Server:
-        """Ask for a failover; the old primary lives on as a replica. Returns once it is decided."""
+        """Ask for a failover, after which the old primary is a replica. Returns once a new primary is named."""
         primary = self.primary
         wait_until(self._asked_for_failover, "a sentinel starts a failover", 20)
         wait_until(lambda: self.named() != primary.port, "a new primary is named", 20)
         return primary
+
+    def demoted(self, server: Server) -> None:
+        """Wait until an old primary is a replica. Until then it takes writes, which are lost when it becomes one."""
+        wait_until(lambda: self._role(server) == "slave", "the old primary is a replica", 20)
 
     def _asked_for_failover(self) -> bool:
         try:
@@ -166,12 +170,12 @@ class Sentinels:
         return True
 
     def heal(self) -> None:
-        """Start what is dead, and wait until everything is as it was at the start, whoever is primary."""
+        """Restart dead processes and wait until everything is as at the start, except for which server is primary."""
         for server in (*self.servers, *self.sentinels):
             if not server.runs:
                 server.restart()
         primary = self.primary
-        wait_until(lambda: self._role(primary) == "master", "the new primary is one", 20)
+        wait_until(lambda: self._role(primary) == "master", "the new primary has the role of one", 20)
         self._await_links(primary)
         wait_until(self._agree, "the sentinels know the service and each other", 30)
 

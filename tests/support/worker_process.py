@@ -1,7 +1,7 @@
-"""A worker as a program: `python -m tests.support.worker_process JSON`, told by each job's data what to do with it.
+"""A worker process whose handler does what the data of each job says: `python -m tests.support.worker_process JSON`.
 
-Writes what happens as JSON lines to a file that many processes share (see history.py), and ends when its standard
-input does, so that it never outlives the test that started it.
+It records runs and events as JSON lines in a file that all processes share (see history.py), and exits when its
+standard input is closed, so that it never outlives the test that started it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tests.support.handlers import sleep_and_mark
 from tests.support.workers import watching
 
 
-class Diary:
-    """Appends lines; one write each, so that lines of several processes never mix."""
+class HistoryFile:
+    """Appends lines to the history, with one write for each, so that lines of several processes never mix."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -39,7 +39,7 @@ class Diary:
 
 
 async def work(job: Job) -> str:
-    """What `job.data` asks for: {"do": how, "seconds": how long, "times": on how many attempts}."""
+    """Do what `job.data` asks for: {"do": how, "seconds": how long, "times": on how many attempts}."""
     data = job.data
     seconds, unusual = data.get("seconds", 0.0), job.attempt <= data.get("times", 1)
     match data.get("do", "work"):
@@ -64,7 +64,7 @@ async def work(job: Job) -> str:
 
 
 def read_options(told: dict[str, Any]) -> dict[str, Any]:
-    """The options of a queue, from what their `described` made of them."""
+    """The options of a queue, rebuilt from the output of `described`."""
     options = dict(told)
     for name in ("rate_limit", "group_rate_limit"):
         if options.get(name):
@@ -76,10 +76,10 @@ def read_options(told: dict[str, Any]) -> dict[str, Any]:
 
 
 async def main(settings: dict[str, Any]) -> None:
-    diary = Diary(settings["diary"])
+    history = HistoryFile(settings["history"])
 
     async def handle(job: Job) -> str:
-        diary.note("start", job)
+        history.note("start", job)
         how = "raised"
         try:
             value = await work(job)
@@ -89,24 +89,24 @@ async def main(settings: dict[str, Any]) -> None:
             how = "cancelled"
             raise
         finally:
-            diary.note("end", job, how=how)
+            history.note("end", job, how=how)
 
     def handle_in_thread(job: Job) -> None:
-        diary.note("start", job)
+        history.note("start", job)
         time.sleep(job.data["seconds"])
-        diary.note("end", job, how="returned")
+        history.note("end", job, how="returned")
 
     def handle_until_told(job: Job) -> None:
-        diary.note("start", job)
+        history.note("start", job)
         told = job.cancel_event.wait(job.data["seconds"])
-        diary.note("end", job, how="told" if told and job.cancelled else "returned")
+        history.note("end", job, how="told" if told and job.cancelled else "returned")
 
     async def handle_batch(jobs: list[Job]) -> None:
         for job in jobs:
-            diary.note("start", job, batch=[one.id for one in jobs])
+            history.note("start", job, batch=[one.id for one in jobs])
         await asyncio.sleep(max(job.data["seconds"] if job.attempt == 1 else 0.0 for job in jobs))
         for job in jobs:
-            diary.note("end", job, how="returned")
+            history.note("end", job, how="returned")
 
     handlers: dict[str, Callable[[Any], Any]] = {
         "batch": handle_batch,
@@ -118,21 +118,21 @@ async def main(settings: dict[str, Any]) -> None:
     async with Queue(settings["queue"], settings["url"], **read_options(settings["queue_options"])) as queue:
         worker = Worker(queue, handlers[settings.get("handler", "async")], **settings["worker_options"])
         for event in ("active", "completed", "retrying", "failed", "lease-lost", "graceful-timeout"):
-            worker.on(event, lambda job, *_, event=event: diary.note(event, job, attempt=job.attempts_made))
+            worker.on(event, lambda job, *_, event=event: history.note(event, job, attempt=job.attempts_made))
         if settings.get("short_handlers"):
-            # On a busy machine a handler may look long now and then; this worker does not learn from that.
+            # On a busy machine a handler may seem slow now and then; keep this worker from adapting to that.
             worker.on("active", lambda job: setattr(worker._prefetch, "typical", 1e-5))
         for event in ("ready", "closed"):
-            worker.on(event, lambda event=event: diary.note(event))
-        worker.on("stalled", lambda job_id, group_id: diary.note("stalled", stalled=job_id))
-        worker.on("error", lambda error: diary.note("error", error=f"{type(error).__name__}: {error}"))
+            worker.on(event, lambda event=event: history.note(event))
+        worker.on("stalled", lambda job_id, group_id: history.note("stalled", stalled=job_id))
+        worker.on("error", lambda error: history.note("error", error=f"{type(error).__name__}: {error}"))
 
         async def leave() -> None:
             await worker.close(timeout=settings["close_timeout"])
 
         async def watch() -> None:
             await watching(worker)
-            diary.note("watching")
+            history.note("watching")
 
         tasks: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ async def main(settings: dict[str, Any]) -> None:
 
 
 def die_with_parent() -> None:
-    """Standard input ends with the parent. Read without a buffer, whose lock would trouble our own end."""
+    """Exit when the parent does, which closes standard input. Read unbuffered: a buffer's lock could block the exit."""
     with contextlib.suppress(OSError):
         os.read(0, 1)
     os._exit(14)

@@ -12,11 +12,11 @@ from groupmq import Job, Worker
 from tests.support.waiting import eventually
 
 one_kind = pytest.mark.parametrize("session_server", ["valkey"], indirect=True)
-"""For slow tests of what happens in the worker's own process, where the kind of server changes nothing."""
+"""For slow tests of code in the worker's own process, where the kind of server makes no difference."""
 
 
 class Recorder:
-    """A handler that notes what runs, and how much of it at once."""
+    """A handler that records which jobs run, and how many at once."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
@@ -45,12 +45,12 @@ class Recorder:
         self.ended.append(job.data)
 
     async def has_run(self, data: Any, times: int = 1, timeout: float = 5) -> None:
-        """Wait until a job with this data has come to its end."""
+        """Wait until a job with this data has ended."""
         await eventually(lambda: self.ended.count(data) >= times, f"job {data!r} ran", timeout)
 
 
 class Waiting:
-    """A handler that waits to be stopped, and notes that it was."""
+    """A handler that waits until it is stopped, and records that it was."""
 
     def __init__(self) -> None:
         self.running: list[Any] = []
@@ -65,12 +65,17 @@ class Waiting:
 
 
 async def settled(worker: Worker) -> None:
-    """Wait until a worker has asked for work, so that it sleeps if there was none."""
+    """Wait until a worker has asked for jobs once. If there were none, it sleeps."""
     await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
 
 
+def knows_of_work(worker: Worker) -> bool:
+    """Whether it takes a job as soon as it has a slot: since its last answer it was told that there may be one."""
+    return not worker._fetcher.idle
+
+
 def is_watching(worker: Worker) -> bool:
-    """Whether its scheduler has looked at the repeats: from then on a tick is late at most, never missed."""
+    """Whether its scheduler has read the repeating jobs: from then on a tick may be late, but is not missed."""
     return worker._maintenance.scheduler.last_run is not None
 
 

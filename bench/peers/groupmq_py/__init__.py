@@ -1,1 +1,1 @@
-"""groupmq itself behind the peers' command line, and what only groupmq is asked to do. Public API only."""
+"""groupmq itself behind the command line of the peers, and the actions that only groupmq has. Public API only."""

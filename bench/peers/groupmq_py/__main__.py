@@ -1,4 +1,4 @@
-"""`python -m bench.peers.groupmq_py ACTION --port ...`: do it and print the figures as a line of JSON."""
+"""`python -m bench.peers.groupmq_py ACTION --port ...`: runs an action and prints its figures as a line of JSON."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NUMBERS = {
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """As `groupmq worker` does: with uvloop where it is installed, and a calm garbage collector."""
+    """Run like `groupmq worker`: with uvloop if it is installed, and a tuned garbage collector."""
     lifecycle.calm_collector()
     return lifecycle.run(main)
 
@@ -77,7 +77,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("action", choices=ACTIONS)
     parser.add_argument("--queue", default="bench")
     parser.add_argument("--variant", choices=VARIANTS, default="none")
-    parser.add_argument("--variants", default="none", help="names with commas between them")
+    parser.add_argument("--variants", default="none", help="comma-separated names")
     for name, default in NUMBERS.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     return parser.parse_args()

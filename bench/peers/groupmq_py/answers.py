@@ -1,4 +1,4 @@
-"""Waiting for results: a worker that answers, others' jobs, and whoever waits. The same clocks as in common.js."""
+"""Waiting for results: a worker, a load of other jobs, and a process that waits. The same clocks as in common.js."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LIMIT_S = 5
 
 
 async def serve(args: argparse.Namespace) -> Figures:
-    """Work off the --jobs that wait, say how long that took, then go on working until told to end.
+    """Process the --jobs that wait, print how long that took, then continue until the input is closed.
 
-    Each handler returns the id of its payload, for those who wait for it.
+    Each handler returns the id of its payload as the result.
     """
 
     async def go_on(figures: Figures) -> None:
@@ -33,9 +33,9 @@ async def serve(args: argparse.Namespace) -> Figures:
 
 
 async def load(args: argparse.Namespace) -> Figures:
-    """Add --rate jobs per second, those of a tick in one call, until told to end.
+    """Add --rate jobs per second, those of a tick in one call, until the input is closed.
 
-    What is left then tells whether the worker kept up.
+    The number of jobs left then shows whether the worker kept up.
     """
     async with open_queue(args) as queue:
         await queue.get_job_counts()
@@ -54,10 +54,9 @@ async def load(args: argparse.Namespace) -> Figures:
 
 
 async def probe(args: argparse.Namespace) -> dict[str, list[float]]:
-    """Milliseconds from the call of `add` to the result, of --jobs jobs one after the other.
+    """Milliseconds from the call of `add` to the result, for --jobs jobs one by one, or as many as --seconds allow.
 
-    Of fewer if --seconds do not allow for all. One that is not there in time counts with the limit. The pauses are
-    random, so that they keep no step with the load.
+    A result that is late counts with the limit. The pauses are random, so that they do not synchronise with the load.
     """
     indices = itertools.count()
     async with open_queue(args) as queue:

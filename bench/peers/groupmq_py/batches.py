@@ -1,4 +1,4 @@
-"""One hot group whose handler waits for each call, as for a database: one job a call, and a batch a call."""
+"""One hot group whose handler waits in each call, as for a database: with one job per call, and a batch per call."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from groupmq import Job, Worker
 
 
 async def run(args: argparse.Namespace) -> Figures:
-    """Jobs per second of one group, --jobs in batches of --batch, and a tenth of them one by one.
+    """Jobs per second of one group: --jobs in batches of --batch, and a tenth of them one by one.
 
-    Each call of the handler sleeps for --sleep-ms, whatever it was given.
+    Each call of the handler sleeps for --sleep-ms, however many jobs it got.
     """
     pause = args.sleep_ms / 1000
 

@@ -1,4 +1,4 @@
-"""Add many jobs, work many jobs off: the two actions that every library has, with the same clocks as common.js."""
+"""Adding and processing many jobs: the two actions that every library has, with the same clocks as common.js."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOUR_MS = 3_600_000
 async def enqueue(args: argparse.Namespace) -> Figures:
     """Time from the first `add_many` to the last acknowledgement.
 
-    With --ordered each job says its place itself: an event of the last hour, in the order of arrival.
+    With --ordered each job has its own order_ms: the time of an event of the last hour, in the order of arrival.
     """
     starts = iter(range(0, args.jobs, args.chunk))
     first_event = int(time.time() * 1000) - HOUR_MS
@@ -28,7 +28,7 @@ async def enqueue(args: argparse.Namespace) -> Figures:
         return {**described, "order_ms": first_event + index} if args.ordered else described
 
     async with open_queue(args) as queue:
-        await queue.get_job_counts()  # connected and known to the server before the clock starts
+        await queue.get_job_counts()  # connects and opens the queue before the clock starts
 
         async def lane() -> None:
             for first in starts:
@@ -40,11 +40,11 @@ async def enqueue(args: argparse.Namespace) -> Figures:
 
 
 async def process(args: argparse.Namespace, then: Callable[[Figures], Awaitable[None]] | None = None) -> Figures:
-    """Time from the first handler call until all is handled and, unless --take, the queue says it is drained.
+    """Time from the first handler call until all jobs are handled and, unless --take, the queue is empty.
 
-    With --take the queue keeps its backlog: the clock stops at that many handled jobs, and `handled` also
-    counts the few that were finished while the worker closed, because the server worked for them too.
-    With `then` handlers return the id of their payload, and the worker goes on until that is over.
+    With --take the queue keeps its backlog: the clock stops at that many handled jobs, and `handled` also counts the
+    few that ended while the worker closed, because the server worked for them too.
+    With `then` handlers return the id of their payload, and the worker continues until `then` returns.
     With --sleep_ms each handler waits that long, with --blocking it is a `def` that runs in a thread.
     """
     count = Count(args.take or args.jobs)

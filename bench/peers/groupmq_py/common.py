@@ -1,4 +1,4 @@
-"""What the actions share: the queue and its variants, the payload, and handlers that take notes."""
+"""Shared by the actions: the queue and its variants, and a handler that records lateness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "arrival": {"ordering": Ordering.arrival(0.02)},
     "event_time": {"ordering": Ordering.event_time(0.02)},
     "rate": {"rate_limit": RateLimit(1_000_000, per=1)},
-    # Above the load as well, but so short that the list of remembered starts is full: then its end is read too.
+    # Also above the load, but so short that the list of starts is full, so that its end is read too.
     "rate_full": {"rate_limit": RateLimit(1_000, per=0.01)},
     "group_rate": {"group_rate_limit": RateLimit(1_000_000, per=1)},
     "exclusive": {"exclusive": True},
@@ -32,18 +32,18 @@ def open_queue(args: argparse.Namespace, *, keep: int | None = None) -> Queue:
     user = f"{args.user}:any@" if getattr(args, "user", "") else ""
     url = f"redis://{user}127.0.0.1:{args.port}"
     kept = args.keep if keep is None else keep
-    # What is kept is each process's own here: a producer does not know what the worker of a scenario keeps.
+    # Each process has its own retention here: a producer does not know what the worker of a scenario keeps.
     options: dict[str, Any] = {"keep_completed": kept, "keep_failed": kept, **VARIANTS[args.variant]}
     return Queue.attach(args.queue, url, make=True, **options)
 
 
 def group_of(args: argparse.Namespace, index: int) -> str | None:
-    """--groups take turns; 0 = no groups."""
+    """The groups in rotation, --groups of them; 0 = no groups."""
     return f"group-{index % args.groups}" if args.groups else None
 
 
 async def drained(queue: Queue, pause: float = POLL_S) -> None:
-    """Wait until the queue itself says that nothing waits or runs."""
+    """Wait until the queue reports that nothing waits or runs."""
     while (await queue.get_job_counts()).total:  # noqa: ASYNC110 - the truth is on the server
         await asyncio.sleep(pause)
 
@@ -56,7 +56,7 @@ def millis(moment: datetime | None) -> int:
 
 
 class Lateness:
-    """A handler that notes how long after its time each job was started, both by the server's clock."""
+    """A handler that records how late each job was started, by the server's clock."""
 
     def __init__(self, expected: int) -> None:
         self.late_ms: dict[str, int] = {}
@@ -64,7 +64,7 @@ class Lateness:
         self._expected = expected
 
     async def __call__(self, job: Job) -> None:
-        # The order of a delayed job is the time it is due at, that of a repeat its tick.
+        # The order of a delayed job is its due time, that of an occurrence its tick.
         self.late_ms[job.id] = millis(job.started_at) - job.order_ms
         if len(self.late_ms) == self._expected:
             self.complete.set()

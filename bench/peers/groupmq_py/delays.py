@@ -12,11 +12,11 @@ from bench.spread import spread
 from groupmq import Worker
 
 LEAD_S = 2.0
-"""Between the start of adding and the first due time: everything is stored before."""
+"""Seconds between the start of adding and the first due time: everything is stored before."""
 
 
 async def run(args: argparse.Namespace) -> Figures:
-    """Milliseconds from the due time of a job to its start, of --jobs jobs due at random times within --seconds."""
+    """Milliseconds from the due time of a job to its start, for --jobs jobs due at random times within --seconds."""
     chance = random.Random(1)
     late = Lateness(args.jobs)
     async with open_queue(args) as queue:

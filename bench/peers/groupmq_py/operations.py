@@ -1,4 +1,4 @@
-"""Every operation of the library on a large queue, and how long the slowest call of each kept the server busy."""
+"""Every operation of the library on a large queue, and how long its slowest call kept the server busy."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ import redis
 
 from bench.grids import OPERATIONS
 from bench.peers.clocks import payload
-from groupmq import Every, Job, JobFilter, Queue, Throttle, Worker
+from groupmq import Every, FailJob, Job, JobFilter, Queue, Throttle, Worker
 from groupmq.client.queue.groups import GroupSort
 from groupmq.protocol import commands, functions
 from groupmq.protocol.commands import Policy
 
 SEEN_US, SLOW_US = 500, 5_000
-"""Calls that are looked at, and calls that are too slow."""
+"""Microseconds from which calls are recorded, and from which they are too slow."""
 DEEP = "deep"
 LARGE = 1024 * 1024 - 100
 """Bytes of a payload just below the default bound."""
+MANY_LARGE = 40
 LATER_S, PAST_LEASE_S = 3600, 0.05
 LOOP = "local x = 0 for i = 1, tonumber(ARGV[1]) do x = x + i % 7 end return 1"
 LOOP_US, LOOPS = 2_000, 200
-"""A script that only computes, how long it is to take, and how often it runs after each queue."""
+"""A script that only computes, how long it should take, and how often it runs after each queue."""
 LOADING = ("EVAL", "FUNCTION")
-"""Only ever load scripts or functions: what it takes to compile them is not what calls cost."""
+"""Commands that only load scripts or functions: the time to compile them is not part of the cost of calls."""
 
 
 class SlowLog:
@@ -45,16 +46,22 @@ class SlowLog:
         client.slowlog_reset()
 
     def read(self) -> list[tuple[str, int]]:
-        """Script (or command) and microseconds of each call since the last reading."""
+        """Script (or command) and microseconds of each call since the last read."""
         found = [(self._name(entry["command"].split(b" ", 2)), entry["duration"]) for entry in self._entries()]
         self._client.slowlog_reset()
         return found
 
     def timed(self, script: str, *args: int) -> int:
-        """Microseconds of one call of a script, by the same log; 0 if it is too short to be there."""
+        """Microseconds of one call of a script, by the same log; 0 if it is too short to be logged."""
         self._client.slowlog_reset()
         self._client.eval(script, 0, *args)
         return max((us for _, us in self.read()), default=0)
+
+    def plain_hsets(self, data: str) -> None:
+        """Store large values with plain HSETs, for comparison."""
+        for field in range(64):
+            self._client.hset("plain", str(field), data)
+        self._client.unlink("plain")
 
     def _entries(self) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = self._client.slowlog_get(100_000)
@@ -67,7 +74,7 @@ class SlowLog:
 
 
 class Round:
-    """One queue after the other, each filled, worked on and deleted again."""
+    """Several queues in sequence, each filled, processed and deleted again."""
 
     def __init__(self, args: argparse.Namespace, client: Any) -> None:
         self._args = args
@@ -75,7 +82,7 @@ class Round:
         self.figures: dict[str, float] = defaultdict(float)
 
     async def measured(self, operation: str, work: Awaitable[Any]) -> None:
-        """Do it; of its calls, note the slowest, and how many were too slow."""
+        """Run an operation and record its slowest call and the number of calls that were too slow."""
         assert operation in OPERATIONS, operation
         self._log.read()
         await work
@@ -88,7 +95,7 @@ class Round:
             print(f"{operation}: {', '.join(slow[:20])}", file=sys.stderr, flush=True)
 
     def noise(self) -> None:
-        """How slow calls of a known length get: what the machine adds to a call, whatever it does."""
+        """Measure how slow calls of a known length get, to see what the machine adds to any call."""
         rounds = 10_000
         while (took := self._log.timed(LOOP, rounds)) < LOOP_US:
             rounds = int(rounds * max(1.1, min(4, LOOP_US / max(took, 1))))
@@ -111,10 +118,10 @@ class Round:
                 [{"data": payload(i), "group_id": f"group-{i % groups}", **fields} for i in range(first, last)]
             )
 
-    # What is measured
+    # The queues
 
     async def main_queue(self) -> None:
-        """All jobs, all groups and a deep one: looking, working, changing and repairing."""
+        """All jobs in all groups and in one deep group: reading, processing, changing and repairing."""
         jobs, groups, deep = self._args.jobs, self._args.groups, self._args.take
         async with self.queue("main", keep_completed=jobs, keep_failed=jobs, max_attempts=1) as queue:
             await self.measured("add", self.add(queue, jobs, groups))
@@ -134,7 +141,7 @@ class Round:
             await self.measured("purge", queue.purge(("waiting", "failed")))
 
     async def delayed_queue(self) -> None:
-        """As many jobs that are due all at once, then as many that are not due yet."""
+        """Many jobs that are not due yet, then many that are due all at once."""
         jobs, groups = self._args.jobs, self._args.groups
         async with self.queue("delayed") as queue:
             await self.measured("add", self.add(queue, jobs // 2, groups, delay=LATER_S))
@@ -148,7 +155,7 @@ class Round:
             await self.measured("due", process(queue, jobs // 2, concurrency=100))
 
     async def limited_queue(self) -> None:
-        """Times to live that end, keys of a dedupe, repeats, jobs without a group."""
+        """Expiring ttls, dedupe keys, repeating jobs, jobs without a group."""
         jobs, groups = self._args.jobs // 10, self._args.groups // 10
         async with self.queue("limited") as queue:
             await self.measured("add", self.add(queue, jobs, groups, ttl=0.001))
@@ -169,6 +176,35 @@ class Round:
             items = [{"data": data, "group_id": f"group-{i}"} for i in range(32)]
             await self.measured("large_add", queue.add_many(items))
             await self.measured("large_process", process(queue, 32, concurrency=16))
+        await self.large_queue(data)
+        await self.measured("large_hset", asyncio.to_thread(self._log.plain_hsets, data))
+
+    async def large_queue(self, data: str) -> None:
+        """All operations on large jobs other than completing them; most of them do not need the data."""
+        jobs = MANY_LARGE
+        items = [{"data": data, "group_id": f"group-{i % 8}"} for i in range(jobs)]
+        later = [{**item, "delay": LATER_S} for item in items]
+        options = {"keep_completed": jobs // 2, "keep_failed": jobs, "max_attempts": 2, "max_payload": 2 * LARGE}
+        async with self.queue("large-life", **options) as queue:
+            await self.measured("large_add", queue.add_many([{**item, "delay": 0.001} for item in items]))
+            await self.measured("large_due", queue.promote_delayed_jobs())
+            await self.measured("large_look", look_at_all(queue))
+            await self.measured("large_fail", let_leases_expire(queue, jobs, at_once=4))
+            await self.measured("large_fail", process(queue, jobs // 2, concurrency=16, handler=fail_for_good))
+            await self.measured("large_look", look_at_all(queue))
+            await self.measured("large_repair", queue.repair())
+            await self.measured("large_fail", queue.retry_many(limit=jobs))
+            await self.measured("large_process", process(queue, jobs // 2, concurrency=8, handler=answer_at_length))
+            await self.measured("large_look", look_at_all(queue))
+            await self.measured("large_repair", queue.repair())
+            await self.measured("large_remove", queue.clean("completed", limit=jobs))
+            await self.measured("large_add", queue.add_many(later))
+            await self.measured("large_change", change_data(queue, data))
+            await self.measured("large_change", repeat_large(queue, data))
+            await self.measured("large_remove", queue.purge(("delayed", "waiting", "failed")))
+            await self.measured("large_add", queue.add_many(items))
+            await self.measured("large_remove", queue.cancel_group("group-0"))
+            await self.measured("large_remove", remove_one_by_one(queue))
 
     async def many_groups(self) -> None:
         """A group per job."""
@@ -177,8 +213,8 @@ class Round:
 
 
 async def run(args: argparse.Namespace) -> dict[str, float]:
-    """--jobs jobs in --groups groups, and --take in one group more. Figures: `<operation>_slowest`, `_slow`."""
-    logging.getLogger("groupmq").setLevel(logging.CRITICAL)  # thousands of jobs fail here, as they should
+    """--jobs jobs in --groups groups, and --take jobs in one more group. Figures: `<operation>_slowest`, `_slow`."""
+    logging.getLogger("groupmq").setLevel(logging.CRITICAL)  # thousands of jobs fail here on purpose
     with redis.Redis(port=args.port) as client:
         this = Round(args, client)
         await this.main_queue()
@@ -192,7 +228,7 @@ async def run(args: argparse.Namespace) -> dict[str, float]:
 async def process(
     queue: Queue, jobs: int, handler: Callable[[Job], Coroutine[Any, Any, None]] | None = None, **options: Any
 ) -> None:
-    """Work off at least that many jobs."""
+    """Process at least that many jobs."""
     enough = asyncio.Event()
     started = 0
 
@@ -212,16 +248,41 @@ async def fail(job: Job) -> None:
     raise RuntimeError("this job fails")
 
 
-async def let_leases_expire(queue: Queue, jobs: int) -> None:
-    """Workers that took jobs and died: their leases are taken back."""
-    for request in range(-(-jobs // 100)):
+async def fail_for_good(job: Job) -> Any:
+    raise FailJob("this job fails")
+
+
+async def answer_at_length(job: Job) -> Any:
+    return job.data
+
+
+async def change_data(queue: Queue, data: str) -> None:
+    for job_id in await queue.get_delayed_jobs(limit=8):
+        await queue.update_data(job_id, "small")
+        await queue.update_data(job_id, data)
+
+
+async def repeat_large(queue: Queue, data: str) -> None:
+    await queue.add(data, group_id="repeat", repeat=Every(0.1))
+    await asyncio.sleep(PAST_LEASE_S * 3)
+    await queue.run_scheduler_once()
+
+
+async def remove_one_by_one(queue: Queue) -> None:
+    for job_id in await queue.get_waiting_jobs(limit=8):
+        await queue.remove(job_id)
+
+
+async def let_leases_expire(queue: Queue, jobs: int, at_once: int = 100) -> None:
+    """Take jobs like workers that then die, and take their leases back."""
+    for request in range(-(-jobs // at_once)):
         await queue._connection.call(
             commands.advance(
                 worker="dead",
                 lane=f"dead:{request}",
                 request=1,
                 outcomes=[],
-                take=100,
+                take=at_once,
                 lease_ms=1,
                 policy=Policy(2, -1, queue.options.keep),
             ),
@@ -238,13 +299,13 @@ async def retry_failed(queue: Queue, jobs: int) -> None:
 
 
 async def sweep(queue: Queue, jobs: int) -> None:
-    """Schedulers forget some keys that have ended with each call."""
+    """Delete expired keys; each call of the scheduler deletes some."""
     for _ in range(-(-jobs // 500)):
         await queue.run_scheduler_once()
 
 
 async def browse(queue: Queue) -> None:
-    """Lanes, lines, searches and failures by kind."""
+    """Read lanes, the jobs of groups, searches and failures by kind."""
     sorts: tuple[GroupSort, ...] = ("held", "oldest", "deepest", "busiest", "name")
     for sort in sorts:
         await queue.get_groups(sort=sort, behind=5)

@@ -1,4 +1,4 @@
-"""How many repeats run, and how late."""
+"""How many ticks of repeating jobs run, and how late."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bench.spread import spread
 from groupmq import Every, Queue, Worker
 
 LEAD_S, LEAD_PER_REPEAT_S = 1.0, 0.003
-"""Between the first definition and the first tick: everything is defined before."""
+"""Seconds between the first definition and the first tick: everything is defined before."""
 LOOK_S = 0.1
 
 
 async def run(args: argparse.Namespace) -> Figures:
-    """Ticks expected and run, and milliseconds from tick to start, of --jobs repeats that tick for --seconds.
+    """Ticks expected and run, and milliseconds from tick to start, for --jobs repeating jobs that run for --seconds.
 
     Each ticks every --interval_ms. Their first ticks are spread evenly over one interval.
     """
@@ -28,7 +28,7 @@ async def run(args: argparse.Namespace) -> Figures:
         first = time.time() + LEAD_S + LEAD_PER_REPEAT_S * args.jobs
         for i in range(args.jobs):
             start = first + i * interval / args.jobs
-            # Half an interval beyond the last tick, so that rounding to milliseconds neither adds nor takes one.
+            # Half an interval after the last tick, so that rounding to milliseconds neither adds nor drops one.
             end = start + args.seconds - interval / 2
             await queue.add(payload(i), group_id=f"group-{i}", repeat=Every(interval, start=start, end=end))
         if time.time() > first:
@@ -39,7 +39,7 @@ async def run(args: argparse.Namespace) -> Figures:
 
 
 async def _ended(queue: Queue) -> None:
-    """Wait until every repeat is past its end and what it added is done."""
+    """Wait until every repeating job is past its end and all occurrences are done."""
     while await queue.get_repeating_jobs():  # noqa: ASYNC110 - the truth is on the server
         await asyncio.sleep(LOOK_S)
     await drained(queue)

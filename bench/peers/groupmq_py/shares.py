@@ -1,4 +1,4 @@
-"""Who gets how much of a worker: many large groups that came first, and a small one that came last."""
+"""The shares of groups: many large groups that were added first, and a small one that was added last."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def run(args: argparse.Namespace) -> Figures:
         await queue.add_many([{"data": payload(i), "group_id": group} for i, group in enumerate(groups)])
         async with Worker(queue, handle, concurrency=args.concurrency):
             await finished.wait()
-    # Fences are given in the order of starts.
+    # Fences are granted in the order of starts.
     order = [group for _, group in sorted(starts)]
     among_first = Counter(order[: args.starts])
     shares = [among_first[group] for group in large]

@@ -1,4 +1,4 @@
-"""Single calls: what an awaited add takes, and what a call costs the server besides its commands."""
+"""Single calls: the time of an awaited add, and the server cost of a call apart from its commands."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ import redis.asyncio
 from bench.peers.clocks import payload
 from bench.peers.groupmq_py.common import open_queue
 from groupmq import Queue
-from groupmq.protocol import commands
+from groupmq.protocol import commands, functions
 from groupmq.protocol.commands import Call
 
 REFERENCE = "return 1"
-"""The least a script can do."""
+"""The smallest possible script."""
 BLOCK = 50
-"""Calls of one kind in a row, before the other kind has its turn."""
+"""Consecutive calls of one kind, before those of the other kind."""
 NO_FUNCTIONS = "scripts-only"
-"""A user who may not use functions, so the library has to call its scripts by EVALSHA."""
+"""A user without permission for functions, so that the library has to use EVALSHA."""
 SCRIPT_ROWS = ("eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro")
 OWN_ROWS = ("config|resetstat", "info")
+PROBE = "groupmq_bench_probe"
+"""A function that returns at once, in a copy of the whole library."""
 EMPTY: dict[str, Callable[[], Call[Any]]] = {"read": lambda: commands.get([]), "write": lambda: commands.remove([])}
 """Calls that name no job: a script that reads and one that may write, with nothing to do."""
 
 
 async def adds(args: argparse.Namespace) -> dict[str, list[float]]:
-    """Microseconds of each of --jobs awaited adds, one after the other, and of as many bare EVALSHA by redis-py.
+    """Microseconds of each of --jobs awaited adds, one by one, and of as many bare EVALSHA by redis-py.
 
-    Each job has a group of its own. Both take turns, after --warmup of each that do not count.
+    Each job has its own group. The two alternate, after --warmup of each that do not count.
     """
     figures: dict[str, list[float]] = {"us": [], "bare_us": []}
     client: Any = redis.asyncio.Redis(port=args.port)
@@ -62,15 +64,18 @@ async def _timed(indices: range, make: Callable[[int], Awaitable[Any]]) -> list[
 
 
 async def fixed(args: argparse.Namespace) -> dict[str, list[float]]:
-    """What an empty call costs the server outside of its commands, once per block of --slices, in microseconds.
+    """The server time of an empty call outside its commands, once per block of --slices, in microseconds.
 
-    `reference` is a script that returns 1, by EVALSHA. `read` and `write` are empty calls as the library makes them
-    on its own, `read_scripts` and `write_scripts` those of a user who may not use functions. `functions` is 1 if the
-    first were calls of functions, `add` what a lone add costs, its commands included, and `add_commands` their number.
+    `reference` is a script that returns 1, by EVALSHA. `defined` is a function in a copy of the library that returns 1:
+    the cost of a call after its definitions and before any work. `read` and `write` are empty calls as the library
+    makes them by default, `read_scripts` and `write_scripts` those of a user without permission for functions.
+    `functions` is 1 if the first were function calls, `add` the cost of a single add including its commands, and
+    `add_commands` their number.
     """
     figures: dict[str, list[float]] = defaultdict(list)
     with redis.Redis(port=args.port) as client:
         sha = client.script_load(REFERENCE)
+        client.function_load(_library_with_probe())
         rights = ["on", "nopass", "~*", "&*", "+@all", "-function", "-fcall", "-fcall_ro"]
         client.execute_command("ACL", "SETUSER", NO_FUNCTIONS, *rights)
         scripts_only = argparse.Namespace(**{**vars(args), "user": NO_FUNCTIONS, "queue": f"{args.queue}-scripts"})
@@ -84,6 +89,10 @@ async def fixed(args: argparse.Namespace) -> dict[str, list[float]]:
                 for _ in range(BLOCK):
                     client.evalsha(sha, 0)
                 figures["reference"].append(outside_us(client.info("commandstats")))
+                client.config_resetstat()
+                for _ in range(BLOCK):
+                    client.fcall(PROBE, 0)
+                figures["defined"].append(outside_us(client.info("commandstats")))
                 for name, make in EMPTY.items():
                     for case, queued in ((name, queue), (f"{name}_scripts", other)):
                         client.config_resetstat()
@@ -103,6 +112,12 @@ async def fixed(args: argparse.Namespace) -> dict[str, list[float]]:
     return dict(figures)
 
 
+def _library_with_probe() -> str:
+    library = functions.load("add").library
+    probe = f"redis.register_function({{ function_name = '{PROBE}', callback = function() return 1 end }})"
+    return f"{library.text.replace(library.name, 'groupmq_bench')}\n{probe}\n"
+
+
 Rows = Mapping[str, Mapping[str, float]]
 
 
@@ -119,6 +134,6 @@ def _scripts(rows: Rows) -> Rows:
 
 
 def _nested(rows: Rows) -> Rows:
-    """Nothing but scripts was sent, and the questions of this process."""
+    """The rows of commands that scripts called: only scripts, and the benchmark's own commands, were sent."""
     left_out = (*SCRIPT_ROWS, *OWN_ROWS)
     return {row: numbers for row, numbers in rows.items() if row.removeprefix("cmdstat_") not in left_out}

@@ -1,4 +1,4 @@
-"""Jobs that come one by one: a producer that keeps a rate, and a worker that notes starts. The clocks of trickle.js."""
+"""Jobs that arrive one by one: a producer at a fixed rate, a worker that records starts. The clocks of trickle.js."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupmq import Job, Worker
 
 
 async def trickle(args: argparse.Namespace) -> dict[str, Any]:
-    """--rate jobs per second for --seconds, a call each; see `Trickle`."""
+    """Add --rate jobs per second for --seconds, one per call; see `Trickle`."""
     async with open_queue(args) as queue:
         await queue.get_job_counts()
 
@@ -21,7 +21,7 @@ async def trickle(args: argparse.Namespace) -> dict[str, Any]:
             return await queue.add(payload(index), group_id=group_of(args, index))
 
         async def wait(index: int) -> None:
-            """One that is late counts with the limit."""
+            """A result that is late counts with the limit."""
             job = await add(index)
             with contextlib.suppress(TimeoutError):
                 await job.result(timeout=LIMIT_S)
@@ -33,7 +33,7 @@ async def trickle(args: argparse.Namespace) -> dict[str, Any]:
 
 
 async def stamp(args: argparse.Namespace) -> dict[str, Any]:
-    """Work until told to end, and note when jobs start."""
+    """Process jobs until the input is closed, and record when they start."""
     stamps = Stamps(args.each)
 
     async def handle(job: Job) -> str:

@@ -1,4 +1,4 @@
-"""How long an exclusive queue stands still when the turn goes from one worker to the other."""
+"""How long an exclusive queue is idle when the turn passes from one worker to the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groupmq import Job, Worker
 
 
 class Start(NamedTuple):
-    """A job that began: the fence orders starts, times are those of the server."""
+    """The start of a job. Fences give the order of starts; times are by the server's clock."""
 
     fence: int
     worker: str | None
@@ -57,7 +57,7 @@ async def run(args: argparse.Namespace) -> Figures:
 
 
 def hand_overs(starts: list[Start], ends: Mapping[str, int]) -> Iterator[int]:
-    """Of each change of workers, the time between the last end before it and the first start after it."""
+    """For each change of workers, the time between the last end before it and the first start after it."""
     last_end = 0
     for before, after in pairwise(starts):
         last_end = max(last_end, ends[before.job_id])

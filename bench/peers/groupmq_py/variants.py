@@ -1,4 +1,4 @@
-"""What a setting of the queue costs: the same work with and without it, in small slices that take turns."""
+"""The cost of a setting of the queue: the same work with and without it, in small alternating slices."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bench.server import Server
 from bench.servertime import Meter, watch_calls
 
 SETTLE_S = 0.1
-"""Between adding and processing: ordering windows have run out, so that what is measured is work and no waiting."""
+"""Seconds between adding and processing, until all ordering windows are over, so that no waiting is measured."""
 
 
 async def run(args: argparse.Namespace) -> dict[str, list[float]]:
     """For each of --variants and each of --slices, jobs added and processed per second, and the server's time per job.
 
-    Each variant has a queue of its own on the same server. The first slice of each warms up and is not timed; it
-    tells which commands its scripts call.
+    Each variant has its own queue on the same server. The first slice of each is a warm-up and is not timed; it shows
+    which commands its scripts call.
     """
     variants = args.variants.split(",")
     figures: dict[str, list[float]] = defaultdict(list)
@@ -45,14 +45,14 @@ async def run(args: argparse.Namespace) -> dict[str, list[float]]:
 
 
 async def _add(args: argparse.Namespace, variant: str) -> float:
-    """Add --jobs jobs; how many per second."""
+    """Add --jobs jobs. Returns jobs per second."""
     done = await bulk.enqueue(_for(args, variant))
     await asyncio.sleep(SETTLE_S)
     return done["jobs"] / done["seconds"]
 
 
 async def _process(args: argparse.Namespace, variant: str) -> float:
-    """Work off --jobs jobs; how many per second."""
+    """Process --jobs jobs. Returns jobs per second."""
     done = await bulk.process(_for(args, variant))
     return done["jobs"] / done["seconds"]
 

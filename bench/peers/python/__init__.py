@@ -1,1 +1,1 @@
-"""The Python libraries: a script each, in an environment of its own, behind the command line that all peers have."""
+"""The Python libraries: a script each, in its own environment, behind the command line of all peers."""

@@ -1,4 +1,4 @@
-"""arq: no call for many. It asks for jobs every 0.5 s by default, which would be all that is measured: here 10 ms."""
+"""arq: no bulk call. It polls every 0.5 s by default, and nothing but that would be measured: here every 10 ms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BullMQ for Python: many by `addBulk`; finished jobs are removed."""
+"""BullMQ for Python: bulk adds with `addBulk`; finished jobs are removed."""
 
 from __future__ import annotations
 

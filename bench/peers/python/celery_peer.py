@@ -1,4 +1,4 @@
-"""Celery: a thread pool, because a process per job at once would measure the machine; no results, no call for many.
+"""Celery: a thread pool, because a process per concurrent job would measure the machine; no results, no bulk call.
 
 Jobs are acknowledged before they run, which is Celery's default.
 """

@@ -1,6 +1,6 @@
-"""docket (pydocket): many by `add_many`; nothing is kept of what has ended (execution_ttl=0).
+"""docket (pydocket): bulk adds with `add_many`; finished jobs are not kept (execution_ttl=0).
 
-A worker that is full looks again after 250 ms by default, which would be all that is measured: here 10 ms.
+A worker without a free slot polls every 250 ms by default, and nothing but that would be measured: here every 10 ms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""dramatiq: one process with as many threads as jobs at once; no call for many; the middleware of a default broker."""
+"""dramatiq: one process with a thread per concurrent job; no bulk call; the middleware of a default broker."""
 
 from __future__ import annotations
 

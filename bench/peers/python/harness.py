@@ -1,8 +1,8 @@
-"""What the scripts of the Python libraries share: each only says how its library adds, works and counts what is left.
+"""Shared by the scripts of the Python libraries: each only defines how its library adds, works and counts jobs left.
 
     python -m bench.peers.python.arq_peer ACTION --port ...
 
-runs ACTION (enqueue, process, trickle or stamp) and prints its figures as lines of JSON, by the rules of common.js.
+runs ACTION (enqueue, process, trickle or stamp) and prints its figures as lines of JSON, like common.js.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, Protocol
 from bench.peers.clocks import Count, Stamps, Trickle, say, told_to_end
 
 IN_FLIGHT = 32
-"""Adds at once of a library that has no call for many."""
+"""Concurrent adds of a library without a bulk call."""
 MORE_CONNECTIONS = "max_connections=300"
-"""For a URL: some libraries take a connection per job, and redis-py allows 100."""
+"""An option for URLs: some libraries use a connection per job, and redis-py allows 100 by default."""
 POLL_S = 0.001
 NEW_OBJECTS = 5_000
 NUMBERS = {
@@ -39,14 +39,14 @@ NUMBERS = {
     "each": 1,
     "waited": 0,
 }
-"""Options of all peers; those that a Python library is not measured with are accepted and mean nothing."""
+"""Options of all peers; those that do not apply to Python libraries are accepted and ignored."""
 
 Note = Callable[[str, float], None]
-"""A handler was called: the id of its payload, and when. May be called in any thread."""
+"""Records that a handler was called: the id of its payload, and when. May be called in any thread."""
 
 
 class Peer(Protocol):
-    """A library. It is opened in the running loop; libraries without asyncio block it, nobody else is there."""
+    """A library. It is opened in the running loop; a library without asyncio blocks it, and nothing else uses it."""
 
     async def open(self, url: str) -> None: ...
 
@@ -54,20 +54,20 @@ class Peer(Protocol):
         """Add one job."""
 
     async def add_many(self, indices: Iterable[int]) -> None:
-        """Add them in the fastest documented way."""
+        """Add these jobs in the fastest documented way."""
 
     async def work(self, concurrency: int, note: Note) -> None:
-        """Start working, and return when started. Every handler calls `note`."""
+        """Start a worker and return once it has started. Every handler calls `note`."""
 
     async def left(self) -> int:
-        """How many jobs wait or run, by the library's own books."""
+        """How many jobs wait or run, by the library's own count."""
 
     async def close(self) -> None:
-        """End what would live on without this process; all else ends with it."""
+        """End child processes that would outlive this one."""
 
 
 class OneByOne:
-    """For libraries that have no call for many: several adds at once."""
+    """For libraries without a bulk call: several concurrent adds."""
 
     async def add(self, index: int) -> None:
         raise NotImplementedError
@@ -82,7 +82,7 @@ class OneByOne:
         await asyncio.gather(*(lane() for _ in range(IN_FLIGHT)))
 
     async def close(self) -> None:
-        """Nothing lives on."""
+        """There are no child processes to end."""
 
 
 async def enqueue(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
@@ -99,7 +99,7 @@ async def enqueue(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
 
 
 async def process(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
-    """Time from the first handler call until all is handled and the library says that nothing waits or runs."""
+    """Time from the first handler call until all jobs are handled and, by the library's count, nothing is left."""
     count = Count(args.jobs)
 
     def note(name: str, at_us: float) -> None:
@@ -121,7 +121,7 @@ async def trickle(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
 
 
 async def stamp(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
-    """Work until told to end, and note when jobs start."""
+    """Process jobs until the input is closed, and record when they start."""
     stamps = Stamps(args.each)
     await peer.work(args.concurrency, stamps.note)
     say({"ready": 1})
@@ -141,7 +141,7 @@ async def _main(peer: Peer, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(peer: Peer) -> None:
-    """With uvloop, where it is installed, and a calm garbage collector, as `groupmq worker` has them."""
+    """Run with uvloop, if it is installed, and a tuned garbage collector, like `groupmq worker`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=ACTIONS)
     parser.add_argument("--queue", default="bench")
@@ -154,7 +154,7 @@ def run(peer: Peer) -> None:
     gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         say(runner.run(_main(peer, args)))
-        # Threads of a library need not be waited for.
+        # Exit without waiting for the threads of a library.
         sys.stdout.flush()
         os._exit(0)
 

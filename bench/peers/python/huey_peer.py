@@ -1,5 +1,6 @@
-"""huey: one process with as many threads as jobs at once; no call for many, no results. A job is taken off its list
-before it runs and is lost with its worker.
+"""huey: one process with a thread per concurrent job; no bulk call, no results.
+
+A job is removed from its list before it runs, and is lost if its worker dies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RQ: many by `enqueue_many`; a SimpleWorker, which does not fork for each job, per process. No results are kept."""
+"""RQ: bulk adds with `enqueue_many`; one SimpleWorker per process, which does not fork for each job; no results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.peers.python.harness import Note, run
 
 FORK = multiprocessing.get_context("fork")
 notes: Any = FORK.SimpleQueue()
-"""What the handlers of all worker processes note; None is a worker that has started."""
+"""The starts that handlers of all worker processes record; None stands for a worker that has started."""
 
 
 def handle(data: dict[str, str]) -> None:
@@ -26,7 +26,7 @@ def handle(data: dict[str, str]) -> None:
 
 
 def work(url: str) -> None:
-    """A worker process; it ends with the one that started it."""
+    """A worker process, which exits with its parent."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     client = Redis.from_url(url)
     worker = SimpleWorker([Queue("bench", connection=client)], connection=client)
@@ -45,7 +45,7 @@ class Rq:
         self._url = url
         self._queue: Any = Queue("bench", connection=Redis.from_url(url))
         self._processes: list[Any] = []
-        # Workers import it by its name, which is not that of the script.
+        # Workers import the handler by its module name; here the module is `__main__`.
         self._handler = "bench.peers.python.rq_peer.handle"
 
     async def add(self, index: int) -> None:

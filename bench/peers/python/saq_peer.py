@@ -1,4 +1,4 @@
-"""SAQ: no call for many that does not wait for results; finished jobs are deleted (ttl=-1)."""
+"""SAQ: its only bulk call waits for results, so jobs are added one by one; finished jobs are deleted (ttl=-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""streaq: many by `enqueue_many`; results are not kept (ttl=0), tasks are not logged."""
+"""streaq: bulk adds with `enqueue_many`; results are not kept (ttl=0), tasks are not logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""taskiq with its stream broker, the one that acknowledges; no result backend, no call for many."""
+"""taskiq with its stream broker, which has acknowledgements; no result backend, no bulk call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.peers.python.harness import MORE_CONNECTIONS, Note, OneByOne, run
 
 class Taskiq(OneByOne):
     async def open(self, url: str) -> None:
-        # From the start of the stream: jobs may be there before the first worker.
+        # Read from the start of the stream: jobs may be added before the first worker starts.
         self._broker: Any = RedisStreamBroker(f"{url}?{MORE_CONNECTIONS}", queue_name="bench", consumer_id="0")
         self._client: Any = Redis.from_url(url)
         self._note: Note | None = None

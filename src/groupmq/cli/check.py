@@ -31,7 +31,7 @@ from groupmq.sync import Queue
 @target_options
 @click.pass_context
 def check(ctx: click.Context, target: Target, name: str | None, max_wait: float, prune: bool, strict: bool) -> None:
-    """Test the server, and of a queue whether it is worked on.
+    """Check the server, and whether a queue is being worked on.
 
     Server: version, role, persistence, eviction, memory, scripts, functions, clock. Queue: workers, the longest wait of
     a job that could start now, and the longest wait in a group that is held: which group, by what, until when; and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Mapping
@@ -34,9 +35,17 @@ _STOP_WITHIN = 2
 )
 @click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
 @click.option(
-    "--queue", "-q", "queues", envvar="GROUPMQ_QUEUE", multiple=True, metavar="NAME", help="Only this; may be repeated."
+    "--queue",
+    "--namespace",
+    "-q",
+    "queues",
+    envvar="GROUPMQ_QUEUE",
+    multiple=True,
+    metavar="NAME",
+    help="Only this; may be repeated.",
 )
 @click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queues' keys.")
+@click.option("--json", "as_json", is_flag=True, help="Its address, and log lines, as JSON.")
 @click.option("--host", envvar="GROUPMQ_DASHBOARD_HOST", default=HERE, show_default=True, help="Address to serve on.")
 @click.option("--port", envvar="GROUPMQ_DASHBOARD_PORT", type=click.IntRange(0, 65535), default=8400, show_default=True)
 @click.option(
@@ -60,11 +69,12 @@ _STOP_WITHIN = 2
 )
 @click.option("--hash-password", is_flag=True, help="Ask for a name and a password, print a line for basic:FILE, end.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="warning", show_default=True)
-@click.option("--log-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--log-format", type=click.Choice(FORMATS), help="Log lines as text (default) or JSON.")
 def dashboard(
     redis_url: str | None,
     queues: tuple[str, ...],
     prefix: str,
+    as_json: bool,
     host: str,
     port: int,
     read_only: bool,
@@ -75,7 +85,7 @@ def dashboard(
     proxy: str,
     hash_password: bool,
     log_level: str,
-    log_format: str,
+    log_format: str | None,
 ) -> None:
     """See and steer the queues of a server in a browser.
 
@@ -93,7 +103,7 @@ def dashboard(
             BAD_USAGE,
         )
     Queue.address_of(redis_url)  # raises for a wrong URL now, not on the first page
-    set_up(log_level, log_format)
+    set_up(log_level, log_format or ("json" if as_json else "text"))
     app = module.create_app(
         list(dict.fromkeys(queues)) or None,
         redis=redis_url,
@@ -103,7 +113,7 @@ def dashboard(
         redact=list(redact) or None,
         secret=Path(secret_file).read_text().strip() if secret_file else os.environ.get(SECRET_VARIABLE) or None,
     )
-    serve(app, listen(host, port), root_path=root_path, proxy=proxy)
+    serve(app, listen(host, port), root_path=root_path, proxy=proxy, as_json=as_json)
 
 
 def load() -> Any:
@@ -136,7 +146,7 @@ def authentication(how: str | None, module: Any) -> Any:
 
 
 def users(path: Path) -> Mapping[str, str]:
-    """Lines `name:hash`, as --hash-password prints them; empty lines and those with # in front do not count."""
+    """Read lines `name:hash`, as --hash-password prints them. Empty lines and lines that begin with # are skipped."""
     found: dict[str, str] = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         name, colon, hashed = line.strip().partition(":")
@@ -164,9 +174,10 @@ def listen(host: str, port: int) -> socket.socket:
         fail(f"cannot serve on {host} port {port}: {error.strerror or error}", NOT_FOUND)
 
 
-def serve(app: Any, listening: socket.socket, *, root_path: str = "", proxy: str = HERE) -> None:
+def serve(app: Any, listening: socket.socket, *, root_path: str = "", proxy: str = HERE, as_json: bool = False) -> None:
     """Serve until Ctrl-C."""
-    click.echo(f"groupmq dashboard: {address(listening, root_path)}")
+    url = address(listening, root_path)
+    click.echo(json.dumps({"url": url}) if as_json else f"groupmq dashboard: {url}")
     make_server(app, root_path=root_path, proxy=proxy).run(sockets=[listening])
 
 

@@ -18,11 +18,13 @@ from groupmq.cli.options.running import running_options
 from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.options.values import DURATION, DurationType
 from groupmq.cli.output import logs
+from groupmq.cli.output.answers import as_line
 from groupmq.cli.output.http_pages import serve
 from groupmq.cli.worker import lifecycle
 from groupmq.cli.worker.health import ProcessReport, probes
 from groupmq.cli.worker.loading import PATIENCE
 from groupmq.cli.worker.signals import Stages
+from groupmq.wording import number
 
 _logger = logging.getLogger("groupmq.cli")
 _LONGEST_PAUSE = 20.0
@@ -41,7 +43,7 @@ class DutyLoop:
         *,
         wait: bool = False,
     ) -> None:
-        """`cleanup_interval`: seconds between two clean-ups, which go along with the duty; None = they do not.
+        """`cleanup_interval`: seconds between two clean-ups, which run beside the duty; None = no clean-ups.
 
         `wait`: for a queue that does not exist yet; otherwise that is an error, so that a misspelled name is noticed.
         """
@@ -54,6 +56,8 @@ class DutyLoop:
         self._patience = patience
         self._over = asyncio.Event()
         self._starting: asyncio.Future[None] | None = None
+        self.did: list[DutyReport] = []
+        """Of the last look: the duty, then the clean-up if it was due."""
         self.report = ProcessReport(0, os.getpid(), patience=60.0)
 
     async def run(self, *, once: bool) -> int:
@@ -64,8 +68,9 @@ class DutyLoop:
         except asyncio.CancelledError:
             return DONE
         if once:
-            done, _ = await self._run_duty()
-            _logger.info("%s: did %d things", self._duty, done)
+            await self._run_duty()
+            done = sum(report.done for report in self.did)
+            _logger.info("%s: %s", self._duty, f"did {number(done, 'thing')}" if done else "nothing was due")
             return DONE
         _logger.info("%s works on queue %s at %s", self._duty, self._queue.name, self._queue.address)
         self.report.state = "running"
@@ -87,7 +92,7 @@ class DutyLoop:
         return DONE
 
     async def _start(self) -> None:
-        """Raises QueueNotFound for a queue that is not there, unless it is to be waited for."""
+        """Raises QueueNotFound if the queue does not exist, unless the command waits for it."""
         await self._queue.ensure_writable(self._patience or PATIENCE)
         if not self._wait:
             await self._queue.get_settings()
@@ -95,7 +100,7 @@ class DutyLoop:
     async def _look(self) -> float | None:
         """Seconds until there is more to do; None if nothing is known to come, or the queue does not exist now."""
         try:
-            wait = (await self._run_duty())[1]
+            wait = await self._run_duty()
         except QueueNotFound as error:
             if self.report.state != "waiting":
                 _logger.warning("%s; waiting for it", error)
@@ -106,17 +111,17 @@ class DutyLoop:
             self.report.state = "running"
         return wait
 
-    async def _run_duty(self) -> tuple[int, float | None]:
-        """How many things were done, and seconds until there is more to do; None if nothing is known to come."""
+    async def _run_duty(self) -> float | None:
+        """Seconds until there is more to do; None if nothing is known to come."""
         report = await self._queue.run_duty_once(self._duty)
+        self.did = [report]
         self._log(report)
-        cleaned = 0
         if self._cleanup_interval is not None and time.monotonic() >= self._clean_at:
             cleanup = await self._queue.run_duty_once("cleanup")
+            self.did.append(cleanup)
             self._log(cleanup)
-            cleaned = cleanup.done
             self._clean_at = time.monotonic() + self._cleanup_interval
-        return report.done + cleaned, report.next_in
+        return report.next_in
 
     def _log(self, report: DutyReport) -> None:
         for error in report.errors:
@@ -130,7 +135,7 @@ class DutyLoop:
             _logger.warning("job %s stalled: its lease expired, %s", stalled.id, what, extra=fields)
         gone = report.gone_workers
         if gone:
-            _logger.info("%d workers left without a word: %s", len(gone), ", ".join(gone[:5]))
+            _logger.info("%s left without a word: %s", number(len(gone), "worker"), ", ".join(gone[:5]))
 
     def _stop(self) -> None:
         self._over.set()
@@ -175,7 +180,7 @@ def duty_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def scheduler(target: Target, **options: Any) -> None:
     """Add the jobs of repeats, and start delayed jobs, on time.
 
-    Workers do this by themselves; run it alone where they have --no-maintenance or are not always there. Any number of
+    Workers do this too; run it where they have --no-maintenance or do not always run. Any number of
     copies is safe: of each tick one makes a job. A queue that does not exist is an error (exit code 1), unless --wait.
     """
     _run(target, {}, "scheduler", **options)
@@ -203,7 +208,7 @@ def recovery(
 ) -> None:
     """Take back jobs of workers that died, and clean up.
 
-    Workers do this by themselves; run it alone where they have --no-maintenance or are not always there. Any number of
+    Workers do this too; run it where they have --no-maintenance or do not always run. Any number of
     copies is safe. A queue that does not exist is an error (exit code 1), unless --wait.
     """
     settings: dict[str, Any] = {}
@@ -243,7 +248,10 @@ def _run(
         duties = DutyLoop(queue, duty, interval, unreachable_timeout, cleanup_interval, wait=wait)
         pages = serve(bind, {"health": health_port}, {"health": probes(lambda: [duties.report])})
         try:
-            return await duties.run(once=once)
+            code = await duties.run(once=once)
+            if once and target.as_json:
+                click.echo(as_line(_answer(name, duty, duties.did)))
+            return code
         finally:
             for page in pages:
                 page.close()
@@ -255,3 +263,20 @@ def _run(
         logs.last_words(str(error), form)
         code = code_of(error)
     sys.exit(code)
+
+
+def _answer(queue: str, duty: Duty, did: list[DutyReport]) -> dict[str, Any]:
+    """What one look did, for programs."""
+    return {
+        "queue": queue,
+        "duty": duty,
+        "done": sum(report.done for report in did),
+        "added": sum(report.added for report in did),
+        "promoted": sum(report.promoted for report in did),
+        "woken": sum(report.woken for report in did),
+        "stalled": [one.id for report in did for one in report.stalled],
+        "removed": sum(report.removed for report in did),
+        "gone_workers": [name for report in did for name in report.gone_workers],
+        "errors": [error for report in did for error in report.errors],
+        "next_in": did[0].next_in if did else None,
+    }

@@ -56,7 +56,7 @@ def guarded(action: Callable[[], Any]) -> None:
         fail(str(error), NOT_FOUND)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), NOT_FOUND)
-    # What click's own `ctx.exit(code)` comes back as; a command's other answers mean nothing.
+    # `ctx.exit(code)` of click returns its code here; other return values of commands are ignored.
     sys.exit(code if isinstance(code, int) else DONE)
 
 

@@ -43,7 +43,7 @@ def new_registry() -> Any:
 
 
 def queue_collector(names: Sequence[str], redis: Any, prefix: str) -> tuple[Any, Callable[[], None]]:
-    """A collector that only looks: it makes no queue. And how to close it. `redis` as `Queue.attach` takes it."""
+    """A collector that makes no queue, and a function that closes it. `redis` as `Queue.attach` takes it."""
     from groupmq.metrics import QueueCollector
 
     queues = [Queue.attach(name, redis, call_timeout=_TIMEOUT, prefix=prefix) for name in names]
@@ -57,8 +57,18 @@ def queue_collector(names: Sequence[str], redis: Any, prefix: str) -> tuple[Any,
 
 @click.command()
 @click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
-@click.option("--queue", "-q", "queues", envvar="GROUPMQ_QUEUE", multiple=True, metavar="NAME", help="May be repeated.")
+@click.option(
+    "--queue",
+    "--namespace",
+    "-q",
+    "queues",
+    envvar="GROUPMQ_QUEUE",
+    multiple=True,
+    metavar="NAME",
+    help="Queue to look at; may be repeated.",
+)
 @click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queues' keys.")
+@click.option("--json", "as_json", is_flag=True, help="Log lines as JSON.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="Port to serve on.")
 @click.option(
     "--bind",
@@ -69,9 +79,16 @@ def queue_collector(names: Sequence[str], redis: Any, prefix: str) -> tuple[Any,
     help="Address to serve on; 0.0.0.0 = all interfaces.",
 )
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
-@click.option("--log-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--log-format", type=click.Choice(FORMATS), help="Log lines as text (default) or JSON.")
 def exporter(
-    redis_url: str | None, queues: tuple[str, ...], prefix: str, port: int, bind: str, log_level: str, log_format: str
+    redis_url: str | None,
+    queues: tuple[str, ...],
+    prefix: str,
+    as_json: bool,
+    port: int,
+    bind: str,
+    log_level: str,
+    log_format: str | None,
 ) -> None:
     """Serve metrics of queues to Prometheus.
 
@@ -81,7 +98,7 @@ def exporter(
     if not queues:
         fail("which queue? Name it with --queue, or set GROUPMQ_QUEUE", BAD_USAGE)
     registry = new_registry()
-    set_up(log_level, log_format)
+    set_up(log_level, log_format or ("json" if as_json else "text"))
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())

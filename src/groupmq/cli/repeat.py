@@ -62,9 +62,9 @@ def remove(target: Target, key: str, group_id: str | None) -> None:
 
 
 def _not_there(queue: Queue, key: str, group_id: str | None) -> str:
-    place = "without a group" if group_id is None else f"of group {group_id!r}"
+    whose = "without a group" if group_id is None else f"of group {group_id!r}"
     others = [one.group_id for one in queue.get_repeating_jobs() if one.key == key]
     hint = ""
     if others:
         hint = f"; there is one of group {others[0]!r}" if others[0] is not None else "; there is one without a group"
-    return f"there is no repeat {key!r} {place}{hint}"
+    return f"there is no repeat {key!r} {whose}{hint}"

@@ -1,4 +1,4 @@
-"""`groupmq server`: a server of one's own, in the foreground."""
+"""`groupmq server`: a private server, in the foreground."""
 
 from __future__ import annotations
 
@@ -79,4 +79,4 @@ def _watch(url: str, ended: threading.Event) -> None:
     """Wait for a signal; fail if the server ends first."""
     while not ended.wait(LOOK_EVERY):
         if not embedded.is_running(url):
-            fail("the server has ended by itself (killed, or out of memory)", UNREACHABLE)
+            fail("the server has ended unexpectedly (killed, or out of memory)", UNREACHABLE)

@@ -1,128 +1,91 @@
-"""The job as users see it: what it has beside the actions of `job_actions.py`. Handlers are given one."""
+"""The job as users see it."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from groupmq.client.job_actions import JobActions
+from groupmq.client.job_in_handler import JobInHandler
+from groupmq.core.durations import Duration, seconds
 from groupmq.core.emitter import Listener
-from groupmq.core.errors import ConfigurationError
+from groupmq.core.pages import Attempt
 
 if TYPE_CHECKING:
     from groupmq.client.events import JobListeners
-
-_PATIENCE = 30.0
-"""Seconds a handler in a thread waits for its progress or log line to be stored."""
+    from groupmq.client.queue.queue import Queue
 
 
-class _Reported:
-    """What a handler in a thread gets, which has waited already: awaiting it, out of habit, does nothing."""
-
-    def __await__(self) -> Generator[Any, None, None]:
-        return
-        yield
-
-
-class Job(JobActions):
-    """A job, as given to handlers and returned by `add` and the getters. Its methods act on the stored job.
+class Job(JobInHandler):
+    """A job, as returned by `add` and the getters. Its methods act on the stored job. Handlers get a `groupmq.Job`.
 
     >>> job = await queue.add({"amount": 999}, group_id="user:42")
     >>> await job.get_state()
     'waiting'
     """
 
-    context: Any = None
-    """In a handler: what `on_startup` of its worker returned."""
-    _home: asyncio.AbstractEventLoop | None = None
+    _queue: Queue
     _listeners: JobListeners | None = None
-    _looked = False
-    _stop_event: threading.Event | None = None
-    _stopped = False
-    _waits_for_end = False
-    _send_to_parent: Callable[[Job, str, Any], None] | None = None
 
     def on(self, event: str, listener: Listener) -> Listener:
-        """Call `listener(event)` for what happens to this job, as long as this object lives."""
+        """Call `listener(event)` for what happens to this job, as long as this object lives; see `Queue.on`."""
+        self._queue._require_events()
         self._listeners = self._queue._listen_to(self, event, listener)
         return listener
 
     def off(self, event: str, listener: Listener) -> bool:
-        listeners = self._listeners
-        return listeners is not None and listeners.off(event, listener)
+        """Stop calling `listener`; True if it was listening."""
+        return self._listeners is not None and self._queue._stop_listening_to(self._listeners, event, listener)
 
-    # Progress and log
+    async def result(self, timeout: Duration | None = None) -> Any:
+        """Wait for the job's end, wherever it runs, and return what its handler returned.
 
-    def report_progress(self, value: Any) -> Awaitable[None]:
-        """Store how far the job is, any JSON, and publish it. Raises LeaseLost if the run is over.
-
-        In a `def` handler it waits by itself; there is nothing to await.
+        Raises JobFailed (with reason and stack), JobRemoved, or TimeoutError after `timeout` seconds.
         """
-        return self._report({"progress": value})
+        return await self._queue._result_of(self, None if timeout is None else seconds(timeout, "timeout"))
 
-    def log(self, text: str) -> Awaitable[None]:
-        """Add a line to the job's log; the newest 100 are kept."""
-        if not isinstance(text, str):
-            raise ConfigurationError.expected("text", "a string", text)
-        return self._report({"line": text})
+    async def get_state(self) -> str:
+        """The state right now. Raises JobNotFound if the job is gone."""
+        return (await self._queue.require_job(self.id)).state
 
-    def _report(self, what: dict[str, Any]) -> Awaitable[None]:
-        send = self._send_to_parent
-        if send is not None:
-            # In a child process: the parent has the connection, and reports for this job.
-            for kind, value in what.items():
-                send(self, kind, value)
-            return _Reported()
-        home = self._home
-        if home is None or _running() is not None:
-            return self._queue._report_run(self, **what)
-        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._report_run(self, **what)), home)
-        future.result(_PATIENCE)
-        return _Reported()
+    async def refresh(self) -> Self:
+        """Read everything about this job again."""
+        self._copy_from(await self._queue.require_job(self.id))
+        return self
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether the run is to end: cancelled, out of time, closing, its lease lost. For `def` handlers to look at."""
-        # Written by the handler's thread alone, and `_stopped` by the loop alone: neither undoes what the other wrote.
-        self._looked = True
-        return self._stopped
+    async def get_attempts(self) -> list[Attempt]:
+        """The runs of this job, oldest first; see `Queue.get_attempts`."""
+        return await self._queue.get_attempts(self.id)
 
-    @property
-    def cancel_event(self) -> threading.Event:
-        """Set when the run is to end; for `def` handlers to wait on."""
-        event = self._stop_event
-        if event is None:
-            event = self._stop_event = threading.Event()
-        if self.cancelled:
-            event.set()
-        return event
+    async def remove(self) -> bool:
+        """See `Queue.remove`."""
+        return await self._queue.remove(self.id)
 
-    def _end_run(self, *, waits: bool = False) -> None:
-        """The run is to end. `waits`: its group waits until the handler has ended, also in a thread."""
-        self._waits_for_end = waits
-        self._stopped = True
-        event = self._stop_event
-        if event is not None:
-            event.set()
+    async def retry(self) -> bool:
+        """See `Queue.retry`."""
+        return await self._queue.retry(self.id)
 
-    @property
-    def _looks(self) -> bool:
-        """Whether the handler looks at `cancelled`, and so may be expected to end by itself."""
-        return self._looked
+    async def skip(self) -> bool:
+        """See `Queue.skip`."""
+        return await self._queue.skip(self.id)
 
+    async def promote(self) -> bool:
+        """See `Queue.promote`."""
+        return await self._queue.promote(self.id)
 
-SavedJob = Coroutine[Any, Any, Job]
-"""What `JobDraft.save` returns."""
+    async def change_delay(self, delay: Any) -> bool:
+        """See `Queue.change_delay`."""
+        return await self._queue.change_delay(self.id, delay)
 
+    async def update_data(self, data: Any) -> None:
+        """Replace the data; a handler that runs already keeps what it was given."""
+        await self._queue.update_data(self.id, data)
+        self._data = data
 
-def _running() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+    update = update_data
 
+    async def fail(self, reason: str = "failed by operator") -> bool:
+        """See `Queue.fail`."""
+        return await self._queue.fail(self.id, reason)
 
-async def _awaited(what: Awaitable[None]) -> None:
-    await what
+    async def cancel(self) -> bool:
+        """Remove the job if it waits; stop its handler, wherever it runs, if it runs."""
+        return await self._queue.cancel(self.id)

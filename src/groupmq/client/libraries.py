@@ -20,9 +20,9 @@ from groupmq.protocol import functions
 _NAME = "library_name"
 
 
-async def names(client: FunctionClient, place: Node | None = None) -> list[str]:
-    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `place`."""
-    reply = await client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", place=place)
+async def names(client: FunctionClient, node: Node | None = None) -> list[str]:
+    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `node`."""
+    reply = await client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", node=node)
     return sorted(_name(library) for library in reply)
 
 
@@ -38,18 +38,18 @@ async def prune(client: FunctionClient, used: Collection[str]) -> list[str]:
     A process that does use one of them loads it again with its next call.
     """
     gone = set[str]()
-    for place in await client.places():
-        found = await names(client, place)
+    for node in await client.primaries():
+        found = await names(client, node)
         here = [name for name in found if name != functions.library().name and name not in used]
         for name in here:
-            await _delete(client, name, place)
+            await _delete(client, name, node)
         gone.update(here)
     return sorted(gone)
 
 
-async def _delete(client: FunctionClient, name: str, place: Node | None) -> None:
+async def _delete(client: FunctionClient, name: str, node: Node | None) -> None:
     try:
-        await client.command("FUNCTION", "DELETE", name, place=place)
+        await client.command("FUNCTION", "DELETE", name, node=node)
     except ConnectionLost:
         raise
     except GroupMQError as error:

@@ -49,14 +49,18 @@ class JsonSerializer:
 JSON = JsonSerializer()
 
 
-def encode(serializer: Serializer, value: Any, limit: int, argument: str) -> bytes:
-    """`value` as bytes, or a ConfigurationError that names the argument and says why it cannot be stored."""
+def encode(serializer: Serializer, value: Any, limit: int, argument: str, *, may_be_typed: bool = True) -> bytes:
+    """`value` as bytes, or a ConfigurationError that names the argument and says why it cannot be stored.
+
+    `may_be_typed`: another serializer of the queue would be used for it.
+    """
     try:
         raw = serializer.encode(value)
     except RecursionError:
         raise ConfigurationError(f"{argument}: nested too deeply or contains itself") from None
     except Unstorable as error:
-        raise ConfigurationError(f"{argument}{error.path}: cannot be serialized: {error.why}") from None
+        why = error.told(may_be_typed=may_be_typed)
+        raise ConfigurationError(f"{argument}{error.path}: cannot be serialized: {why}") from None
     except Exception as error:
         raise ConfigurationError(f"{argument}: cannot be serialized: {said(error)}") from error
     if not isinstance(raw, bytes):

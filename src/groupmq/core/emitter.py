@@ -56,7 +56,7 @@ class Emitter:
                 if inspect.isawaitable(outcome):
                     self.watch(event, outcome)
             except BaseException as error:
-                self._complain(event, error)
+                complain(self._logger, event, error)
 
     async def emit_and_wait(self, event: str, *args: Any) -> None:
         """Like `emit`, and return when the asynchronous listeners have ended."""
@@ -88,10 +88,7 @@ class Emitter:
         try:
             await outcome
         except BaseException as error:
-            self._complain(event, error)
-
-    def _complain(self, event: str, error: BaseException) -> None:
-        self._logger.error("a listener of %r raised %s: %s", event, type(error).__name__, said(error))
+            complain(self._logger, event, error)
 
     def _of(self, event: str) -> list[Listener]:
         try:
@@ -99,3 +96,16 @@ class Emitter:
         except KeyError:
             known = ", ".join(sorted(self._listeners))
             raise ConfigurationError.expected("event", f"one of {known}", event) from None
+
+
+def complain(logger: Logger, event: str, error: BaseException) -> None:
+    """Log what a listener has raised."""
+    logger.error("a listener of %r raised %s: %s", event, type(error).__name__, said(error))
+
+
+def call_listener(logger: Logger, event: str, listener: Listener, *args: Any) -> None:
+    """Call one listener in a thread; what it raises is logged."""
+    try:
+        listener(*args)
+    except Exception as error:
+        complain(logger, event, error)

@@ -52,8 +52,9 @@ class JobNotFound(GroupMQError, LookupError):
 class WrongState(GroupMQError):
     """The job is in a state in which this cannot be done; it was left as it is."""
 
-    def __init__(self, job_id: str, expected: tuple[str, ...], actual: str) -> None:
-        super().__init__(f"job {job_id!r} is {actual}, expected {' or '.join(expected)}; nothing was changed")
+    def __init__(self, job_id: str, expected: tuple[str, ...], actual: str, detail: str = "") -> None:
+        found = f"{actual} {detail}".rstrip()
+        super().__init__(f"job {job_id!r} is {found}, expected {' or '.join(expected)}; nothing was changed")
         self.job_id = job_id
         self.expected = expected
         self.actual = actual
@@ -180,7 +181,7 @@ class Snooze(Exception):
 
 
 class RateLimited(Exception):
-    """Raised by a handler that was told to slow down (HTTP 429): the job's group rests for `retry_after`.
+    """Raised by a handler that must slow down (HTTP 429): the group of the job rests for `retry_after`.
 
     No attempt is used, the job keeps its sort key, other groups go on.
     """

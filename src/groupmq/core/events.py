@@ -54,7 +54,7 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Position:
-        """Read what `event.id` says. A server refuses ids beyond 64 bits, and with them the whole read of many logs."""
+        """Read an `event.id`. A server refuses ids beyond 64 bits, and with one of them the whole read of many logs."""
         found = _POSITION.fullmatch(str(text))
         if found is None or max(int(found[1]), int(found[2])) >= 2**64:
             raise ConfigurationError.expected("since", "the id of an event", text)
@@ -171,7 +171,7 @@ def _rows(kinds: list[list[Any]], blob: bytes) -> Iterator[tuple[Any, str, str, 
             if kind == "completed":
                 size, worker = rest.pop("size"), rest.pop("worker", None)
                 if rest.pop("ahead", 0):
-                    # Taken ahead: it became active and completed, and only this tells of both.
+                    # It was prefetched, so no `active` was published: this column stands for both events.
                     yield "active", ids[i], groups[i], {"attempt": rest["attempt"], "worker": worker}
                 if size >= 0:
                     rest["raw_result"] = blob[at : at + size]
@@ -210,11 +210,11 @@ class LogReader:
 
 
 class EndOf:
-    """Finds in the log how a job ended that was made at that time; others before and after may have had its id."""
+    """Finds in the log how one job ended. Other jobs, made before and after it, may have had the same id."""
 
     def __init__(self, job_id: str, created_ms: int, next_ms: int | None = None) -> None:
-        self._job_id = job_id
-        self._created_ms = created_ms
+        self.job_id = job_id
+        self.created_ms = created_ms
         self._next_ms = next_ms
         """When the next job of that id was made, if there is one."""
         self.found: Event | None = None
@@ -222,22 +222,22 @@ class EndOf:
 
     @property
     def since(self) -> str:
-        """From where on the log is of interest."""
-        return f"{max(0, self._created_ms - 1)}-0"
+        """Where in the log to begin."""
+        return f"{max(0, self.created_ms - 1)}-0"
 
     def see(self, event: Event) -> None:
         """Events as they stand in the log, until `sure`."""
-        if event.job_id != self._job_id or self.sure:
+        if event.job_id != self.job_id or self.sure:
             return
-        if event.kind == "added" and event.at_ms == self._created_ms:
-            self.found = None  # here it begins: what ended in this very millisecond was another's
-        elif event.kind == "added" and (event.at_ms == self._next_ms or event.at_ms > self._created_ms > 0):
+        if event.kind == "added" and event.at_ms == self.created_ms:
+            self.found = None  # the job begins here: an end in this millisecond was that of an earlier job
+        elif event.kind == "added" and (event.at_ms == self._next_ms or event.at_ms > self.created_ms > 0):
             self.sure = True  # another job with that id begins: the one that is looked for had ended
-        elif event.kind in ENDS and event.at_ms >= self._created_ms:
+        elif event.kind in ENDS and event.at_ms >= self.created_ms:
             self.found = event
             # After a failure an operator may let it run again; after the others the id is free for a new job.
             # If it is not known when the job was made, the last one of its id is the one that was there just now.
-            self.sure = event.kind != "failed" and event.at_ms > self._created_ms > 0
+            self.sure = event.kind != "failed" and event.at_ms > self.created_ms > 0
 
 
 def newer(one: str, other: str) -> bool:

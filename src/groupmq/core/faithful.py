@@ -25,12 +25,22 @@ _CHANGED = {
 
 
 class Unstorable(ValueError):
-    """A part of a value that would not come back as it is. `path` leads to it from the whole; empty = the whole."""
+    """A part of a value that would not come back as it is. `path` leads to it from the whole; empty = the whole.
 
-    def __init__(self, path: str, why: str) -> None:
+    `instead`: what to do about it, if there is something. `is_kept_typed`: TypedJSON keeps it as it is.
+    """
+
+    def __init__(self, path: str, why: str, instead: str = "", *, is_kept_typed: bool = False) -> None:
         super().__init__(f"value{path}: {why}")
         self.path = path
         self.why = why
+        self._instead = instead
+        self._is_kept_typed = is_kept_typed
+
+    def told(self, *, may_be_typed: bool) -> str:
+        """Why, and what to do. `may_be_typed`: the value goes through the serializer of the queue."""
+        typed = f"use {_TYPED}" if self._is_kept_typed and may_be_typed else ""
+        return "; ".join(filter(None, [self.why, ", or ".join(filter(None, [self._instead, typed]))]))
 
 
 def shown(value: object) -> str:
@@ -59,8 +69,8 @@ def _check(value: Any, path: str) -> None:
         _check_text(value, path)
     elif isinstance(value, float):
         if not math.isfinite(value):
-            hint = f"send None or a string, or use {_TYPED}"
-            raise Unstorable(path, f"{value!r} has no form in JSON and would come back as None; {hint}")
+            why = f"{value!r} has no form in JSON and would come back as None"
+            raise Unstorable(path, why, "send None or a string", is_kept_typed=True)
     elif isinstance(value, Enum):
         _check(value.value, path)
     elif isinstance(value, dict):
@@ -70,8 +80,8 @@ def _check(value: Any, path: str) -> None:
             _check(item, f"{path}[{i}]")
     elif isinstance(value, tuple(_CHANGED)):
         becomes = next(text for kind, text in _CHANGED.items() if isinstance(value, kind))
-        hint = f"convert it yourself, or use {_TYPED}, which keeps the type"
-        raise Unstorable(path, f"{shown(value)} would come back as {becomes}; {hint}")
+        why = f"{shown(value)} would come back as {becomes}"
+        raise Unstorable(path, why, "convert it yourself", is_kept_typed=not isinstance(value, bytearray | memoryview))
     elif not isinstance(value, _CONVERTED):
         for name, item in _fields(value, path):
             _check(item, below(path, name))
@@ -82,7 +92,7 @@ def _check_dict(value: dict[Any, Any], path: str) -> None:
         if not isinstance(key, str):
             became = f"the key {shown(key)} would come back as a string" if isinstance(key, int | float) else ""
             why = became or f"the key {shown(key)} is no string, and JSON has only string keys"
-            raise Unstorable(path, f"{why}; use string keys, or {_TYPED}")
+            raise Unstorable(path, why, "use string keys", is_kept_typed=not isinstance(key, Enum))
         _check_text(key, path)
         _check(item, below(path, key))
 

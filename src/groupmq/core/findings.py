@@ -1,7 +1,8 @@
-"""What `Queue.check` and `groupmq check` say: pure judgements over what the server and the queue answer."""
+"""The findings of `Queue.check` and `groupmq check`: pure decisions about what the server and the queue answer."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Final
 
@@ -108,7 +109,7 @@ def queue(name: str, counts: JobCounts) -> Finding:
 
 
 def settings(stored: QueueSettings) -> Finding:
-    """What is stored with the queue, but for what is as by default."""
+    """The stored settings that are not at their defaults."""
     own = [f"{name} {spelled(name, value)}" for name, value in stored.options().items()]
     if stored.unknown:
         hint = "a newer release has stored them: update this one"
@@ -146,7 +147,7 @@ def oldest(age: float | None, most: float) -> Finding:
     return Finding(name, OK, span(age))
 
 
-def held(group: HeldGroup | None, most: float) -> Finding:
+def held(queue: str, group: HeldGroup | None, most: float) -> Finding:
     """The group that cannot start its first job, which has waited longest."""
     name = "longest held"
     if group is None:
@@ -156,23 +157,25 @@ def held(group: HeldGroup | None, most: float) -> Finding:
     if group.wait <= most:
         return Finding(name, OK, detail)
     if group.reason == "paused":
-        return Finding(name, WARN, detail, f"groupmq queue resume --group {group.group_id}")
+        return Finding(
+            name, WARN, detail, shlex.join(["groupmq", "queue", "resume", "--queue", queue, "--group", group.group_id])
+        )
     if group.reason == "blocked":
-        return Finding(name, FAIL, detail, _decide(group.job_id))
+        return Finding(name, FAIL, detail, _decide(queue, group.job_id or ""))
     hint = (
         "if it hangs: groupmq job fail ID, or job remove ID" if group.job_id else "see groupmq queue groups --group ID"
     )
     return Finding(name, FAIL, f"{detail} (more than {span(most)})", hint)
 
 
-def blocked(groups: int, first: GroupInfo | None, longest: float | None, most: float) -> Finding:
+def blocked(queue: str, groups: int, first: GroupInfo | None, longest: float | None, most: float) -> Finding:
     """Groups that wait for a person to decide about a failed job; `first`: the one that was blocked first."""
     name = "blocked groups"
     if not groups or first is None:
         return Finding(name, OK, "no group is blocked by a failed job")
     since, job_id = longest or 0.0, first.blocked_by
     detail = f"{number(groups, 'group')}; {first.id!r} for {span(since)}, by job {job_id!r}"
-    return Finding(name, FAIL if since > most else WARN, detail, _decide(job_id))
+    return Finding(name, FAIL if since > most else WARN, detail, _decide(queue, job_id or ""))
 
 
 def breakers(groups: int, first: GroupInfo | None, longest: float | None) -> Finding:
@@ -185,9 +188,10 @@ def breakers(groups: int, first: GroupInfo | None, longest: float | None) -> Fin
     return Finding(name, WARN, detail, "groupmq queue groups --breakers lists them; queue failures says why they fail")
 
 
-def _decide(job_id: str | None) -> str:
-    """What ends a block."""
-    return f"groupmq job retry {job_id}, or give it up: groupmq job skip {job_id}"
+def _decide(queue: str, job_id: str) -> str:
+    """What ends a block, as it can be typed."""
+    named = shlex.join(["--queue", queue, job_id])
+    return f"groupmq job retry {named}, or give it up: groupmq job skip {named}"
 
 
 def retention(dropped: int) -> Finding:

@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 
 _BYTES, _CHARACTERS = 9, 12
-"""Of an id. Three bytes are four characters, so ids that are drawn together can be cut apart."""
+"""Bytes of an id. Three bytes are four characters, so ids that are drawn together can be cut apart."""
 _AT_ONCE = 64
 
 
@@ -25,7 +25,7 @@ def new_id() -> str:
 def new_ids() -> Iterator[str]:
     """Fresh ids without end, for many jobs of one call: asking the system for each takes five times as long.
 
-    To be used up at once, by who began it, and then thrown away.
+    Consume it at once in one thread; do not keep the iterator.
     """
     while True:
         text = urlsafe_b64encode(os.urandom(_BYTES * _AT_ONCE)).decode()

@@ -1,7 +1,7 @@
 """Log lines about jobs: one for each step of a job's life, with its queue, its group and what happens next.
 
 Added, taken and completed are DEBUG lines. Thousands of jobs pass here in a second, so callers ask `debugging` once for
-a whole batch and make no line if it says no.
+a whole batch and make no line if it returns False.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from groupmq.core.snapshot import Snapshot
 
 
 class JobLog:
-    """Tells the life of the jobs of a queue, as one producer or one worker sees it."""
+    """Logs the life of the jobs of a queue, as one producer or one worker sees it."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class JobLog:
         self._on_failed = on_failed
 
     def debugging(self) -> bool:
-        """Whether DEBUG lines are wanted; of a logger that cannot tell, they are."""
+        """Whether DEBUG lines are wanted; True for a logger that cannot be asked."""
         return self._is_enabled is None or bool(self._is_enabled(logging.DEBUG))
 
     # A producer
@@ -64,8 +64,8 @@ class JobLog:
 
     def taken(self, row: Sequence[Snapshot]) -> None:
         """Jobs that run one after the other; the first one now."""
-        for place, job in enumerate(row):
-            start = "starts now" if place == 0 else "starts when the one before it has ended"
+        for index, job in enumerate(row):
+            start = "starts now" if index == 0 else "starts when the one before it has ended"
             self._line(
                 "debug",
                 job,
@@ -103,7 +103,7 @@ class JobLog:
         )
 
     def failed(self, job: Snapshot) -> None:
-        """For good. With the stack as text: the error of a handler in a child process has no traceback here."""
+        """The stack is logged as text: the error of a handler in a child process has no traceback here."""
         stack = f"\n{job.stacktrace.rstrip()}" if job.stacktrace else ""
         self._line(
             "error",
@@ -151,14 +151,14 @@ class JobLog:
             "info",
             job,
             job.attempts_made,
-            "was told to slow down: %s. No attempt was used; it starts again in %g s%s",
+            "was rate-limited: %s. No attempt was used; it starts again in %g s%s",
             reason,
             delay_ms / 1000,
             _and_group(job, "waits for it"),
         )
 
     def late(self, job: Snapshot) -> None:
-        """It has not ended in the time that a closing worker had for it."""
+        """The job did not end within the time limit of its closing worker."""
         self._line(
             "warning",
             job,

@@ -14,7 +14,7 @@ _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to what is the standard error of the moment: programs and test runners replace it."""
+    """Writes to the current `sys.stderr`: programs and test runners replace it."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)

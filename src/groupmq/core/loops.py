@@ -43,7 +43,7 @@ class PerLoop(Generic[T]):
         self._last: tuple[asyncio.AbstractEventLoop, T] | None = None
 
     def here(self) -> T:
-        """That of the running loop. Raises RuntimeError if none runs."""
+        """The object of the running loop. Raises RuntimeError if no loop runs."""
         loop = asyncio.get_running_loop()
         last = self._last
         if last is not None and last[0] is loop:  # a loop cannot run on in a forked child
@@ -67,5 +67,25 @@ class PerLoop(Generic[T]):
             return None
 
     def known(self) -> T | None:
-        """That of the running loop, if it was asked for before."""
+        """The object of the running loop, if it was asked for before."""
         return self._made.get(asyncio.get_running_loop()) if self._process is _process else None
+
+
+class PerProcess(Generic[T]):
+    """The same for all threads of a process, and for a forked child: what the parent made stays where it is."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: dict[object, T] = {}
+
+    def here(self) -> T:
+        found = self._made.get(_process)
+        if found is None:
+            # Of two threads that make one at once, both get that of the faster one.
+            found = self._made.setdefault(_process, self._make())
+        return found
+
+    def known(self) -> T | None:
+        return self._made.get(_process)
+
+    made_here = known

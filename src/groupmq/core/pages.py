@@ -94,7 +94,7 @@ class RemoveReport:
     matched: int = 0
     removed: int = 0
     skipped: int = 0
-    """Matched, but in another state or gone by the time it was their turn."""
+    """Matched, but in another state or gone when they were reached."""
     scanned: int = 0
     dry_run: bool = False
     groups: int = 0
@@ -160,4 +160,4 @@ class GroupPage(Generic[J]):
     """Of these, the groups that `match` and `state` are true of; `groups` has the first of them."""
     complete: bool
     """All groups and all running jobs were looked at. Otherwise another group may belong among the first, and a lane
-    may lack running or next jobs that its counts tell of."""
+    may lack running or next jobs that its counts include."""

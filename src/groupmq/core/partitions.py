@@ -17,7 +17,7 @@ MOST_PARTITIONS = 1024
 """More would make every fan-out long; a cluster has at most about as many primaries."""
 PLACES = 2**24
 SLOTS = 16384
-"""Of a cluster."""
+"""Slots of a cluster."""
 _MADE = re.compile(r"(?:[A-Za-z0-9_-]{12}|repeat-[0-9a-f]{18})\.([A-Za-z0-9_-]{4})(?::-?[0-9]+)?")
 """Ids that carry a place: those of jobs, of repeats, and of the occurrences of repeats."""
 
@@ -35,7 +35,7 @@ def place_of(text: str) -> int:
 
 
 def carrying(made: str, place: int) -> str:
-    """An id that says where its job lives."""
+    """An id that carries the place of its job."""
     return f"{made}.{urlsafe_b64encode(place.to_bytes(3, 'big')).decode()}"
 
 

@@ -12,7 +12,7 @@ _BETWEEN = "~"
 
 
 class Positions(NamedTuple):
-    """One position for each partition, in their order. As text it is what `event.id` says."""
+    """One position for each partition, in their order. As text it is an `event.id`."""
 
     each: list[Position]
 

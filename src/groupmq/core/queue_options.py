@@ -77,7 +77,7 @@ QUEUE_DEFAULTS: dict[str, Any] = {
     "on_retry": "hold",
     "on_failed": "continue",
     "breaker": None,
-    "keep_completed": 100,
+    "keep_completed": KEEP_COMPLETED.count,
     "keep_failed": KEEP_FAILED,
     "ordering": None,
     "fairness": "oldest",
@@ -103,36 +103,36 @@ class QueueOptions:
     """The options of a queue, checked. Durations are milliseconds from here on."""
 
     name: str
-    prefix: str = "groupmq"
-    job_timeout_ms: int = 30_000
-    max_attempts: int = 3
-    backoff: BackoffPolicy = backoffs.DEFAULT
-    on_retry: OnRetry = "hold"
-    on_failed: OnFailed = "continue"
-    breaker: Breaker | None = None
+    prefix: str = QUEUE_DEFAULTS["prefix"]
+    job_timeout_ms: int = millis(QUEUE_DEFAULTS["job_timeout"], "job_timeout")
+    max_attempts: int = QUEUE_DEFAULTS["max_attempts"]
+    backoff: BackoffPolicy = QUEUE_DEFAULTS["backoff"]
+    on_retry: OnRetry = QUEUE_DEFAULTS["on_retry"]
+    on_failed: OnFailed = QUEUE_DEFAULTS["on_failed"]
+    breaker: Breaker | None = QUEUE_DEFAULTS["breaker"]
     keep_completed: Retention = KEEP_COMPLETED
     keep_failed: Retention = KEEP_FAILED
-    ordering: Ordering | None = None
-    fairness: Fairness = "oldest"
-    group_concurrency: int = 1
-    exclusive: bool = False
-    rate_limit: RateLimit | None = None
-    group_rate_limit: RateLimit | None = None
-    max_group_size: int | None = None
-    priority_ageing_ms: int | None = None
-    partitions: int | None = None
+    ordering: Ordering | None = QUEUE_DEFAULTS["ordering"]
+    fairness: Fairness = QUEUE_DEFAULTS["fairness"]
+    group_concurrency: int = QUEUE_DEFAULTS["group_concurrency"]
+    exclusive: bool = QUEUE_DEFAULTS["exclusive"]
+    rate_limit: RateLimit | None = QUEUE_DEFAULTS["rate_limit"]
+    group_rate_limit: RateLimit | None = QUEUE_DEFAULTS["group_rate_limit"]
+    max_group_size: int | None = QUEUE_DEFAULTS["max_group_size"]
+    priority_ageing_ms: int | None = QUEUE_DEFAULTS["priority_ageing"]
+    partitions: int | None = QUEUE_DEFAULTS["partitions"]
     """None: as stored; 1 for a new queue."""
-    events: bool = True
-    max_payload: int = 1024 * 1024
-    serializer: Serializer = JSON
+    events: bool = QUEUE_DEFAULTS["events"]
+    max_payload: int = QUEUE_DEFAULTS["max_payload"]
+    serializer: Serializer = QUEUE_DEFAULTS["serializer"]
     durability: Durability | None = None
-    """None: as the server has it."""
-    logger: Logger | None = None
+    """None: as the server has it, which is the default."""
+    logger: Logger | None = QUEUE_DEFAULTS["logger"]
     """None: the loggers of this library."""
     given: frozenset[str] = frozenset()
     """The stored settings that this process was given. All others are as stored, or the library's defaults."""
     is_stored: bool = field(default=False, compare=False)
-    """Whether these are the stored settings. Else the queue may turn out to have others than the defaults here."""
+    """Whether these are the stored settings. If not, the queue may have others than the defaults here."""
 
     @classmethod
     def checked(cls, name: object, arguments: QueueArguments) -> QueueOptions:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# Place: priority, order + 2^63, arrival (2 + 4 bytes), each the less the later; then created (2 + 4 bytes),
-# max_attempts, flags, length of the group id
+# Sort key: priority, order + 2^63, arrival (2 + 4 bytes), each smaller for jobs that start later; then created
+# (2 + 4 bytes), max_attempts, flags, length of the group id
 _HEAD = struct.Struct(">HQHIHIHBH")
 _PLACE = struct.Struct(">HQ6xHI")
 _BODY = struct.Struct(">HBH")
@@ -18,7 +18,10 @@ _NONE = _SIZE.pack(0)
 _ORDER = struct.Struct(">Q")
 _LAST_PRIORITY, _LAST_ORDER, _LAST_ARRIVAL = (1 << 16) - 1, (1 << 63) - 1, (1 << 48) - 1
 
-ORDER_GIVEN, HAS_TTL, HOLDS, CONTINUES = 1, 2, 4, 8
+ORDER_GIVEN, HAS_TTL, HOLDS, CONTINUES, BESIDE = 1, 2, 4, 8, 16
+"""BESIDE: the data is not in the record but in `bodies`; whoever reads a record joins the two."""
+LARGE = 8 * 1024
+"""Data of more bytes is stored beside its record (`lua/lib/bodies.lua`)."""
 
 
 class Record(NamedTuple):
@@ -40,7 +43,7 @@ Stored = Record | bytes
 
 
 def pack_order(order_ms: int) -> bytes:
-    """A signed 64-bit order as 8 bytes, which are the smaller the later it is."""
+    """A signed 64-bit order as 8 bytes, which are smaller for a later order."""
     return _ORDER.pack(_LAST_ORDER - order_ms)
 
 
@@ -54,7 +57,7 @@ def pack_body(
     has_ttl: bool = False,
     holds: bool | None = None,
 ) -> bytes:
-    """What follows `created`; the server puts place and time of creation before it.
+    """What follows `created`; the server puts sort key and time of creation before it.
 
     `holds`: whether the job blocks its group when it has failed for good; None = as the queue says.
     """
@@ -70,9 +73,24 @@ def pack_body(
 
 def data_of(body: bytes) -> bytes:
     """The data in what `pack_body` made."""
+    return body[_data_at(body) :]
+
+
+def is_beside(body: bytes) -> bool:
+    """Whether the server keeps the data beside this body; then it is not here, or was joined to it."""
+    return body[2] & BESIDE != 0
+
+
+def divided(body: bytes) -> tuple[bytes, bytes]:
+    """What precedes the data in what `pack_body` made, and the data."""
+    at = _data_at(body)
+    return body[:at], body[at:]
+
+
+def _data_at(body: bytes) -> int:
     (size,) = _SIZE.unpack_from(body, 3)
     (options,) = _SIZE.unpack_from(body, 5 + size)
-    return body[7 + size + options :]
+    return 7 + int(size) + int(options)
 
 
 def settings_of(body: bytes) -> tuple[int, dict[str, Any]]:
@@ -95,7 +113,7 @@ def unpack(raw: bytes) -> Record:
 
 
 def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
-    """What running a job needs of a stored record: max_attempts, group, options, data; and the rest, for `place`.
+    """What running a job needs of a stored record: max_attempts, group, options, data, rest (`read_sort_key`).
 
     Half as much work as reading all of it, and thousands are read in a second.
     """
@@ -111,7 +129,7 @@ def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
     return max_attempts, group, options, raw[at:], raw[:_BODY_AT]
 
 
-def place(head: bytes) -> tuple[int, int, int]:
+def read_sort_key(head: bytes) -> tuple[int, int, int]:
     """Priority, order and time of creation, of what `parts` left over."""
     priority, order, made_hi, made_lo = _PLACE.unpack_from(head)
     return _LAST_PRIORITY - priority, _LAST_ORDER - order, (made_hi << 32) | made_lo

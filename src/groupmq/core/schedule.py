@@ -29,7 +29,7 @@ _LONGEST_CHANGE = timedelta(hours=3)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Repeat(ABC):
     key: str | None = None
-    """Its name within the group; by default what it says itself. Adding the same name again updates it."""
+    """Its name within the group; by default the schedule in words. Adding the same name again updates it."""
     start: Instant | None = None
     end: Instant | None = None
     limit: int | None = None
@@ -216,7 +216,7 @@ def _between(plan: dict[str, Any], after: int, until: int) -> Iterator[int]:
 
 def _cron_ticks(pattern: str, tz: str, instant: int, *, back: bool = False) -> Iterator[int]:
     """Ticks after `instant`; with `back` those at or before it, the last one first."""
-    place = zone(tz)
+    timezone = zone(tz)
     fields = pattern.split()
     at_times = len(fields) in (5, 6) and not any(one.startswith("*") for one in fields[-5:-3])
     # Floor division, so that an instant before 1970 rounds down as well.
@@ -224,7 +224,7 @@ def _cron_ticks(pattern: str, tz: str, instant: int, *, back: bool = False) -> I
     if back:
         # On a wall clock that was put back, a tick that has passed may lie ahead.
         moment += _LONGEST_CHANGE if at_times else timedelta(seconds=1)
-    local = moment.astimezone(place)
+    local = moment.astimezone(timezone)
     try:
         # Fixed times are counted on the wall clock, and placed in the zone after that; others in real time.
         walk = CronSim(pattern, local.replace(tzinfo=None) if at_times else local, reverse=back)
@@ -232,17 +232,17 @@ def _cron_ticks(pattern: str, tz: str, instant: int, *, back: bool = False) -> I
         raise ConfigurationError.expected("Cron.pattern", f"a cron pattern ({error})", pattern) from None
     last = instant
     for found in walk:
-        tick = int((_placed(found, place) if at_times else found).timestamp()) * 1000
+        tick = int((_placed(found, timezone) if at_times else found).timestamp()) * 1000
         if tick <= instant if back else tick > last:
             yield tick
             last = tick
 
 
-def _placed(wall: datetime, place: tzinfo) -> datetime:
+def _placed(wall: datetime, timezone: tzinfo) -> datetime:
     """A wall-clock time in its zone: the first of two, and the end of the gap for one that does not exist."""
     while True:
-        tick = wall.replace(tzinfo=place, fold=0)
-        if tick.astimezone(UTC).astimezone(place).replace(tzinfo=None) == wall:
+        tick = wall.replace(tzinfo=timezone, fold=0)
+        if tick.astimezone(UTC).astimezone(timezone).replace(tzinfo=None) == wall:
             return tick
         wall = wall.replace(second=0) + timedelta(minutes=1)
 

@@ -12,7 +12,7 @@ _DURATIONS = ("job_timeout", "priority_ageing")
 
 
 def duration(seconds: float) -> str:
-    """A duration in its largest unit that says it exactly: 30s, 5m, 1500ms."""
+    """A duration in the largest unit in which it is a whole number: 30s, 5m, 1500ms."""
     ms = round(seconds * 1000)
     for unit, size in _UNITS:
         if ms and ms % size == 0:

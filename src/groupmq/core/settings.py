@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
-from groupmq.core import backoff as backoffs
 from groupmq.core.backoff import Backoff
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import Breaker, RateLimit
@@ -43,25 +42,25 @@ class StoredQueue(NamedTuple):
 class QueueSettings:
     """What is stored with a queue. Options that are a process's own (serializer, logger ...) are not here."""
 
-    job_timeout: float = 30
-    max_attempts: int = 3
-    backoff: Backoff = backoffs.DEFAULT
-    on_retry: OnRetry = "hold"
+    job_timeout: float = QUEUE_DEFAULTS["job_timeout"]
+    max_attempts: int = QUEUE_DEFAULTS["max_attempts"]
+    backoff: Backoff = QUEUE_DEFAULTS["backoff"]
+    on_retry: OnRetry = QUEUE_DEFAULTS["on_retry"]
     keep_completed: Retention = KEEP_COMPLETED
     keep_failed: Retention = KEEP_FAILED
-    group_concurrency: int = 1
-    on_failed: OnFailed = "continue"
-    breaker: Breaker | None = None
-    ordering: Ordering | None = None
-    fairness: Fairness = "oldest"
-    exclusive: bool = False
-    rate_limit: RateLimit | None = None
-    group_rate_limit: RateLimit | None = None
-    max_group_size: int | None = None
-    priority_ageing: float | None = None
+    group_concurrency: int = QUEUE_DEFAULTS["group_concurrency"]
+    on_failed: OnFailed = QUEUE_DEFAULTS["on_failed"]
+    breaker: Breaker | None = QUEUE_DEFAULTS["breaker"]
+    ordering: Ordering | None = QUEUE_DEFAULTS["ordering"]
+    fairness: Fairness = QUEUE_DEFAULTS["fairness"]
+    exclusive: bool = QUEUE_DEFAULTS["exclusive"]
+    rate_limit: RateLimit | None = QUEUE_DEFAULTS["rate_limit"]
+    group_rate_limit: RateLimit | None = QUEUE_DEFAULTS["group_rate_limit"]
+    max_group_size: int | None = QUEUE_DEFAULTS["max_group_size"]
+    priority_ageing: float | None = QUEUE_DEFAULTS["priority_ageing"]
     """Seconds of waiting that count as one level of priority."""
     partitions: int = 1
-    events: bool = True
+    events: bool = QUEUE_DEFAULTS["events"]
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What a newer release of groupmq stored and this one does not know, as it is stored."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import Serializer
 from groupmq.core.durations import moment
-from groupmq.core.record import Stored, parts, place
+from groupmq.core.record import Stored, parts, read_sort_key
 
 
 class LogLine(NamedTuple):
@@ -20,14 +20,14 @@ class LogLine(NamedTuple):
 
 
 GONE = "gone"
-"""State of a job that is stored no more: it ended and is not kept, or it was removed."""
+"""State of a job that is no longer stored: it ended and is not kept, or it was removed."""
 _FINISHED = ("completed", "failed")
 _UNREAD: Any = object()
 _NO_LOGS: list[LogLine] = []
 _NO_HEADERS: dict[str, str] = {}
 
 
-class _Place:
+class _SortKeyField:
     """An attribute that is decoded, with its neighbours, at the first read of one. Most handlers read none."""
 
     def __init__(self, name: str) -> None:
@@ -36,24 +36,24 @@ class _Place:
     def __get__(self, job: Snapshot | None, owner: type) -> Any:
         if job is None:
             return self
-        job.priority, job.order_ms, job._created_ms = place(job._head)
+        job.priority, job.order_ms, job._created_ms = read_sort_key(job._head)
         return getattr(job, self._name)
 
 
-def _place(name: str) -> Any:
-    return _Place(name)
+def _sort_key_field(name: str) -> Any:
+    return _SortKeyField(name)
 
 
 class Snapshot:
     """A job as it was when it was read: plain values, no I/O. Data and result are decoded when first asked for."""
 
-    # What most jobs do not have is said once here and stored with the others only: thousands are made in a second. What
-    # each job that runs gets is set from the start: setting it later for the first time costs ten times as much.
+    # Attributes that most jobs lack have a default here and are set on the others only: thousands of jobs are made in a
+    # second. Those of every running job are set from the start: setting one later would cost ten times as much.
     id: str
     group_id: str | None
     state: str
-    priority: int = _place("priority")
-    order_ms: int = _place("order_ms")
+    priority: int = _sort_key_field("priority")
+    order_ms: int = _sort_key_field("order_ms")
     max_attempts: int
     attempts_made: int
     timeout: float | None = None
@@ -74,7 +74,7 @@ class Snapshot:
     _on_progress: Callable[[Any, Any], None] | None
     _serializer: Serializer
     _head: bytes = b""
-    _created_ms: int = _place("_created_ms")
+    _created_ms: int = _sort_key_field("_created_ms")
     _raw_data: bytes
     _data: Any
     _result: Any = _UNREAD
@@ -188,7 +188,7 @@ class Snapshot:
         found["logs"] = [{"at": line.at.isoformat(), "text": line.text} for line in self.logs]
         return found
 
-    def copy_from(self, other: Snapshot) -> None:
+    def _copy_from(self, other: Snapshot) -> None:
         for name in Snapshot.__annotations__:
             if name not in ("duplicate", "_on_progress"):
                 setattr(self, name, getattr(other, name))

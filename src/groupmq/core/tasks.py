@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextvars import Context
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -14,14 +16,14 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel tasks and wait until they have ended."""
     left = {task for task in tasks if task is not None}
     while left:
-        # Again and again: code that the task awaits may swallow a cancellation.
+        # Repeatedly, because code that the task awaits may swallow a cancellation.
         for task in left:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=0.1)
 
 
 async def await_honouring_cancel(call: Awaitable[T]) -> T:
-    """Await a call of the client library. A cancellation that came meanwhile counts, whatever the call says.
+    """Await a call of the client library. A cancellation that came meanwhile counts, whatever the call returns.
 
     The library sends with `wait_for`, which on Python 3.11 swallows one that comes when the sending is done already.
     """
@@ -61,6 +63,17 @@ class Waiting(Generic[T]):
             except StopIteration as end:
                 returned: T = end.value
                 return returned
+
+
+def as_coroutine_function(called: Callable[[A], Awaitable[T]]) -> Callable[[A], Coroutine[Any, Any, T]]:
+    """The same function, so that calling it runs nothing of it yet, as is so with an `async def`."""
+    if getattr(getattr(called, "__code__", None), "co_flags", 0) & inspect.CO_COROUTINE:
+        return cast("Callable[[A], Coroutine[Any, Any, T]]", called)
+
+    async def call(given: A) -> T:
+        return await called(given)
+
+    return call
 
 
 def start_in_context(context: Context, called: Coroutine[Any, Any, T]) -> T | Waiting[T]:

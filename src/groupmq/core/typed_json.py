@@ -87,7 +87,7 @@ def _looks_like_a_tag(value: dict[str, Any]) -> bool:
 
 
 def _path_in(value: Any) -> str:
-    """Where in a value that cannot be packed the reason lies."""
+    """The path to the part of a value that cannot be packed."""
     parts: list[tuple[str, Any]] = []
     if type(value) in (list, tuple):
         parts = [(f"[{i}]", item) for i, item in enumerate(value)]
@@ -112,7 +112,7 @@ def _require_unicode(value: str) -> None:
 
 
 def _datetime(value: datetime) -> Any:
-    """ISO 8601; with the name of its zone and its fold where the text alone would not tell them."""
+    """ISO 8601; with the name of its zone and its fold where the text alone does not determine them."""
     zone = value.tzinfo
     if isinstance(zone, ZoneInfo) and zone.key:
         return [value.replace(tzinfo=None, fold=0).isoformat(), zone.key, value.fold]

@@ -234,7 +234,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker that said it lives."""
+    """A worker that has reported that it is alive."""
 
     id: str
     name: str
@@ -251,11 +251,13 @@ class WorkerInfo:
     """Name of the function library it calls, on the server."""
     blocked: float = 0.0
     """Seconds that a handler had been blocking its event loop when it was last seen; 0 = none did."""
+    max_attempts: int | None = None
+    """How often it lets a job run that has no number of its own; None = as often as the queue says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Whose turn it is in an exclusive queue."""
+    """The turn of an exclusive queue: which worker has it, and for how long."""
 
     worker: str
     epoch: int
@@ -283,7 +285,7 @@ class RepeatingJob:
     data: Any
     priority: int = 0
     max_attempts: int | None = None
-    """None = what the queue and the worker say. The same holds for timeout, backoff, on_retry and on_failed."""
+    """None = as the queue and the worker have it. The same holds for timeout, backoff, on_retry and on_failed."""
     timeout: float | None = None
     backoff: Backoff | None = None
     on_retry: OnRetry | None = None

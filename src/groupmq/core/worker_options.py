@@ -100,11 +100,11 @@ class WorkerOptions:
     prefetch: Literal["auto"] | int
     middleware: tuple[Any, ...]
     unreachable_timeout: float | None
-    batch: int | None = None
+    batch: int | None
     """Jobs that one call of the handler gets at most; None = one job, not a list."""
-    batch_wait_ms: int = 0
-    on_startup: Callable[..., Any] | None = None
-    on_shutdown: Callable[..., Any] | None = None
+    batch_wait_ms: int
+    on_startup: Callable[..., Any] | None
+    on_shutdown: Callable[..., Any] | None
 
     @classmethod
     def checked(cls, queue: QueueOptions, default_name: str, arguments: WorkerArguments) -> WorkerOptions:

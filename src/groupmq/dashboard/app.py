@@ -12,13 +12,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from groupmq import Queue
 from groupmq.dashboard.actions.catalogue import ACTIONS
-from groupmq.dashboard.endpoints.action import act_endpoint, plan_endpoint, stop_endpoint
+from groupmq.dashboard.endpoints.action import action_endpoint, stop_endpoint
 from groupmq.dashboard.endpoints.failing import Failing
 from groupmq.dashboard.endpoints.login import login_endpoint, logout_endpoint
 from groupmq.dashboard.endpoints.page import page_endpoint
 from groupmq.dashboard.endpoints.static import static
 from groupmq.dashboard.endpoints.stream import stream_endpoint
-from groupmq.dashboard.live.desk import Desk
+from groupmq.dashboard.live.shared_state import SharedState
 from groupmq.dashboard.live.stream import Streams
 from groupmq.dashboard.mounting import placed
 from groupmq.dashboard.openapi import openapi_endpoint
@@ -33,18 +33,18 @@ from groupmq.dashboard.security.csrf import Csrf
 from groupmq.dashboard.security.gate import Gate
 from groupmq.dashboard.security.headers import SecurityHeaders
 from groupmq.dashboard.security.signing import Signer
-from groupmq.dashboard.visit import House
+from groupmq.dashboard.visit import Services
 
 
 class Dashboard:
     """The dashboard as an ASGI app. It opens queues when the first request asks for them, and needs no lifespan."""
 
     def __init__(self, options: Options, auth: Auth) -> None:
-        self.desk = Desk(options)
-        house = House(self.desk, Renderer(), auth, Csrf(auth.secret), Signer(auth.secret, "flash"))
+        self.shared = SharedState(options)
+        services = Services(self.shared, Renderer(), auth, Csrf(auth.secret), Signer(auth.secret, "flash"))
         access = Access(options.permissions, ACTIONS, read_only=options.read_only)
-        app: ASGIApp = Router(routes=routes(house), redirect_slashes=False)
-        self._app = SecurityHeaders(Failing(Gate(app, auth, access), house))
+        app: ASGIApp = Router(routes=routes(services), redirect_slashes=False)
+        self._app = SecurityHeaders(Failing(Gate(app, auth, access), services))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -65,7 +65,7 @@ class Dashboard:
 
     async def close(self) -> None:
         """Close the queues that the dashboard opened. A host app that wants that calls it when it stops."""
-        await self.desk.close()
+        await self.shared.close()
 
 
 def create_app(
@@ -108,27 +108,26 @@ def create_app(
     return Dashboard(options, auth_of(auth, secret))
 
 
-def routes(house: House) -> list[BaseRoute]:
+def routes(services: Services) -> list[BaseRoute]:
     """Every page twice: for people, and below /api/v1."""
     streams = Streams()
     found: list[BaseRoute] = []
     for name, page in PAGES.items():
-        endpoint = page_endpoint(page, house)
+        endpoint = page_endpoint(page, services)
         for path in addresses(name):
             found.append(Route(path, endpoint, methods=["GET"]))
     for path in addresses("action"):
-        found.append(Route(path, plan_endpoint(house), methods=["GET"]))
-        found.append(Route(path, act_endpoint(house), methods=["POST"]))
+        found.append(Route(path, action_endpoint(services), methods=["GET", "POST"]))
     for path in addresses("stop_task"):
-        found.append(Route(path, stop_endpoint(house), methods=["POST"]))
-    stream = stream_endpoint(house, streams)
+        found.append(Route(path, stop_endpoint(services), methods=["POST"]))
+    stream = stream_endpoint(services, streams)
     return [
-        Route(PATHS["openapi"], openapi_endpoint(house), methods=["GET"]),
+        Route(PATHS["openapi"], openapi_endpoint(services), methods=["GET"]),
         *found,
         Route(PATHS["stream"], stream, methods=["GET"]),
         Route(PATHS["queue_stream"], stream, methods=["GET"]),
-        Route(PATHS["login"], login_endpoint(house), methods=["GET", "POST"]),
-        Route(PATHS["logout"], logout_endpoint(house), methods=["POST"]),
+        Route(PATHS["login"], login_endpoint(services), methods=["GET", "POST"]),
+        Route(PATHS["logout"], logout_endpoint(services), methods=["POST"]),
         Route(PATHS["static"], static, methods=["GET"]),
         Route(PATHS["health"], health, methods=["GET"]),
     ]

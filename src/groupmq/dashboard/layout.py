@@ -22,6 +22,7 @@ TABS = (
     ("settings", "Settings"),
 )
 _SHOWN_UNDER = {"group": "lanes", "job": "jobs", "task": "failures", "tasks": "failures", "action": "jobs"}
+_COUNTED = {"failures": "failed", "workers": "workers"}
 _WITHOUT_STREAM = ("action", "login", "error")
 
 
@@ -38,6 +39,8 @@ class Tab:
     href: str
     current: bool
     count: int | None
+    counted: str
+    """What is counted, as the stream names it; "" if nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,13 @@ def tabs(base: str, queue: str, current: str, row: QueueRow | None) -> list[Tab]
     if row is not None:
         counts = {"failures": row.counts.failed, "workers": row.workers}
     return [
-        Tab(name, label, paths.build(base, name, {"queue": queue}), name == current, counts.get(name))
+        Tab(
+            name,
+            label,
+            paths.build(base, name, {"queue": queue}),
+            name == current,
+            counts.get(name),
+            _COUNTED.get(name, ""),
+        )
         for name, label in TABS
     ]

@@ -18,7 +18,7 @@ from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.plan import PlanPage
 from groupmq.dashboard.pages import PAGES
 from groupmq.dashboard.paths import API, PATHS
-from groupmq.dashboard.visit import House
+from groupmq.dashboard.visit import Services
 
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "minLength": 1, "maxLength": 3000}
@@ -44,7 +44,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
-def openapi_endpoint(house: House) -> Any:
+def openapi_endpoint(services: Services) -> Any:
     async def endpoint(request: Request) -> Response:
         base = request.scope.get("root_path", "").rstrip("/")
         return JSONResponse(describe(base))

@@ -22,6 +22,7 @@ class Redactor:
     """Applies the user's rule. One that raises hides the value: showing it would be the worse mistake."""
 
     def __init__(self, rule: Redact | Iterable[str] | None) -> None:
+        self._by_name = rule is not None and not callable(rule)
         if rule is None or callable(rule):
             self._rule: Redact | None = rule
         else:
@@ -44,6 +45,12 @@ class Redactor:
         if text is None or self._rule is None:
             return text
         return str(self.value(text, kind))
+
+    def header(self, name: str, text: str) -> str:
+        """The text of a header: it stands under its name, as a field does."""
+        if self._by_name:
+            return str(self.value({name: text}, "header")[name])
+        return self.text(text, "header") or ""
 
 
 def named(names: Iterable[str]) -> Redact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from groupmq import ConnectionLost, GroupMQError, ServerRefused
 from groupmq.dashboard import paths
+from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.layout import Flash, NavQueue, layout
-from groupmq.dashboard.live.desk import Desk
+from groupmq.dashboard.live.shared_state import SharedState
+from groupmq.dashboard.negotiation import prefers_json
 from groupmq.dashboard.rendering import Renderer, context
 from groupmq.dashboard.security.auth import Auth
 from groupmq.dashboard.security.csrf import COOKIE, LIFETIME, Csrf
@@ -25,10 +29,10 @@ _BLOCK_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Services:
     """What every request needs: made once with the app."""
 
-    desk: Desk
+    shared: SharedState
     renderer: Renderer
     auth: Auth
     csrf: Csrf
@@ -47,20 +51,19 @@ class Heading:
 class Visit:
     """A request, after the gate has let it in."""
 
-    def __init__(self, request: Request, house: House) -> None:
+    def __init__(self, request: Request, services: Services) -> None:
         self.request = request
-        self.house = house
+        self.services = services
         self.user: str = request.scope.get("groupmq.user", "")
         self.allowed: frozenset[str] = request.scope.get("groupmq.allowed", frozenset())
         self.base: str = request.scope.get("root_path", "").rstrip("/")
 
     @property
     def wants_json(self) -> bool:
-        """By the path, or because JSON is asked for and HTML is not."""
+        """By the path, or because the client likes JSON better than a page."""
         if self.path.startswith(paths.API + "/"):
             return True
-        accept = self.request.headers.get("accept", "")
-        return "application/json" in accept and "text/html" not in accept
+        return prefers_json(", ".join(self.request.headers.getlist("accept")))
 
     @property
     def path(self) -> str:
@@ -103,20 +106,20 @@ class Visit:
         return await self._page(document, heading, status, block or self.block)
 
     async def _page(self, document: Any, heading: Heading, status: int, block: str | None) -> Response:
-        nonce = self.house.csrf.nonce(self.request)
+        nonce = self.services.csrf.nonce(self.request)
         values = context(
             document,
             name=heading.name,
-            layout=await self._layout(document, heading),
-            csrf=self.house.csrf.token(nonce, self.user),
-            read_only=self.house.desk.options.read_only,
+            layout=await self._layout(document, heading, block),
+            csrf=self.services.csrf.token(nonce, self.user),
+            read_only=self.services.shared.options.read_only,
             can=self.can,
             here=self.here,
         )
         began = time.monotonic()
-        html = self.house.renderer.render(heading.name, block, values)
+        html = self.services.renderer.render(heading.name, block, values)
         if block is not None:
-            self.house.desk.spent(heading.queue, time.monotonic() - began)
+            self.services.shared.spent(heading.queue, time.monotonic() - began)
         response = Response(html, status, media_type="text/html")
         if self.request.cookies.get(COOKIE) != nonce:
             self.set_cookie(response, COOKIE, nonce, LIFETIME)
@@ -124,29 +127,42 @@ class Visit:
             response.delete_cookie(FLASH, path=self.base or "/")
         return response
 
-    async def _layout(self, document: Any, heading: Heading) -> Any:
-        desk, queue = self.house.desk, heading.queue
+    async def _row(self, document: Any, heading: Heading, block: str | None) -> QueueRow | None:
+        """The queue in one row, for the numbers of the frame: a document that has none gets it from here."""
+        if heading.queue is None or block is not None:
+            return None
+        found = getattr(document, "queue", None)
+        if isinstance(found, QueueRow):
+            return found
+        try:
+            return await self.services.shared.named_row(heading.queue)
+        except GroupMQError:
+            return None  # the frame is there without numbers
+
+    async def _layout(self, document: Any, heading: Heading, block: str | None) -> Any:
+        shared, queue = self.services.shared, heading.queue
         names: list[str] = []
         if heading.name not in ("login", "error"):
-            names = (await desk.catalogue.names())[:_MOST_QUEUES]
+            with contextlib.suppress(ConnectionLost, ServerRefused):  # the page itself says so
+                names = (await shared.catalogue.names())[:_MOST_QUEUES]
         return layout(
             base=self.base,
             name=heading.name,
             title=heading.title,
             user=self.user or None,
-            auth=self.house.auth.has_login and bool(self.user),
-            queues=[NavQueue(name, desk.catalogue.display_name(name)) for name in names],
+            auth=self.services.auth.has_login and bool(self.user),
+            queues=[NavQueue(name, shared.catalogue.display_name(name)) for name in names],
             queue=queue,
-            display_name=desk.catalogue.display_name(queue) if queue else "",
-            description=desk.catalogue.description(queue) if queue else "",
-            row=getattr(document, "queue", None) if queue and heading.name not in _WITHOUT_ROW else None,
+            display_name=shared.catalogue.display_name(queue) if queue else "",
+            description=shared.catalogue.description(queue) if queue else "",
+            row=await self._row(document, heading, block),
             flash=self._flash(),
-            tasks=[task.row() for task in desk.tasks.running(queue)] if queue else (),
-            since=desk.last_event_id(queue) if queue else None,
+            tasks=[task.row() for task in shared.tasks.running(queue)] if queue else (),
+            since=shared.last_event_id(queue) if queue else None,
         )
 
     def _flash(self) -> Flash | None:
-        said = self.house.flashes.read(self.request.cookies.get(FLASH, ""))
+        said = self.services.flashes.read(self.request.cookies.get(FLASH, ""))
         if said is None:
             return None
         level, _, text = said.partition(" ")
@@ -156,7 +172,7 @@ class Visit:
         """To a page of this site, which says once what happened."""
         response = RedirectResponse(path, status_code=303)
         if text:
-            self.set_cookie(response, FLASH, self.house.flashes.sign(f"{level} {text}"[:1500], lifetime=60), 60)
+            self.set_cookie(response, FLASH, self.services.flashes.sign(f"{level} {text}"[:1500], lifetime=60), 60)
         return response
 
     def set_cookie(self, response: Response, name: str, value: str, lifetime: float) -> None:
@@ -169,6 +185,3 @@ class Visit:
             httponly=True,
             samesite="strict",
         )
-
-
-_WITHOUT_ROW = ("task", "tasks", "action", "plan", "outcome", "suggest", "error")

@@ -20,7 +20,7 @@ SEED = 7
 GIVE_UP = 60.0
 
 
-class Crew:
+class WorkerProcesses:
     """The worker processes, each with a diary."""
 
     def __init__(self, folder: Path) -> None:
@@ -82,7 +82,9 @@ class Display:
         print(f"\r{text:<90}" if self._live else text, flush=True)
 
 
-async def watch(queue: Queue, crew: Crew, producing: asyncio.Future[list[None]], display: Display) -> None:
+async def watch(
+    queue: Queue, workers: WorkerProcesses, producing: asyncio.Future[list[None]], display: Display
+) -> None:
     """Show progress until everything has run, and kill a worker on the way."""
     killed, end = False, time.monotonic() + GIVE_UP
     while time.monotonic() < end:
@@ -93,8 +95,10 @@ async def watch(queue: Queue, crew: Crew, producing: asyncio.Future[list[None]],
             return
         if metrics.completed > JOBS // 3 and not killed:
             killed = True
-            display.say(f"kill -9 of worker process {crew.kill_one()}, in the middle of its work; a new one takes over")
-            crew.hire()
+            display.say(
+                f"kill -9 of worker process {workers.kill_one()}, in the middle of its work; a new one takes over"
+            )
+            workers.hire()
         await asyncio.sleep(0.05)
     raise TimeoutError(f"the jobs did not finish within {GIVE_UP:g} s")
 
@@ -103,21 +107,21 @@ async def main() -> Proof:
     print(f"groupmq demo: {JOBS} jobs in {GROUPS} groups, {PRODUCERS} producers, {WORKERS} worker processes")
     print("8 % of the jobs fail once or twice, 5 % are delayed, and one worker is killed. The server is our own.\n")
     with tempfile.TemporaryDirectory(prefix="groupmq-demo-") as name:
-        crew = Crew(Path(name))
+        workers = WorkerProcesses(Path(name))
         async with work.open_queue() as queue:
             await queue.get_job_counts()
             try:
                 for _ in range(WORKERS):
-                    crew.hire()
+                    workers.hire()
                 # Each producer owns every third group, so that numbers grow inside a group.
                 shares = [range(first, JOBS, PRODUCERS) for first in range(PRODUCERS)]
                 producing = asyncio.gather(*(produce(queue, share) for share in shares))
-                await watch(queue, crew, producing, Display())
+                await watch(queue, workers, producing, Display())
                 await producing
             finally:
-                crew.dismiss()
+                workers.dismiss()
             metrics = await queue.get_metrics()
-        proof = prove(read(crew.diaries()), JOBS)
+        proof = prove(read(workers.diaries()), JOBS)
     print(f"""
   jobs run            {proof.jobs - proof.lost:>5}  of {proof.jobs}
   lost                {proof.lost:>5}

@@ -8,10 +8,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 T = TypeVar("T")
-SCHEMA = "4"
-PARTITIONED = "4 in partitions"
+SCHEMA = "5"
+PARTITIONED = "5 in partitions"
 """The format of a queue whose jobs are in its partitions; each of these has SCHEMA. No function takes it."""
-MOVING = "4 moving"
+MOVING = "5 moving"
 """The format of a queue, and of its partitions, while their number is changed."""
 CHUNK = 100
 """Items per script call: so many take the server a millisecond or two, and no other client is served meanwhile."""
@@ -66,6 +66,11 @@ FRESH = StoredState()
 
 def arguments(**named: Any) -> bytes:
     return encode({name: value for name, value in named.items() if value is not None})
+
+
+def raw_text(raw: bytes) -> msgspec.Raw:
+    """Bytes as an argument: the server's decoder takes any bytes as text, and does not know the type for bytes."""
+    return msgspec.Raw(b"\xdb" + len(raw).to_bytes(4, "big") + raw)
 
 
 def text(raw: bytes) -> str:

@@ -159,13 +159,13 @@ class Script:
     def explain(self, message: str) -> str:
         """Rewrite a server's error so that it names the Lua file and line."""
 
-        def place(match: re.Match[str]) -> str:
+        def in_file(match: re.Match[str]) -> str:
             origins = self.origins if match[1] == "script" else self.library.origins
             at = int(match[2])
             file, line = origins[at - 1] if 1 <= at <= len(origins) else (f"{self.name}.lua", at)
             return f"{file}:{line}"
 
-        return _SERVER_LINE.sub(place, message)
+        return _SERVER_LINE.sub(in_file, message)
 
 
 def names() -> list[str]:

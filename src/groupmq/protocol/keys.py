@@ -9,6 +9,7 @@ from groupmq.core.partitions import Part, tag_of
 FIXED = (
     "meta",
     "jobs",
+    "bodies",
     "state",
     "results",
     "progress",

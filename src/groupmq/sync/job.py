@@ -1,31 +1,92 @@
-"""The blocking job: what it has beside the actions of `job_actions.py`."""
+# Generated from src/groupmq/client/job.py by `make sync`; do not edit.
+"""The job as users see it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from groupmq.core.events import Event
-from groupmq.sync.job_actions import JobActions
+from groupmq.core.durations import Duration, seconds
+from groupmq.core.emitter import Listener
+from groupmq.core.pages import Attempt
+from groupmq.sync.job_in_handler import JobInHandler
 
 if TYPE_CHECKING:
     from groupmq.client.events import JobListeners
+    from groupmq.sync.queue.queue import Queue
 
 
-class Job(JobActions):
-    """A job as returned by the blocking queue. Its methods act on the stored job."""
+class Job(JobInHandler):
+    """A job, as returned by `add` and the getters. Its methods act on the stored job. Handlers get a `groupmq.Job`.
 
+    >>> job = queue.add({"amount": 999}, group_id="user:42")
+    >>> job.get_state()
+    'waiting'
+    """
+
+    _queue: Queue
     _listeners: JobListeners | None = None
 
-    def on(self, event: str, listener: Callable[[Event], Any]) -> Callable[[Event], Any]:
-        """Call `listener(event)`, in a thread of its own, for what happens to this job, while this object lives."""
+    def on(self, event: str, listener: Listener) -> Listener:
+        """Call `listener(event)` for what happens to this job, as long as this object lives; see `Queue.on`."""
+        self._queue._require_events()
         self._listeners = self._queue._listen_to(self, event, listener)
         return listener
 
-    def off(self, event: str, listener: Callable[[Event], Any]) -> bool:
+    def off(self, event: str, listener: Listener) -> bool:
         """Stop calling `listener`; True if it was listening."""
         return self._listeners is not None and self._queue._stop_listening_to(self._listeners, event, listener)
 
+    def result(self, timeout: Duration | None = None) -> Any:
+        """Wait for the job's end, wherever it runs, and return what its handler returned.
 
-SavedJob = Job
-"""What `JobDraft.save` returns."""
+        Raises JobFailed (with reason and stack), JobRemoved, or TimeoutError after `timeout` seconds.
+        """
+        return self._queue._result_of(self, None if timeout is None else seconds(timeout, "timeout"))
+
+    def get_state(self) -> str:
+        """The state right now. Raises JobNotFound if the job is gone."""
+        return self._queue.require_job(self.id).state
+
+    def refresh(self) -> Self:
+        """Read everything about this job again."""
+        self._copy_from(self._queue.require_job(self.id))
+        return self
+
+    def get_attempts(self) -> list[Attempt]:
+        """The runs of this job, oldest first; see `Queue.get_attempts`."""
+        return self._queue.get_attempts(self.id)
+
+    def remove(self) -> bool:
+        """See `Queue.remove`."""
+        return self._queue.remove(self.id)
+
+    def retry(self) -> bool:
+        """See `Queue.retry`."""
+        return self._queue.retry(self.id)
+
+    def skip(self) -> bool:
+        """See `Queue.skip`."""
+        return self._queue.skip(self.id)
+
+    def promote(self) -> bool:
+        """See `Queue.promote`."""
+        return self._queue.promote(self.id)
+
+    def change_delay(self, delay: Any) -> bool:
+        """See `Queue.change_delay`."""
+        return self._queue.change_delay(self.id, delay)
+
+    def update_data(self, data: Any) -> None:
+        """Replace the data; a handler that runs already keeps what it was given."""
+        self._queue.update_data(self.id, data)
+        self._data = data
+
+    update = update_data
+
+    def fail(self, reason: str = "failed by operator") -> bool:
+        """See `Queue.fail`."""
+        return self._queue.fail(self.id, reason)
+
+    def cancel(self) -> bool:
+        """Remove the job if it waits; stop its handler, wherever it runs, if it runs."""
+        return self._queue.cancel(self.id)

@@ -21,9 +21,9 @@ from groupmq.sync.connection.function_client import FunctionClient
 _NAME = "library_name"
 
 
-def names(client: FunctionClient, place: Node | None = None) -> list[str]:
-    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `place`."""
-    reply = client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", place=place)
+def names(client: FunctionClient, node: Node | None = None) -> list[str]:
+    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `node`."""
+    reply = client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", node=node)
     return sorted(_name(library) for library in reply)
 
 
@@ -39,18 +39,18 @@ def prune(client: FunctionClient, used: Collection[str]) -> list[str]:
     A process that does use one of them loads it again with its next call.
     """
     gone = set[str]()
-    for place in client.places():
-        found = names(client, place)
+    for node in client.primaries():
+        found = names(client, node)
         here = [name for name in found if name != functions.library().name and name not in used]
         for name in here:
-            _delete(client, name, place)
+            _delete(client, name, node)
         gone.update(here)
     return sorted(gone)
 
 
-def _delete(client: FunctionClient, name: str, place: Node | None) -> None:
+def _delete(client: FunctionClient, name: str, node: Node | None) -> None:
     try:
-        client.command("FUNCTION", "DELETE", name, place=place)
+        client.command("FUNCTION", "DELETE", name, node=node)
     except ConnectionLost:
         raise
     except GroupMQError as error:

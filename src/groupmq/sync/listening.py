@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,14 +14,13 @@ from groupmq.client.answers.jobs import job_from
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.session import Session
-from groupmq.client.events import Channel, Following, JobListeners
-from groupmq.client.events.following_all import FollowingAll
+from groupmq.client.events import Channel, JobListeners, follower_of
 from groupmq.client.events.results import Results
 from groupmq.core.checks import Logger
-from groupmq.core.errors import ConfigurationError, GroupMQError, said
-from groupmq.core.events import KINDS, Event, Position
+from groupmq.core.emitter import Emitter, Listener, call_listener
+from groupmq.core.errors import GroupMQError
+from groupmq.core.events import KINDS, Event
 from groupmq.core.loops import leave_behind
-from groupmq.core.positions import Positions
 from groupmq.core.record import Stored
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
@@ -29,7 +28,6 @@ from groupmq.sync.portal import Portal, Stopped, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")
 _PAUSE = 0.5
-Listener = Callable[[Event], Any]
 
 
 class QueueSubscription(NamedTuple):
@@ -61,7 +59,7 @@ class Listening:
 
     async def _make(self, here: Portal) -> QueueSubscription:
         options = self._session.options
-        connection = Connection(self._endpoint, options, session=self._session)
+        connection = Connection(self._endpoint.beside(), options, session=self._session)
 
         def make(job_id: str, state: str, stored: Stored) -> Snapshot:
             attempts = self._session.options.max_attempts
@@ -104,22 +102,6 @@ class Listening:
 
         return subscription.portal.run(leave())
 
-    def follow(self, since: str | None) -> Iterator[Event]:
-        """All events, for ever; waits in between."""
-        tail = self.start(None if since is None else Position.parse(since))
-        try:
-            while (batch := tail.next()) is not None:
-                yield from batch
-        finally:
-            tail.close()
-
-    def start(self, since: Position | None) -> BlockingFollower:
-        """From the return of this on nothing is missed."""
-        subscription = self._open()
-        following = Following(subscription.channel, since)
-        subscription.portal.run(following.start())
-        return BlockingFollower(subscription.portal, following)
-
     def close(self) -> None:
         subscription = self._subscription
         if subscription is not None and subscription.portal is portal():
@@ -127,18 +109,14 @@ class Listening:
             subscription.portal.run(subscription.connection.close())
 
 
-def follow_all(partitions: Sequence[Listening], since: str | None) -> Iterator[Event]:
-    """All events of all partitions of a queue, for ever; waits in between."""
-    subscriptions = [listening._open() for listening in partitions]
-    at = None if since is None else Positions.parse(since, len(partitions))
-    following = FollowingAll([subscription.channel for subscription in subscriptions], at)
-    here = subscriptions[0].portal
-    here.run(following.start())
+def follow(logs: Sequence[Listening], since: str | None) -> Iterator[Event]:
+    """All events of a queue, or of all of its partitions, from the first one that is asked for on."""
+    tail = BlockingFollower(logs, since)
     try:
-        while (batch := here.run(following.next())) is not None:
+        while (batch := tail.next()) is not None:
             yield from batch
     finally:
-        here.run(following.end())
+        tail.close()
 
 
 class ListenerThread(threading.Thread):
@@ -155,48 +133,45 @@ class ListenerThread(threading.Thread):
     def run(self) -> None:
         while True:
             listener, event = self._calls.get()
-            try:
-                listener(event)
-            except Exception as error:
-                _logger.error("a listener of %r raised %s: %s", event.kind, type(error).__name__, said(error))
+            call_listener(_logger, event.kind, listener, event)
 
 
 class BlockingFollower:
-    """The end of a log, for a thread."""
+    """A follower that lives in the loop of a portal, for a thread."""
 
-    def __init__(self, here: Portal, following: Following) -> None:
-        self._portal = here
-        self._following = following
+    def __init__(self, logs: Sequence[Listening], since: str | None) -> None:
+        subscriptions = [log._open() for log in logs]
+        self._portal = subscriptions[0].portal
+        self._follower = follower_of([subscription.channel for subscription in subscriptions], since)
+        self._portal.run(self._follower.start())
 
     def next(self) -> list[Event] | None:
-        """The next events, once there are any; None if no more will come."""
-        return self._portal.run(self._following.next())
+        return self._portal.run(self._follower.next())
 
     def close(self) -> None:
-        self._portal.call(self._following.close)
+        # Without waiting: a generator that nobody refers to is closed wherever it is found, also in the portal's loop.
+        self._portal.call(self._follower.close)
 
 
 class Listeners:
-    """Callbacks, called in a thread of their own, which lives while there are any."""
+    """Listeners that are called in a thread of their own, which lives while there are any."""
 
     def __init__(self, listening: Listening, name: str) -> None:
         self._listening = listening
         self._name = name
-        self._listeners: dict[str, list[Listener]] = {kind: [] for kind in KINDS}
+        self._emitter = Emitter(KINDS, _logger)
         self._lock = threading.Lock()
         self._tail: BlockingFollower | None = None
         self._thread: threading.Thread | None = None
 
     def on(self, event: str, listener: Listener) -> None:
-        if not callable(listener):
-            raise ConfigurationError.expected("listener", "a callable", listener)
         with self._lock:
-            self._of(event).append(listener)
+            self._emitter.on(event, listener)
             if self._tail is None or self._thread is None or not self._thread.is_alive():
                 try:
-                    self._tail = self._listening.start(None)
+                    self._tail = BlockingFollower([self._listening], None)
                 except BaseException:
-                    self._of(event).remove(listener)
+                    self._emitter.off(event, listener)
                     raise
                 self._thread = threading.Thread(
                     target=self._run, args=(self._tail,), name=f"{self._name}-events", daemon=True
@@ -205,29 +180,19 @@ class Listeners:
 
     def off(self, event: str, listener: Listener) -> bool:
         with self._lock:
-            listeners = self._of(event)
-            found = listener in listeners
-            if found:
-                listeners.remove(listener)
+            found = self._emitter.off(event, listener)
             self._end_if_unwanted()
             return found
 
     def remove_all(self, event: str | None = None) -> None:
         with self._lock:
-            for name in [event] if event is not None else list(self._listeners):
-                self._of(name).clear()
+            self._emitter.remove_all(event)
             self._end_if_unwanted()
 
     def _end_if_unwanted(self) -> None:
-        if self._tail is not None and not any(self._listeners.values()):
+        if self._tail is not None and not self._emitter.any:
             self._tail.close()
             self._tail = None
-
-    def _of(self, event: str) -> list[Listener]:
-        try:
-            return self._listeners[event]
-        except KeyError:
-            raise ConfigurationError.expected("event", f"one of {', '.join(sorted(KINDS))}", event) from None
 
     def _run(self, tail: BlockingFollower) -> None:
         while True:
@@ -242,11 +207,5 @@ class Listeners:
             if batch is None:
                 return
             for event in batch:
-                self._call_listeners(event)
-
-    def _call_listeners(self, event: Event) -> None:
-        for listener in tuple(self._listeners[event.kind]):
-            try:
-                listener(event)
-            except Exception as error:
-                _logger.error("a listener of %r raised %s: %s", event.kind, type(error).__name__, said(error))
+                for listener in tuple(self._emitter.listeners(event.kind)):
+                    call_listener(_logger, event.kind, listener, event)

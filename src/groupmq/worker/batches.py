@@ -1,7 +1,7 @@
 """Running batches: several jobs in one call of a handler, in one slot.
 
 Each job has its own lease, fence and outcome. A stop of one of them stops the handler. The others are given back,
-unless the handler says how far it came. Nothing waits here: a batch starts when it comes.
+unless the handler says how far it got. Nothing waits here: a batch starts as soon as it arrives.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ class BatchExecutor:
         )
 
     def _handler_ended(self, run: BatchRun, *, cancelled: bool = True) -> None:
-        """The group waits for this where an operator has ended a job, or where a cancelled job was abandoned."""
+        """Report the end of a handler: the group waits for it if an operator has ended a job, or if a cancelled job was
+        abandoned."""
         fences = run.lost | run.cancelled if cancelled else run.lost
         for job in run.jobs:
             if job.fence in fences:

@@ -21,11 +21,11 @@ _PER_CALL = 30
 
 
 def bequest_of(worker: Worker) -> str | None:
-    """What `take_back` needs to know, as text."""
+    """The facts that `take_back` needs, as text; None if the leases have to expire."""
     queue, options = worker.queue, worker.options
-    url = queue._connection.endpoint.identity
+    url = queue._connection.endpoint.url
     # A handler in a process of its own outlives the worker, and the supervisor cannot see when it ends.
-    if not isinstance(url, str) or options.executor == "process":
+    if url is None or options.executor == "process":
         return None
     shared = queue.options
     return json.dumps(

@@ -53,7 +53,7 @@ class NextCall(NamedTuple):
 
 
 class AfterAnswer(NamedTuple):
-    """What to do after an answer: the defaults mean that `next_call` is all there is to ask."""
+    """What to do after an answer: the defaults mean that only `next_call` has to be asked."""
 
     sleep: float | None = None
     """Seconds until the next hint is due, unless another one comes first."""
@@ -131,7 +131,7 @@ class Demand:
 
     @property
     def asked(self) -> int:
-        """Rows that calls under way may bring: their slots are spoken for."""
+        """Rows that calls under way may bring: their slots count as taken."""
         return sum(lane.asked for lane in self.lanes)
 
     def uses_hint(self, slots: FreeSlots) -> bool:
@@ -167,7 +167,7 @@ class Demand:
         return asked
 
     def answered(self, lane: LaneDemand, asked: int, brought: int, wait_ms: int, epoch: int, free: int) -> AfterAnswer:
-        """The call of a lane, which asked for `asked` rows and has `ended`, brought so many.
+        """The call of a lane asked for `asked` rows, is over (`ended`), and brought `brought` rows.
 
         `wait_ms`: until a job is due, 0 = one is ready, negative = none is known. `free`: slots, after those rows.
         """
@@ -189,7 +189,7 @@ class Demand:
         listen = self.phase == "taking" and free > 0
         return AfterAnswer(sleep, listen, not any(other.reporting for other in self.lanes))
 
-    # What now?
+    # Decisions
 
     def next_call(
         self, lane: LaneDemand, slots: FreeSlots, reports: int, now: float, *, urgent: bool

@@ -112,7 +112,7 @@ class Dispatcher:
                     lane.report(self._policy.released(job))
 
     def use_reserve(self, asked: int, wanted: int) -> None:
-        """Start reserved jobs in free slots, but for those `asked` for; first give back what another worker wants."""
+        """Start reserved jobs in free slots, except those `asked` for. First give back jobs up to fence `wanted`."""
         if wanted:
             self._executor.give_back_reserved(wanted)
         self._executor.start_reserved(self.free() - asked)
@@ -172,7 +172,7 @@ class Dispatcher:
                 telemetry.failed(job, report)
 
     def refused(self, report: RunReport) -> None:
-        """The lease of this run is another worker's, or gone: the server has recorded nothing of it."""
+        """The lease of this run belongs to another worker or is gone: the server has recorded nothing of the run."""
         if report.event == "begun":
             self._executor.lease_lost(report.job.fence)  # does nothing if the run has ended meanwhile
         else:

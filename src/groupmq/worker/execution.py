@@ -1,4 +1,4 @@
-"""What the other parts of a worker need of the one that runs jobs: one by one (executor.py), or in batches."""
+"""The interface of the part of a worker that runs jobs: one by one (executor.py), or in batches (batches.py)."""
 
 from __future__ import annotations
 

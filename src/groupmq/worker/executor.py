@@ -3,8 +3,10 @@
 Jobs that were taken together (a row) use one slot: the next one starts when the one before it has completed. If it ends
 in any other way, or takes long, or the worker closes, those behind it are given back.
 
-A row is one task: a task for each of its jobs would cost more than the rest of running them. Each job has a context of
-its own, and what a handler does to its task does not reach the next one.
+A row is one task: a task for each of its jobs would cost more than the rest of running them. For the same reason rows
+whose handlers hardly take any time share a task, until one of their handlers waits for something: then those that have
+not begun get a new task, and none of them waits for it. Each job has a context of its own, and what a handler does to
+its task does not reach the next one.
 
 Jobs that have not started can be withdrawn by the heartbeat thread (rows.py), when an operator or another worker asks
 for them or when the event loop is blocked.
@@ -14,34 +16,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import math
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextvars import copy_context
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context, copy_context
 from functools import partial
-from typing import Any, TypeGuard
+from typing import Any
 
 from groupmq.client.job import Job
-from groupmq.core.tasks import Waiting, start_in_context
+from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reserve import Reserve
 from groupmq.worker.rows import Rows
 from groupmq.worker.runs import JobRun, RunListener, RunRow
+from groupmq.worker.shared_task import SharedTask
 from groupmq.worker.stopping import StopRequests, Verdict, cancel_abandoned, end_when_left
 
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
 """Seconds that one run, and a whole row, may take; then the jobs behind go back, where other workers can take them."""
 ROW_LASTS = 2 * ROW_PATIENCE
-"""Seconds after which nothing more of a row is started: the event loop was kept from checking it."""
+"""Seconds after which no further job of a row is started: the event loop was too busy to check the row in time."""
 _SLICE = 0.001
 """Seconds after which a row whose handlers never wait lets the rest of the program run."""
-
-
-def _is_async_def(called: Callable[[Job], Awaitable[Any]]) -> TypeGuard[Callable[[Job], Coroutine[Any, Any, Any]]]:
-    return bool(getattr(getattr(called, "__code__", None), "co_flags", 0) & inspect.CO_COROUTINE)
 
 
 class Executor:
@@ -57,18 +55,18 @@ class Executor:
     ) -> None:
         """`on_end` is called when a slot may have become free."""
         self._invoke = invoke
-        # Calling an `async def` runs nothing of it yet. Anything else must be called in the context of its job.
-        self._coroutine_of = invoke if _is_async_def(invoke) else self._call
+        self._coroutine_of = as_coroutine_function(invoke)
         self._policy = policy
         self._listener = listener
         self._prefetch = prefetch
         self._on_end = on_end
         self._context = copy_context()
         """Each handler runs in a copy of this."""
-        # By fence: after a lost lease the same job may be back here while its old handler still ends.
+        # By fence: after a lost lease the same job may be back here before its old handler has ended.
         self.runs: dict[int, JobRun] = {}
         self._rows = Rows()
         self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
+        self._shared = SharedTask(self._work, self._is_live, lambda: self._context.copy())
         self._check_timer: asyncio.TimerHandle | None = None
         self._stops = StopRequests()
         self._left_behind: set[JobRun] = set()
@@ -98,10 +96,10 @@ class Executor:
         if run is None:
             self._row_ended(row)
         else:
-            self._start_task(row, run)
+            self._begin_soon(run)
 
     def _list(self, row: RunRow) -> None:
-        """From now on its jobs can be withdrawn."""
+        """Add a row to the rows whose jobs can be withdrawn."""
         for job in self._rows.add(row):
             self._release(job, row.lane)
         if self._check_timer is None:
@@ -120,16 +118,32 @@ class Executor:
         while slots > 0 and self._reserve:
             run = self._reserve.next()
             if run is not None:
-                self._start_task(run.row, run)
+                self._begin_soon(run)
             slots -= 1
 
-    def _start_task(self, row: RunRow, run: JobRun) -> None:
-        """Make a new task for this run and the rest of its row."""
+    def _begin_soon(self, run: JobRun) -> None:
+        """Begin a run in the next turn of the event loop."""
+        if not self._prefetch.shares_tasks or run.job.fence in self._stops.awaited:
+            self._start_task(run)
+            return
         self._begin_run(run)
         run.started = time.monotonic()
-        run.task = asyncio.get_running_loop().create_task(self._work(row, run), context=self._context.copy())
+        self._shared.add(run)
+
+    def _start_task(self, run: JobRun) -> None:
+        """Make a new task for this run and the rest of its row."""
+        self._begin_run(run)
+        self._make_task(run)
         if run.job.fence in self._stops.awaited:
             self.stop(run, "cancelled")
+
+    def _make_task(self, run: JobRun) -> asyncio.Task[None]:
+        run.started = time.monotonic()
+        run.task = task = asyncio.get_running_loop().create_task(self._work(run), context=self._context.copy())
+        return task
+
+    def _is_live(self, run: JobRun) -> bool:
+        return self.runs.get(run.job.fence) is run
 
     def _claim(self, row: RunRow) -> JobRun | None:
         """Take the next job of a row to run it: it can no longer be withdrawn. None if there is no next one."""
@@ -148,10 +162,12 @@ class Executor:
             run.hard_end = time.monotonic() + job.timeout
             run.timer = asyncio.get_running_loop().call_later(job.timeout, self.stop, run, "timeout")
 
-    async def _work(self, row: RunRow, run: JobRun) -> None:
-        """Run a row. Everything a handler can raise is caught: a SystemExit that got out would end the whole worker."""
+    async def _work(self, run: JobRun, context: Context | None = None) -> None:
+        """Run a row, and then what else has not begun. `context`: of the first job, None = that of the task.
+
+        Everything a handler can raise is caught: a SystemExit that got out would end the whole worker.
+        """
         task, slice_began, now = asyncio.current_task(), time.monotonic(), time.monotonic
-        context = None  # the first job runs in that of the task
         while True:
             run.task, run.begun, run.started = task, True, now()
             try:
@@ -162,7 +178,9 @@ class Executor:
                     value = await self._invoke(run.job)
                 else:
                     value = start_in_context(context, self._coroutine_of(run.job))
-                    value = await value if isinstance(value, Waiting) else value
+                    if isinstance(value, Waiting):
+                        self._shared.start()  # they must not wait for this handler
+                        value = await value
             except GeneratorExit:
                 end_when_left(task, partial(self._end_and_go_on, run))
                 raise
@@ -170,27 +188,30 @@ class Executor:
                 self._end_and_go_on(run, error)
                 return
             following = self._end(run, value)
-            if following is None:
-                return
-            if task is None or task.cancelling() or following.job.fence in self._stops.awaited:
+            is_tainted = task is None or bool(task.cancelling())
+            if following is not None and (is_tainted or following.job.fence in self._stops.awaited):
                 # This task has a pending cancellation, so the next job runs in a fresh one. If that job was itself
                 # cancelled, the fresh task is cancelled before it starts.
-                self._start_task(following.row, following)
+                self._start_task(following)
+                following = None
+            elif following is not None:
+                self._begin_run(following)
+            if following is None and not is_tainted:
+                following = self._shared.next()
+            if following is None:
+                self._shared.start()
                 return
             run, context = following, self._context.copy()
-            self._begin_run(run)
-
-    async def _call(self, job: Job) -> Any:
-        return await self._invoke(job)
 
     def _end_and_go_on(self, run: JobRun, error: BaseException) -> None:
         """End a run that raised; the next one runs in a task of its own."""
         following = self._end(run, error=error)
         if following is not None:
-            self._start_task(following.row, following)
+            self._start_task(following)
+        self._shared.start()
 
     def _end(self, run: JobRun, value: Any = None, error: BaseException | None = None) -> JobRun | None:
-        """Report how a run ended; the next one of its row, or of the reserve, if it is to start."""
+        """Report how a run ended; returns the next run of its row or of the reserve, if one is to start."""
         job, row = run.job, run.row
         if self.runs.pop(job.fence, None) is None:
             if run in self._left_behind:
@@ -201,15 +222,7 @@ class Executor:
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
-        report: RunReport | None
-        if run.verdict == "lease-lost":
-            report = None
-        elif error is None:
-            report = self._policy.returned(job, value)
-        elif run.verdict is None:
-            report = self._policy.raised(job, error)
-        else:
-            report = self._policy.stopped(job, run.verdict, abandoned=run.abandoned)
+        report = self._policy.ending(job, value, error, run.verdict, abandoned=run.abandoned)
         row.run = None  # a reference cycle would keep both until the garbage collector runs
         now = time.monotonic()
         self._prefetch.saw(now - run.started)
@@ -221,7 +234,7 @@ class Executor:
                 row.lane.report_later(report)
                 return following
         following = self._reserve.next() if self._reserve else None
-        # The outcome of a job that may not run again, or has run before, is too precious to wait for others.
+        # The outcome of a job that may not run again, or that has run before, is sent at once, not with later ones.
         waits = completed and job.max_attempts > 1 and job.attempt == 1
         if following is not None and report is not None and waits and following.row.lane is row.lane:
             row.lane.report_later(report)
@@ -295,12 +308,14 @@ class Executor:
 
         If an operator has ended the run, its group still waits for the handler, as long as the lease lasts.
         """
-        if run.verdict is not None or run.task is None or run.job.fence not in self.runs:
+        if run.verdict is not None or not self._is_live(run):
             return
+        # A run that has not begun gets a task of its own: the one that it would share must not be cancelled.
+        task = run.task or self._make_task(run)
         run.verdict = verdict
         self.give_back(run.row)
         run.job._end_run(waits=verdict in ("lease-lost", "cancelled"))
-        run.cancel_task(run.task, self._abandon)
+        run.cancel_task(task, self._abandon)
 
     def stop_all(self, announce: Callable[[Job], None]) -> None:
         """The worker closes: cancel every run and give its job back."""

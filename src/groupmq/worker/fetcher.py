@@ -31,13 +31,13 @@ from groupmq.worker.reachability import Reachability
 
 
 class FetchListener(FreeSlots, Protocol):
-    """What the fetcher hands its jobs and news to: the dispatcher."""
+    """Receives the jobs and answers that the fetcher gets: the dispatcher."""
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
         """Run these jobs. The first `starts` rows start now, the others are a reserve."""
 
     def use_reserve(self, asked: int, wanted: int) -> None:
-        """Fill free slots, but for `asked`, from the reserve; give back what another worker wants."""
+        """Fill free slots, except `asked` of them, from the reserve; give back jobs that another worker wants."""
 
     def accepted(self, reports: Sequence[RunReport], now: int) -> None: ...
     def refused(self, report: RunReport) -> None: ...
@@ -52,17 +52,17 @@ class FetchListener(FreeSlots, Protocol):
         """Nothing to report, and no call under way."""
 
     def vacant(self) -> int:
-        """Slots of this worker that are free, whether or not others with which it shares them leave it any."""
+        """Free slots of this worker, even if the workers with which it shares them leave it none."""
 
     def settled(self) -> None:
         """A call is over: slots that it asked for and did not fill are free."""
 
 
 class FetchSettings(NamedTuple):
-    """What every call of a worker says about it.
+    """Facts about a worker that go into each of its calls.
 
-    `turn_size`: jobs per turn, of an exclusive queue. `together_ms`: jobs of a row start at once, as a batch, for which
-    a group waits that long.
+    `turn_size`: jobs per turn, of an exclusive queue. `together_ms`: jobs of a row start at once, as a batch; a group
+    waits that long for its batch to fill.
     """
 
     worker: str
@@ -84,7 +84,7 @@ class Fetcher:
         settings: FetchSettings,
         rounds: int = 1,
     ) -> None:
-        """`rounds`: blocking reads that time out until it asks for work all the same."""
+        """`rounds`: after this many blocking reads that timed out, it asks for work all the same."""
         self._rounds = rounds
         self._listener = listener
         self._demand = demand
@@ -187,7 +187,7 @@ class Fetcher:
         return any(lane.reports or lane.unreceived for lane in self.lanes)
 
     def _schedule(self) -> None:
-        # Once per iteration of the loop, after every handler that ends in it: their outcomes leave together.
+        # Once per iteration of the loop, after every handler that ends in it: their outcomes are sent together.
         if not self._scheduled and self._demand.phase != "closed":
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._pump)
@@ -219,7 +219,7 @@ class Fetcher:
     async def _advance(self, lane: FetchLane, asks: NextCall) -> None:
         demand, listener, reports = self._demand, self._listener, lane.sent
         call = self._call_of(lane, asks)
-        lane.unreceived = []  # it is made until it is answered
+        lane.unreceived = []  # the call is repeated until it is answered
         demand.sent(time.monotonic(), large=asks.large)
         try:
             answer = await self._persist(call)
@@ -232,7 +232,7 @@ class Fetcher:
             lane.task, lane.sent = None, []
         self.advances += 1
         if 0 in answer.accepted:
-            statuses = answer.accepted[: len(reports)]  # then those of runs that never arrived here
+            statuses = answer.accepted[: len(reports)]  # the others are of runs that never arrived here
             for report, status in zip(reports, statuses, strict=True):
                 if status == 0:
                     listener.refused(report)
@@ -251,14 +251,14 @@ class Fetcher:
             self._sleep(after.sleep)
         if after.listen:
             self._listens.set()
-        if after.dry:
+        if after.dry and not self._has_reports:  # an outcome that waits for this lane may make a job ready
             listener.dry()
         if answer.tick_ms >= 0:
             listener.tick(answer.tick_ms)
         self._pump()
         listener.settled()
         if self.idle:
-            # After the last call is back: one that only reported says nothing about what is ready.
+            # Only after the last answer: a call that only reported says nothing about ready jobs.
             listener.at_rest()
 
     def _call_of(self, lane: FetchLane, asks: NextCall) -> commands.Call[Advanced]:
@@ -350,6 +350,7 @@ class Fetcher:
                     again = True
                 # Popped, or the wait timed out. Ask in both cases: a worker that popped a marker may have died with it.
                 self._listens.clear()
-                self.poke()
+                self._demand.hint()
+                self._pump()  # at once: no outcome is worth waiting for
         finally:
             await wake.close()

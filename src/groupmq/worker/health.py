@@ -24,7 +24,7 @@ class CurrentJob:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a worker is. `alive`: its loop has advanced lately. `ready`: the server has answered lately."""
+    """The health of a worker. `alive`: its loop has advanced lately. `ready`: the server has answered lately."""
 
     alive: bool
     ready: bool
@@ -35,11 +35,11 @@ class Health:
     blocked_for: float = 0.0
     """Seconds that a handler has been blocking the event loop; 0 = none does."""
     blocked_in: str | None = None
-    """The job that does, and the line of code it hangs in."""
+    """The job that blocks it, and the line of code where it hangs."""
 
 
 def presence(options: WorkerOptions, running: Sequence[str], blocked_for: float) -> str:
-    """What a heartbeat stores about its worker, read by `get_workers`."""
+    """The text that a heartbeat stores about its worker; `get_workers` reads it."""
     return json.dumps(
         {
             "name": options.name,
@@ -52,5 +52,6 @@ def presence(options: WorkerOptions, running: Sequence[str], blocked_for: float)
             "blocked": round(blocked_for, 3),
             "version": __version__,
             "library": functions.library().name,
+            "max_attempts": options.own_max_attempts,
         }
     )

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from groupmq.core.errors import GroupMQError
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Beat
-from groupmq.sync.connection.connections import BlockingConnection
+from groupmq.sync.connection.mail import MailConnection
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
@@ -23,17 +23,17 @@ from groupmq.worker.outcome import RunReport
 _SOON = 0.1
 _WORTH_BLOCKING = 1.0
 _MOST_ROUNDS = 10
-"""Beats that follow each other at once; what is left to report then waits for the next interval."""
+"""Beats that follow each other at once; outcomes that are left then wait for the next interval."""
 
 
 class HeartbeatListener(Protocol):
-    """What the heartbeat asks, and whom it informs. Every method is called from its thread."""
+    """The part that the heartbeat asks and informs. Every method is called from the heartbeat's thread."""
 
     def leases(self) -> list[tuple[str, int]]:
         """Every lease to renew, (id, fence)."""
 
     def outcomes(self) -> list[RunReport]:
-        """What the next beat reports, as much as one call may hold."""
+        """The outcomes that the next beat reports, at most as many as one call may hold."""
 
     def delivered(self, reports: Sequence[RunReport], accepted: Sequence[int]) -> None:
         """The server has answered these reports."""
@@ -49,23 +49,23 @@ class HeartbeatListener(Protocol):
 
 
 class HeartbeatSettings(NamedTuple):
-    """What every beat of a worker says about it; how often it comes is a setting too."""
+    """The worker that the beats belong to, and its settings, among them the interval between beats."""
 
     worker: str
     live: LiveSettings
 
 
 class Heartbeat:
-    """Renews leases, some times as often as they expire, until stopped."""
+    """Renews leases, several times within their length, until stopped."""
 
     def __init__(
-        self, connect: Callable[[], BlockingConnection], settings: HeartbeatSettings, listener: HeartbeatListener
+        self, connect: Callable[[], MailConnection], settings: HeartbeatSettings, listener: HeartbeatListener
     ) -> None:
         self._connect = connect
         self._settings = settings
         self._listener = listener
         self.last_beat = time.monotonic()
-        self._connection: BlockingConnection | None = None
+        self._connection: MailConnection | None = None
         self._pauses = Pauses()
         self._stop = threading.Event()
         self._hurried = threading.Event()
@@ -142,7 +142,7 @@ class Heartbeat:
         left = self.last_beat + self._settings.live.now().lease_ms / 1000 - time.monotonic()
         return self._pauses.next(max(self._interval, left / 3) if left > 0 else math.inf)
 
-    def _wait(self, connection: BlockingConnection, duration: float) -> None:
+    def _wait(self, connection: MailConnection, duration: float) -> None:
         """Wait until the next beat is due, or until there is mail."""
         end = time.monotonic() + duration
         # Servers end a blocking read up to 100 ms late, so a short interval is slept instead.
@@ -156,7 +156,7 @@ class Heartbeat:
                 break
         self._hurried.wait(max(0.0, end - time.monotonic()))
 
-    def _beat(self, connection: BlockingConnection) -> bool:
+    def _beat(self, connection: MailConnection) -> bool:
         with self._beating:
             for _ in range(_MOST_ROUNDS):
                 if self._stop.is_set():
@@ -165,7 +165,7 @@ class Heartbeat:
                 try:
                     again = self._renew(connection)
                 except GroupMQError as error:
-                    if not self._stop.is_set():  # else closing has interrupted it
+                    if not self._stop.is_set():  # otherwise closing has interrupted it
                         self._listener.failed(RENEW, error)
                     return False
                 self.last_beat = time.monotonic()
@@ -174,8 +174,8 @@ class Heartbeat:
                     break
             return True
 
-    def _renew(self, connection: BlockingConnection) -> bool:
-        """Renew every lease and report what is to be reported; True if another beat must follow at once."""
+    def _renew(self, connection: MailConnection) -> bool:
+        """Renew every lease and report the outcomes that wait for it; True if another beat must follow at once."""
         settings, listener = self._settings, self._listener
         reports, leases = listener.outcomes(), listener.leases()
         again = False

@@ -11,7 +11,7 @@ from groupmq.worker.outcome import RunReport
 
 
 class ReportLane(Protocol):
-    """What the executor knows of a lane. The lane that took a job reports it: outcomes of a group stay in order."""
+    """A lane as the executor uses it. The lane that took a job also reports it: outcomes of a group stay in order."""
 
     def report(self, report: RunReport) -> None:
         """Send this with the next call, as soon as one can be made."""
@@ -23,7 +23,7 @@ class ReportLane(Protocol):
         """A run has ended without anything to report: its slot may be filled."""
 
     def row_ended(self) -> None:
-        """Nothing of a row that this lane has brought runs or waits any more."""
+        """No job of a row that this lane has brought runs or waits any more."""
 
 
 class FetchLane:
@@ -50,11 +50,11 @@ class FetchLane:
         self._on_report = on_report
         self._on_slot = on_slot
         self.reports: list[RunReport] = []
-        """To be sent."""
+        """Reports to be sent."""
         self.urgent = False
         """One of them cannot wait for the end of its row."""
         self.sent: list[RunReport] = []
-        """Under way."""
+        """Reports in the call under way."""
         self.unreceived: list[int] = []
         """Fences of runs that never arrived here. An operator who ended such a job waits for the end of its run."""
         self.request = 0

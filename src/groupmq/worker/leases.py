@@ -73,7 +73,7 @@ class LeaseKeeper:
         """Every lease to renew, (id, fence).
 
         Runs that have ended are renewed until their outcome has arrived, unless the loop has been blocked for as long
-        as a lease lasts: what it was about to send may never leave, and must not hold a group for ever.
+        as a lease lasts: the outcomes it was about to send may never be sent, and must not hold a group for ever.
         """
         held = self._executor.held()
         if self._loop_watch.blocked_for < self._live.now().lease_ms / 1000:
@@ -102,7 +102,7 @@ class LeaseKeeper:
         self._handed_out = 0
 
     def _recorded(self, reports: Sequence[RunReport]) -> None:
-        """In the event loop: the heartbeat has reported these in its stead."""
+        """Called in the event loop: the heartbeat has reported these instead of the loop."""
         self._dispatcher.accepted(reports, int(time.time() * 1000))
         self._fetcher.poke()
 

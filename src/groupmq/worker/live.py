@@ -1,6 +1,6 @@
-"""What a worker does with its jobs by the settings of its queue, which may change while it runs.
+"""The settings by which a worker treats its jobs. Those of the queue may change while the worker runs.
 
-Every call says which settings it was made by, and the server refuses one that is out of date (`lua/lib/meta.lua`). So
+Every call names the revision of the settings it uses, and the server refuses an outdated one (`lua/lib/meta.lua`). So
 the queue object learns of a change with the next call or heartbeat of the worker, and the parts of the worker ask here
 each time they need a setting, instead of keeping it.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from groupmq.core.backoff import BackoffPolicy
-from groupmq.core.queue_options import OnRetry, QueueOptions
+from groupmq.core.queue_options import OnFailed, OnRetry, QueueOptions
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import Policy
 
@@ -30,9 +30,10 @@ class Effective(NamedTuple):
     heartbeat: float
     """Seconds between two renewals."""
     max_attempts: int
-    """Of a job that sets none."""
+    """For a job that sets none."""
     backoff: BackoffPolicy
     on_retry: OnRetry
+    on_failed: OnFailed
     policy: Policy
 
 
@@ -71,5 +72,6 @@ def effective(queue: QueueOptions, worker: WorkerOptions) -> Effective:
         max_attempts=attempts,
         backoff=queue.backoff if worker.own_backoff is None else worker.own_backoff,
         on_retry=queue.on_retry,
+        on_failed=queue.on_failed,
         policy=Policy(attempts, worker.max_stalled, queue.keep),
     )

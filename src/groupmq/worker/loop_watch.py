@@ -56,7 +56,7 @@ class LoopWatch:
         self._on_blocked.append(notify)
 
     def start(self) -> None:
-        """In the event loop."""
+        """Called in the event loop."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self.seen = time.monotonic()
@@ -77,7 +77,7 @@ class LoopWatch:
             self._loop.call_soon_threadsafe(self._answer)
 
     def _answer(self) -> None:
-        """In the event loop."""
+        """Called in the event loop."""
         asked, blocked_in = self._asked, self.blocked_in
         self.seen = time.monotonic()
         self._asked = self.blocked_in = None

@@ -59,6 +59,19 @@ class OutcomePolicy:
     live: LiveSettings | None = None
     """The settings as they are now; None = those above, for good."""
 
+    def ending(
+        self, job: Job, value: Any, error: BaseException | None, verdict: Verdict | None, *, abandoned: bool
+    ) -> RunReport | None:
+        """The handler has returned a value or raised an error. `verdict`: why it was stopped, None = it was not.
+
+        None if there is nothing to report, because the lease is lost.
+        """
+        if verdict == "lease-lost":
+            return None
+        if error is None:
+            return self.returned(job, value)
+        return self.raised(job, error) if verdict is None else self.stopped(job, verdict, abandoned=abandoned)
+
     def returned(self, job: Job, value: Any) -> RunReport:
         """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
         if value is None:
@@ -98,23 +111,18 @@ class OutcomePolicy:
 
     def rate_limited(self, job: Job, error: RateLimited) -> RunReport:
         """The handler raised RateLimited: the job keeps its sort key, its group rests, and no attempt is used."""
-        try:
-            delay_ms = millis(error.retry_after, "RateLimited.retry_after")
-        except ConfigurationError:
-            delay_ms = _REST_MS
+        delay_ms, note = _rest(error.retry_after, "RateLimited.retry_after")
         outside = delay_ms > 0 and job.group_id is None
-        outcome = commands.rate_limited(job.id, job.fence, delay_ms, clipped(said(error), 500), class_path(error))
+        reason = clipped(said(error), 500) + note
+        outcome = commands.rate_limited(job.id, job.fence, delay_ms, reason, class_path(error))
         return RunReport(job, outcome, "rate_limited", error, yields=outside)
 
     def snoozed(self, job: Job, error: Snooze) -> RunReport:
         """The handler raised Snooze: the job comes back later with its sort key, and no attempt is used."""
-        try:
-            delay_ms = millis(error.delay, "Snooze.delay")
-        except ConfigurationError:
-            delay_ms = _REST_MS
+        delay_ms, note = _rest(error.delay, "Snooze.delay")
         yields = self._yields(job)
         outside = delay_ms > 0 and (yields or job.group_id is None)
-        reason = clipped(said(error), 500)
+        reason = clipped(said(error), 500) + note
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
         return RunReport(job, outcome, "snoozed", error, yields=outside)
 
@@ -153,6 +161,11 @@ class OutcomePolicy:
         setting = self.queue.on_retry if self.live is None else self.live.now().on_retry
         return (job.on_retry or setting) == "yield"
 
+    def blocks(self, job: Job) -> bool:
+        """Whether this job blocks its group if it fails for good."""
+        setting = self.queue.on_failed if self.live is None else self.live.now().on_failed
+        return job.group_id is not None and (job.on_failed or setting) == "hold"
+
     def _delay(self, job: Job, error: BaseException) -> tuple[int, str]:
         if isinstance(error, RetryJob):
             try:
@@ -167,6 +180,14 @@ class OutcomePolicy:
             words = clipped(said(broken), 500)
             note = f" (the back-off policy raised {type(broken).__name__}: {words}; the default was used)"
             return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), note
+
+
+def _rest(delay: object, argument: str) -> tuple[int, str]:
+    """The time that a handler asks for, and a note to add to its reason if that is not a duration."""
+    try:
+        return millis(delay, argument), ""
+    except ConfigurationError as bad:
+        return _REST_MS, f" ({bad}; {_REST_MS // 1000} s was used)"
 
 
 def described(error: BaseException) -> tuple[str, str, str]:

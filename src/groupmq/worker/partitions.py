@@ -1,8 +1,8 @@
 """A worker of a queue with partitions: one member for each of them, with common slots, a common handler, one name.
 
 A member is a worker in itself: it takes jobs of its partition, keeps their leases and runs the duties there. A shard
-that is away stops its members only. On a single server one connection waits for work of all partitions; in a cluster,
-where a blocking read can name keys of one slot only, each member has its own.
+that is away stops only its own members. On a single server one connection waits for work of all partitions. In a
+cluster, where a blocking read can name keys of one slot only, each member has its own.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Member(Worker):
             self._dispatcher.before_first_job = self._heartbeat.start
 
     def _adopt_settings(self) -> None:
-        pass  # the worker has, just before; what changes from now on is asked for each time it is needed
+        pass  # the worker has just adopted them; later changes are read each time they are needed
 
     def _begin_work(self, loop: asyncio.AbstractEventLoop) -> None:
         self._leases.start(loop)
@@ -162,7 +162,7 @@ class Crew:
         loop = asyncio.get_running_loop()
         self.slots.defer = loop.call_soon
         self.watch.start()
-        self._starts = [loop.create_task(member.start_when_reachable()) for member in self._members]
+        self._starts = [loop.create_task(member._start_when_reachable()) for member in self._members]
         done, _ = await asyncio.wait(self._starts, timeout=_PATIENCE)
         errors = [start.exception() for start in done if not start.cancelled() and start.exception() is not None]
         if errors and errors[0] is not None:
@@ -221,7 +221,7 @@ class Crew:
     # Looking
 
     def health(self) -> Health:
-        """It is ready as long as one of its servers answers: the others are not served any sooner by a restart."""
+        """The worker is ready as long as one of its servers answers: a restart would not bring the others back."""
         found = [member.health() for member in self._members]
         return replace(
             max(found, key=lambda health: health.blocked_for),

@@ -2,7 +2,7 @@
 
 Jobs go one way: the fetcher gives them to the dispatcher, which gives them to the executor. The executor reports each
 outcome to the lane that brought the job, and the fetcher sends it with the next call of that lane. The heartbeat and
-the duties stand beside that. Parts that another part must wake subscribe to it (`on_return`, `on_blocked`).
+the duties are separate from that. Parts that another part must wake subscribe to it (`on_return`, `on_blocked`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
 from groupmq.core.record import Stored
 from groupmq.core.worker_options import WorkerOptions
-from groupmq.sync.connection.connections import BlockingConnection
+from groupmq.sync.connection.mail import MailConnection
 from groupmq.worker.batches import BatchExecutor
 from groupmq.worker.demand import Demand
 from groupmq.worker.dispatcher import Dispatcher
@@ -48,7 +48,7 @@ class WorkerParts(NamedTuple):
 
 
 class Sharing(NamedTuple):
-    """A worker as those see it with which it shares slots (sharing.py)."""
+    """A worker as seen by the workers with which it shares slots (sharing.py)."""
 
     executor: JobExecutor
     demand: Demand
@@ -160,19 +160,15 @@ def make_parts(
     leases = LeaseKeeper(options, live, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
     heartbeat = Heartbeat(
         # A beat that hangs must be given up in time for the next one to save the leases.
-        lambda: BlockingConnection(
-            connection.endpoint,
-            shared,
-            own=True,
-            timeout=min(max(options.heartbeat, 0.2), 10.0),
-            known=connection.session.known,
+        lambda: MailConnection(
+            connection.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), connection.session.known
         ),
         HeartbeatSettings(worker_id, live),
         leases,
     )
-    # After an outage the leases must be renewed before they expire; of a blocked loop, unstarted jobs go back.
+    # After an outage the leases must be renewed before they expire. When the loop is blocked, unstarted jobs go back.
     reachability.on_return(heartbeat.retry_now)
-    # A lease that became shorter ends before the heartbeat would come by the interval of the longer one.
+    # If leases were made shorter, the next beat would come too late by the old interval.
     live.on_change = heartbeat.hurry
     loop_watch.on_blocked(heartbeat.hurry)
     return WorkerParts(

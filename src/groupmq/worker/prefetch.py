@@ -6,6 +6,8 @@ from typing import Literal
 
 SHORT = 0.001
 """Seconds. Handlers that take longer gain nothing from prefetched jobs."""
+_INSTANT = 0.0002
+"""Seconds. A task for each handler that takes less would take longer than the handler."""
 _ROW_LASTS = 0.005
 """Seconds that a row may take: other groups, and other workers, may have to wait that long for it."""
 _LONGEST_ROW, _GOOD_ROW = 64, 16
@@ -40,6 +42,11 @@ class Prefetch:
         """A handler took that many seconds."""
         self.typical += (duration - self.typical) * (_UP if duration > self.typical else _DOWN)
 
+    @property
+    def shares_tasks(self) -> bool:
+        """Whether handlers take so little time that they do not get a task each."""
+        return self.typical <= _INSTANT and self._most > 0
+
     def took(self, jobs: int, rows: int) -> None:
         """A call brought so many jobs, in so many rows."""
         self._length += (jobs / rows - self._length) * _LENGTH_SMOOTHING
@@ -54,7 +61,7 @@ class Prefetch:
             return room, 1
         take = max(1, int(_PER_CALL / self._length))
         if in_hand and ahead >= _ENOUGH:
-            # What one call brings is enough. More would only wait here, and the next call would have less to report.
+            # One call brings enough. More jobs would only wait here, and the next call would have less to report.
             take = take - in_hand if reports else 0
         take = min(take, room)
         if take < 1:

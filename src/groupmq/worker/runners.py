@@ -168,7 +168,7 @@ class ProcessRunner:
             forward = _forwarder(loop, job)
             kind, value = await loop.run_in_executor(self._threads, child.ask, _portable(job), forward)
         except BaseException:
-            # Cancelled, or the child is gone: what it may still do must end now.
+            # Cancelled, or the child is gone: whatever the child may still do, it must end now.
             child.kill()
             raise
         if self._closed:
@@ -235,11 +235,11 @@ class HandlerProcess:
 
 
 def _portable(job: Job) -> Job:
-    """The job without its queue: connections do not travel to another process."""
+    """The job without its queue: connections cannot be sent to another process."""
     copy = Job.__new__(Job)
-    copy.copy_from(job)
+    copy._copy_from(job)
     copy.duplicate = job.duplicate
-    job.data  # decoded here: the serializer does not travel  # noqa: B018
+    job.data  # decoded here: the serializer is not sent along  # noqa: B018
     copy._data = job.data
     copy._queue = None  # type: ignore[assignment]
     copy._serializer = None  # type: ignore[assignment]

@@ -37,9 +37,9 @@ class JobRun(StoppableRun):
 
 
 class RunListener(Protocol):
-    """What the executor announces: telemetry."""
+    """Learns of runs from the executor: telemetry."""
 
     def started(self, job: Job) -> None: ...
     def handler_raised(self, error: BaseException, job: Job) -> None: ...
     def lease_lost(self, job: Job) -> None:
-        """The lease of a run is another worker's, or gone: there is no outcome to report."""
+        """The lease of a run belongs to another worker or is gone: there is no outcome to report."""

@@ -26,7 +26,7 @@ class Sharer(Protocol):
 
 
 class SharedSlots:
-    """So many slots for all workers that join."""
+    """A fixed number of slots for all workers that join."""
 
     def __init__(self, total: int, *, least: int = 1, turn: float = 0.0) -> None:
         """`least`: the smallest fair part, for many workers with few slots: calls for one job each would cost more than
@@ -39,11 +39,11 @@ class SharedSlots:
         self.on_room: Callable[[], None] = lambda: None
         """Called when a slot may have become free."""
         self.defer: Callable[[Callable[[], None]], object] | None = None
-        """Calls something a moment later: with many workers, all that moves in that moment is looked at once."""
+        """Calls a function a moment later, so that with many workers all changes of that moment are handled once."""
         self._deferred = False
 
     def join(self, sharer: Sharer, share: Share | None = None) -> Share:
-        """`share`: that of the same worker, whose parts were made anew."""
+        """`share`: that of the same worker, whose parts were made again."""
         if share is not None:
             share.sharer = sharer
             return share
@@ -52,7 +52,7 @@ class SharedSlots:
         return share
 
     def turn(self) -> int:
-        """The number that a worker gets when it was served just now."""
+        """The next number, for a worker that was served just now."""
         self._served += 1
         return self._served
 
@@ -89,7 +89,7 @@ class SharedSlots:
 
 
 class Share:
-    """The part of one worker."""
+    """The share of one worker."""
 
     def __init__(self, pool: SharedSlots, sharer: Sharer, number: int) -> None:
         self._pool = pool

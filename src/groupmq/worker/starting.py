@@ -42,7 +42,7 @@ async def start_when_reachable(
 
 
 def not_a_queue(got: object) -> ConfigurationError:
-    """The error for a Worker that was given something else than a Queue."""
+    """The error for a Worker that was given something other than a Queue."""
     if type(got).__module__.startswith("groupmq.sync"):
         return ConfigurationError(
             "queue: a Worker needs a groupmq.Queue, got a groupmq.sync.Queue, which has no event loop; "

@@ -74,7 +74,7 @@ class WorkerMetrics:
 
 
 class Telemetry:
-    """Each method is one thing that happened. It is called once, from the event loop, and never raises."""
+    """Each method records one kind of event. It is called once per event, from the event loop, and never raises."""
 
     def __init__(self, queue: QueueOptions, options: WorkerOptions) -> None:
         self._who = f"worker {options.name} of queue {queue.name}"
@@ -152,14 +152,14 @@ class Telemetry:
 
     def rate_limited(self, job: Job, report: RunReport) -> None:
         self.metrics.rate_limited += 1
-        self._log.rate_limited(job, report.outcome[3], said(report.error) if report.error else "rate limited")
+        self._log.rate_limited(job, report.outcome[3], report.outcome[4])
 
     def snoozed(self, job: Job, report: RunReport) -> None:
         self.metrics.snoozed += 1
-        self._log.snoozed(job, report.outcome[3], said(report.error) if report.error else "snoozed")
+        self._log.snoozed(job, report.outcome[3], report.outcome[5])
 
     def lease_lost(self, job: Job) -> None:
-        """The lease of a run is another worker's, or gone: nothing of this run is recorded."""
+        """The lease of a run belongs to another worker or is gone: nothing of this run is recorded."""
         self.metrics.lease_lost += 1
         self._log.lost(job)
         self.events.emit("lease-lost", job)
@@ -173,7 +173,7 @@ class Telemetry:
     # The worker
 
     def call_failed(self, error: BaseException) -> None:
-        """A call to the server failed. (The outage log decides about the line.)"""
+        """A call to the server failed. (The outage log decides whether it is logged.)"""
         self.metrics.connection_errors += 1
         self.events.emit("error", error)
         self._on_error(error, None)

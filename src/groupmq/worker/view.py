@@ -34,11 +34,13 @@ class WorkerView:
     _crew: Crew | None
 
     def is_processing(self) -> bool:
+        """Whether a job runs."""
         if self._crew is not None:
             return any(member.is_processing() for member in self._crew)
         return self._executor.slots_used > 0
 
     def is_closed(self) -> bool:
+        """Whether the worker has been closed."""
         return self._state == "closed"
 
     def get_current_jobs(self) -> list[CurrentJob]:
@@ -50,6 +52,7 @@ class WorkerView:
         return [CurrentJob(job, now - started) for job, started in self._executor.current()]
 
     def get_current_job(self) -> CurrentJob | None:
+        """The job that has run longest; None if none runs."""
         jobs = self.get_current_jobs()
         return jobs[0] if jobs else None
 
@@ -90,9 +93,11 @@ class WorkerView:
         return self._telemetry.events.on(event, listener)
 
     def off(self, event: str, listener: Listener) -> bool:
+        """Stop calling `listener`; True if it was listening."""
         return self._telemetry.events.off(event, listener)
 
     def remove_all_listeners(self, event: str | None = None) -> None:
+        """Stop calling all listeners, or those of one event."""
         self._telemetry.events.remove_all(event)
 
     def __repr__(self) -> str:

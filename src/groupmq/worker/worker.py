@@ -1,4 +1,4 @@
-"""The worker: its life, from start to close, and how it is. Its parts are made in parts.py."""
+"""The worker: its life from start to close. Its parts are made in parts.py."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Worker(WorkerView):
         self._on_change()
 
     def _share(self, slots: SharedSlots, on_change: Callable[[], None]) -> None:
-        """Take slots of a common number (workers.py). `on_change` is called when this worker may have become idle."""
+        """Use slots that other workers share (workers.py). `on_change` is called when it may have become idle."""
         if self._state != "new" or self._is_shared:
             raise ConfigurationError(f"workers: worker {self.name!r} is in use already")
         if self._runner is not None:
@@ -126,7 +126,7 @@ class Worker(WorkerView):
     def _adopt_settings(self) -> None:
         """Make the parts again if the stored settings of the queue differ from those that the worker was made for.
 
-        Raises ConfigurationError if the options of the worker do not go with it, before anything is taken.
+        Raises ConfigurationError if the options of the worker do not fit them, before any job is taken.
         """
         if self.queue.options.as_stored == self._made_for.as_stored:
             return
@@ -146,8 +146,8 @@ class Worker(WorkerView):
         """Work until closed; with `burst`, until nothing is runnable. Cancelling this closes the worker at once.
 
         While the server is away, at the start too, it tries again. Raises ConnectionLost if the server was out of reach
-        for longer than `unreachable_timeout`, and at the start what trying again would not change: settings that
-        differ, credentials that are refused.
+        for longer than `unreachable_timeout`. At the start it also raises errors that another try would not change:
+        settings that differ, credentials that are refused.
         """
         await self._run(burst=burst)
 
@@ -156,7 +156,7 @@ class Worker(WorkerView):
         try:
             # A burst does not wait for jobs that would fill a batch.
             self._fetcher.waits_for_batches = not (burst or bursts_later)
-            await self.start_when_reachable()
+            await self._start_when_reachable()
             while self._state == "running" and self._gave_up is None:
                 self._changed.clear()
                 if burst and await self._is_done():
@@ -209,10 +209,10 @@ class Worker(WorkerView):
         except StartupRaised as raised:
             raise raised.error from None
 
-    async def start_when_reachable(self, wanted: Callable[[], bool] = lambda: True) -> None:
+    async def _start_when_reachable(self, wanted: Callable[[], bool] = lambda: True) -> None:
         """Start, however long the server is away, unless the worker is closed, gives up or is no longer `wanted`."""
         if self.is_closed():
-            await self._start(0.0)  # says what is wrong
+            await self._start(0.0)  # raises the error
         try:
             await start_when_reachable(
                 self._start,
@@ -282,7 +282,7 @@ class Worker(WorkerView):
             self._maintenance.start()
 
     async def close(self, timeout: Duration = 30) -> None:
-        """Take nothing new from now on, wait for what runs, then cancel it and give it back unharmed.
+        """Take no new jobs, wait for the running ones, then cancel those that still run and give them back unharmed.
 
         A second call with a shorter timeout shortens the first: `close(timeout=0)` gives everything back at once.
         """
@@ -338,7 +338,7 @@ class Worker(WorkerView):
             async with asyncio.timeout(_GOODBYE):
                 self._dispatcher.give_back_running()
                 if not await self._deadline.wait_for(self._nothing_runs, grace=_GOODBYE / 2):
-                    # A handler that will not end: its job goes back without it, its lease must not outlive us.
+                    # A handler that will not end: its job goes back, since its lease must not outlive the worker.
                     self._executor.abandon_all()
             async with asyncio.timeout(min(self._deadline.left(_GOODBYE), _DELIVERY)):
                 await self._fetcher.flushed()
@@ -377,10 +377,10 @@ class Worker(WorkerView):
     ) -> None:
         await self.close()
 
-    # After its death
+    # After its process has died
 
     def bequest(self) -> str | None:
-        """What `Worker.take_back` needs after the process of this worker has died. It holds the URL of the server.
+        """The text that `Worker.take_back` needs after the process of this worker has died, with the server's URL.
 
         None if the leases have to expire: the queue was made with a client of yours, or handlers run in processes,
         which outlive the worker.
@@ -392,6 +392,6 @@ class Worker(WorkerView):
         """Take back the leases of a worker whose process has ended, at once; the ids of the jobs that were running.
 
         Each of them uses an attempt, as after a stall. Call it only if the process is known to be gone, for
-        example from the parent that has waited for it. If it still lived, its jobs would run twice at the same time.
+        example from the parent that has waited for it. If it were still alive, its jobs would run twice at once.
         """
         return await take_back(bequest)

@@ -18,7 +18,7 @@ class Workers:
     """Runs several workers, at most `concurrency` jobs of all of them at once.
 
     A queue that has work always gets its turn, however much work the others have. A `concurrency` that was given to one
-    of the workers is the most that this one has of the common slots.
+    of the workers limits how many of the common slots it uses.
 
     >>> workers = Workers([Worker(orders, charge), Worker(mails, send)], concurrency=8)
     >>> await workers.run()
@@ -39,7 +39,7 @@ class Workers:
         return len(self._workers)
 
     async def start(self) -> Self:
-        """Start all of them; if one cannot be started, none stays."""
+        """Start all of them; if one cannot be started, all are closed."""
         try:
             for worker in self._workers:
                 await worker.start()

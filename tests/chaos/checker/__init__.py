@@ -1,1 +1,1 @@
-"""The checker: proves from a history alone that the promises held, or says which did not. No groupmq here."""
+"""The checker: proves from a history alone that the promises held, or names those that did not. Imports no groupmq."""

@@ -9,5 +9,5 @@ BATCHED = ("bulk",)
 
 
 def same_batch(one: Run, other: Run) -> bool:
-    """Whether two runs may be of one batch: granted by one call, so in one millisecond or across its end."""
+    """Whether two runs may belong to one batch: one call granted both, so at most one millisecond apart."""
     return one.q in BATCHED and one.q == other.q and one.worker == other.worker and abs(one.at - other.at) <= 1

@@ -1,4 +1,4 @@
-"""S19: where `on_failed="hold"` is asked for, a job that failed for good stops its group until somebody decides."""
+"""S19: with `on_failed="hold"`, a job that failed for good blocks its group until somebody settles it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def _blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
-    """From when to when each group was blocked, and ends of blocks that nobody asked for."""
+    """Collect the times for which each group was blocked, and report blocks that ended though nobody asked for it."""
     begun: dict[str, Event] = {}
     for event in story.events.get(q, ()):
         group = event.group or ""
@@ -69,8 +69,12 @@ def _decided(story: Story, event: Event) -> bool:
     )
 
 
-def _was_cancelled(story: Story, event: Event, granted: int) -> bool:
-    """A handler that fails by itself right after its job was cancelled gives its own reason: the action tells then."""
+def was_cancelled(story: Story, event: Event, granted: int) -> bool:
+    """Whether a person cancelled the run that failed.
+
+    A handler that raises by itself right after its job was cancelled reports its own reason, so the operator's
+    action decides in that case.
+    """
     return event.reason == "cancelled" or any(
         action.q == event.q
         and action.what in CANCELS
@@ -93,12 +97,12 @@ def _nothing_is_granted(story: Story, q: str, blocks: dict[str, list[Block]]) ->
 
 
 def _every_failure_blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
-    """But that of a job which a person has cancelled, and those of jobs without a group."""
+    """Exempt are failures of jobs that a person cancelled, and of jobs without a group."""
     granted: dict[str | None, int] = {}
     for event in story.events.get(q, ()):
         if event.kind == "active":
             granted[event.job] = event.at
-        if event.kind != "failed" or event.group is None or _was_cancelled(story, event, granted.get(event.job, 0)):
+        if event.kind != "failed" or event.group is None or was_cancelled(story, event, granted.get(event.job, 0)):
             continue
         if not any(block.since <= event.at <= block.until for block in blocks.get(event.group, ())):
             text = f"{q}: job {event.job!r} failed {story.when_ms(event.at)}, and its group {event.group!r} went on"

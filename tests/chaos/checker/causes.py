@@ -9,9 +9,9 @@ from tests.chaos.checker.parts import Fault, Run
 from tests.chaos.checker.story import Story
 
 LEASE = 3.0
-"""Seconds, as all queues of a run have it; said again here, since the checker shares nothing with what it checks."""
+"""Seconds, for all queues of a run. Repeated here, since the checker shares nothing with the code it checks."""
 ENOUGH = 1.0
-"""Seconds without time in which a heartbeat may come too late: a third of the lease."""
+"""Seconds without CPU time after which a heartbeat may be too late: a third of the lease."""
 AFTER = 2.0
 """Seconds that a process may pause after a fault before it tries again."""
 _RANK = (
@@ -36,7 +36,7 @@ _OF_SERVER = ("restart", "failover", "move", "stop", "memory", "clients", "funct
 
 
 def find(story: Story, pid: int | None, since: float, until: float) -> Fault | None:
-    """The fault that explains best why a process could not do its work between two moments."""
+    """The fault that best explains why a process could not do its work between two moments."""
     struck = list(story.faults_of.get(pid, ())) if pid is not None else []
     struck += story.faults_of.get("server", ())
     overlapping = [f for f in struck if f.t0 <= until and f.t1 >= since and f.kind in _RANK]
@@ -46,22 +46,22 @@ def find(story: Story, pid: int | None, since: float, until: float) -> Fault | N
 
 
 def _starved(story: Story, pid: int | None, since: float, until: float) -> float:
-    """Seconds of that time for which the process, the network between or the server was given no time by the machine.
+    """Seconds of that time for which the process, the network or the server got no CPU time.
 
-    Each of them measures itself: it wakes up every 0.1 s, and notes when that was late.
+    Each of them measures itself: it wakes up every 0.1 s and records when it woke up late.
     """
     gaps: list[Fault] = [*story.faults_of.get(pid, ()), *story.starved_for_all]
     return sum(max(0.0, min(f.t1, until) - max(f.t0, since)) for f in gaps if f.kind == "starved")
 
 
 def of_loss(story: Story, run: Run, until: float) -> str | None:
-    """Why a run did not get to report what it did, in words; None if nothing explains it."""
+    """The kind of fault that kept a run from reporting its outcome; None if no fault explains it."""
     fault = find(story, run.pid, story.mono(run.at) - LEASE, until)
     return None if fault is None else fault.kind
 
 
 def outage(story: Story, since: float, until: float) -> float:
-    """Seconds of that time in which the server was away or refused work."""
+    """Seconds of that time in which the server was unreachable or refused work."""
     faults = (
         f for f in story.faults_of.get("server", ()) if f.kind in ("restart", "failover", "move", "stop", "memory")
     )
@@ -69,7 +69,7 @@ def outage(story: Story, since: float, until: float) -> float:
 
 
 class Care:
-    """Who takes back expired leases of each queue, and when it could: processes that were ready and not struck."""
+    """When some process could take back expired leases of a queue: one that was ready and not struck by a fault."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
@@ -79,7 +79,7 @@ class Care:
                 self._ready[line["q"]].append((line["pid"], line["t"]))
 
     def seconds(self, q: str, since: float, until: float) -> float:
-        """How long of that time somebody could look after the queue."""
+        """Seconds of that time in which at least one process could take back expired leases of the queue."""
         step, total, t = 0.1, 0.0, since
         while t < until:
             total += step * any(self._able(pid, ready, t) for pid, ready in (*self._ready[q], *self._ready[None]))

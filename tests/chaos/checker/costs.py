@@ -1,4 +1,4 @@
-"""L6 and L7: what idle workers and outages cost, and that no call holds up the server."""
+"""L6 and L7: the cost of idle workers and of outages, and that no call blocks the server for long."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.story import Story
 
 SLOWEST = 5.0
-"""Milliseconds that one call may take the server."""
+"""Milliseconds of the server's time that one call may take."""
 EXTRA = 8
-"""Reads and calls of each worker that an idle time may have beside those of its periods: their ends, duties."""
+"""Reads and calls that each idle worker may make beyond one for each period: at the edges of the measured time, and for
+duties."""
 TRIES = 100
-"""Connections that one process may try to make in a second of an outage: one for each of its parts, with pauses. The
-scheduler and the recovery have some for each of eleven queues."""
+"""Connections that one process may try to open in a second of an outage: each of its parts tries, with pauses. The
+scheduler and the recovery process have such parts for each of eleven queues."""
 OUTAGE, LINES, SPREAD = 1.5, 3, 0.05
-"""Outages of so many seconds, noticed by so many processes, after which they come back over so many seconds."""
+"""After an outage of at least OUTAGE seconds that at least LINES processes noticed, their reconnections must be spread
+over at least SPREAD seconds."""
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
@@ -26,7 +28,7 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def idle(story: Story) -> Iterator[Finding]:
-    """L6: a worker without a job makes one blocking read and one call for each of its periods, and its heartbeats."""
+    """L6: an idle worker makes one blocking read and one call for each blocking timeout, and its heartbeats."""
     for line in story.of_kind("idle"):
         periods = line["seconds"] / line["block"] + line["seconds"] / line["beat"] + EXTRA
         most = line["workers"] * periods
@@ -37,7 +39,7 @@ def idle(story: Story) -> Iterator[Finding]:
 
 
 def reconnecting(story: Story) -> Iterator[Finding]:
-    """L6: while the server is away processes try with pauses, and when it is back they do not come all at once."""
+    """L6: while the server is away processes retry with pauses, and they do not all reconnect at once."""
     tries: dict[str, list[float]] = defaultdict(list)
     for line in story.of_kind("try"):
         tries[line["actor"]].append(line["t"])
@@ -56,7 +58,7 @@ def reconnecting(story: Story) -> Iterator[Finding]:
 
 def _too_often(story: Story, actor: str, times: list[float], since: float, until: float) -> Iterator[Finding]:
     if actor.startswith("producer"):
-        return  # dozens of adds at once, each of which tries by itself, with pauses of its own
+        return  # dozens of concurrent adds, each of which retries on its own, with its own pauses
     n, most = sum(since <= t <= until for t in times), TRIES * (until - since + 1)
     if n > most:
         told = f"{actor} tried to connect {n} times in an outage of {until - since:.1f} s, {story.when(since)}"
@@ -64,10 +66,10 @@ def _too_often(story: Story, actor: str, times: list[float], since: float, until
 
 
 def short_calls(story: Story, notes: Notes) -> Iterator[Finding]:
-    """L7: no call takes the server longer than 5 ms, beyond the time for which it waited for a processor.
+    """L7: no call takes the server longer than 5 ms, not counting the time for which it waited for a processor.
 
-    The server's log of slow calls counts time on the wall. What the machine kept from it in that second is subtracted,
-    so on a busy machine this says little, and on an idle one all.
+    The server's slow log measures wall time. The time that the server waited for a processor in that second is
+    subtracted, so this proves little on a busy machine, and everything on an idle one.
     """
     stops = [(fault.t0, fault.t1) for fault in story.faults if fault.kind == "stop"]
     for line in story.of_kind("served"):

@@ -1,7 +1,7 @@
-"""L4: no group that may start a job waits while jobs that came later are started, again and again.
+"""L4: no group that may start a job is passed over again and again while later jobs are started.
 
-Only what is certain counts: the first job of its group, with nothing of the group running, resting or paused, and
-longer than a worker that died or froze may have had it in its prefetch, since that leaves no trace in the log.
+Only certain cases count: the job is the head of its group, nothing of the group is running, resting or paused, and the
+job has waited longer than a worker that died or froze could have kept it prefetched, which leaves no trace in the log.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import accumulate
 
 from tests.chaos.checker import causes
 from tests.chaos.checker.finding import Finding, Notes
@@ -17,11 +18,11 @@ from tests.chaos.checker.parts import Action, Event, Life, Run
 from tests.chaos.checker.story import Story
 
 FAIR = ("orders", "bulk", "ticks", "spread")
-"""Queues in which nothing but pauses, back-offs and running jobs keeps a group from its turn."""
+"""Queues in which nothing but pauses, back-offs and running jobs keeps a group from starting a job."""
 GRACE = (causes.LEASE + 1 + 5.0) * 1000
-"""Milliseconds that a job may be in the hands of a worker that is dead."""
+"""Milliseconds for which a dead worker may hold a prefetched job."""
 OVERTAKEN = 50
-"""Starts of later jobs after that. A worker takes some jobs along when it takes one; that is not starving."""
+"""Later jobs that may start after that. A worker takes several jobs in one call, which is not starvation."""
 STOPS = ("pause", "resume", "pause_group", "resume_group", "cancel_group", "set_group_concurrency", "promote")
 RESTS = ("limited", "snoozed", "cancelled")
 
@@ -46,12 +47,13 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
         events[life.q, life.group] += [event for event in life.events if event.kind != "added"]
     for (q, group), runs in groups.items():
         runs.sort(key=lambda run: run.fence)
+        rests = _Rests(events[q, group])
         stops = [a for a in story.actions if a.q == q and a.what in STOPS and a.told.get("group", group) == group]
         for before, run in zip([None, *runs], runs, strict=False):
             life = births.get((q, run.job, run.created))
             if life is None or life.runs[0] is not run:
                 continue
-            since = _ready_since(story, life, run, before, accepted, events[q, group], stops)
+            since = _ready_since(story, life, run, before, accepted, rests, stops)
             if since is None:
                 continue
             notes.longest_ready = max(notes.longest_ready, (run.at - since) / 1000)
@@ -61,16 +63,35 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
                 yield Finding("L4", f"{life} {waited}, while {len(others)} later jobs were started, {others[0]} first")
 
 
+class _Rests:
+    """Until when the events of a group kept it from starting a job, as of any moment."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._events = sorted(events, key=lambda event: event.at)
+        self._until = list(accumulate((e.at + (e.delay or 0) * 1000 for e in self._events), max))
+
+    def until(self, run: Run) -> float:
+        """Counts events before the grant, and those of the granting call itself, which ended the previous run."""
+        n = bisect_left(self._events, run.at, key=lambda event: event.at)
+        found = self._until[n - 1] if n else 0.0
+        while n < len(self._events) and self._events[n].at == run.at:
+            event = self._events[n]
+            if event.job != run.job:
+                found = max(found, event.at + (event.delay or 0) * 1000)
+            n += 1
+        return found
+
+
 def _ready_since(
     story: Story,
     life: Life,
     run: Run,
     before: Run | None,
     accepted: dict[int, Event],
-    events: list[Event],
+    rests: _Rests,
     stops: list[Action],
 ) -> float | None:
-    """From when on nothing kept this job from its turn; None if that cannot be said."""
+    """Since when nothing kept this job from starting; None if that cannot be determined."""
     since = joined(life)
     if since is None or life.moved < story.mono(run.at):
         return None
@@ -78,10 +99,7 @@ def _ready_since(
         outcome = accepted.get(before.fence)
         if outcome is None or outcome.at > run.at or before.how in RESTS:
             return None
-    for event in events:
-        # One call ends the run before and grants this one: both at the same time.
-        if event.at < run.at or (event.at == run.at and event.job != run.job):
-            since = max(since, event.at + (event.delay or 0) * 1000)
+    since = max(since, rests.until(run))
     for action in stops:
         if story.ms(action.t0) < run.at:
             since = max(since, story.ms(min(action.t1, story.mono(run.at))))
@@ -89,7 +107,7 @@ def _ready_since(
 
 
 def _overtakers(grants: list[tuple[int, Run, float]], run: Run, since: float) -> list[Run]:
-    """Starts of less urgent or equal jobs of other groups that joined after this one was ready."""
+    """Runs of other groups' jobs, of equal or lower priority, that joined after this one was ready."""
     first = bisect_right(grants, since + GRACE, key=lambda grant: grant[0])
     last = bisect_left(grants, run.at, key=lambda grant: grant[0])
     return [

@@ -1,4 +1,4 @@
-"""What a check says: which promise is broken, and how."""
+"""The result of a check: which promise is broken, and how."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ RULES = {
     "S1": "nothing acknowledged is lost",
     "S2": "no phantom, and every payload as it was added",
     "S3": "no second run without a reason",
-    "S4": "never more of a group at once than its limit; one worker at a time in an exclusive queue",
+    "S4": "never more running jobs of a group than its limit; one worker at a time in an exclusive queue",
     "S5": "fences only grow",
     "S6": "no stale outcome is accepted, one outcome for each attempt",
     "S7": "jobs of a group start in order",
-    "S8": "a job that comes back keeps its place",
-    "S9": "never early, never after its ttl, never above the rate",
+    "S8": "a job that comes back keeps its sort key",
+    "S9": "no start early, after the ttl, above the rate, or while a breaker is open",
     "S10": "attempts count 1, 2, 3, and never beyond the limit",
     "S11": "the same id is the same job",
     "S12": "one job for each tick, on its grid",
     "S13": "nothing starts after a removal or while paused",
     "S14": "retention holds at every moment",
-    "S15": "counts add up, each job is in one place",
+    "S15": "counts add up, each job is in exactly one structure",
     "S16": "every group with a job has a wake-up",
     "S17": "no leaked key",
     "S18": "nothing outside the queue's keys changes",
-    "S19": "a job that failed for good stops its group where that is asked for, until somebody decides",
+    "S19": 'with on_failed="hold", a job that failed for good blocks its group until somebody settles it',
     "L1": "a dead worker's job is taken back in time",
     "L2": "the backlog drains when the faults are over",
     "L3": "workers work again when the server is back",
@@ -47,26 +47,28 @@ class Finding(NamedTuple):
 
 @dataclass
 class Notes:
-    """What the checks found out on their way that is no violation."""
+    """Figures that the checks collect on their way and that are no violations."""
 
     duplicates: Counter[str] = field(default_factory=Counter)
     """Second runs of a job that had not failed, by what caused them."""
     zombies: int = 0
     """Handlers that ran on beside their successor after their lease was lost."""
     compared: int = 0
-    """Starts whose order was checked against all jobs that waited."""
+    """Starts whose order was checked against all waiting jobs."""
     recoveries: list[float] = field(default_factory=list)
-    """Seconds from the death of a worker until its job was taken back or started again."""
+    """Seconds from the death of a worker until its job was taken back or was started again."""
     returns: list[float] = field(default_factory=list)
     """Seconds from the return of the server to the first start of a worker."""
     longest_ready: float = 0.0
-    """Seconds that the first job of a group waited for its turn at most, with nothing in its way."""
+    """The longest time, in seconds, that the head of a group waited with nothing in its way."""
     slow_calls: int = 0
-    """Calls of more than 5 ms, waiting for a processor included."""
+    """Calls of more than 5 ms, including the time spent waiting for a processor."""
     ticks: int = 0
     blocks: int = 0
-    """Times that a failed job stopped its group."""
+    """Times that a failed job blocked its group."""
+    rests: int = 0
+    """Times that a breaker opened, or stayed open after a probe."""
     refused: int = 0
-    """Outcomes that were refused, and their workers told."""
+    """Outcomes that were refused, with a lost lease reported to the worker."""
     misinformed: int = 0
-    """Outcomes that were accepted, of workers that were silent for so long that they were told the opposite."""
+    """Outcomes that were accepted although their worker, after a long silence, was told that the lease was lost."""

@@ -1,4 +1,4 @@
-"""S4, S7 and S8: one at a time and in order in a group; what comes back keeps its place; turns of exclusive queues."""
+"""S4, S7 and S8: the concurrency and order of a group, the sort key of a job that comes back, exclusive queues."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def _last_moment(story: Story, run: Run) -> float:
-    """When a run was over at the latest. A child process that was killed with its run leaves no line."""
+    """The latest moment at which a run can have ended. A child process that was killed in its run leaves no line."""
     if run.end < math.inf:
         return run.end
     dead: float = min(story.killed.get(run.pid, math.inf), story.gone.get(run.pid, math.inf))
@@ -39,7 +39,7 @@ def _accepted(story: Story) -> dict[int, Event]:
 
 
 def _lease_was_over(older: Run, newer: Run, accepted: dict[int, Event]) -> bool:
-    """Whether the older run's lease may have run out before the newer was granted, and nothing says otherwise."""
+    """Whether the older run's lease may have expired before the newer was granted, and no event contradicts that."""
     if newer.at - older.at < LEASE * 1000 - 50:
         return False
     outcome = accepted.get(older.fence)
@@ -71,7 +71,7 @@ def overlaps(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def turns(story: Story, notes: Notes) -> Iterator[Finding]:
-    """In an exclusive queue one worker at a time."""
+    """S4: in an exclusive queue jobs run on one worker at a time."""
     accepted = _accepted(story)
     for q in EXCLUSIVE:
         alive: list[tuple[float, Run]] = []
@@ -85,7 +85,7 @@ def turns(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 class Presence(NamedTuple):
-    """A time in which a job was certainly there and had not ended: until then nothing behind it may be granted."""
+    """A time in which a job was certainly there and had not ended: no job behind it may be granted in that time."""
 
     since: float
     until: float
@@ -132,7 +132,7 @@ def _inversions(
 
 
 def _first_before(waiting: list[tuple[Key, float, int, Presence]], run: Run, key: Key) -> Presence | None:
-    """The first job in front of this one; of those of its own batch none is."""
+    """The first job in front of this one. Jobs of its own batch do not count."""
     if run.q not in BATCHED:
         return waiting[0][3] if waiting and waiting[0][0] < key else None
     before = (p for k, until, _, p in sorted(waiting, key=lambda one: one[0]) if k < key and until > run.at)
@@ -156,7 +156,7 @@ def _presences(story: Story, life: Life) -> Iterator[Presence]:
 
 
 def _key(life: Life) -> Key | None:
-    """Priority, order, arrival: of a run, since they are then the server's own, or as they were acknowledged."""
+    """Priority, order, arrival: those of the first run, which come from the server, or else those acknowledged."""
     if life.runs and life.moved == math.inf:
         return life.runs[0].priority, life.runs[0].order, life.place
     spec = life.spec

@@ -1,4 +1,4 @@
-"""S1, S2 and S11: all that was added is there, once, as it was added, and has ended in a way that is justified."""
+"""S1, S2 and S11: every added job exists once, with the data it was added with, and ended for a justified reason."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def nothing_lost(story: Story) -> Iterator[Finding]:
         life = lives.get((spec.q, spec.ack["id"], spec.ack["created"]))
         name = f"{spec.q}: job {spec.ack['id']!r} of group {spec.told.get('group_id')!r}"
         if life is None:
-            yield Finding("S1", f"{name} was acknowledged {story.when(spec.t1)}, and the log never tells of it")
+            yield Finding("S1", f"{name} was acknowledged {story.when(spec.t1)}, and the log does not contain it")
         elif life.last_end is None:
             last = life.events[-1]
-            yield Finding("S1", f"{name} never ended; the last of it is {last.kind!r} {story.when_ms(last.at)}")
+            yield Finding("S1", f"{name} never ended; its last event is {last.kind!r} {story.when_ms(last.at)}")
 
 
 def ends_are_justified(story: Story) -> Iterator[Finding]:
-    """A job ends because a handler ended it, an operator did, its ttl was over, or its attempts were used up."""
+    """A job ends because a handler or an operator ended it, its ttl was over, or its attempts were used up."""
     by_queue: dict[str, list[Action]] = defaultdict(list)
     for action in story.actions:
         by_queue[action.q].append(action)
@@ -69,7 +69,7 @@ def _why_not_failed(story: Story, life: Life, event: Event, actions: list[Action
     reason = event.reason or ""
     run = next((run for run in reversed(life.runs) if run.at <= event.at and run.attempt == event.attempt), None)
     if reason.startswith("expired"):
-        # Of a job that was neither acknowledged nor ever ran it is not known which add made it.
+        # If a job was neither acknowledged nor ever ran, the add that made it is not known.
         return None if life.spec is None or "ttl" in life.spec.told else "it had no ttl"
     if reason == "by the operator":
         return None if _asked_for(story, life, event, actions, ("fail",)) else "nobody asked for that"
@@ -105,12 +105,12 @@ def no_phantoms(story: Story) -> Iterator[Finding]:
         if (run.q, run.uid) not in known and run.uid not in repeats:
             yield Finding("S2", f"{run.q}: {run} started {story.when(run.start)}, and nobody has added it")
         elif (run.q, run.job, run.created) not in born:
-            yield Finding("S2", f"{run.q}: {run} started {story.when(run.start)}; the log tells of no such job")
+            yield Finding("S2", f"{run.q}: {run} started {story.when(run.start)}; the log contains no such job")
     unsure = Counter(spec.q for spec in story.specs if spec.ack is None)
     unclaimed: dict[str, list[Life]] = defaultdict(list)
     for life in story.lives:
         if life.created == -1:
-            yield Finding("S2", f"{life}: the log tells of its {life.events[0].kind!r}, and never of its beginning")
+            yield Finding("S2", f"{life}: the log has its {life.events[0].kind!r} event, and no `added` before it")
         elif life.spec is None and life.q != "ticks":
             unclaimed[life.q].append(life)
     for q, lives in unclaimed.items():
@@ -146,7 +146,7 @@ def _as_added(story: Story, life: Life, run: Run, spec: Spec, edits: list[Action
 
 
 def _too_old(story: Story, run: Run, edit: Action, edits: list[Action]) -> bool:
-    """Whether a run that was granted after an update has neither it nor a later one."""
+    """Whether a run that was granted after an update has neither that data nor that of a later update."""
     if not edit.known or story.ms(edit.t1) + 1 >= run.at:
         return False
     return run.digest not in {other.told["digest"] for other in edits if other.t1 >= edit.t0}
@@ -167,7 +167,9 @@ def same_id_same_job(story: Story) -> Iterator[Finding]:
             if first.last_end is None:
                 yield Finding("S11", f"{first} was added again {began}, while it was still there")
             elif _is_kept(story, first, second, ended[first.q]):
-                yield Finding("S11", f"{first} was added again {began}, though it was kept and its id taken")
+                yield Finding("S11", f"{first} was added again {began}, though it was kept and its id was taken")
+            elif (early := _stays_taken(first, second)) > 1:
+                yield Finding("S11", f"{first} was added again {began}, {early:.0f} ms before its id was free")
     for (q, uid), born in by_uid.items():
         if len(born) > 1:
             yield Finding("S11", f"{q}: one add of {uid} made {len(born)} jobs: {sorted(born)}")
@@ -187,8 +189,16 @@ def _twice_acknowledged(story: Story) -> Iterator[Finding]:
             acked[key] = spec
 
 
+def _stays_taken(first: Life, second: Life) -> float:
+    """Milliseconds before the end of `unique_for` at which the id was used again; removing a job frees its id."""
+    told = first.spec.told if first.spec is not None else {}
+    if "unique_for" not in told or first.state not in ("completed", "failed") or first.last_end is None:
+        return 0.0
+    return float(first.last_end.at + told["unique_for"] * 1000 - second.created)
+
+
 def _is_kept(story: Story, first: Life, second: Life, completed: list[int]) -> bool:
-    """Whether the first one was still stored when the second was made: neither removed, cleaned nor trimmed."""
+    """Whether the first job was still stored when the second was added: neither removed, cleaned nor trimmed."""
     if first.state not in ("completed", "failed"):
         return False
     ended, began = story.mono(first.events[-1].at), story.mono(second.created)

@@ -1,4 +1,4 @@
-"""S14 to S18, from looks at all keys: while the run went on, after it, and after everything was removed."""
+"""S14 to S18, from samples of all keys: during the run, after it, and after everything was removed."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def check(story: Story) -> Iterator[Finding]:
         for key in line["keys"]:
             yield Finding("S18", f"key {key!r} belongs to no queue")
         for key in line["canaries"]:
-            yield Finding("S18", f"key {key!r} is not ours, and was changed")
+            yield Finding("S18", f"key {key!r} belongs to no queue, and was changed")
     for line in story.of_kind("emptied"):
         for key in line["keys"]:
-            yield Finding("S17", f"{key!r} is left of an empty queue")
+            yield Finding("S17", f"{key!r} is left over in an empty queue")
 
 
 def _repairs(story: Story) -> Iterator[Finding]:
-    """A repair that finds something has found what must not be."""
+    """Any damage that a repair finds is a violation."""
     for line in story.of_kind("repaired"):
         for mended in line["mended"]:
             yield Finding("S15", f"{line['q']}: repair mended {mended} after the run")

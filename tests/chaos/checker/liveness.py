@@ -1,4 +1,4 @@
-"""L1, L2, L3, L5: it goes on. And H: whether the history can prove anything at all."""
+"""L1, L2, L3 and L5: work continues after faults. H: the history is complete enough to prove anything."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 from tests.chaos.checker import causes
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.parts import Life, Run
+from tests.chaos.checker.parts import ENDS, Life, Run
 from tests.chaos.checker.story import Story
 
 SLACK = 5.0
-"""Seconds that a machine with too little to give may be late."""
+"""Seconds of delay allowed for an overloaded machine."""
 BOUND = causes.LEASE + 1 + SLACK
 BACK_OFF = 22.0
-"""Seconds: the longest pause between two tries of a worker, and two more."""
+"""Seconds: the longest pause between two tries of a worker, plus two."""
 
 PARTING = 1.5
-"""Seconds beyond its limit that a closing worker may take: one to report, and a moment for the machine."""
+"""Seconds beyond its limit that a closing worker may take: one to report, and half of one for a busy machine."""
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
@@ -39,9 +39,11 @@ def taken_back(story: Story, notes: Notes) -> Iterator[Finding]:
         if died is None or run.end <= died or run.start > died:
             continue
         life = lives.get((run.q, run.job, run.created))
+        if life is not None and _was_ended(story, life, run, died):
+            continue
         sign = None if life is None else _first_sign(story, life, run, died)
         if sign is None:
-            # A prefetched job may have gone back without a sign, to a group that was paused.
+            # A prefetched job may have returned, without an event, to a group that was paused.
             if run.q not in paused and died < over - causes.LEASE - SLACK:
                 yield Finding("L1", f"{run.q}: {run}, whose worker died {story.when(died)}, was never taken back")
             continue
@@ -49,6 +51,11 @@ def taken_back(story: Story, notes: Notes) -> Iterator[Finding]:
         if sign - died > BOUND and care.seconds(run.q, died + causes.LEASE, sign) > 1 + SLACK:
             took = f"after {sign - died:.1f} s"
             yield Finding("L1", f"{run.q}: {run}, whose worker died {story.when(died)}, was taken back {took}")
+
+
+def _was_ended(story: Story, life: Life, run: Run, died: float) -> bool:
+    """Whether the job had ended during the run, before its worker died, so that nothing is left to be taken back."""
+    return any(e.kind in ENDS and e.at >= run.at and story.mono(e.at) < died for e in life.events)
 
 
 def _first_sign(story: Story, life: Life, run: Run, died: float) -> float | None:
@@ -67,7 +74,7 @@ def drained(story: Story) -> Iterator[Finding]:
 
 
 def back_at_work(story: Story, notes: Notes) -> Iterator[Finding]:
-    """L3: after the server came back every worker process starts a job again, however long its pauses had become."""
+    """L3: after the server is back every worker process starts a job again, however long its pauses had become."""
     restarts = [fault for fault in story.faults if fault.kind in ("restart", "failover", "move")]
     starts: dict[int, list[float]] = defaultdict(list)
     for run in story.runs:
@@ -100,7 +107,7 @@ def closed_in_time(story: Story) -> Iterator[Finding]:
     for kind in ("all left", "over"):
         for line in story.of_kind(kind):
             for name in line["late"]:
-                yield Finding("L5", f"{name} did not leave when it was asked to")
+                yield Finding("L5", f"{name} did not exit when it was asked to")
 
 
 def complete(story: Story) -> Iterator[Finding]:
@@ -109,7 +116,7 @@ def complete(story: Story) -> Iterator[Finding]:
             if event.kind == "gap":
                 yield Finding("H", f"{event.q}: events are missing {story.when_ms(event.at)}")
     if not story.of_kind("heard all"):
-        yield Finding("H", "the recorder did not hear the end")
+        yield Finding("H", "the recorder did not read the logs to their end")
     for line in story.of_kind("exit"):
         if line["code"] not in (0, -9, 14, -15) and line["of"] not in story.killed:
             yield Finding("H", f"{line['name']} ended with code {line['code']}; see its log")

@@ -20,7 +20,7 @@ class Spec:
     t0: float
     t1: float = math.inf
     answer: str = ""
-    """ok, or the name of the error; empty if the producer did not live to see it."""
+    """ok, or the name of the error; empty if the producer died before the answer came."""
     ack: dict[str, Any] | None = None
 
     @property
@@ -51,9 +51,9 @@ class Run:
     start: float
     end: float = math.inf
     how: str = ""
-    """returned, raised, retry, gave up, limited, snoozed, cancelled; empty if nobody lived to say."""
+    """returned, raised, retry, gave up, limited, snoozed, cancelled; empty if the process died before the end."""
     lost: float | None = None
-    """When its worker was told that the lease is no longer its own."""
+    """When its worker learned that it had lost the lease."""
 
     def __str__(self) -> str:
         return f"attempt {self.attempt} of {self.job!r} under fence {self.fence} in {self.actor} ({self.pid})"
@@ -106,7 +106,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Life:
-    """A job, from when it was added until it is gone. Another one may have its id later."""
+    """A job, from its add until it is gone. Another job may have the same id later."""
 
     q: str
     id: str
@@ -118,11 +118,11 @@ class Life:
     runs: list[Run] = field(default_factory=list)
     spec: Spec | None = None
     moved: float = math.inf
-    """When an operator first changed its time or its place."""
+    """When an operator first changed its due time or its sort key."""
 
     @property
     def last_end(self) -> Event | None:
-        """How it ended; None while it lives, and after it was redriven."""
+        """The event that ended it; None while it is live, and after it was redriven."""
         end = None
         for event in self.events:
             if event.kind in ENDS and not (end is not None and event.kind == "removed"):

@@ -1,4 +1,4 @@
-"""S3, S5, S6 and S10: every run has a reason, a fence of its own, and one outcome that counts."""
+"""S3, S5, S6 and S10: every run has a reason and its own fence, and exactly one outcome of an attempt counts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tests.chaos.checker.story import Story
 
 STOPPERS = ("remove", "fail", "cancel", "cancel_group", "purge")
 SOON = 4.0
-"""Seconds within which a worker that lives must have been told that its lease is lost."""
+"""Seconds within which a living worker must learn that it lost its lease."""
 SILENT = 60.0
-"""Seconds of silence after which a worker may be forgotten, and with it the answers that were kept for it. What it
-sends again is judged anew then: an outcome that was accepted is refused the second time. Known: only the word is wrong.
+"""Seconds of silence after which the server may forget a worker and the answers that it kept for it. A call that the
+worker then resends is executed again, and refuses an outcome that it accepted the first time. This is known: the
+outcome itself is stored correctly, only the answer to the worker is wrong.
 """
 
 
@@ -30,7 +31,7 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def fences(story: Story) -> Iterator[Finding]:
-    """One fence, one run; a fence that was given later is larger."""
+    """S5: each run has its own fence, and a fence granted later is larger."""
     by_queue: dict[str, list[Run]] = {}
     for run in story.runs:
         by_queue.setdefault(run.q, []).append(run)
@@ -47,14 +48,14 @@ def fences(story: Story) -> Iterator[Finding]:
 
 
 def _ends_run(event: Event, run: Run) -> bool:
-    """Whether this is an outcome of the run. Not every outcome names its fence: a timeout or a stall does not."""
+    """Whether this is an outcome of the run. Not every outcome names its fence: those of timeouts and stalls do not."""
     if event.kind not in ("completed", "retrying", "failed", "stalled"):
         return False
     return event.fence == run.fence if event.fence is not None else event.attempt == run.attempt
 
 
 def reasons(story: Story, life: Life, notes: Notes) -> Iterator[Finding]:
-    """S3: a job runs again only because the run before failed, was given back, or was lost by a fault."""
+    """S3: a job runs again only because its previous run failed, was given back, or was lost to a fault."""
     for before, run in pairwise(life.runs):
         between = [e for e in life.events if e.at <= run.at and (_ends_run(e, before) or e.kind == "redriven")]
         kinds = {event.kind for event in between}
@@ -89,8 +90,9 @@ def _batch_was_stopped(story: Story, before: Run, run: Run) -> bool:
 
 
 def _never_begun(story: Story, life: Life, event: Event) -> Iterator[Finding]:
-    """A lease expired of which no handler knows: the job never reached its worker, or died with it on the way."""
-    taken = next((e for e in reversed(life.events) if e.kind == "active" and e.attempt == event.attempt), None)
+    """A lease expired without a run: the job never reached its worker, or the worker died before it started the job."""
+    # Attempts start at 1 again after an operator's retry, so the grant is the last one before the stall.
+    taken = next((e for e in reversed(life.events) if e.kind == "active" and e.n < event.n), None)
     pid = None if taken is None or taken.worker is None else story.workers.get(taken.worker)
     since = story.mono(event.at if taken is None else taken.at) - causes.LEASE
     if causes.find(story, pid, since, story.mono(event.at)) is None:
@@ -98,16 +100,16 @@ def _never_begun(story: Story, life: Life, event: Event) -> Iterator[Finding]:
 
 
 def outcomes(story: Story, life: Life) -> Iterator[Finding]:
-    """S6: what the log accepted was the outcome of the newest run; nothing follows an end."""
+    """S6: each accepted outcome is that of the newest run, and no event follows an end."""
     by_fence = {run.fence: run for run in life.runs}
     for event in life.events:
         if event.kind == "completed" and event.fence is None:
-            yield Finding("S6", f"{life} completed {story.when_ms(event.at)}, and no handler's result came with it")
+            yield Finding("S6", f"{life} completed {story.when_ms(event.at)} without the result of a handler")
         if event.fence is None or event.kind not in ("completed", "retrying", "failed"):
             continue
         run = by_fence.get(event.fence)
         if run is None:
-            yield Finding("S6", f"{life}: {event.kind} under fence {event.fence}, under which nobody ran it")
+            yield Finding("S6", f"{life}: {event.kind} under fence {event.fence}, which belongs to no run")
             continue
         if event.attempt != run.attempt:
             yield Finding("S6", f"{life}: {event.kind} of attempt {event.attempt} is that of {run}")
@@ -130,7 +132,7 @@ def outcomes(story: Story, life: Life) -> Iterator[Finding]:
 
 
 def attempts(story: Story, life: Life) -> Iterator[Finding]:
-    """S10, from the log: each attempt is charged once, in turn."""
+    """S10, from the log: each attempt is charged once, in ascending order."""
     charged = 0
     for event in life.events:
         if event.kind == "redriven":
@@ -147,13 +149,13 @@ def attempts(story: Story, life: Life) -> Iterator[Finding]:
     most = max((event.attempt or 0 for event in life.events if event.kind in ("retrying", "stalled")), default=0)
     for run in life.runs:
         if run.attempt > run.max:
-            yield Finding("S10", f"{life}: {run} started {story.when(run.start)}; it may have {run.max} only")
+            yield Finding("S10", f"{life}: {run} started {story.when(run.start)}; its limit is {run.max}")
         if run.attempt > most + 1:
             yield Finding("S10", f"{life}: {run} started {story.when(run.start)}; only {most} were charged before")
 
 
 def losers_are_told(story: Story, notes: Notes) -> Iterator[Finding]:
-    """S6: who reports under a lease that is lost is refused, and is told."""
+    """S6: an outcome reported under a lost lease is refused, and the worker learns of it."""
     for life in story.lives:
         accepted = {event.fence: event for event in life.events if event.fence is not None}
         for run in life.runs:
@@ -163,7 +165,7 @@ def losers_are_told(story: Story, notes: Notes) -> Iterator[Finding]:
                 if silence > SILENT and causes.find(story, run.pid, run.end, run.lost) is not None:
                     notes.misinformed += 1
                     continue
-                yield Finding("S6", f"{life}: {run} was told that its lease is lost, and its outcome was accepted")
+                yield Finding("S6", f"{life}: {run} was told that it lost its lease, though its outcome was accepted")
             stalled = any(e.kind == "stalled" and e.attempt == run.attempt and e.at >= run.at for e in life.events)
             if stalled and run.how == "returned" and run.lost is None and run.fence not in accepted:
                 until = story.killed.get(run.pid, story.gone.get(run.pid, run.end))

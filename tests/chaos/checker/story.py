@@ -1,7 +1,7 @@
-"""The history, put together: what was added, what ran, what the server says happened, who did what and what broke.
+"""The history, assembled from its lines: adds, runs, events of the server's log, actions of the operator, faults.
 
-Everything here is read from lines (see `tests.chaos.diary`). Server times are milliseconds of the server's clock, `t`
-is the machine's monotonic clock in seconds; `Story.mono` turns the one into the other.
+`tests.chaos.history` describes the lines. Server times are milliseconds of the server's clock; `t` is the machine's
+monotonic clock in seconds. `Story.mono` and `Story.ms` convert between them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Story:
     actions: list[Action]
     faults: list[Fault]
     lines: dict[str, list[Line]]
-    """All lines by their kind, for what is told once."""
+    """All lines by their kind, for checks that need no assembled objects."""
     begun: float
     _offset: float
 
@@ -60,7 +60,7 @@ class Story:
         for fault in self.faults:
             self.faults_of[fault.pid if fault.pid is not None else fault.target].append(fault)
         self.starved_for_all: list[Fault] = []
-        """When the network or the server got no time: that concerns everybody."""
+        """Times in which the network or the server got no CPU time, which affects all processes."""
         for line in self.of_kind("starved"):
             starved = Fault("starved", line["actor"], line["pid"], line["since"], line["t"])
             if line["actor"] in ("stage", "server"):
@@ -75,8 +75,8 @@ class Story:
         self.gone = {line["of"]: line["t"] for line in self.of_kind("exit")}
 
 
-def tell(lines: Iterable[Line]) -> Story:
-    """Put a history together."""
+def assemble(lines: Iterable[Line]) -> Story:
+    """Assemble a history from its lines."""
     by_kind: dict[str, list[Line]] = defaultdict(list)
     for line in lines:
         by_kind[line["k"]].append(line)
@@ -107,13 +107,13 @@ def _specs(by_kind: dict[str, list[Line]]) -> list[Spec]:
 
 
 def _runs(by_kind: dict[str, list[Line]]) -> list[Run]:
-    """Two starts under one fence stay two runs: that is for the checks to see. An end belongs to the last one."""
+    """Two starts under one fence stay two runs, so that the checks can report them. An end belongs to the last one."""
     found: list[Run] = []
     by_fence: dict[tuple[str, int], Run] = {}
     names = ("q", "job", "uid", "digest", "group", "fence", "attempt", "max", "priority", "order", "created", "at")
     for line in by_kind["start"]:
         known = {name: line[name] for name in names}
-        # When it was granted: fences follow the server's microseconds. A reply that was sent twice says a later time.
+        # The time of the grant: fences are the server's microseconds. The reply to a resent call has a later time.
         known["at"] = min(line["at"], line["fence"] // 1000)
         run = Run(
             **known,
@@ -173,7 +173,7 @@ def _faults(by_kind: dict[str, list[Line]]) -> list[Fault]:
 
 
 def _births(specs: list[Spec], runs: list[Run]) -> set[tuple[str, str, int]]:
-    """Jobs of which it is known when they were made."""
+    """Jobs whose creation time is known."""
     acked = {(spec.q, spec.ack["id"], spec.ack["created"]) for spec in specs if spec.ack is not None and spec.acked}
     return acked | {(run.q, run.job, run.created) for run in runs}
 
@@ -197,17 +197,17 @@ class _Redrives:
 
 
 def _lives(events: dict[str, list[Event]], births: set[tuple[str, str, int]], redrives: _Redrives) -> list[Life]:
-    """Jobs as the log tells of them.
+    """The jobs of the event log.
 
-    An `added` of a failed job is an operator who lets it run again, unless a job is known to have been made just then:
-    `clean` forgets finished jobs without a word, and their ids are free.
+    An `added` of a failed job is a redrive by an operator, unless a job is known to have been created at that moment:
+    `clean` deletes finished jobs without an event, after which their ids are free.
     """
     found: list[Life] = []
     for q, log in events.items():
         current: dict[str, Life] = {}
         for event in log:
             if event.job is None or event.kind in ("progress", "blocked", "unblocked"):
-                continue  # nothing happens to the job
+                continue  # these events do not change the job
             life = current.get(event.job)
             if event.kind == "added" and (
                 life is None
@@ -220,7 +220,7 @@ def _lives(events: dict[str, list[Event]], births: set[tuple[str, str, int]], re
             elif event.kind == "added":
                 event.kind = "redriven"
             elif life is None:
-                # The log begins with `added`: whatever this is, nobody has added it.
+                # The log of a job begins with `added`, so nobody has added this one.
                 life = current[event.job] = Life(q, event.job, -1, event.group, event.n)
                 found.append(life)
             if life is not None:
@@ -253,7 +253,7 @@ def _match(lives: list[Life], runs: list[Run], specs: list[Spec], actions: list[
 
 
 class Limits:
-    """How many jobs of a group may run at once: the most that may have been in force."""
+    """How many jobs of a group may run at once: the highest limit that may have been in force."""
 
     def __init__(self, story: Story) -> None:
         self._changes: dict[tuple[str, str], list[Action]] = defaultdict(list)
@@ -271,5 +271,5 @@ class Limits:
         for action in reversed(changes[:before]):
             most = max(most, action.told["limit"] or 1)
             if action.known and action.t1 < since:
-                break  # what came before it is over
+                break  # earlier limits no longer hold
         return most

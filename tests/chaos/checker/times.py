@@ -1,23 +1,24 @@
-"""S9, S12 and S13: nothing early, nothing too often, every tick once, nothing while it may not."""
+"""S9, S12 and S13: delays, windows, ttls and rates hold, every tick makes one job, nothing starts while paused."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tests.chaos.checker.finding import Finding, Notes
-from tests.chaos.checker.parts import Action, Life
+from tests.chaos.checker.parts import ENDS, Action, Life
 from tests.chaos.checker.story import Story
 
 WINDOWS = {"window": 200}
-"""Milliseconds that queues ordered by event time wait."""
+"""Window of each queue that is ordered by event time, in milliseconds."""
 RATES = {"metered": (25, 500)}
-"""Starts in any window of so many milliseconds."""
+"""Rate limit of each queue: the number of starts allowed, and the milliseconds in which they are counted."""
 LATE = 10_000
-"""Milliseconds before the removal of a repeat in which a tick may still have been on its way."""
+"""Milliseconds before the removal of a repeating job in which a tick may not have been added yet."""
 MARGIN = 2.0
-"""Milliseconds by which the two clocks may be told apart wrongly: the server tells whole ones."""
+"""Milliseconds by which the conversion between the two clocks may be off: the server reports whole milliseconds."""
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
@@ -53,7 +54,7 @@ def never_early(story: Story, life: Life) -> Iterator[Finding]:
 
 
 def never_too_late(story: Story, life: Life) -> Iterator[Finding]:
-    """A job with a ttl starts within it or not at all. What has started once may run again at any time."""
+    """A job with a ttl starts within it or not at all. A job that has started once may run again at any time."""
     told = life.spec.told if life.spec is not None else {}
     starts = [run.at for run in life.runs] + [event.at for event in life.events if event.kind == "active"]
     if "ttl" not in told or not starts or any(event.kind == "redriven" for event in life.events):
@@ -100,7 +101,7 @@ def nothing_while_paused(story: Story) -> Iterator[Finding]:
 
 
 def ticks(story: Story, notes: Notes) -> Iterator[Finding]:
-    """Each tick of each repeat from its definition to its removal has one job; all are on the grid."""
+    """Each tick of a repeating job, from its definition to its removal, has one job, and all ticks are on its grid."""
     repeats = {line["key"]: line for line in story.of_kind("repeats") if line["answer"] == "ok"}
     ended = {a.told["key"]: a for a in story.actions if a.what == "remove_repeating_job"}
     found = _ticks_by_key(story)
@@ -111,6 +112,9 @@ def ticks(story: Story, notes: Notes) -> Iterator[Finding]:
         for tick in seen:
             if (tick - start) % every:
                 yield Finding("S12", f"repeat {key!r}: tick {tick} is {(tick - start) % every} ms off its grid")
+        if line.get("alone"):
+            yield from _one_at_a_time(story, key)
+            continue
         if key not in ended:
             continue
         since = min(story.ms(other["t"]) for other in story.of_kind("repeats") if other["key"] == key)
@@ -121,8 +125,18 @@ def ticks(story: Story, notes: Notes) -> Iterator[Finding]:
             yield Finding("S12", f"repeat {key!r}: the tick {story.when_ms(tick)} has no job")
 
 
+def _one_at_a_time(story: Story, key: str) -> Iterator[Finding]:
+    """With overlap="skip" an occurrence is added only after the previous one has ended, even if that was redriven."""
+    prefixes = {run.job.rpartition(":")[0] for run in story.runs if run.uid == f"tick:{key}"}
+    lives = [life for life in story.lives if life.q == "ticks" and life.id.rpartition(":")[0] in prefixes]
+    for before, life in pairwise(sorted(lives, key=lambda life: life.place)):
+        if not any(event.kind in ENDS and event.at <= life.created for event in before.events):
+            text = f"the tick {story.when_ms(life.created)} added {life.id!r}, while {before.id!r} was live"
+            yield Finding("S12", f"repeat {key!r}: {text}")
+
+
 def _ticks_by_key(story: Story) -> dict[str, set[int]]:
-    """The id of an occurrence ends with its tick. That a tick has two jobs shows as an id that was added twice."""
+    """The id of an occurrence ends with its tick. A tick that has two jobs shows up as an id that was added twice."""
     names: dict[str, str] = {}
     for run in story.runs:
         if run.uid.startswith("tick:"):

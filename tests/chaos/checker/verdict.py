@@ -1,4 +1,4 @@
-"""All checks over one history, and what they add up to."""
+"""Runs all checks over one history and sums up their results."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.chaos.checker import blocking, costs, fairness, groups, jobs, keys, liveness, runs, times
+from tests.chaos.checker import blocking, costs, fairness, groups, jobs, keys, liveness, resting, runs, times
 from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.parts import Line
-from tests.chaos.checker.story import Story, tell
+from tests.chaos.checker.story import Story, assemble
 
 
 @dataclass
 class Verdict:
-    """What was proven, and what was broken."""
+    """The findings and figures of one history."""
 
     findings: list[Finding]
     notes: Notes
@@ -26,7 +26,7 @@ class Verdict:
 
 
 def judge(lines: Iterable[Line]) -> Verdict:
-    story = tell(lines)
+    story = assemble(lines)
     notes = Notes()
     findings = [
         *jobs.check(story),
@@ -34,6 +34,7 @@ def judge(lines: Iterable[Line]) -> Verdict:
         *groups.check(story, notes),
         *times.check(story, notes),
         *blocking.check(story, notes),
+        *resting.check(story, notes),
         *keys.check(story),
         *liveness.check(story, notes),
         *fairness.check(story, notes),
@@ -41,6 +42,7 @@ def judge(lines: Iterable[Line]) -> Verdict:
     ]
     faults = Counter(fault.kind for fault in story.faults)
     faults["poison"] += len(story.of_kind("poison"))
+    faults -= Counter(line["kind"] for line in story.of_kind("no fault"))
     return Verdict(findings, notes, _counts(story), +faults)
 
 

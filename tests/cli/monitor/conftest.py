@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from groupmq.cli.monitor.fetch import Watcher
+from groupmq.cli.monitor.fetch import QueueWatcher
 from groupmq.cli.options.target import Target
 from tests.cli.monitor.streams import Stream
 
 
 @pytest.fixture
-async def watcher(url: str) -> AsyncIterator[Watcher]:
+async def watcher(url: str) -> AsyncIterator[QueueWatcher]:
     """Looks at `orders`."""
-    watcher = Watcher(Target(url, None, "groupmq", False), "orders")
+    watcher = QueueWatcher(Target(url, None, "groupmq", False), "orders")
     yield watcher
     await watcher.close()
 

@@ -97,7 +97,7 @@ def test_no_frame_is_larger_than_the_screen(size: Size, glyphs: Glyphs) -> None:
             seen_ = seen(State(name or "q", f"redis://{name}:6379"), look_)
             rows = seen_.rows
             checked(seen_, size, glyphs)
-            checked(replace(seen_, selected=rows[-1] if rows else None, said=name), size, glyphs)
+            checked(replace(seen_, selected=rows[-1] if rows else None, message=name), size, glyphs)
     checked(State("orders", "somewhere", trouble="cannot reach it " * 20), size, glyphs)
 
 
@@ -140,7 +140,7 @@ def test_a_question_is_read_even_where_there_is_no_room() -> None:
 
 
 def test_what_is_said_gives_way_to_trouble_and_trouble_to_a_question() -> None:
-    said = state(said="it is done")
+    said = state(message="it is done")
     assert "it is done" in checked(said, SIZES[0])[-2]
     troubled = replace(said, trouble="cannot reach redis://shop, trying again")
     assert "cannot reach redis://shop, trying again" in checked(troubled, SIZES[0])[-2]

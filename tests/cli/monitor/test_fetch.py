@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from groupmq import Queue, QueueSurvey, Worker
-from groupmq.cli.monitor.fetch import CALLS, FAILURES, GROUPS, Watcher
+from groupmq.cli.monitor.fetch import CALLS, FAILURES, GROUPS, QueueWatcher
 from groupmq.cli.options.target import Target
 from groupmq.core.errors import ConfigurationError, ConnectionLost, JobNotFound, QueueNotFound, WrongState
 from groupmq.protocol import commands
@@ -35,7 +35,7 @@ def sizes(look: QueueSurvey) -> dict[str | None, int]:
     return {group.id: group.waiting for group in look.busiest}
 
 
-async def test_a_look_sees_what_the_getters_tell(orders: Queue, watcher: Watcher) -> None:
+async def test_a_look_sees_what_the_getters_tell(orders: Queue, watcher: QueueWatcher) -> None:
     await fill(orders, {"a": 3, "b": 5})
     await orders.add(0, delay=60)
     await orders.add(0, group_id="c", job_id="bad")
@@ -53,7 +53,7 @@ async def test_a_look_sees_what_the_getters_tell(orders: Queue, watcher: Watcher
     assert (await watcher.look()).paused
 
 
-async def test_a_look_sees_which_job_blocks_which_group(orders: Queue, watcher: Watcher) -> None:
+async def test_a_look_sees_which_job_blocks_which_group(orders: Queue, watcher: QueueWatcher) -> None:
     await orders.add_many({"data": n, "group_id": "a", "job_id": f"a{n}", "on_failed": "hold"} for n in range(3))
     assert ((look := await watcher.look()).groups_blocked, look.blocked) == (0, ())
     await orders.fail("a0", "declined")
@@ -62,7 +62,7 @@ async def test_a_look_sees_which_job_blocks_which_group(orders: Queue, watcher: 
     assert (look.groups_blocked, look.longest_held and look.longest_held.reason) == (1, "blocked")
 
 
-async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Watcher) -> None:
+async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: QueueWatcher) -> None:
     handler = Waiting()
     await fill(orders, {"a": 2, "b": 1})
     await orders.add(7)
@@ -83,7 +83,7 @@ async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Watch
         await at_work.close(timeout=0)
 
 
-async def test_a_look_tells_what_became_of_a_failed_job(orders: Queue, watcher: Watcher) -> None:
+async def test_a_look_tells_what_became_of_a_failed_job(orders: Queue, watcher: QueueWatcher) -> None:
     for name in ("again", "kept", "removed"):
         await orders.add(0, job_id=name, group_id=name)
         await orders.fail(name, "told to")
@@ -99,7 +99,7 @@ async def test_a_look_tells_what_became_of_a_failed_job(orders: Queue, watcher: 
     assert [one.error for one in (await watcher.look()).failures if one.id == "again"] == ["told to, again"]
 
 
-async def test_the_groups_that_waited_longest_come_first(orders: Queue, watcher: Watcher) -> None:
+async def test_the_groups_that_waited_longest_come_first(orders: Queue, watcher: QueueWatcher) -> None:
     for name in ("first", "second", "third"):
         await orders.add(0, group_id=name)
     await orders.pause_group("second")
@@ -113,14 +113,14 @@ async def test_the_groups_that_waited_longest_come_first(orders: Queue, watcher:
     assert waited == sorted(waited, reverse=True)
 
 
-async def test_a_text_that_is_cut_in_a_letter_is_read(orders: Queue, watcher: Watcher) -> None:
+async def test_a_text_that_is_cut_in_a_letter_is_read(orders: Queue, watcher: QueueWatcher) -> None:
     await orders.add(0, job_id="bad")
     await orders.fail("bad", "漢" * 5000)
     (failure,) = (await watcher.look()).failures
     assert set(failure.error) == {"漢"}
 
 
-async def test_a_large_group_among_many_is_found_and_stays(orders: Queue, watcher: Watcher) -> None:
+async def test_a_large_group_among_many_is_found_and_stays(orders: Queue, watcher: QueueWatcher) -> None:
     await fill(orders, {f"g{n}": 1 for n in range(3000)} | {"large": 40})
     for _ in range(30):
         found = await watcher.look()
@@ -139,7 +139,7 @@ def commands_run(client: redis.Redis) -> dict[str, int]:
 
 @pytest.mark.parametrize("groups", [3, 5000])
 async def test_a_look_costs_the_same_however_deep_the_queue(
-    orders: Queue, watcher: Watcher, client: redis.Redis, groups: int
+    orders: Queue, watcher: QueueWatcher, client: redis.Redis, groups: int
 ) -> None:
     await orders.add_many([{"data": n, "group_id": f"g{n % groups}"} for n in range(10_000)])
     for n in range(FAILURES + 20):
@@ -155,7 +155,7 @@ async def test_a_look_costs_the_same_however_deep_the_queue(
 
 
 async def test_what_a_worker_runs_is_counted_from_its_leases_however_old_its_last_word_is(
-    orders: Queue, watcher: Watcher, url: str
+    orders: Queue, watcher: QueueWatcher, url: str
 ) -> None:
     info = {
         "name": "shop-1",
@@ -177,7 +177,7 @@ async def test_what_a_worker_runs_is_counted_from_its_leases_however_old_its_las
     assert found.oldest_wait is None
 
 
-async def test_looking_changes_nothing(orders: Queue, watcher: Watcher, client: redis.Redis) -> None:
+async def test_looking_changes_nothing(orders: Queue, watcher: QueueWatcher, client: redis.Redis) -> None:
     def changes() -> int:
         stats: Any = client.info("persistence")
         return int(stats["rdb_changes_since_last_save"])
@@ -195,7 +195,7 @@ async def test_looking_changes_nothing(orders: Queue, watcher: Watcher, client: 
 
 @one_kind
 async def test_a_queue_that_was_deleted_is_not_made_by_looking(
-    orders: Queue, watcher: Watcher, client: redis.Redis
+    orders: Queue, watcher: QueueWatcher, client: redis.Redis
 ) -> None:
     await orders.add(0)
     await watcher.look()
@@ -209,14 +209,14 @@ async def test_a_queue_that_was_deleted_is_not_made_by_looking(
 
 
 @one_kind
-async def test_a_queue_of_another_release_is_told(watcher: Watcher, client: redis.Redis) -> None:
+async def test_a_queue_of_another_release_is_told(watcher: QueueWatcher, client: redis.Redis) -> None:
     client.hset("groupmq:{orders}:meta", "schema", "99")
     with pytest.raises(ConfigurationError, match="format 99"):
         await watcher.look()
     client.flushall()
 
 
-async def test_what_a_key_asks_for_is_done(orders: Queue, watcher: Watcher) -> None:
+async def test_what_a_key_asks_for_is_done(orders: Queue, watcher: QueueWatcher) -> None:
     await orders.add({"n": 1}, job_id="bad")
     await orders.fail("bad", "told to")
     await watcher.switch(paused=True)
@@ -239,7 +239,7 @@ async def test_a_server_that_goes_is_told_at_once_and_one_that_comes_back_is_fou
     try:
         async with Queue("orders", server.url) as queue:
             await queue.add(0)
-        watcher = Watcher(Target(server.url, None, "groupmq", False), "orders")
+        watcher = QueueWatcher(Target(server.url, None, "groupmq", False), "orders")
         assert (await watcher.look()).counts.waiting == 1
         server.kill()
         with pytest.raises(ConnectionLost):
@@ -252,7 +252,7 @@ async def test_a_server_that_goes_is_told_at_once_and_one_that_comes_back_is_fou
 
 
 async def test_a_server_that_hangs_is_out_of_reach_after_a_while(
-    orders: Queue, watcher: Watcher, monkeypatch: pytest.MonkeyPatch, server: Server
+    orders: Queue, watcher: QueueWatcher, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
     await orders.add(0)
     await watcher.look()

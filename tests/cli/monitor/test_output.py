@@ -1,4 +1,4 @@
-"""`groupmq monitor` where nobody has a screen: one frame, frames in a pipe, JSON, and mistakes."""
+"""`groupmq monitor` without a screen: one frame, frames in a pipe, JSON, and mistakes."""
 
 from __future__ import annotations
 

@@ -102,13 +102,13 @@ def test_a_failed_job_is_retried_after_a_yes() -> None:
 def test_what_has_not_failed_is_not_retried(steps: int, why: str) -> None:
     refused = after(state(), *[DOWN] * steps, KeyAction.RETRY)
     assert refused.question is None
-    assert why in (refused.said or "")
+    assert why in (refused.message or "")
 
 
 def test_enter_inspects_the_selected_job() -> None:
     opened, wanted = press(after(state(), DOWN), OPEN)
     assert (opened.page, opened.job_id, wanted) == ("job", "job-1", Inspect("job-1"))
-    assert "no job is selected" in (after(state(), OPEN).said or "")
+    assert "no job is selected" in (after(state(), OPEN).message or "")
 
 
 def test_the_page_of_a_job_scrolls_and_leads_back() -> None:
@@ -132,10 +132,10 @@ def test_a_job_that_comes_too_late_is_not_shown() -> None:
 
 def test_a_job_that_goes_while_it_is_inspected_is_told() -> None:
     opened, _ = press(after(state(), DOWN), OPEN)
-    assert "is gone" in (shown(opened, "job-1", None).said or "")
+    assert "is gone" in (shown(opened, "job-1", None).message or "")
     gone = shown(shown(opened, "job-1", job("job-1")), "job-1", None)
     assert gone.job is not None
-    assert "this is how it was" in (gone.said or "")
+    assert "this is how it was" in (gone.message or "")
     assert after(opened, KeyAction.RETRY).question is None
 
 
@@ -159,9 +159,9 @@ def test_an_empty_queue_has_nothing_to_select() -> None:
 
 def test_what_was_said_goes_with_the_next_key_or_after_a_while() -> None:
     said = with_notice(state(), "orders is paused")
-    assert seen(said, look(35)).said == "orders is paused"
-    assert seen(said, look(45)).said is None
-    assert after(said, DOWN).said is None
+    assert seen(said, look(35)).message == "orders is paused"
+    assert seen(said, look(45)).message is None
+    assert after(said, DOWN).message is None
 
 
 def test_trouble_is_over_with_the_next_look() -> None:

@@ -22,6 +22,10 @@ async def handle(job):
     with open("ran", "a") as file:
         file.write(f"{job.data}\\n")
 """
+OTHER = """
+async def other(job):
+    return "other"
+"""
 
 
 def test_one_process_serves_several_queues_with_common_slots(programs: Programs, queue: Queue, url: str) -> None:
@@ -67,6 +71,22 @@ def test_a_queue_runs_the_handlers_that_were_decorated(programs: Programs, queue
     assert "never started" not in program.log
 
 
+def test_decorated_handlers_start_with_their_queue_and_not_with_their_module(programs: Programs, queue: Queue) -> None:
+    """Else they would take jobs beside the handler that was asked for, and in a process that refuses its options."""
+    programs.write("app.py", DECORATED + OTHER)
+    job = queue.add("not for the decorated one")
+    program = programs.start("worker", "app:queue", "-c", "4")
+    assert program.ends() == 2
+    assert program.log.strip().count("\n") == 0
+    assert not (programs.folder / "ran").exists()
+    assert queue.require_job(job.id).state == "waiting"
+    assert queue.get_workers() == []
+    program = programs.start("worker", "app:other", "--queue", "orders", "--burst")
+    assert program.ends() == 0
+    assert queue.require_job(job.id).return_value == "other"
+    assert not (programs.folder / "ran").exists()
+
+
 def test_a_queue_without_handlers_and_options_of_a_configured_queue_are_refused(programs: Programs) -> None:
     programs.write("app.py", DECORATED)
     program = programs.start("worker", "app:bare")
@@ -74,7 +94,7 @@ def test_a_queue_without_handlers_and_options_of_a_configured_queue_are_refused(
     assert "app:bare is a queue without handlers" in program.log
     program = programs.start("worker", "app:queue", "-c", "4")
     assert program.ends() == 2
-    assert "app:queue is a configured Queue: --concurrency must be said where it is made" in program.log
+    assert "app:queue is a configured Queue: --concurrency must be given where it is made" in program.log
 
 
 def test_backoff_and_on_retry_of_the_command_line_count(programs: Programs, queue: Queue) -> None:

@@ -116,7 +116,7 @@ def test_a_configured_worker_takes_no_options(programs: Programs) -> None:
         "from groupmq import Queue, Worker\nasync def handle(job): ...\nworker = Worker(Queue('orders'), handle)\n",
     )
     line = said(programs, "app:worker", "-c", "4", "--queue", "other", code=2)
-    assert "app:worker is a configured Worker: --concurrency, --queue must be said where it is made" in line
+    assert "app:worker is a configured Worker: --concurrency, --queue must be given where it is made" in line
 
 
 def test_a_port_that_is_taken_is_a_failed_start(programs: Programs, queue: Queue) -> None:

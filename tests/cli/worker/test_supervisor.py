@@ -17,7 +17,7 @@ from tests.support.workers import one_kind
 
 pytestmark = one_kind
 PATIENCE = 25.0
-"""Less than the drain timeout, after which whoever was not told would be killed."""
+"""Less than the drain timeout, after which a process that got no signal would be killed."""
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ async def test_lanes_follow_jobs_as_they_are_added_run_and_end(site: Site, come:
     await expect(page.get_by_text("No group has jobs")).to_be_visible()
     await site.queue.add({"do": "stay"}, group_id="user:1", job_id="one")
     lane = page.get_by_role("article", name="Group user:1")
-    await expect(lane.locator(".front")).to_contain_text("Ready to start")
+    await expect(lane.locator(".front")).to_contain_text("No worker")
     await site.work()
     await expect(lane.locator(".front")).to_contain_text("one")
     await expect(lane.locator(".front progress")).to_have_attribute("value", "0.4200")

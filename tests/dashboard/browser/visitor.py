@@ -79,7 +79,8 @@ class Visitor:
 
 async def violations(page: Page, *rules: str) -> list[str]:
     """What axe-core finds, by all of its rules or these: rule, how often, the first element."""
-    await page.evaluate(AXE)
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(AXE)
     found = await page.evaluate(
         """async (rules) => (await axe.run(document, { resultTypes: ["violations"], ...rules })).violations
             .map((one) => `${one.id} (${one.nodes.length}): ${one.nodes[0].html.slice(0, 200)}`)""",

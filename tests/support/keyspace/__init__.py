@@ -1,6 +1,6 @@
-"""An independent look at a queue's keyspace: what the keys say, and every way in which they disagree.
+"""An independent reader of a queue's keys that reports every inconsistency between them.
 
-Written against `lua/lib/keys.lua` and `record.lua`, not against the scripts: it shares no decision with them.
+It follows the layout in `lua/lib/keys.lua` and `record.lua` and shares no logic with the scripts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Keyspace", "StoredGroup", "check", "read", "violations"]
 
 
 def check(client: redis.Redis) -> None:
-    """Check every queue on a server; fail with all that is wrong."""
+    """Check every queue on a server; fail with all broken invariants."""
     dump = Dump(client)
     found = []
     ours = [key for key in dump if b":{" in key and b"}:" in key]

@@ -1,4 +1,4 @@
-"""Everything stored of one queue, decoded."""
+"""The decoded contents of all keys of one queue."""
 
 from __future__ import annotations
 
@@ -18,16 +18,24 @@ class StoredGroup:
     since: int = 0
     till: int = 0
     snoozed: frozenset[str] = frozenset()
+    alone: bool = False
+    """The head is stored in this value and in no sorted set."""
 
 
 @dataclass
 class Keyspace:
-    """Everything stored of one queue, decoded."""
+    """All keys of one queue, decoded."""
 
     now: int
     meta: dict[str, str]
     jobs: dict[str, Record]
     places: dict[str, bytes]
+    bodies: dict[str, bytes]
+    """Large data, which is stored beside the record of its job."""
+    beside: set[str]
+    """Jobs whose records say that their data is stored beside them."""
+    repeat_bodies: set[str]
+    """Repeating jobs whose data is stored beside their definition."""
     state: dict[str, list[Any]]
     history: dict[str, list[list[Any]]]
     """Runs that ended and did not complete, by job: the fields of `lua/lib/history.lua`."""
@@ -36,17 +44,17 @@ class Keyspace:
     groups: dict[str, StoredGroup]
     conf: dict[str, dict[str, Any]]
     blocked: dict[str, float]
-    """Groups that a failed job blocks, and since when."""
+    """Groups that are blocked by a failed job, and since when."""
     blockers: dict[str, tuple[str, int]]
     """Jobs that block their group: the group, and since when."""
     blocking: list[tuple[str, str, int]]
-    """The same as the index by group says: group, job, since when."""
+    """The same, from the index by group: group, job, since when."""
     breakers: dict[str, tuple[int, int]]
-    """Groups whose attempts fail: how often in a row, and until when an open breaker rests."""
+    """Groups whose attempts fail: how often in a row, and until when the group rests if its breaker is open."""
     breaking: dict[str, float]
-    """When that is forgotten."""
+    """When the failures of each of these groups are forgotten."""
     opened_since: dict[str, float]
-    """Those of them whose breaker is open, and since when."""
+    """Groups whose breaker is open, and since when."""
     ready: dict[str, float]
     parked: dict[str, float]
     delayed: dict[str, float]
@@ -61,14 +69,14 @@ class Keyspace:
     holders: dict[str, float]
     """Workers that have taken a reserve, and when."""
     ahead: set[str]
-    """Jobs that were taken behind another or in a reserve, and are not known to have started."""
+    """Jobs that were prefetched, in a row or in a reserve, and are not known to have started."""
     starts: list[int]
     group_starts: dict[str, list[int]]
     rated: dict[str, float]
     dedupe: dict[bytes, bytes]
     deduped: dict[bytes, float]
     unique: dict[str, tuple[int, int, int]]
-    """Ids that stay taken: for how many ms, until when (0 = the job has not ended), when the job was made."""
+    """Ids that stay taken: for how many ms, until when (0 = the job has not ended), when the job was created."""
     uniques: dict[str, float]
     repeats: dict[str, dict[str, Any]]
     ticks: dict[str, float]
@@ -79,14 +87,14 @@ class Keyspace:
     logs: dict[str, list[Any]]
     cancels: dict[str, int]
     recalls: dict[str, int]
-    """Prefetched jobs that their workers are asked for, and the fences of their leases."""
+    """Prefetched jobs that their workers are asked to give back, and the fences of their leases."""
     stopping: dict[int, tuple[float, str, str]]
-    """Runs whose job an operator has ended: the end of the lease, the group, the worker."""
+    """Runs whose job an operator has ended, by fence: the end of the lease, the group, the worker."""
     entries: dict[str, int]
     marks: list[str]
     minutes: dict[int, list[int]]
     spreads: dict[int, dict[int, int]]
-    """Of each minute: place -> how many; waits from 0, runs from 25, dropped failures at 50."""
+    """For each minute: bucket -> count. Buckets 0 to 24 are waits, 25 to 49 runs, 50 dropped failures."""
     wait: list[int]
     run: list[int]
     strangers: list[str] = field(default_factory=list)
@@ -97,12 +105,12 @@ class Keyspace:
         return float(self.conf.get(group_id, {}).get("limit") or int(self.meta.get("limit", "1")))
 
     def rate(self, group_id: str) -> list[int] | None:
-        """Starts and milliseconds, if the group has a rate limit."""
+        """The number of starts and the milliseconds, if the group has a rate limit."""
         own = self.conf.get(group_id, {}).get("rate") or self.rules.get("group_rate")
         return own if group_id else None
 
     def opened(self, group_id: str) -> int:
-        """Until when an open breaker makes the group rest; 0 = it has none."""
+        """Until when the group rests because its breaker is open; 0 = it is not open."""
         return self.breakers.get(group_id, (0, 0))[1] if "breaker" in self.rules else 0
 
     def waiting_ids(self, group_id: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading the keys of a queue: every value decoded by the layout that `lua/lib/keys.lua` and `record.lua` describe."""
+"""Reads the keys of a queue and decodes every value by the layout in `lua/lib/keys.lua` and `record.lua`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         return {m.decode(): s for m, s in dump.scores(keys.fixed(name)).items()}
 
     raw_jobs, raw_leases, meta, series = hash_of("jobs"), hash_of("leases"), hash_of("meta"), hash_of("series")
+    raw_bodies = dump.fields(keys.fixed("bodies"))
+    bodies = {i.decode(): raw for i, raw in raw_bodies.items() if i[:1] != b"\xff"}
     raw_states = dump.fields(keys.fixed("state"))
     rules: dict[str, Any] = msgspec.msgpack.decode(meta.pop("rules", b"\x80"))
     turn: list[Any] | None = msgspec.msgpack.decode(meta.pop("turn")) if "turn" in meta else None
@@ -50,16 +52,23 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
             hails.append(name[5:])
         elif name not in FIXED:
             strangers.append(name)
+    groups = {g: _group(raw) for g, raw in hash_of("groups").items()}
+    for name, group in groups.items():
+        if group.alone:
+            waiting.setdefault(name, []).append(group.head)
     return Keyspace(
         now=dump.now if now is None else now,
         meta=decode_meta(meta),
-        jobs={i: record.unpack(raw) for i, raw in raw_jobs.items()},
+        jobs={i: record.unpack(raw + bodies.get(i, b"")) for i, raw in raw_jobs.items()},
         places={i: _member(i, raw, rules.get("ageing", 0)) for i, raw in raw_jobs.items()},
+        bodies=bodies,
+        repeat_bodies={i[1:].decode() for i in raw_bodies if i[:1] == b"\xff"},
+        beside={i for i, raw in raw_jobs.items() if raw[24] & 16},
         state={i.decode(): msgspec.msgpack.decode(raw) for i, raw in raw_states.items() if i[:1] != b"\xff"},
         history={i[1:].decode(): _history(raw) for i, raw in raw_states.items() if i[:1] == b"\xff"},
         results=hash_of("results"),
         waiting=waiting,
-        groups={g: _group(raw) for g, raw in hash_of("groups").items()},
+        groups=groups,
         conf={g: msgspec.msgpack.decode(raw) for g, raw in hash_of("conf").items()},
         blocked=zset_of("blocked"),
         blockers={i: (raw[6:].decode(), int.from_bytes(raw[:6], "big")) for i, raw in hash_of("blockers").items()},
@@ -111,7 +120,7 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
 
 
 def _interrupts(found: dict[str, bytes], kind: int) -> dict[str, int]:
-    """Job -> fence of those of one kind."""
+    """The interrupts of one kind: job -> fence."""
     return {i: int.from_bytes(raw[1:8], "big") for i, raw in found.items() if raw[0] == kind}
 
 
@@ -128,7 +137,7 @@ Measured = tuple[dict[int, list[int]], dict[int, dict[int, int]], list[int], lis
 
 
 def _measured(meta: dict[str, bytes], series: dict[str, bytes]) -> Measured:
-    """Minutes, their spreads, and the histograms of waits and runs, with the minute under way, which is in `meta`."""
+    """The minutes, their distributions, and the histograms of waits and runs; the current minute is in `meta`."""
     minutes = {int(minute): _numbers(raw[:48]) for minute, raw in series.items() if minute.isdigit()}
     spreads = {int(minute): _pairs(raw[48:]) for minute, raw in series.items() if minute.isdigit()}
     wait, run = (_numbers(series.get(name, bytes(26 * 6))) for name in ("wait", "run"))
@@ -170,7 +179,7 @@ def _repeat(raw: bytes) -> dict[str, Any]:
 
 
 def _member(job_id: str, raw: bytes, ageing: int) -> bytes:
-    """What stands for a job in its group's zset."""
+    """The member of a job in the sorted set of its group."""
     if ageing:
         order = int.from_bytes(raw[2:10], "big") - (65535 - int.from_bytes(raw[:2], "big")) * ageing
         return b"\xff\xff" + max(order, 0).to_bytes(8, "big") + raw[10:16] + job_id.encode()
@@ -178,18 +187,19 @@ def _member(job_id: str, raw: bytes, ageing: int) -> bytes:
 
 
 def _group(raw: bytes) -> StoredGroup:
-    running, delayed, size = struct.unpack_from(">IIH", raw)
-    packed = raw[10 + size :]
+    running, delayed, alone, size = struct.unpack_from(">II?H", raw)
+    packed = raw[11 + size :]
     waits: dict[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
     return StoredGroup(
         running,
         delayed,
-        raw[10 : 10 + size],
+        raw[11 : 11 + size],
         waits.get("h", {}),
         waits.get("r", 0),
         waits.get("s", 0),
         waits.get("u", 0),
         frozenset(waits.get("z", ())),
+        alone,
     )
 
 

@@ -1,4 +1,4 @@
-"""The log of a queue as one process hears it, without a server: nothing stays of what is over."""
+"""The event log of a queue in one process, without a server: nothing is kept of jobs that are over."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Line:
 
 
 class Log(Channel):
-    """A channel that is told by hand what is in its log."""
+    """A channel whose log entries are fed by hand."""
 
     def __init__(self) -> None:
         super().__init__(Line(), JSON)  # type: ignore[arg-type]

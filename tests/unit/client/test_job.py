@@ -164,5 +164,5 @@ def test_a_refreshed_job_keeps_only_that_it_was_a_duplicate() -> None:
     job = make("id", "waiting", stored())
     job.duplicate = True
     assert job.data == {"x": 1}
-    job.copy_from(job_from(make, "id", view(state="active", fence=5)))
+    job._copy_from(job_from(make, "id", view(state="active", fence=5)))
     assert (job.state, job.fence, job.duplicate, job.data) == ("active", 5, True, {"x": 1})

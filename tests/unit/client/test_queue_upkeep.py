@@ -64,7 +64,7 @@ def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None
     def page(*damage: tuple[str, str]) -> Mended:
         return Mended("0", 1, list(damage), [])
 
-    answers: list[Any] = [page()] * 13 + [page(("job in no place", "j"))] + [("0", ["g"])]
+    answers: list[Any] = [page()] * 14 + [page(("job in no place", "j"))] + [("0", ["g"])]
     answers += (
         [Mended("0", 9, [], ["lost"])]
         + [page(), page(), page(("member that is no job of its group", "m"))]

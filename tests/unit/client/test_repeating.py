@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha1
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from groupmq import Queue
 from groupmq.client.answers.repeats import Definition, repeat_id
 from groupmq.client.job import Job
 from groupmq.client.queue.upkeep import run_due_repeats
+from groupmq.core import record
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
 from groupmq.core.limits import Throttle
@@ -119,7 +121,7 @@ def test_a_definition_is_read_then_written_against_what_was_read() -> None:
     )
     assert [call.script for call in calls] == ["repeats", "define"]
     named = arguments(calls[1])
-    assert (named["size"], named["definition"]["next"], named["definition"]["ttl"]) == (0, T0 + 5000, 3000)
+    assert (named["seen"], named["definition"]["next"], named["definition"]["ttl"]) == ("", T0 + 5000, 3000)
     assert "tick" not in named
     assert job.id == f"{named['id']}:{T0 + 5000}"
 
@@ -130,8 +132,8 @@ def test_a_definition_that_somebody_changed_meanwhile_is_read_again() -> None:
     _, calls = play(REPEATING._add_repeating("new", Every(5), None, group_id="g"), *answers)
     assert [call.script for call in calls] == ["repeats", "define", "repeats", "define"]
     named = arguments(calls[3])
-    assert named["size"] == len(raw)
-    assert calls[3].blob.startswith(raw)
+    assert named["seen"] == sha1(raw, usedforsecurity=False).hexdigest()
+    assert record.data_of(calls[3].blob) == b'"new"'
     assert (named["definition"]["count"], named["definition"]["next"]) == (4, T0 + 5000)
 
 

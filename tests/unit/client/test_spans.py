@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from groupmq.client.answers.spans import BOUNDS, minutes_needed, spans
 from groupmq.core.views import EMPTY, Histogram
-from groupmq.protocol.commands import DROPPED, PLACES, Minute
+from groupmq.protocol.commands import BUCKETS, DROPPED, Minute
 from groupmq.protocol.commands.measures import minute
 
 NOON = 28_000_020 // 60 * 60
@@ -41,8 +41,8 @@ def test_two_weeks_by_the_hour_are_336_entries() -> None:
 
 
 def test_a_span_is_the_sum_of_its_minutes() -> None:
-    one = Minute(3, 1, 2, 0, 0, 4, 4000, 6000, {0: 3, 4: 1, PLACES + 1: 5, PLACES + 24: 1, DROPPED: 7})
-    two = Minute(1, 0, 0, 1, 1, 2, 2000, 1000, {4: 2, PLACES + 1: 1, DROPPED: 1, 99: 5})
+    one = Minute(3, 1, 2, 0, 0, 4, 4000, 6000, {0: 3, 4: 1, BUCKETS + 1: 5, BUCKETS + 24: 1, DROPPED: 7})
+    two = Minute(1, 0, 0, 1, 1, 2, 2000, 1000, {4: 2, BUCKETS + 1: 1, DROPPED: 1, 99: 5})
     [found] = spans(NOON + 1, [one, two], 2)
     assert (found.completed, found.failed, found.retried) == (4, 1, 2)
     assert (found.stalled, found.rate_limited, found.started, found.retention_dropped) == (1, 1, 6, 8)
@@ -55,7 +55,7 @@ def test_a_span_is_the_sum_of_its_minutes() -> None:
 
 @given(st.lists(st.integers(0, 2**48 - 1), min_size=8, max_size=8), st.dictionaries(st.integers(0, 50), st.integers(1)))
 def test_a_stored_minute_is_read_as_it_was_written(values: list[int], counts: dict[int, int]) -> None:
-    counts = {place: n % 2**40 for place, n in counts.items()}
+    counts = {bucket: n % 2**40 for bucket, n in counts.items()}
     flat = [number for pair in counts.items() for number in pair]
     raw = b"".join(value.to_bytes(6, "big") for value in values) + (msgspec.msgpack.encode(flat) if flat else b"")
     assert minute(raw) == (*values, counts)
@@ -69,5 +69,5 @@ def test_what_is_not_a_minute_counts_as_nothing(raw: bytes | None) -> None:
 
 
 def test_a_histogram_of_nothing_has_no_quantile_but_zero() -> None:
-    for empty in (EMPTY, Histogram(BOUNDS, (0,) * PLACES, 0.0)):
+    for empty in (EMPTY, Histogram(BOUNDS, (0,) * BUCKETS, 0.0)):
         assert (empty.count, empty.mean, empty.quantile(0.5), empty.quantile(0.95)) == (0, 0.0, 0.0, 0.0)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from groupmq.core import codec
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
+from groupmq.core.typed_json import TypedJSON
 from tests.support.hostile import Unprintable
 
 LIMIT = 1024 * 1024
@@ -34,7 +35,7 @@ json_values = st.recursive(
 
 
 class Answering:
-    """A serializer that answers whatever it was told to."""
+    """A serializer that returns what it was made with."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -171,6 +172,24 @@ def test_too_many_bytes_are_refused_with_both_numbers() -> None:
     assert len(codec.encode(JSON, "x" * 998, 1000, "data")) == 1000
     with pytest.raises(PayloadTooLarge, match=r"^data: 1,001 bytes are more than max_payload \(1,000 bytes\)$"):
         codec.encode(JSON, "x" * 999, 1000, "data")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, Decimal(1), b"x", bytearray(b"x"), memoryview(b"x"), {1}, {1: 2}, {None: 1}, {Colour.RED: 1}, object()],
+)
+def test_the_other_serializer_is_recommended_where_it_keeps_the_value(value: Any) -> None:
+    try:
+        codec.encode(TypedJSON(), value, LIMIT, "data")
+        helps = True
+    except ConfigurationError:
+        helps = False
+    with pytest.raises(ConfigurationError) as caught:
+        codec.encode(JSON, value, LIMIT, "data")
+    assert ("TypedJSON" in str(caught.value)) is helps
+    with pytest.raises(ConfigurationError) as caught:
+        codec.encode(JSON, value, LIMIT, "progress", may_be_typed=False)
+    assert "TypedJSON" not in str(caught.value)
 
 
 @pytest.mark.parametrize("answer", ["text", None, bytearray(b"x"), memoryview(b"x"), 5])

@@ -1,4 +1,4 @@
-"""Local events of a worker: any number of listeners, none of which can do harm."""
+"""Local events of a worker: any number of listeners, and none can do harm."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def happened(kind: Any, at_ms: int) -> Event:
 @pytest.mark.parametrize("lasted_ms", [0, 1])
 @pytest.mark.parametrize("end", ["completed", "failed", "removed"])
 def test_the_end_of_a_job_is_the_last_one_before_another_of_its_id_begins(end: str, lasted_ms: int) -> None:
-    """The second job is gone as well, so nobody can say when it was made."""
+    """The second job is gone as well, so it is not known when it was made."""
     own = happened(end, AT + lasted_ms)
     search = EndOf("same", AT)
     for event in (happened("removed", AT), happened("added", AT), own, happened("added", AT + 5)):

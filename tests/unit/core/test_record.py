@@ -1,4 +1,4 @@
-"""The stored record: what goes in comes out, and whoever starts later has the smaller bytes."""
+"""The stored record: what goes in comes out, and jobs that start later have smaller bytes."""
 
 from __future__ import annotations
 

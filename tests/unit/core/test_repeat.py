@@ -1,4 +1,4 @@
-"""When repeats tick: the grid of `Every`, the clock changes of `Cron`, and what becomes of ticks nobody saw."""
+"""When repeats tick: the grid of `Every`, the clock changes of `Cron`, and missed ticks."""
 
 from __future__ import annotations
 

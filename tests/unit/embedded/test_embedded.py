@@ -41,7 +41,7 @@ def data_dir() -> Iterator[Path]:
 
 
 class Process:
-    """A Python process that opens an embedded URL, prints the answer, and runs until told to end."""
+    """A Python process that opens an embedded URL, prints the answer, and runs until it is asked to end."""
 
     def __init__(self, url: str, code: str = PRINT_URL + THEN_WAIT) -> None:
         command = [sys.executable, "-c", code, url]
@@ -167,7 +167,7 @@ def test_the_server_dies_with_its_supervisor() -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Say whether the process runs; one that nobody has waited for yet does not."""
+    """Whether the process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from groupmq import Queue, Worker
+from groupmq import Job, Queue, Worker
+from groupmq.sync import Job as SyncJob
 from groupmq.sync import Queue as SyncQueue
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -47,9 +48,42 @@ def test_the_methods_that_the_table_names_exist() -> None:
     assert [name for name in sorted(named) if not callable(getattr(Queue, name, None))] == []
 
 
-@pytest.mark.parametrize("kind", [Queue, SyncQueue])
-def test_every_public_name_of_a_queue_stands_in_the_reference(kind: type[Queue] | type[SyncQueue]) -> None:
+PUBLIC = {"Queue": Queue, "sync.Queue": SyncQueue, "Worker": Worker, "Job": Job, "sync.Job": SyncJob}
+
+
+@pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
+def test_every_public_name_stands_in_the_reference(kind: type) -> None:
     """A name that is not worth a word there is plumbing, and private."""
     words = set(re.findall(r"\w+", (DOCS / "reference.md").read_text(encoding="utf-8")))
-    names = {name for name in dir(kind("orders", "redis://127.0.0.1:1")) if not name.startswith("_")}
-    assert names - words == set()
+    assert {name for name in names_of(kind) if not name.startswith("_")} - words == set()
+
+
+def names_of(kind: type) -> set[str]:
+    """What its objects have. Those of a queue have attributes that no class declares."""
+    names = set(dir(kind))
+    for base in kind.__mro__:
+        names |= set(getattr(base, "__annotations__", ()))
+    return names | (set(dir(kind("orders", "redis://127.0.0.1:1"))) if kind in (Queue, SyncQueue) else set())
+
+
+@pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
+def test_a_method_is_described_once(kind: type) -> None:
+    """An override has the docstring of what it overrides, which `help()` shows; a copy would go stale."""
+    twice = []
+    for name in (name for name in dir(kind) if not name.startswith("_")):
+        owners = [vars(base)[name] for base in kind.__mro__ if name in vars(base)]
+        written = [one.__doc__ for one in owners if inspect.isfunction(one) and one.__doc__ and not is_wrapped(one)]
+        if len(written) > 1:
+            twice.append(name)
+    assert twice == []
+
+
+def is_wrapped(function: object) -> bool:
+    """Whether `functools.wraps` gave it the docstring."""
+    return hasattr(function, "__wrapped__")
+
+
+@pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
+def test_every_public_method_is_described(kind: type) -> None:
+    methods = [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    assert [name for name in methods if not inspect.getdoc(getattr(kind, name))] == []

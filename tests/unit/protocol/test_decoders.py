@@ -50,7 +50,7 @@ DAMAGED = (
     OverflowError,
     msgspec.MsgspecError,
 )
-"""What reading of damaged bytes may raise; whoever reads them expects all of these."""
+"""What reading damaged bytes may raise; every reader expects all of these."""
 DEEP = b"\x91" * 14_000
 """Arrays in arrays: more than a decoder can follow."""
 
@@ -65,7 +65,7 @@ packed = values.map(msgspec.msgpack.encode)
 
 @st.composite
 def damaged(draw: st.DrawFn, sound: st.SearchStrategy[bytes]) -> bytes:
-    """Sound bytes of which some were cut off, changed, put in or taken out; or noise."""
+    """Valid bytes with some cut off, changed, inserted or deleted; or noise."""
     raw = bytearray(draw(sound))
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, max(0, len(raw) - 1)))

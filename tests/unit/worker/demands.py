@@ -52,7 +52,7 @@ def answer(of: Demand, room: Room, brought: int, wait_ms: int = NOTHING, lane: i
 
 
 def asleep(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:
-    """A worker that has asked and was told that nothing is ready."""
+    """A worker that has asked and got the answer that nothing is ready."""
     made, room = demand(concurrency, **options), Room(concurrency)
     assert call(made, room) == NextCall(concurrency, 1, 0, large=False)
     assert answer(made, room, 0) == AfterAnswer(SLEEP, listen=True, dry=True)

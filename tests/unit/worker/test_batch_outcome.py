@@ -16,12 +16,15 @@ from groupmq.worker.outcome import OutcomePolicy, RunReport
 
 HOLDS = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 YIELDS = OutcomePolicy(QueueOptions(name="q", on_retry="yield"), Backoff.fixed(1))
+BLOCKS = OutcomePolicy(QueueOptions(name="q", on_retry="yield", on_failed="hold"), Backoff.fixed(1))
 
 
-def batch(n: int = 4, group: str | None = "g", attempts_made: int = 0, max_attempts: int = 3) -> list[Job]:
+def batch(
+    n: int = 4, group: str | None = "g", attempts_made: int = 0, max_attempts: int = 3, **options: Any
+) -> list[Job]:
     jobs = []
     for at in range(n):
-        record = Record(0, 0, 0, 0, max_attempts, False, group, {}, b"1")
+        record = Record(0, 0, 0, 0, max_attempts, False, group, options, b"1")
         job = Job(None, JSON, f"j{at}", "active", record, max_attempts)
         job.fence, job.attempts_made = at + 1, attempts_made
         jobs.append(job)
@@ -63,6 +66,24 @@ def test_behind_a_job_that_does_not_hold_its_group_the_others_end_as_they_say() 
     assert events(batch_outcome.returned(YIELDS, batch(), given)) == ["completed", "retrying", "completed", "failed"]
     given = ["a", FailJob("no use"), "c", None]
     assert events(batch_outcome.returned(HOLDS, batch(), given)) == ["completed", "failed", "completed", "completed"]
+
+
+def test_behind_a_job_that_blocks_its_group_the_others_go_back() -> None:
+    given = ["a", FailJob("no use"), "c", FailJob("late")]
+    back = ["completed", "failed", "released", "released"]
+    assert events(batch_outcome.returned(BLOCKS, batch(), given)) == back
+    assert events(batch_outcome.returned(HOLDS, batch(f=True), given)) == back
+    assert events(batch_outcome.returned(BLOCKS, batch(), ["a", object(), "c", None])) == back
+    as_they_say = ["completed", "failed", "completed", "failed"]
+    assert events(batch_outcome.returned(BLOCKS, batch(f=False), given)) == as_they_say
+    assert events(batch_outcome.returned(BLOCKS, batch(group=None), given)) == as_they_say
+
+
+def test_a_result_that_cannot_be_stored_blocks_the_group_too_also_in_the_prefix_of_batch_failed() -> None:
+    failed = BatchFailed(at=2, results=["a", object()])
+    assert events(batch_outcome.raised(BLOCKS, batch(), failed)) == ["completed", "failed", "released", "released"]
+    late = batch_outcome.stopped(BLOCKS, batch(), failed, "timeout", {4}, 1.0, abandoned=False)
+    assert events(late) == ["completed", "failed", "released", "failed"]
 
 
 def test_behind_a_job_that_rests_its_group_the_others_go_back() -> None:
@@ -121,6 +142,13 @@ def test_a_batch_failed_that_does_not_fit_says_nothing(failed: BatchFailed) -> N
     reports = batch_outcome.raised(HOLDS, batch(), failed)
     assert events(reports) == ["retrying", "released", "released", "released"]
     assert "does not fit a batch of 4 jobs" in str(reports[0].error)
+
+
+def test_one_is_told_as_one() -> None:
+    (alone,) = batch_outcome.raised(HOLDS, batch()[:1], BatchFailed(at=0, results=[1]))
+    assert "BatchFailed(at=0) with 1 result does not fit a batch of 1 job:" in str(alone.error)
+    (alone,) = batch_outcome.returned(HOLDS, batch()[:1], [1, 2])
+    assert "a list of 1 result, one for each job; got 2 results" in str(alone.error)
 
 
 @pytest.mark.parametrize("at", [-1, 1.5, True, "2"])

@@ -110,7 +110,7 @@ async def test_nobody_is_deregistered_where_all_are_alive(monkeypatch: pytest.Mo
 
 
 class Counting:
-    """A duty that answers as it was told to, and counts its runs."""
+    """A duty that answers what it was made with, and counts its runs."""
 
     task = "test"
 

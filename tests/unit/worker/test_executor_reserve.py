@@ -10,7 +10,15 @@ from groupmq.client.job import Job
 from groupmq.core.codec import JSON
 from groupmq.core.record import Record
 from groupmq.worker import executor
+from groupmq.worker.executor import PATIENCE
 from tests.unit.worker.test_executor_rows import Harness, Lane
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No job is given back because the machine is slow; a test of patience sets its own."""
+    monkeypatch.setattr(executor, "PATIENCE", 60.0)
+    monkeypatch.setattr(executor, "ROW_PATIENCE", 60.0)
 
 
 def job(fence: int, name: str, max_attempts: int = 3) -> Job:
@@ -76,6 +84,7 @@ async def test_no_more_start_than_there_are_slots() -> None:
 
 
 async def test_where_no_slot_becomes_free_they_go_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "PATIENCE", PATIENCE)
     harness = Harness()
     gate = asyncio.Event()
     harness.start("a", a=gate)

@@ -22,7 +22,7 @@ held: ContextVar[str] = ContextVar("held", default="nothing")
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is given back because the machine is slow."""
+    """No job is given back because the machine is slow."""
     monkeypatch.setattr(executor, "PATIENCE", 60.0)
     monkeypatch.setattr(executor, "ROW_PATIENCE", 60.0)
 

@@ -10,7 +10,7 @@ from groupmq.worker.leases import LeaseKeeper
 
 
 class Parts:
-    """A keeper whose other parts only note what they are told."""
+    """A keeper whose other parts only record their calls."""
 
     def __init__(self) -> None:
         self.accepted: list[str] = []
@@ -44,7 +44,7 @@ def parts() -> Parts:
 
 
 async def test_a_refused_outcome_is_told_as_if_the_loop_had_reported_it() -> None:
-    """Found under load: a worker that was frozen at the end of a handler never heard that its lease was lost."""
+    """Found under load: a worker that was frozen at the end of a handler never learned that its lease was lost."""
     kept = parts()
     kept.ends("mine", "lost")
     kept.keeper.delivered(kept.keeper.outcomes(), [1, 0])

@@ -146,6 +146,7 @@ def test_rate_limited_rests_for_a_second_by_default() -> None:
 def test_a_bad_retry_after_costs_neither_the_job_nor_the_service_it_calls(after: Any) -> None:
     report = POLICY.raised(running(), RateLimited(retry_after=after))
     assert report.outcome[:4] == (commands.RATE_LIMITED, "id", 77, 1000)
+    assert report.outcome[4].startswith("rate limited (RateLimited.retry_after: expected ")
 
 
 @pytest.mark.parametrize(("attempts_made", "max_attempts"), [(0, 1), (2, 3), (50, 3)])
@@ -159,14 +160,20 @@ def test_a_rate_limited_job_without_a_group_waits_outside() -> None:
     assert not POLICY.raised(job, RateLimited(retry_after=0)).yields
 
 
-@pytest.mark.parametrize(
-    ("after", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000), ("1", 1000), (-1, 1000)]
-)
-def test_snooze_brings_the_job_back_later_and_a_bad_delay_costs_nothing(after: Any, ms: int) -> None:
+@pytest.mark.parametrize(("after", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000)])
+def test_snooze_brings_the_job_back_later(after: Any, ms: int) -> None:
     error = Snooze(after, "not yet")
     report = POLICY.raised(running(2, 3), error)
     assert report.outcome == (commands.SNOOZE, "id", 77, ms, False, "not yet", "groupmq.errors.Snooze")
     assert (report.event, report.error, report.yields) == ("snoozed", error, False)
+
+
+@pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
+def test_a_bad_delay_of_snooze_costs_nothing_and_the_reason_says_so(after: Any) -> None:
+    report = POLICY.raised(running(2, 3), Snooze(after, "not yet"))
+    assert report.outcome[:4] == (commands.SNOOZE, "id", 77, 1000)
+    assert report.outcome[5].startswith("not yet (Snooze.delay: expected ")
+    assert report.outcome[5].endswith("; 1 s was used)")
 
 
 def test_a_snoozed_job_yields_as_its_retries_do() -> None:

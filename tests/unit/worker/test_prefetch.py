@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,7 +123,7 @@ def test_whatever_it_has_seen_its_answer_is_within_bounds(
     more = take * (length - 1)
     assert more == 0 or ahead + more <= (MOST if prefetch is None else prefetch)
     assert length == 1 or take * length <= MOST_PER_CALL
-    # Nobody waits for a slot that is free while there is not much to do.
+    # No job waits while a slot is free and there is not much to do.
     assert take == room or (typical <= SHORT and (take >= PER_CALL // LONGEST_ROW or ahead >= 100))
 
 
@@ -189,3 +191,15 @@ def test_where_rows_bring_enough_there_is_no_reserve() -> None:
         seen.took(1600, 100)
     assert seen.fill(6, 100, 0) == 0
     assert seen.fill(4, 100, 0) == RESERVE
+
+
+def test_only_handlers_that_take_no_time_share_tasks() -> None:
+    """Without prefetching each handler has a task of its own."""
+    cases: list[tuple[Literal["auto"] | int, bool]] = [("auto", True), (0, False)]
+    for most, shares in cases:
+        prefetch, found = Prefetch(most), []
+        for durations in ([], [0.00001] * 300, [0.01]):
+            for duration in durations:
+                prefetch.saw(duration)
+            found.append(prefetch.shares_tasks)
+        assert found == [False, shares, False]

@@ -38,6 +38,12 @@ from groupmq.sync import Job
     "--on-failed", type=click.Choice(("continue", "hold")), help="hold: if it fails for good, it blocks its group."
 )
 @click.option("--id", "job_id", metavar="ID", help="Own id; adding an id that exists adds nothing.")
+@click.option(
+    "--unique-for",
+    type=DURATION,
+    metavar="TIME",
+    help="With --id: the id stays taken this long after the job has ended.",
+)
 @click.option("--ttl", type=DURATION, metavar="TIME", help="Fail as expired unless it starts within this time.")
 @target_options
 def add(target: Target, name: str | None, payload: tuple[Any], **options: Any) -> None:
@@ -49,6 +55,8 @@ def add(target: Target, name: str | None, payload: tuple[Any], **options: Any) -
 
 
 def _said(job: Job, queue: str) -> str:
+    if job.duplicate and job.state == "gone":
+        return f"the id {words(job.id)} is taken in {queue}: its job has ended and is not kept; nothing was added"
     if job.duplicate:
         return f"job {words(job.id)} exists already in {queue} ({job.state}); nothing was added"
     later = f" until {when(job.run_at)} UTC" if job.run_at else ""

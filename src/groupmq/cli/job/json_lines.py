@@ -13,7 +13,7 @@ from groupmq.sync import Job
 
 GIVEN = frozenset(
     "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry on_failed ttl "
-    "expires_at headers".split()
+    "unique_for expires_at headers".split()
 )
 """Fields that make a job."""
 FACTS = frozenset(
@@ -76,6 +76,8 @@ def item_of(line: str, *, new_id: bool = False) -> dict[str, Any]:
         given["backoff"] = _backoff(given["backoff"])
     if not _is_text_map(given.get("headers", {})):
         raise ConfigurationError.expected("headers", "an object of strings", given["headers"])
+    if new_id:
+        given.pop("unique_for", None)  # it is about the id
     return {"data": data, "job_id": None if new_id else own_id, **given}
 
 

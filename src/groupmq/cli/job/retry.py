@@ -52,7 +52,7 @@ def retry(
 ) -> None:
     """Run a failed job again, from its original sort key, with its attempts counted from 0.
 
-    With --all: every failed job that all the other options are true of, the oldest failure first. A job that fails
+    With --all: every failed job that matches all other options, the oldest failure first. A job that fails
     again meanwhile is not retried a second time.
     """
     if every == (job_id is not None):

@@ -23,7 +23,7 @@ def ids_of(
 
 
 def jobs_of(queue: Queue, ids: Sequence[str], state: str, group_id: str | None = None) -> Iterator[Job]:
-    """Those of the jobs that are still in that state, and of the group if there is one."""
+    """The jobs that are still in that state, and in the group if one is given."""
     for at in range(0, len(ids), PAGE):
         for job in queue.get_jobs_by_id(ids[at : at + PAGE]):
             if job is not None and job.state == state and group_id in (None, job.group_id):
@@ -45,12 +45,12 @@ def pick(queue: Queue, states: Sequence[str], group_id: str | None, limit: int) 
 
 
 def described(job: Job) -> dict[str, Any]:
-    """A job for `--json`: all that the library says. `max_attempts` is null where it is not known."""
+    """A job for `--json`, with all that the library knows. `max_attempts` is null if it is not known."""
     found = job.to_dict()
     found["max_attempts"] = known_attempts(job)
     return found
 
 
 def known_attempts(job: Job) -> int | None:
-    """The job's own, or the queue's."""
+    """The job's own max_attempts, else the queue's."""
     return None if job.max_attempts == UNSET_ATTEMPTS else job.max_attempts

@@ -14,7 +14,7 @@ import click
 from groupmq import GroupMQError, QueueSurvey
 from groupmq.cli.monitor import terminal
 from groupmq.cli.monitor.draw import sheet
-from groupmq.cli.monitor.fetch import Watcher
+from groupmq.cli.monitor.fetch import QueueWatcher
 from groupmq.cli.monitor.history import RATES
 from groupmq.cli.monitor.live import LiveView, trouble
 from groupmq.cli.monitor.state import State, seen
@@ -59,7 +59,7 @@ def monitor(target: Target, name: str | None, interval: float, once: bool) -> No
 
 
 async def _watch(target: Target, name: str, interval: float, *, once: bool) -> None:
-    watcher = Watcher(target, name)
+    watcher = QueueWatcher(target, name)
     try:
         # Before anything is drawn: an error now is shown as by any other command.
         state = seen(State(name, watcher.where, interval), await watcher.look())
@@ -75,7 +75,7 @@ async def _watch(target: Target, name: str, interval: float, *, once: bool) -> N
         await watcher.close()
 
 
-async def _stream(target: Target, watcher: Watcher, state: State, glyphs: Glyphs) -> None:
+async def _stream(target: Target, watcher: QueueWatcher, state: State, glyphs: Glyphs) -> None:
     """Frame after frame, until a signal ends it."""
     over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -127,12 +127,12 @@ def facts(state: State) -> dict[str, Any]:
 
 
 def _with_old_name(numbers: dict[str, Any]) -> dict[str, Any]:
-    """`processed` for completed, for this release."""
+    """The numbers, with `processed` as a second name of `completed` in this release."""
     return numbers | {"processed": numbers["completed"]}
 
 
 def _survey_facts(survey: QueueSurvey) -> dict[str, Any]:
-    """A survey for `--json`, in this order. Of the last hour `added` is not known: it exists as a rate only."""
+    """A survey for `--json`, in this order. `added` of the last hour is left out: only its rate is known."""
     return {
         "at": survey.at,
         "paused": survey.paused,

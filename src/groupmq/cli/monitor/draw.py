@@ -15,12 +15,12 @@ from groupmq.cli.monitor.text import BAD, BOLD, CHOSEN, DIM, GAP, Glyphs, beside
 MARGIN = 2
 """Columns on the left, where the pointer is."""
 NARROW = 64
-"""Below this, what stands on the right is left out."""
+"""Columns below which the right-hand part is left out."""
 AIRY = 32
 """Rows from which on there are empty lines between the parts."""
 RATES_HEIGHT = 4
 MOST_STOPPED = 5
-"""Blocked groups, and open breakers, that are shown; each of them is trouble, so they come before all that moves."""
+"""Blocked groups, and open breakers, that are shown; each of them is trouble, so they come first."""
 
 
 class Size(NamedTuple):
@@ -37,7 +37,7 @@ class PanelRows(NamedTuple):
 
 
 def frame(state: State, size: Size, glyphs: Glyphs) -> list[Text]:
-    """Exactly as many lines as the screen has: a page, what is to be said, and the keys."""
+    """Exactly as many lines as the screen has: a page, the status line, and the keys."""
     width, height = size
     room = max(0, height - 2)
     if state.page == "queue":
@@ -54,7 +54,7 @@ def frame(state: State, size: Size, glyphs: Glyphs) -> list[Text]:
 
 
 def sheet(state: State, width: int, glyphs: Glyphs) -> list[Text]:
-    """A frame for paper: as long as it needs to be, no keys."""
+    """A frame for a pipe: as long as it needs to be, without the keys."""
     lines = queue_lines(state, width, PanelRows(10, 10, 10), glyphs, airy=True, fill=False)
     return [*lines, exactly(message(state, width, glyphs), width)] if state.trouble else lines
 
@@ -143,7 +143,7 @@ def message(state: State, width: int, glyphs: Glyphs) -> Text:
     elif state.trouble is not None:
         text, style = state.trouble, BAD
     else:
-        text, style = state.said or "", BOLD
+        text, style = state.message or "", BOLD
     if state.question is not None and len(text) > inner:
         return Text("  " + fit(state.question.text, max(0, inner - 4), glyphs) + " y/n", style)
     return Text("  " + fit(text, inner, glyphs), style)

@@ -1,4 +1,4 @@
-"""Looks at a queue for the monitor, and does what a key asked for. Nothing is tried again: the next look is."""
+"""Reads a queue for the monitor, and does what a key asked for. A failed look is not repeated: the next one is soon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 5.0
 """Seconds a look or an action may take; then the server counts as out of reach."""
 
 
-class Watcher:
+class QueueWatcher:
     """One queue, looked at again and again."""
 
     def __init__(self, target: Target, name: str) -> None:

@@ -52,7 +52,7 @@ KEYS = {
     b"n": KeyAction.NO,
     b"N": KeyAction.NO,
 }
-# By what follows the introducer; parameters, as in `1;5A` for Ctrl and an arrow, do not matter but for `~`.
+# Keyed by what follows the introducer. Parameters, as in `1;5A` for Ctrl and an arrow, matter only before `~`.
 SEQUENCES = {
     b"A": KeyAction.UP,
     b"B": KeyAction.DOWN,
@@ -104,7 +104,7 @@ class Decoder:
         return found
 
     def settle(self) -> list[KeyAction]:
-        """Nothing followed."""
+        """Nothing followed the escape: it was the key."""
         rest, self._rest = self._rest, b""
         return [KeyAction.BACK] if rest else []
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from groupmq import ConnectionLost, GroupMQError, Job, QueueNotFound, QueueSurvey
 from groupmq.cli.monitor.draw import frame, within
-from groupmq.cli.monitor.fetch import Watcher
+from groupmq.cli.monitor.fetch import QueueWatcher
 from groupmq.cli.monitor.keyboard import Decoder, KeyAction
 from groupmq.cli.monitor.state import Effect, Inspect, Quit, RetryFailed, State, Switch, press, seen, shown, with_notice
 from groupmq.cli.monitor.terminal import Terminal
@@ -33,7 +33,7 @@ class Trouble(NamedTuple):
     text: str
 
 
-class Said(NamedTuple):
+class ActionEnded(NamedTuple):
     """An action ended, well or not."""
 
     text: str
@@ -53,7 +53,7 @@ class Notice(Enum):
     END = auto()
 
 
-Message = Typed | Trouble | Said | Fetched | Notice | QueueSurvey | BaseException
+Message = Typed | Trouble | ActionEnded | Fetched | Notice | QueueSurvey | BaseException
 
 
 def trouble(error: GroupMQError, where: str) -> str:
@@ -68,7 +68,7 @@ def trouble(error: GroupMQError, where: str) -> str:
 class LiveView:
     """The monitor on a terminal, until it is left."""
 
-    def __init__(self, watcher: Watcher, terminal: Terminal, state: State, glyphs: Glyphs) -> None:
+    def __init__(self, watcher: QueueWatcher, terminal: Terminal, state: State, glyphs: Glyphs) -> None:
         self.state = state
         self._watcher = watcher
         self._terminal = terminal
@@ -127,7 +127,7 @@ class LiveView:
                 self.state = seen(self.state, message)
             case Trouble(text):
                 self.state = replace(self.state, trouble=text)
-            case Said(text):
+            case ActionEnded(text):
                 self.state = with_notice(self.state, text)
             case Fetched(job_id, job):
                 self.state = shown(self.state, job_id, job)
@@ -166,7 +166,7 @@ class LiveView:
     async def _end_tasks(self) -> None:
         left = set(self._tasks)
         while left:
-            # Again and again: a call under way may swallow a cancellation.
+            # Repeatedly, because a call under way may swallow a cancellation.
             for task in left:
                 task.cancel()
             _, left = await asyncio.wait(left, timeout=0.1)
@@ -201,16 +201,16 @@ class LiveView:
             match effect:
                 case Switch(paused):
                     await self._watcher.switch(paused=paused)
-                    said = f"{self.state.queue} is {'paused; what runs goes on' if paused else 'running'}"
+                    result = f"{self.state.queue} is {'paused; what runs goes on' if paused else 'running'}"
                 case RetryFailed(job_id):
                     await self._watcher.retry(job_id)
-                    said = f"job {tables.words(job_id)} waits to run again"
+                    result = f"job {tables.words(job_id)} waits to run again"
                 case Inspect(job_id):
                     self._inbox.put_nowait(Fetched(job_id, await self._watcher.job(job_id)))
                     return
                 case Quit():
                     return
         except GroupMQError as error:
-            said = " ".join(str(error).split())
-        self._inbox.put_nowait(Said(said))
+            result = " ".join(str(error).split())
+        self._inbox.put_nowait(ActionEnded(result))
         self._look_now.set()

@@ -54,9 +54,9 @@ def header(state: State, width: int, glyphs: Glyphs) -> Text:
 
 
 def counts(look: QueueSurvey | None, width: int, glyphs: Glyphs) -> list[Text]:
-    """How many jobs are in each state, and the longest waits: of what could start now, and in a group that is held."""
+    """Jobs in each state, and the longest waits: of a job that could start now, and in a group that is held."""
     names = ["total", "active", "waiting", "delayed", "completed", "failed", "groups", "held", "oldest wait"]
-    # A number that is cut would be another number: where the screen is narrow there are fewer.
+    # A number must not be cut, or it would be another number; a narrow screen shows fewer of them.
     for name in ("completed", "total", "groups", "delayed", "failed"):
         if (_COUNT + GAP) * len(names) - GAP > width:
             names.remove(name)

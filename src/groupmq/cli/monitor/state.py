@@ -62,9 +62,9 @@ class State:
     history: History = field(default_factory=History)
     trouble: str | None = None
     """Why the last look failed."""
-    said: str | None = None
+    message: str | None = None
     """The result of the last action, shown until the next key or for a while."""
-    said_until: datetime | None = None
+    message_until: datetime | None = None
     page: Page = "queue"
     selected: MonitorRow | None = None
     question: Question | None = None
@@ -90,8 +90,8 @@ class State:
 def seen(state: State, look: QueueSurvey) -> State:
     """A look has succeeded. The selection stays with its job, or else in its place."""
     after = replace(state, look=look, history=state.history.and_then(look), trouble=None)
-    if state.said_until is not None and look.at >= state.said_until:
-        after = replace(after, said=None, said_until=None)
+    if state.message_until is not None and look.at >= state.message_until:
+        after = replace(after, message=None, message_until=None)
     if state.selected is None or state.selected in after.rows:
         return after
     rows = after.rows
@@ -100,8 +100,8 @@ def seen(state: State, look: QueueSurvey) -> State:
 
 
 def with_notice(state: State, text: str) -> State:
-    """Something is to be said, for as long as it is news."""
-    return replace(state, said=text, said_until=state.look.at + NEWS if state.look else None)
+    """Show a message for a while."""
+    return replace(state, message=text, message_until=state.look.at + NEWS if state.look else None)
 
 
 def shown(state: State, job_id: str, job: Job | None) -> State:
@@ -119,7 +119,7 @@ def press(state: State, action: KeyAction) -> tuple[State, Effect | None]:
     if state.question is not None:
         answered = replace(state, question=None)
         return answered, state.question.effect if action is KeyAction.YES else None
-    state = replace(state, said=None)
+    state = replace(state, message=None)
     if action is KeyAction.HELP:
         return replace(state, page="queue" if state.page == "help" else "help", scroll=0, job_id=None), None
     if action is KeyAction.PAUSE:

@@ -78,7 +78,7 @@ class Terminal:
         self._write("".join(parts))
 
     def forget(self) -> None:
-        """Whatever is on the screen, the next frame is drawn whole."""
+        """Draw the next frame whole, whatever is on the screen now."""
         self._shown = []
 
     def take(self) -> None:
@@ -93,7 +93,7 @@ class Terminal:
         self._write(_ENTER)
 
     def give_back(self) -> None:
-        """As it was; does nothing the second time."""
+        """Restore the terminal; does nothing the second time."""
         if self._before is None:
             return
         before, self._before = self._before, None

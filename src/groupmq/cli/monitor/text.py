@@ -19,7 +19,7 @@ _UNITS = "kMGTPE"
 
 
 class Glyphs(NamedTuple):
-    """The few letters beyond ASCII."""
+    """The characters beyond ASCII that are used."""
 
     pointer: str
     cut: str
@@ -32,7 +32,7 @@ PLAIN = Glyphs(">", "~", "_.:-=+*#", "Up/Down")
 
 
 def glyphs_for(encoding: str | None) -> Glyphs:
-    """Those that a terminal, or a file, can take."""
+    """The glyphs that a terminal, or a file, can show."""
     try:
         "".join(RICH).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -50,7 +50,7 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """`name`: if it is cut, then in the middle, since names that differ often differ at their end."""
+    """`name`: cut in the middle if it is too long, because names often differ only at their end."""
 
     text: str
     style: str = ""

@@ -12,7 +12,7 @@ STATES = ("active", "waiting", "delayed", "failed", "completed")
 
 
 class Ordered(click.Group):
-    """A group that lists its commands as they were added, not by the alphabet."""
+    """A group that lists its commands in the order in which they were added, not alphabetically."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -24,7 +24,7 @@ def examples(*lines: str) -> str:
 
 
 def states_option(help_text: str, *, allowed: tuple[str, ...] = STATES) -> Callable[[F], F]:
-    """--state, as often as one likes."""
+    """--state, which may be repeated."""
     return click.option("--state", "states", multiple=True, type=click.Choice(allowed), help=help_text)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from groupmq import MAX_ATTEMPTS
 from groupmq.cli.exits import BAD_USAGE, fail
@@ -19,7 +20,7 @@ from groupmq.sync import Queue
 F = TypeVar("F", bound=Callable[..., Any])
 QUEUE_VARIABLE = "GROUPMQ_QUEUE"
 UNSET_ATTEMPTS = MAX_ATTEMPTS
-"""What `max_attempts` of a job is if it has none of its own and none is stored with its queue."""
+"""`max_attempts` of a job that has none of its own, if none is stored with its queue."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,16 @@ class Target:
     as_json: bool
     queues: tuple[str, ...] = ()
     """Of a command that is about several."""
+    is_queue_typed: bool = False
+    """`queue` is from the command line, not from the environment."""
 
     def name(self, given: str | None = None) -> str:
         """The queue: named by the command, or `--queue`, or $GROUPMQ_QUEUE."""
+        if given == "":
+            # A variable of a shell script that is not set: the queue of the environment is not what was meant.
+            fail("the name of the queue is empty", BAD_USAGE)
+        if given and self.is_queue_typed and given != self.queue:
+            fail(f"two queues are named, {given!r} and {self.queue!r} (--queue); name one", BAD_USAGE)
         name = given or self.queue
         if not name:
             fail("which queue? Name it with --queue, or set GROUPMQ_QUEUE", BAD_USAGE)
@@ -67,13 +75,14 @@ def target_options(command: F) -> F:
     @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
     @functools.wraps(command)
     def wrapped(*args: Any, redis_url: str | None, queue: str | None, prefix: str, as_json: bool, **rest: Any) -> Any:
-        return command(*args, target=Target(redis_url, queue, prefix, as_json), **rest)
+        typed = click.get_current_context().get_parameter_source("queue") is ParameterSource.COMMANDLINE
+        return command(*args, target=Target(redis_url, queue, prefix, as_json, is_queue_typed=typed), **rest)
 
     return wrapped  # type: ignore[return-value]
 
 
 def several_queues_options(command: F) -> F:
-    """Like `target_options`, with --queue as often as one likes."""
+    """Like `target_options`, but --queue may be repeated."""
 
     @click.option("--redis-url", envvar=["GROUPMQ_URL", "REDIS_URL"], metavar="URL", help="Server to use.")
     @click.option(

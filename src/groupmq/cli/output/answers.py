@@ -51,10 +51,10 @@ def show(target: Target, value: Any, text: Callable[[], Any]) -> None:
         return
     out = console()
     if out.is_terminal:
-        # Ids and data are no markup, whatever brackets they have.
+        # Brackets in ids and data are not markup.
         out.print(found, markup=False)
         return
-    # In a pipe nothing is cut to the width of a screen that is not there.
+    # Nothing is cut in a pipe: there is no screen whose width counts.
     out.width = _WIDE
     with out.capture() as captured:
         out.print(found, markup=False)

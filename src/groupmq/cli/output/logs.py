@@ -31,7 +31,7 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(level: str, form: str) -> None:
-    """Log to stderr. Whatever the handler's module sets up itself comes later and wins."""
+    """Log to stderr. Logging that the handler's module sets up comes later and takes precedence."""
     handler = logging.StreamHandler(sys.stderr)
     if form == "json":
         handler.setFormatter(JsonLines())

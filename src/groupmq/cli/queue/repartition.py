@@ -25,7 +25,7 @@ def repartition(target: Target, name: str | None, partitions: int) -> None:
 
     No job may run. Everything is copied, compared and switched over; until then the queue cannot be used. If this is
     interrupted or killed, run it again: it goes on. Order, attempts, delays, results and repeats are kept; counters,
-    charts and the log of events begin anew. Restart the other processes of the queue, then resume it.
+    charts and the event log start empty. Restart the other processes of the queue, then resume it.
     """
     jobs = 0
     with target.unopened(name) as queue, LongWork("copying", None) as work:

@@ -13,7 +13,7 @@ from groupmq.cli.options.target import Target, target_options
 from groupmq.cli.output import tables
 from groupmq.cli.output.answers import plain, show
 
-PLACES = ("ready", "parked", "paused", "blocked")
+GROUP_STATES = ("ready", "parked", "paused", "blocked")
 """Of groups: may start a job, has to wait, paused by an operator, blocked by a failed job."""
 
 MOST_LISTED = 1_000
@@ -35,7 +35,7 @@ def stats(target: Target, name: str | None) -> None:
         "paused": paused,
         "workers": workers,
         "counts": plain(counts),
-        "groups": {place: getattr(metrics, f"groups_{place}") for place in PLACES},
+        "groups": {state: getattr(metrics, f"groups_{state}") for state in GROUP_STATES},
         "oldest_wait": metrics.oldest_wait,
         "longest_held": plain(metrics.longest_held),
         "longest_blocked": metrics.longest_blocked,
@@ -101,7 +101,7 @@ def groups(target: Target, name: str | None, group_id: str | None, blocked: bool
 
     With --blocked: groups that wait until a failed job is retried, skipped or removed (on_failed="hold"), whether they
     have other jobs or not. With --breakers: groups that rest because their attempts fail in a row (breaker), and those
-    that have rested and of which no job has completed since.
+    that have rested but have not completed a job since.
     """
     given = [("--group", group_id is not None), ("--blocked", blocked), ("--breakers", breakers)]
     chosen = [flag for flag, is_given in given if is_given]

@@ -18,11 +18,11 @@ from groupmq.cli.options.values import BACKOFF, DURATION
 from groupmq.cli.output import logs
 from groupmq.cli.output.http_pages import Make, Pages, serve
 from groupmq.cli.worker import lifecycle
-from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.health import ProcessReport, probes
 from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.reload import Watch
 from groupmq.cli.worker.supervisor import Supervisor
+from groupmq.cli.worker.worker_set import WorkerSet
 
 _SHARED = ("exclusive", "group_concurrency", "on_failed")
 _QUEUE = ("job_timeout", "on_retry", "keep_completed", "keep_failed")
@@ -155,10 +155,10 @@ async def _alone(plan: WorkerPlan, ports: dict[str, int | None], bind: str, regi
     pages = _serve(ports, bind, lambda: [life.report], registry)
     closing: list[Callable[[], None]] = [page.close for page in pages]
 
-    def started(crew: Crew) -> None:
+    def started(workers: WorkerSet) -> None:
         if registry is not None:
-            queue = crew.workers[0].queue
-            names = list(dict.fromkeys(worker.queue.name for worker in crew.workers))
+            queue = workers.workers[0].queue
+            names = list(dict.fromkeys(worker.queue.name for worker in workers))
             collector, close = queue_collector(names, queue, queue.options.prefix)
             registry.register(collector)
             closing.append(close)

@@ -15,7 +15,7 @@ _BLOCKED = 2.0
 
 @dataclass
 class ProcessReport:
-    """How one process is. Times are of the machine's monotonic clock, the same in all its processes."""
+    """The health of one process. Times are of the machine's monotonic clock, the same in all its processes."""
 
     process: int
     pid: int
@@ -35,7 +35,7 @@ class ProcessReport:
         return time.monotonic() - self.loop_seen <= self.patience
 
     def blocked_for(self) -> float:
-        """Seconds for which the event loop has not advanced. It reports each second, so less than two say nothing."""
+        """Seconds for which the event loop has not advanced. It reports each second: less than two mean nothing."""
         idle = time.monotonic() - self.loop_seen
         return idle if self.state == "running" and idle >= _BLOCKED else 0.0
 

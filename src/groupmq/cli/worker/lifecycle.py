@@ -18,17 +18,17 @@ from groupmq import ConnectionLost, GroupMQError, ServerRefused, Worker
 from groupmq.cli.exits import DONE, code_of
 from groupmq.cli.output import logs
 from groupmq.cli.output.tables import number
-from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.health import ProcessReport
-from groupmq.cli.worker.loading import make_crew
+from groupmq.cli.worker.loading import make_workers
 from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.signals import Stages
+from groupmq.cli.worker.worker_set import WorkerSet
 
 T = TypeVar("T")
 _logger = logging.getLogger("groupmq.cli")
 _TICK = 1.0
 _NEW_OBJECTS = 5000
-"""That many more objects than before, and the collector comes by."""
+"""New objects after which the garbage collector runs."""
 _LINGER = 5.0
 """Seconds a process may take to end once its work is over; threads that handlers left behind could keep it."""
 
@@ -67,13 +67,13 @@ class WorkerLifecycle:
         self._publish = publish
         self._link = link
         self.report = ProcessReport(process, os.getpid())
-        self.crew: Crew | None = None
+        self.workers: WorkerSet | None = None
         self._trouble_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._stages: Stages | None = None
 
-    async def run(self, started: Callable[[Crew], None] = lambda crew: None) -> int:
+    async def run(self, started: Callable[[WorkerSet], None] = lambda workers: None) -> int:
         """Work until stopped; returns the exit code."""
         self._task = asyncio.current_task()
         self._stages = Stages(self._drain, self._give_back)
@@ -89,6 +89,7 @@ class WorkerLifecycle:
             _logger.info("stopped before there was anything to drain")
         except GroupMQError as error:
             logs.last_words(str(error), self._plan.log_format)
+            logging.disable(logging.WARNING)  # the module's own workers were never started, as they should be
             code = code_of(error)
         finally:
             pulse.cancel()
@@ -97,39 +98,39 @@ class WorkerLifecycle:
             _leave(code)
         return code
 
-    async def _work(self, started: Callable[[Crew], None]) -> None:
-        self.crew = crew = await make_crew(self._plan, self._waiting)
-        if crew is None:
+    async def _work(self, started: Callable[[WorkerSet], None]) -> None:
+        self.workers = workers = await make_workers(self._plan, self._waiting)
+        if workers is None:
             _logger.info("queue %s does not exist yet; nothing to do", ", ".join(self._plan.queues))
             return
         try:
             calm_collector()
-            for worker in crew.workers:
+            for worker in workers:
                 worker.on("error", self._trouble)
-            started(crew)
+            started(workers)
             # Before the first job: a supervisor must know what to give back if this process dies.
-            self.report.bequests = [bequest for worker in crew.workers if (bequest := worker.bequest())]
+            self.report.bequests = [bequest for worker in workers if (bequest := worker.bequest())]
             self._report_state()
-            await crew.start()
+            await workers.start()
             self._report_state("running")
-            for line in crew.described():
+            for line in workers.described():
                 _logger.info("%s", line)
-            await crew.run(burst=self._plan.burst)
+            await workers.run(burst=self._plan.burst)
         finally:
-            await crew.close_queues()
-        for worker in crew.workers:
+            await workers.close_queues()
+        for worker in workers:
             metrics = worker.get_worker_metrics()
             _logger.info("worker %s ended; it ran %s", worker.name, number(metrics.runs_ended, "job"))
 
     # Ending
 
     def _drain(self) -> None:
-        crew = self.crew
-        if crew is None or self.report.state in ("starting", "waiting"):
+        workers = self.workers
+        if workers is None or self.report.state in ("starting", "waiting"):
             if self._task is not None:
                 self._task.cancel()
             return
-        running = crew.running()
+        running = workers.running()
         _logger.info(
             "stopping: %s %s %g s to end; signal again to give %s back now",
             number(running, "running job"),
@@ -138,17 +139,17 @@ class WorkerLifecycle:
             "it" if running == 1 else "them",
         )
         self._report_state("draining")
-        self._close(crew, self._plan.drain_timeout)
+        self._close(workers, self._plan.drain_timeout)
 
     def _give_back(self) -> None:
-        crew = self.crew
-        if crew is not None:
-            running = number(crew.running(), "running job")
+        workers = self.workers
+        if workers is not None:
+            running = number(workers.running(), "running job")
             _logger.info("giving back %s; signal again to exit at once", running)
-            self._close(crew, 0)
+            self._close(workers, 0)
 
-    def _close(self, crew: Crew, timeout: float) -> None:
-        task = asyncio.get_running_loop().create_task(crew.close(timeout))
+    def _close(self, workers: WorkerSet, timeout: float) -> None:
+        task = asyncio.get_running_loop().create_task(workers.close(timeout))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -163,7 +164,7 @@ class WorkerLifecycle:
             _logger.warning("the supervisor has gone")
             self._stages.next()
 
-    # Telling
+    # Reporting
 
     async def _pulse(self) -> None:
         while True:
@@ -179,16 +180,16 @@ class WorkerLifecycle:
             self._trouble_at = time.monotonic()
 
     def _report_state(self, state: str | None = None) -> None:
-        report, crew = self.report, self.crew
+        report, workers = self.report, self.workers
         report.loop_seen = time.monotonic()
         report.state = state or report.state
-        if crew is not None:
-            health = [worker.health() for worker in crew.workers]
-            report.patience = 3 * max(worker.options.heartbeat for worker in crew.workers) + 1
+        if workers is not None:
+            health = [worker.health() for worker in workers]
+            report.patience = 3 * max(worker.options.heartbeat for worker in workers) + 1
             # Answered since the last error: a lost server makes the worker unready at once, not after a time limit.
             seen = max(one.server_seen for one in health)
             report.ready = all(one.ready for one in health) and time.monotonic() - seen >= self._trouble_at
-            report.workers = [_described(worker) for worker in crew.workers]
+            report.workers = [_described(worker) for worker in workers]
         self._publish(report)
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from groupmq import ConfigurationError, GroupMQError, Queue, QueueNotFound, Worker, Workers
 from groupmq.cli.exits import StartFailed
 from groupmq.cli.options.values import backoff_of
-from groupmq.cli.worker.crew import Crew
 from groupmq.cli.worker.plan import WorkerPlan
+from groupmq.cli.worker.worker_set import WorkerSet
 
 _logger = logging.getLogger("groupmq.cli")
 _LOOK_AGAIN = 0.5
@@ -54,6 +54,20 @@ def load(spec: str) -> Callable[..., Any] | Worker | Workers | Queue:
     )
 
 
+def _load_at_rest(spec: str) -> Callable[..., Any] | Worker | Workers | Queue:
+    """Load with no event loop in sight.
+
+    Where a loop runs, `@queue.process` starts its worker at once: it would take jobs before the supervisor knows what
+    to give back, though another handler was asked for, or in a process that refuses its options and ends.
+    """
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return load(spec)
+    finally:
+        asyncio._set_running_loop(loop)
+
+
 def _why(module: str, error: BaseException) -> str:
     """What a module raised while it was imported, and where, in one line."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
@@ -72,12 +86,12 @@ def _text_of(error: BaseException) -> str:
         return "(its message cannot be read)"
 
 
-async def make_crew(plan: WorkerPlan, waiting: Callable[[bool], None] = lambda reachable: None) -> Crew | None:
+async def make_workers(plan: WorkerPlan, waiting: Callable[[bool], None] = lambda reachable: None) -> WorkerSet | None:
     """The workers of a plan, their queues opened and found to accept writes. None: there is nothing to do.
 
     `waiting` is called while a queue does not exist yet, with whether its server answers.
     """
-    found = load(plan.spec)
+    found = _load_at_rest(plan.spec)
     if isinstance(found, Worker | Workers | Queue):
         return await _configured(plan, found)
     if not plan.queues:
@@ -89,25 +103,25 @@ async def make_crew(plan: WorkerPlan, waiting: Callable[[bool], None] = lambda r
     workers = [_worker(plan, queue, found) for queue in queues if queue is not None]
     if not workers:
         return None
-    return Crew(workers, Workers(workers, concurrency=plan.concurrency or 1) if len(plan.queues) > 1 else None)
+    return WorkerSet(workers, Workers(workers, concurrency=plan.concurrency or 1) if len(plan.queues) > 1 else None)
 
 
-async def _configured(plan: WorkerPlan, found: Worker | Workers | Queue) -> Crew:
+async def _configured(plan: WorkerPlan, found: Worker | Workers | Queue) -> WorkerSet:
     """Workers that the module has made."""
     if plan.flags:
         kind = type(found).__name__
         raise ConfigurationError(
-            f"{plan.spec} is a configured {kind}: {', '.join(plan.flags)} must be said where it is made"
+            f"{plan.spec} is a configured {kind}: {', '.join(plan.flags)} must be given where it is made"
         )
     if isinstance(found, Queue):
         if not found.workers:
             raise ConfigurationError(f"{plan.spec} is a queue without handlers: decorate one with @queue.process()")
         await found.ensure_writable(PATIENCE)
-        return Crew(found.workers, queue=found)
-    crew = Crew([found]) if isinstance(found, Worker) else Crew(tuple(found), found)
-    for worker in crew.workers:
+        return WorkerSet(found.workers, queue=found)
+    workers = WorkerSet([found]) if isinstance(found, Worker) else WorkerSet(tuple(found), found)
+    for worker in workers:
         await worker.queue.ensure_writable(PATIENCE)
-    return crew
+    return workers
 
 
 def _worker(plan: WorkerPlan, queue: Queue, handler: Callable[..., Any]) -> Worker:

@@ -68,7 +68,7 @@ class ProcessSlot:
         try:
             writer.write(self._plan.to_json().encode() + b"\n")
             code = await process.wait()
-            # Its last words may still be on their way, though not for long.
+            # Its last report may still be on its way, though not for long.
             await asyncio.wait([listening], timeout=1.0)
             if code != 0:
                 await self._take_back(process.pid, self.report.bequests)
@@ -104,7 +104,7 @@ class ProcessSlot:
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         with contextlib.suppress(OSError):
             while line := await reader.readline():
-                # A line that was cut, its writer having found no room, is followed by others.
+                # A line that was cut because the socket had no room is followed by others.
                 with contextlib.suppress(ValueError, TypeError):
                     self.report = ProcessReport.from_json(line)
                     if self.report.state in ("running", "waiting"):
@@ -136,7 +136,7 @@ class Supervisor:
         self._overtime: asyncio.TimerHandle | None = None
 
     def reports(self) -> Iterator[ProcessReport]:
-        """How the processes are; called from other threads."""
+        """The health of the processes; called from other threads."""
         for slot in self.slots:
             report = slot.report
             if report is not None:
@@ -187,7 +187,7 @@ class Supervisor:
                 await self._either(self._changed, None)
                 slot.deaths = 0
             elif not self._up and code > 0:
-                # It never worked, and has said why.
+                # It never worked, and has reported why.
                 return code
             elif slot.deaths >= TOO_OFTEN:
                 _logger.error("process %d %s, %d times in a row: giving up", slot.number, how, slot.deaths)

@@ -10,7 +10,7 @@ from groupmq.protocol import commands
 
 
 def attempts_of(found: commands.Attempts) -> list[Attempt]:
-    """The runs of a job, oldest first: those that are stored, and the one that its state or its lease tells of."""
+    """The runs of a job, oldest first: those that are stored, and the one that its state or its lease describes."""
     stored = found.stored
     attempts = [attempt_of(kept) for kept in found.history]
     last = found.history[-1].fence if found.history else 0

@@ -35,7 +35,7 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
     rate = RateLimit(look.rate[0], look.rate[1] / 1000) if look.rate else None
     return GroupInfo(
         group_id,
-        look.place,
+        look.state,
         look.waiting,
         look.running,
         look.delayed,
@@ -75,7 +75,7 @@ def _rank(group: ScannedGroup, sort: str) -> int:
     """Held groups before others, and those with a waiting job before those without."""
     if not group.has_head:
         return 2
-    return 0 if sort == "oldest" or group.place in ("busy", "parked", "paused", "blocked") else 1
+    return 0 if sort == "oldest" or group.state in ("busy", "parked", "paused", "blocked") else 1
 
 
 def order_of(info: GroupInfo, look: GroupLook, sort: str) -> tuple[Any, ...]:

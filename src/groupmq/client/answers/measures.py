@@ -56,6 +56,7 @@ def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:
         jobs=info.get("jobs", []),
         library=info.get("library", ""),
         blocked=info.get("blocked", 0.0),
+        max_attempts=info.get("max_attempts"),
     )
 
 

@@ -11,7 +11,7 @@ from groupmq.core import record
 from groupmq.core.partitions import carried, home_of, place_of
 from groupmq.core.settings import StoredQueue
 
-BY_JOB = ("jobs", "state", "results", "progress", "logs", "blockers")
+BY_JOB = ("jobs", "bodies", "state", "results", "progress", "logs", "blockers")
 """Hashes by job id."""
 BY_JOB_SORTED = ("delayed", "expiring", "completed", "failed")
 BY_GROUP = ("groups", "conf", "breakers")
@@ -43,6 +43,11 @@ def job_of(structure: str, field: bytes) -> bytes:
 
 def group_of_record(raw: bytes) -> str | None:
     return record.unpack(raw).group_id
+
+
+def repeat_of(structure: str, field: bytes) -> bytes | None:
+    """The repeat that a field of a structure by job belongs to: `bodies` has the data of repeats as well."""
+    return field[1:] if structure == "bodies" and field[:1] == b"\xff" else None
 
 
 def place_of_job(job_id: bytes, raw: bytes | None, deduped: dict[bytes, int]) -> int:
@@ -87,7 +92,7 @@ def needs_entry(job_id: bytes, place: int, partitions: int) -> bool:
 
 def loose_value(delayed: int, head: bytes) -> bytes:
     """The value of the jobs without a group in `groups`, `lua/lib/group_value.lua`; nothing of them runs."""
-    return struct.pack(">IIH", 0, delayed, len(head)) + head
+    return struct.pack(">IIBH", 0, delayed, 0, len(head)) + head
 
 
 def settings_for(stored: StoredQueue, partitions: int) -> StoredQueue:
@@ -109,3 +114,8 @@ class Digest(NamedTuple):
     def plus(self, *parts: bytes) -> Digest:
         hashed = blake2b(b"".join(len(part).to_bytes(4, "big") + part for part in parts), digest_size=16).digest()
         return Digest(self.entries + 1, self.mixed ^ int.from_bytes(hashed, "big"))
+
+
+def short(value: bytes) -> bytes:
+    """What stands for a value while entries are compared: not all large ones fit in memory at once."""
+    return value if len(value) <= 32 else blake2b(value, digest_size=32).digest()

@@ -37,6 +37,14 @@ class Definition(NamedTuple):
         return plan
 
 
+def lacks_data(raw: bytes) -> bool:
+    """Whether the data of its jobs is stored beside the definition. It may have been damaged by hand."""
+    try:
+        return record.is_beside(Definition.read(raw).body)
+    except (ValueError, IndexError):
+        return False
+
+
 class Ran(NamedTuple):
     """What a look at the schedule did."""
 

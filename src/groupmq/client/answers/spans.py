@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from groupmq.core.views import Histogram, MinuteStats
-from groupmq.protocol.commands import DROPPED, LARGEST_BUCKET, PLACES, Minute
+from groupmq.protocol.commands import BUCKETS, DROPPED, LARGEST_BUCKET, Minute
 
 BOUNDS = (*(2**i / 1000 for i in range(LARGEST_BUCKET)), math.inf)
 """Upper bounds of the histograms, seconds."""
@@ -36,11 +36,11 @@ def span(first: int, minutes: Sequence[Minute], length: int) -> MinuteStats:
     """What happened from the minute `first` on."""
     sums = [sum(column) for column in zip(*(minute[:8] for minute in minutes), strict=True)]
     completed, failed, retried, stalled, rate_limited, started, waited_ms, ran_ms = sums
-    places = [0] * (DROPPED + 1)
+    buckets = [0] * (DROPPED + 1)
     for minute in minutes:
-        for place, n in minute.spread.items():
-            if 0 <= place <= DROPPED:
-                places[place] += n
+        for bucket, n in minute.spread.items():
+            if 0 <= bucket <= DROPPED:
+                buckets[bucket] += n
     runs = completed + failed + retried
     return MinuteStats(
         datetime.fromtimestamp(first * 60, UTC),
@@ -52,8 +52,8 @@ def span(first: int, minutes: Sequence[Minute], length: int) -> MinuteStats:
         started,
         mean_wait=waited_ms / 1000 / started if started else 0.0,
         mean_run=ran_ms / 1000 / runs if runs else 0.0,
-        wait=Histogram(BOUNDS, tuple(places[:PLACES]), waited_ms / 1000),
-        run=Histogram(BOUNDS, tuple(places[PLACES:DROPPED]), ran_ms / 1000),
-        retention_dropped=places[DROPPED],
+        wait=Histogram(BOUNDS, tuple(buckets[:BUCKETS]), waited_ms / 1000),
+        run=Histogram(BOUNDS, tuple(buckets[BUCKETS:DROPPED]), ran_ms / 1000),
+        retention_dropped=buckets[DROPPED],
         minutes=length,
     )

@@ -55,7 +55,7 @@ def _sum(minutes: Sequence[Minute]) -> JobTotals:
 
 def _group(found: SurveyedGroup) -> GroupActivity:
     waited, held = (None if ms < 0 else ms / 1000 for ms in (found.waited_ms, found.held_ms))
-    return GroupActivity(found.id or None, found.place, found.waiting, found.active, found.delayed, waited, held)
+    return GroupActivity(found.id or None, found.state, found.waiting, found.active, found.delayed, waited, held)
 
 
 def _run(run: SurveyedRun, now: int, names: Mapping[str, str]) -> RunningJob:

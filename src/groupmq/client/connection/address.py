@@ -28,14 +28,14 @@ class Watcher(Protocol):
     """A connection that may be blocked while the primary moves."""
 
     def primary_moved(self, *, failover: bool) -> None:
-        """Connections made before lead to the wrong server. May be called from any thread, and must not block."""
+        """Called when older connections lead to the wrong server. May be called from any thread and must not block."""
 
 
 class Address:
-    """How often the primary has moved away from this address.
+    """A server address, with the number of times that the primary has moved away from it.
 
     After a failover the old connections still lead to the old primary, which lives on as a replica and refuses writes
-    for ever. So the first connection that is refused makes all others connect anew, also those that are blocked.
+    for ever. So the first connection that is refused makes all others reconnect, even those that are blocked.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Address:
         self._watchers: dict[int, tuple[object, weakref.ref[Watcher]]] = {}
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` when the primary has moved, as long as it lives."""
+        """Notify `watcher` when the primary has moved, as long as that object exists."""
         key, watchers = id(watcher), self._watchers
         watchers[key] = this_process(), weakref.ref(watcher, lambda _: watchers.pop(key, None))
 
@@ -57,7 +57,7 @@ class Address:
         return False
 
     def _move(self, *, failover: bool = False) -> None:
-        """All connections made so far are outdated; after a failover even those that wait for a reply."""
+        """Count a move: all connections made so far are outdated, after a failover even those that wait for a reply."""
         self.moves += 1
         here = this_process()
         for process, reference in tuple(self._watchers.values()):
@@ -92,11 +92,11 @@ class Route(Address):
         return True
 
     def lost(self, node: Node) -> None:
-        """`node` cannot be reached, or is no primary: the next connection searches."""
+        """`node` cannot be reached, or is not a primary: the next connection searches."""
         if self.node == node:
             self.node = None
 
     def observe(self, error: BaseException, since: int) -> bool:
         if since == self.moves and (is_lost(error) or is_moved(error)):
-            self.node = None  # the search may say the same again, and costs little
+            self.node = None  # the search may find the same node again; it is cheap
         return super().observe(error, since)

@@ -1,4 +1,7 @@
-"""The asynchronous connections that block: one waits for work, one reads events."""
+"""The asynchronous connections that block: one waits for work, one reads events.
+
+Each has its own call pool and at most one command under way, so the pool has one connection.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+from groupmq.client.connection.call_pool import CallPool
 from groupmq.client.connection.connections import Connection
-from groupmq.client.connection.dropping import Dropper, close_client, drop_stale_of
+from groupmq.client.connection.dropping import Dropper
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import is_denied, understood
 from groupmq.core.tasks import await_honouring_cancel
@@ -21,7 +25,7 @@ class WakeConnection(Dropper):
     """The one connection of a worker that blocks. It pops only a hint, so losing a reply loses nothing."""
 
     def __init__(self, endpoint: Endpoint, keys: Sequence[str], timeout: float) -> None:
-        """`keys`: the marker of all workers, then that of this one, if it has one of its own."""
+        """`keys`: the marker for all workers, then the one for this worker alone, if there is one."""
         super().__init__()
         self._endpoint = endpoint
         self._keys = keys
@@ -29,6 +33,7 @@ class WakeConnection(Dropper):
         self._timeout = timeout
         # redis-py 8 gives up after 5 s by default; the timeout must be longer than the block.
         self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
+        self._calls = CallPool(self._client.connection_pool)
         endpoint.address.watch(self)
 
     async def wait(self) -> bool:
@@ -36,7 +41,7 @@ class WakeConnection(Dropper):
         return await self.wait_for_any() is not None
 
     async def wait_for_any(self) -> str | None:
-        """Block until one of the markers is there, which is returned, or `timeout` passed (None).
+        """Block until one of the markers is there, and return it; None if `timeout` has passed.
 
         A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
         """
@@ -44,14 +49,12 @@ class WakeConnection(Dropper):
         moves = address.moves
         try:
             async with asyncio.timeout(self._timeout + 2 * _BLOCK_MARGIN):
-                reply = await await_honouring_cancel(
-                    self._client.execute_command("BZPOPMIN", *self._keys, self._timeout, NEVER_DECODE=True)
-                )
+                reply = await await_honouring_cancel(self._calls.execute("BZPOPMIN", *self._keys, self._timeout))
         except Exception as error:
             known = address.moves != moves or address.observe(error, moves)
             await self.drop()
             if known:
-                return None  # the primary has moved, and the worker asks for work there
+                return None  # the primary has moved, and the worker asks the new one for work
             raise understood(error, self._endpoint.where) from error
         if reply is None:
             return None
@@ -66,25 +69,26 @@ class WakeConnection(Dropper):
     async def put_back(self, marker: str) -> None:
         """Put a marker back for another worker."""
         try:
-            await self._client.execute_command("ZADD", marker, 0, "0", NEVER_DECODE=True)
+            await self._calls.execute("ZADD", marker, 0, "0")
         except Exception as error:
             await self.drop()
             raise understood(error, self._endpoint.where) from error
 
     async def drop(self) -> None:
-        await close_client(self._client)
+        await self._calls.drop()
 
     async def _drop_stale(self, *, failover: bool) -> None:
-        await drop_stale_of(self._client, self._endpoint.address.moves, in_use=True)
+        with contextlib.suppress(Exception):  # a connection that cannot be closed is dropped when it is used
+            await self._calls.close_stale(self._endpoint.address.moves, in_use=True)
 
     async def close(self) -> None:
-        await self.drop()
+        await self._calls.close()
         with contextlib.suppress(Exception):
             await self._client.aclose()
 
 
 class StreamConnection(Dropper):
-    """The connection that reads the logs of events, whatever number of queues they are of."""
+    """The connection that reads the event logs of any number of queues."""
 
     def __init__(self, endpoint: Endpoint, block: float = 5.0) -> None:
         super().__init__()
@@ -92,11 +96,12 @@ class StreamConnection(Dropper):
         self._block_ms = int(block * 1000)
         self._timeout = block + 2 * _BLOCK_MARGIN
         self._client = endpoint.asynchronous(block + _BLOCK_MARGIN)
-        # Replies as they come: the library's own reading of streams differs between its releases and protocols.
-        self._client.response_callbacks.clear()
+        self._calls = CallPool(self._client.connection_pool)
         self._moves = endpoint.address.moves
         endpoint.address.watch(self)
         self._id: int | None = None
+        self._made = 0
+        """How many connections had been made when the id was read: it is the id of the last one."""
         self._nudges: set[asyncio.Task[None]] = set()
 
     async def read(self, positions: dict[str, str], *, wait: bool = True) -> dict[str, list[Any]]:
@@ -106,8 +111,9 @@ class StreamConnection(Dropper):
             await self._drop()
         try:
             async with asyncio.timeout(self._timeout):
-                if self._id is None:
+                if self._id is None or self._made != self._calls.made:
                     self._id = await self._find_id()
+                    self._made = self._calls.made
                 block = ("BLOCK", self._block_ms if self._id else _SHORT_BLOCK_MS) if wait else ()
                 reply = await self._command(
                     "XREAD", "COUNT", 500, *block, "STREAMS", *positions.keys(), *positions.values()
@@ -116,14 +122,14 @@ class StreamConnection(Dropper):
             moved = self._endpoint.address.observe(error, self._moves)
             await self._drop()
             if moved:
-                return {}  # the next read is of the node that has the log now
+                return {}  # the next read goes to the node that has the log now
             raise understood(error, self._endpoint.where) from error
         pairs = reply.items() if isinstance(reply, dict) else reply or ()
         return {key.decode(): entries for key, entries in pairs}
 
     async def _find_id(self) -> int:
-        """By which this connection can be unblocked. 0 for a user who may not do that: such a user reads in short
-        blocks, or a new listener would wait for the end of a long one."""
+        """The id by which this connection can be unblocked; 0 if this user may not unblock connections. Then it reads
+        in short blocks, so that a new listener need not wait for the end of a long one."""
         try:
             await self._command("CLIENT", "UNBLOCK", 0)
             return int(await self._command("CLIENT", "ID"))
@@ -133,7 +139,7 @@ class StreamConnection(Dropper):
             return 0
 
     async def _command(self, *parts: Any) -> Any:
-        return await await_honouring_cancel(self._client.execute_command(*parts, NEVER_DECODE=True))
+        return await await_honouring_cancel(self._calls.execute(*parts))
 
     def unblock(self, via: Connection) -> None:
         """Let the read under way return, since there is another log to read; `via` reaches the same server."""
@@ -142,21 +148,23 @@ class StreamConnection(Dropper):
         task.add_done_callback(self._nudges.discard)
 
     async def _unblock(self, via: Connection) -> None:
-        # Without the permission, or in a bad moment, the read ends by itself after a while.
+        # If this fails, the read ends by itself after a while.
         with contextlib.suppress(Exception):
             if self._id:
                 await via.execute("CLIENT", "UNBLOCK", self._id)
 
     async def _drop_stale(self, *, failover: bool) -> None:
-        await drop_stale_of(self._client, self._endpoint.address.moves, in_use=True)
+        with contextlib.suppress(Exception):  # a connection that cannot be closed is dropped when it is used
+            await self._calls.close_stale(self._endpoint.address.moves, in_use=True)
 
     async def _drop(self) -> None:
         self._id = None
-        await close_client(self._client)
+        await self._calls.drop()
 
     async def close(self) -> None:
         for task in tuple(self._nudges):
             task.cancel()
-        await self._drop()
+        self._id = None
+        await self._calls.close()
         with contextlib.suppress(Exception):
             await self._client.aclose()

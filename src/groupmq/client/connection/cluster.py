@@ -19,7 +19,7 @@ _UNKNOWN_HOSTS = ("", "?")
 
 
 class Redirection(NamedTuple):
-    """Where a node sends us for a slot."""
+    """The node to which another node redirects us for a slot."""
 
     slot: int
     node: Node
@@ -28,7 +28,7 @@ class Redirection(NamedTuple):
 
 
 def redirection(error: BaseException, asked: Node | None) -> Redirection | None:
-    """What MOVED or ASK says; None for another error. A node that announces no host is where the asked one is."""
+    """The redirection in a MOVED or ASK error; None for any other error. Without a host, that of `asked` is meant."""
     names = [cls.__name__ for cls in type(error).__mro__]
     found = _REDIRECTION.match(str(error))
     if found is None:
@@ -49,12 +49,12 @@ def slot_of(key: str) -> int:
 
 
 class SlotMap:
-    """What this process knows about a cluster: the owner of each slot, and whom to ask about it."""
+    """What this process knows about a cluster: the owner of each slot, and which nodes to ask."""
 
     def __init__(self, seeds: Sequence[Node]) -> None:
         self._seeds = list(seeds)
         self._order = list(seeds)
-        """Whom to ask, in this order."""
+        """The nodes to ask, in this order."""
         self._owners: list[Node | None] = [None] * SLOTS
 
     def owner(self, slot: int) -> Node | None:
@@ -64,18 +64,18 @@ class SlotMap:
         return sorted({node for node in self._owners if node is not None})
 
     def patch(self, slot: int, node: Node) -> None:
-        """A node has said who owns a slot."""
+        """Note the owner of a slot, as a node has named it."""
         self._owners[slot] = node
         if node not in self._order:
             self._order.append(node)
 
     def lost(self, node: Node) -> None:
-        """A node cannot be reached, or does not own what we thought: ask anew, and others first."""
+        """A node cannot be reached, or does not own the slots we thought: forget its slots, and ask it last."""
         self._owners = [None if owner == node else owner for owner in self._owners]
         self._order = [*(other for other in self._order if other != node), node]
 
     def search(self, slot: int) -> Search:
-        """Find the owner of a slot, and learn the others meanwhile."""
+        """Find the owner of a slot, and learn the owners of the other slots on the way."""
         said = []
         for node in tuple(dict.fromkeys((*self._order, *self._seeds))):
             reply = yield Ask(node, ("CLUSTER", "SLOTS"))
@@ -85,7 +85,7 @@ class SlotMap:
             self._learn(reply, node)
             owner = self._owners[slot]
             if owner is not None:
-                # The next search asks another one: this one may be cut off, and would say the same for ever.
+                # The next search asks another node: this one may be cut off, and would give the same answer for ever.
                 self._order = [*(other for other in self._order if other != node), node]
                 return owner
             said.append(f"{node[0]}:{node[1]}: nobody owns slot {slot}")
@@ -104,7 +104,7 @@ class SlotMap:
 
 
 def _address(server: Any, asked: Node) -> Node:
-    """A node as CLUSTER SLOTS lists it; without a host it is where the one is that was asked."""
+    """A node as CLUSTER SLOTS lists it; without a host, that of the asked node is meant."""
     host = "" if server[0] is None else decoded(server[0])
     return (asked[0] if host in _UNKNOWN_HOSTS else host), int(server[1])
 

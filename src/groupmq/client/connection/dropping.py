@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import Iterable
 from typing import Any
 
-from groupmq.client.connection.finding import made_by, stale
+from groupmq.client.connection.found import made_by, stale
 
 
 class Dropper:
-    """Closes connections of an event loop that lead to the wrong server, when another thread says so too."""
+    """Closes connections of an event loop that lead to the wrong server. Any thread may request it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -33,7 +33,7 @@ class Dropper:
 async def drop_stale_of(client: Any, moves: int, *, in_use: bool) -> None:
     """Close connections of a client of the library that were made before the last move."""
     for connection in stale(client.connection_pool, moves, in_use=in_use):
-        with contextlib.suppress(Exception):  # what cannot be closed is dropped when it is used
+        with contextlib.suppress(Exception):  # a connection that cannot be closed is dropped when it is used
             await connection.disconnect(nowait=True)
 
 
@@ -49,7 +49,8 @@ async def close_client(client: Any) -> None:
 async def close_all(connections: Iterable[Any]) -> None:
     """Close connections, all of them even if this is cancelled meanwhile.
 
-    It waits for each of them: one with TLS says goodbye first, and would stay open if its event loop ended before.
+    It waits for each: with TLS a last message is sent first, and if the event loop ended before that, the connection
+    would stay open.
     """
     left = list(connections)
     try:

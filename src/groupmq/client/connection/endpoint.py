@@ -1,4 +1,4 @@
-"""Endpoints: a server and how to reach it, by URL or by a client of the user's. The only module that imports redis."""
+"""Endpoints: a server and how to reach it, by URL or by a client of the user's."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from redis.retry import Retry
 
 from groupmq.client.connection import topology
 from groupmq.client.connection.address import Address, Node, Route
-from groupmq.client.connection.cluster import NodeRoute, SlotMap, SlotRoute, slot_of
-from groupmq.client.connection.faults import require_known_options
-from groupmq.client.connection.finding import (
+from groupmq.client.connection.blocking_finding import (
+    BlockingFinder,
     BlockingFindingConnection,
     BlockingFindingSSLConnection,
-    Finder,
-    FindingConnection,
-    FindingSSLConnection,
 )
+from groupmq.client.connection.cluster import NodeRoute, SlotMap, SlotRoute, slot_of
+from groupmq.client.connection.faults import require_database, require_known_options, wrong_option
+from groupmq.client.connection.finding import Finder, FindingConnection, FindingSSLConnection
 from groupmq.client.connection.function_client import PATIENCE
 from groupmq.client.connection.sentinel import SentinelRoute
 from groupmq.client.connection.topology import ASKING_TIMEOUT, DESCRIBES_SERVER, Topology
@@ -38,7 +37,7 @@ CALL_TIMEOUT = 10.0
 
 _CONNECT_TIMEOUT = 5.0
 FAILOVER_PATIENCE = 15.0
-"""Seconds a producer's call rides over a failover of Sentinel or of a cluster, which takes longer than a restart."""
+"""Seconds for which a producer's call is tried again with Sentinel or a cluster, where a failover may take longer."""
 _SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix://, redis+sentinel://, redis+cluster:// or embedded://"
 
 _addresses: WeakValueDictionary[object, Address] = WeakValueDictionary()
@@ -65,7 +64,7 @@ def resolve_url(url: str | None) -> str:
 
 
 def _no_address(url: str) -> ConfigurationError:
-    """What is wrong with a URL, in words that hold no password however it is spelled."""
+    """The error for a wrong URL. Its message never contains a password, however the URL is spelled."""
     scheme, found, rest = url.rpartition("://")
     shown = f"{scheme}{found}{rest.rpartition('@')[2].partition('?')[0]}"
     return ConfigurationError.expected("redis", f"a URL ({_SCHEMES}; odd characters percent-encoded)", shown)
@@ -84,7 +83,7 @@ class Endpoint:
 
     @classmethod
     def of(cls, source: object) -> Endpoint:
-        """The endpoint of a URL or a client; an endpoint is its own."""
+        """The endpoint of a URL or a client; an endpoint is returned as it is."""
         return source if isinstance(source, Endpoint) else cls(source)
 
     def __init__(self, source: object) -> None:
@@ -94,14 +93,18 @@ class Endpoint:
         self.patience = PATIENCE
         """Seconds for which a call is tried again while the server is away, by default."""
         self.client: Any = None
+        self.url: str | None = None
+        """The URL by which another process can reach it, passwords included; None if the user gave a client."""
         self._url: str | None = None
         self._topology: Topology | None = None
         self.finder: Finder | None = None
         """How connections find their server, if that is not always the same."""
+        self.blocking_finder: BlockingFinder | None = None
+        """The same for connections that block."""
         self.slots: SlotMap | None = None
-        """Of a cluster."""
+        """The slots of the cluster; None for a single server or Sentinel."""
         self.slot = 0
-        """Of the queue, in a cluster."""
+        """The slot of the queue, in a cluster."""
         if source is None or isinstance(source, str):
             self._read(resolve_url(source))
         elif (found := topology.described(source)) is not None:
@@ -114,6 +117,7 @@ class Endpoint:
         self.address = self._find_address()
 
     def _read(self, url: str) -> None:
+        self.url = url
         try:
             if topology.is_topology(url.partition("://")[0]):
                 self._topology = topology.parsed(url)
@@ -123,9 +127,10 @@ class Endpoint:
                 )
             else:
                 self._url, self.where = url, masked(url)
+                require_database(url)
                 pool = redis.ConnectionPool.from_url(url)
-        except ValueError:
-            raise _no_address(url) from None
+        except ValueError as error:
+            raise wrong_option(error, url) or _no_address(url) from None
         require_known_options(pool)
 
     def _find_address(self) -> Address:
@@ -141,7 +146,8 @@ class Endpoint:
     def _lead_by(self, route: Route) -> Route:
         if self._topology is not None:
             limits = {"socket_timeout": ASKING_TIMEOUT, "socket_connect_timeout": ASKING_TIMEOUT, "protocol": 2}
-            self.finder = Finder(route, self._topology.asking | limits, tls=self._topology.asking_tls)
+            asking, tls = self._topology.asking | limits, self._topology.asking_tls
+            self.finder, self.blocking_finder = Finder(route, asking, tls=tls), BlockingFinder(route, asking, tls=tls)
         self.address = route
         return route
 
@@ -164,7 +170,7 @@ class Endpoint:
 
     @property
     def identity(self) -> object:
-        """The same for two endpoints that one connection can serve."""
+        """Equal for two endpoints that one connection can serve."""
         if self._topology is not None:
             return self._topology.identity if self.slots is None else (self._topology.identity, self.slot)
         return self._url if self._url is not None else id(self.client.connection_pool)
@@ -197,13 +203,13 @@ class Endpoint:
     def asynchronous(self, timeout: float | None = None) -> Any:
         """A new asynchronous client of our own, with redis-py's blind resending off.
 
-        Without a `timeout` reads end after the one in the URL, or ours; a given one stands, whatever the URL says.
+        Reads end after `timeout`, whatever the URL says; without it, after the timeout in the URL, or our default.
         """
         timeout = self.call_timeout if timeout is None else timeout
         ours = self._ours(timeout) | {"retry": AsyncRetry(NoBackoff(), 0)}
         if self._topology is not None:
             kind: Any = FindingSSLConnection if self._topology.tls else FindingConnection
-            pool = redis.asyncio.ConnectionPool(connection_class=kind, **self._found(ours, timeout))
+            pool = redis.asyncio.ConnectionPool(connection_class=kind, **self._found(ours, timeout, self.finder))
             return redis.asyncio.Redis(connection_pool=pool)
         if self._url is not None:
             client = redis.asyncio.Redis.from_url(self._url, **ours)
@@ -224,7 +230,7 @@ class Endpoint:
         ours = self._ours(timeout) | {"retry": Retry(NoBackoff(), 0)}
         if self._topology is not None:
             kind: Any = BlockingFindingSSLConnection if self._topology.tls else BlockingFindingConnection
-            pool = redis.ConnectionPool(connection_class=kind, **self._found(ours, timeout))
+            pool = redis.ConnectionPool(connection_class=kind, **self._found(ours, timeout, self.blocking_finder))
             return redis.Redis(connection_pool=pool)
         if self._url is not None:
             client = redis.Redis.from_url(self._url, **ours)
@@ -235,18 +241,18 @@ class Endpoint:
         return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=kind, **self._described(), **ours))
 
     def _ours(self, given: float | None) -> dict[str, Any]:
-        """What every connection of ours gets, however the server was described."""
+        """The options of every connection of ours, however the server was described."""
         timeout = CALL_TIMEOUT if given is None else given
         ours: dict[str, Any] = {"socket_timeout": timeout, "health_check_interval": 0}
         if not self.where.startswith("unix://"):
             ours |= {"socket_connect_timeout": min(timeout, _CONNECT_TIMEOUT), "socket_keepalive": True}
         return ours
 
-    def _found(self, ours: dict[str, Any], timeout: float | None) -> dict[str, Any]:
+    def _found(self, ours: dict[str, Any], timeout: float | None, finder: object) -> dict[str, Any]:
         """The options of connections that find their server."""
         options = {} if self._topology is None else self._topology.options
         given = {} if timeout is None else {"socket_timeout": timeout}
-        return {**ours, **options, **given, "finder": self.finder}
+        return {**ours, **options, **given, "finder": finder}
 
     def _described(self) -> dict[str, Any]:
         kwargs = self.client.connection_pool.connection_kwargs
@@ -254,7 +260,7 @@ class Endpoint:
 
 
 def _route(identity: object, made: Route) -> Route:
-    """What all connections of this process know about a primary; `made` if there are none yet."""
+    """The route that all connections of this process to one primary share; `made` if there is none yet."""
     return _routes.setdefault(identity, made)
 
 
@@ -263,7 +269,7 @@ def _is_asynchronous(client: Any) -> bool:
 
 
 def _same_kind(pool: Any, library: Any) -> Any:
-    """The class for such connections in the other half of the client library."""
+    """The class of connections like those of `pool` in the other half of the client library."""
     name = pool.connection_class.__name__
     return getattr(library, name if name in ("SSLConnection", "UnixDomainSocketConnection") else "Connection")
 

@@ -1,9 +1,10 @@
-"""What an exception of the client library means for us. By class name, so that redis-py and valkey-py read alike."""
+"""What an exception of the client library means for us. By class name, which works for both redis-py and valkey-py."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 
@@ -37,20 +38,21 @@ _OTHER_SLOT = (
     "is a node of a cluster and does not own the slot of this queue; write redis+cluster:// in place of redis://, "
     "and the queue is found wherever it is"
 )
-# What a script meets in a slot that is being moved, or in a cluster that is down, has no word of its own in front.
+# Errors of scripts in a slot that is being moved, or in a cluster that is down, do not begin with an error code.
 _IN_SCRIPT = {"access a non local key in a cluster node": "TRYAGAIN", "while the cluster is down": "CLUSTERDOWN"}
 _CLUSTER = {"MovedError": "MOVED", "AskError": "ASK", "ClusterCrossSlotError": "CROSSSLOT"}
-# Where a script was when the server refused a command of it: its hash, and its line, which matters for its own errors.
+# The place in a script where the server refused a command: its hash, and its line, which only its own errors keep.
 _SCRIPT = re.compile(r"\s*script: (?:\w+, )?on @?\w+:\d+\.?")
 _HASH = re.compile(r"script: (?:\w+, )?(?=on @)")
 _PASSING = frozenset({"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"})
 
 
+_NO_DATABASE = "DB index is out of range"
 _MOVED = frozenset({"READONLY", "MASTERDOWN", "LOADING"})
 
 
 def is_moved(error: BaseException) -> bool:
-    """The server is no primary, or was none a moment ago: behind the same address there may be another by now."""
+    """The server is not a primary, or was not a moment ago: the same address may lead to another server by now."""
     return _kind(error) in _MOVED
 
 
@@ -62,17 +64,17 @@ def is_lost(error: BaseException) -> bool:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """The server, or the connection, has said what is wrong."""
+    """The error comes from the server or from the connection."""
     return is_lost(error) or "RedisError" in _class_names(error)
 
 
 def is_reply(error: BaseException) -> bool:
-    """The server has answered this command with an error, and the connection goes on."""
+    """The server has answered this command with an error, and the connection can still be used."""
     return "ResponseError" in _class_names(error)
 
 
 def first_and_last(replies: list[Any]) -> tuple[Any, Any]:
-    """Of several commands in one write. Raises the first reply that is an error."""
+    """The first and last reply to several commands in one write. Raises the first reply that is an error."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply
@@ -85,12 +87,12 @@ def is_no_script(error: BaseException) -> bool:
 
 
 def is_no_function(error: BaseException) -> bool:
-    """The server does not have our library: new, flushed, or another one since."""
+    """The server does not have our library: it is new, was flushed, or has been replaced by another."""
     return "Function not found" in str(error)
 
 
 def is_unavailable(error: BaseException, command: str) -> bool:
-    """The server does not have the command, or denies it to this user. Denied keys are another matter."""
+    """The server does not have the command, or denies it to this user. Denied keys do not count."""
     message = str(error).lower()
     named = f"'{command}" in message
     return named and (_kind(error) == "NOPERM" or "no permissions" in message or "unknown command" in message)
@@ -101,7 +103,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def understood(error: BaseException, where: str) -> GroupMQError:
-    """The error of ours that says what happened. `where` names the server, without secrets."""
+    """Our error for what happened. `where` names the server, without secrets."""
     if isinstance(error, GroupMQError):
         return error
     names = _class_names(error)
@@ -113,9 +115,11 @@ def understood(error: BaseException, where: str) -> GroupMQError:
         return ServerRefused(moved, f"the server at {where} {_OTHER_SLOT}")
     kind = _kind(error)
     if kind == "WRONGPASS" and ("required" in message or "already authenticated" in message):
-        kind = "NOAUTH"  # no password was given; the latter is what the greeting of RESP3 says of it
+        kind = "NOAUTH"  # no password was given; the second text is how HELLO of RESP3 says so
     if kind in _REFUSALS:
         return ServerRefused(kind, f"the server at {where} {_REFUSALS[kind]}: {_SCRIPT.sub('', message)}")
+    if _NO_DATABASE in message:
+        return ConfigurationError(f"redis: the server at {where} has no database of this number: {message}")
     if "ResponseError" in names:
         return ScriptError(_HASH.sub("", message))
     if is_lost(error):
@@ -126,14 +130,31 @@ def understood(error: BaseException, where: str) -> GroupMQError:
 
 
 def _tls(names: list[str], where: str) -> str:
-    """A server without TLS does not answer the greeting: to the client that is silence, or nonsense."""
+    """A hint at TLS: a server without it does not answer the handshake, or with bytes that the client cannot read."""
     if where.startswith("rediss") and ("TimeoutError" in names or "SSLError" in names):
         return "; does that port speak TLS? rediss:// needs it, redis:// does without"
     return ""
 
 
+def require_database(url: str) -> None:
+    """Refuse a URL whose path is no number of a database: the client library would use the first one."""
+    parts = urlsplit(url)
+    if parts.scheme != "unix" and not re.fullmatch(r"/?|/\d+", parts.path):
+        raise ConfigurationError.expected("redis", "a number of a database after the host", parts.path.lstrip("/"))
+
+
+def wrong_option(error: ValueError, url: str) -> ConfigurationError | None:
+    """What to say of an option in a URL whose value the client library refuses; None if that is not the trouble."""
+    named = re.search(r"Invalid value for ['`](\w+)['`]", str(error))
+    if isinstance(error, ConfigurationError) or named is None:
+        return error if isinstance(error, ConfigurationError) else None
+    value = dict(parse_qsl(urlsplit(url).query)).get(named[1], "")
+    shown = "" if "password" in named[1] else f": {value!r}"
+    return ConfigurationError(f"redis: {named[1]} has a wrong value after the '?' of the URL{shown}")
+
+
 def require_known_options(pool: Any) -> None:
-    """Refuse a URL with an option that no connection takes: the client library would say so at the first call only."""
+    """Refuse a URL with an option that no connection takes: the client library reports it only at the first call."""
     try:
         pool.connection_class(**pool.connection_kwargs)
     except TypeError as error:

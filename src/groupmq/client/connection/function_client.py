@@ -35,11 +35,11 @@ T = TypeVar("T")
 Command = tuple[Any, ...]
 
 PATIENCE = 3.0
-"""Seconds a producer's call rides over a server that restarts or fails over before it raises."""
+"""Seconds for which a producer's call is tried again while the server restarts or fails over; then it raises."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
 """Another client may flush the functions again while we load ours; after so many tries this call goes as a script.
-As often a call is made again whose queue has gone, or whose settings have changed."""
+A call whose queue is gone, or whose settings have changed, is also tried at most this often."""
 
 
 class Sender(Protocol):
@@ -68,7 +68,7 @@ class Patience:
 
 
 class FunctionClient:
-    """Calls the functions of one queue. A connection says how one command is sent and how to sleep."""
+    """Calls the functions of one queue. Subclasses define how one command is sent and how to sleep."""
 
     def __init__(self, session: Session, patience: float = PATIENCE) -> None:
         self.session = session
@@ -90,12 +90,12 @@ class FunctionClient:
         """Which server of Sentinel or of a cluster this is; empty for a single server."""
         return ""
 
-    async def places(self) -> list[Node | None]:
+    async def primaries(self) -> list[Node | None]:
         """The primaries of a cluster; [None] for a single server."""
         return [None]
 
-    async def execute_at(self, place: Node | None, *parts: Any) -> Any:
-        """Send one command to one of `places`."""
+    async def execute_at(self, node: Node | None, *parts: Any) -> Any:
+        """Send one command to one of `primaries`."""
         return await self.execute(*parts)
 
     async def sleep(self, seconds: float) -> None:
@@ -123,7 +123,7 @@ class FunctionClient:
                 return answer
             except GroupMQError as error:
                 if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
-                    # Refused before it began, and yet it may have been carried out when it was sent first.
+                    # This try was refused before it began, but an earlier one may have been carried out.
                     answers = await self._evaluate(look_answer(slot.name, slot.number))
                     if answers and not session.must_be_durable(call.script):
                         return call.parse(answers[0])
@@ -135,7 +135,7 @@ class FunctionClient:
             await self.sleep(pause)
 
     async def call_closed(self, call: Call[T]) -> T:
-        """Make a call, once, that needs no open queue."""
+        """Make a call that needs no open queue, without another try."""
         return await self._evaluate(call)
 
     async def open(self) -> None:
@@ -172,7 +172,7 @@ class FunctionClient:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _settle(self, stored: StoredQueue) -> None:
-        """Use a partition, with the settings of its queue, which it gets if it has others. `stored`: as it was read.
+        """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.
 
         The queue is asked after that. A process that changes the number of partitions closes the queue first. So either
         the queue refuses, or that process sees what is added to a partition that was there before. Settings that were
@@ -202,11 +202,11 @@ class FunctionClient:
         session.opened = True
 
     async def _ask_queue(self) -> None:
-        """Of a partition: learn what the queue itself is stored with. Raises if it has other partitions."""
+        """For a partition: read the stored settings of the queue itself. Raises if that has other partitions."""
         session = self.session
         if session.confirm is not None:
             asked = session.confirm()
-            if isinstance(asked, Awaitable):  # a blocking queue whose events are read asks by its own connection
+            if isinstance(asked, Awaitable):  # a blocking queue whose events are read asks over its own connection
                 asked = await asked
             return
         try:
@@ -236,7 +236,7 @@ class FunctionClient:
         return was.config != stored.config
 
     async def enter(self) -> None:
-        """Enter the queue in the list of queues. If that fails, it is missing there and nothing else suffers."""
+        """Enter the queue in the list of queues. If that fails, it is missing there, and everything else works."""
         entry = self.session.entry
         entry.due = 0.0
         try:
@@ -247,11 +247,11 @@ class FunctionClient:
             entry.written()
 
     async def command(
-        self, *parts: Any, patience: float | None = None, key: str | None = None, place: Node | None = None
+        self, *parts: Any, patience: float | None = None, key: str | None = None, node: Node | None = None
     ) -> Any:
         """Send a command that is about the server or about all of its queues. It must be safe to send again.
 
-        In a cluster it goes to the owner of the queue's slot, or of the slot of `key`, or to `place`.
+        In a cluster it goes to the owner of the queue's slot, or of the slot of `key`, or to `node`.
         Errors are ours; while the server cannot be reached, try again for up to `patience` seconds.
         """
         self.session.require_open()
@@ -260,8 +260,8 @@ class FunctionClient:
             try:
                 if key is not None:
                     return await self.execute_for(key, *parts)
-                if place is not None:
-                    return await self.execute_at(place, *parts)
+                if node is not None:
+                    return await self.execute_at(node, *parts)
                 return await self.execute(*parts)
             except Exception as error:
                 known = understood(error, self.session.where)
@@ -282,7 +282,7 @@ class FunctionClient:
             await self.sleep(pause)
 
     async def _evaluate(self, call: Call[T], proof: Command = ()) -> T:
-        """Run a function once. `proof`: by what the server recognises the call when it is sent again."""
+        """Run a function once. `proof`: slot and number, by which the server recognises a call that is sent again."""
         session = self.session
         script = functions.load(call.script)
         waits = session.must_be_durable(call.script)
@@ -317,7 +317,7 @@ class FunctionClient:
         raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
 
     async def _learn(self) -> None:
-        """The stored settings have changed: read them, so that calls are made by them from now on."""
+        """The stored settings have changed: read them, so that calls use them from now on."""
         stored = await self._evaluate(commands.look_at_queue())
         if self.session.partition is not None:
             if stored.schema is not None:  # else the call that is made again opens it
@@ -362,7 +362,7 @@ class FunctionClient:
             await self.execute("FUNCTION", "LOAD", script.library.text)
         except Exception as error:
             if "already exists" in str(error):
-                return True  # another client was faster; its text is ours, since the name has a hash of it
+                return True  # another client was faster; the text is the same, since the name contains its hash
             if is_unavailable(error, "function"):
                 self.session.calls_by = "script"
                 return False

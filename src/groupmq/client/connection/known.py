@@ -18,9 +18,9 @@ class Known:
 
     def __init__(self, given: QueueOptions) -> None:
         self.given = given
-        """As the process was started."""
+        """The options that the process was started with."""
         self._learned = given, StoredQueue(None)
-        """Both at once: with the options of one revision under the number of another, a change would go unnoticed."""
+        """Replaced together: with options of one revision under the number of another, a change would go unnoticed."""
         self._told: dict[bytes, object] = {}
         self.opened = False
         self.creates = True
@@ -30,12 +30,12 @@ class Known:
 
     @property
     def options(self) -> QueueOptions:
-        """As the queue is stored, once that is known. Another object after each change."""
+        """The options as stored with the queue, once they are known. Another object after each change."""
         return self._learned[0]
 
     @property
     def revision(self) -> bytes:
-        """Of the settings that are known; empty = none are, and calls are not checked."""
+        """The revision of the known settings; empty = none are known, and calls are not checked."""
         return self._learned[1].revision
 
     @property
@@ -46,8 +46,8 @@ class Known:
     def learn(self, stored: StoredQueue) -> None:
         """Use the queue as it is stored from now on. Raises ConfigurationError if this process was given other values.
 
-        Settings that change while a process runs are used by it, whatever it was given: it must not stop in the middle
-        of its work. The change is logged, and the next start is refused.
+        A running process uses changed settings, whatever it was given: it must not stop in the middle of its work. The
+        change is logged, and the next start is refused.
         """
         if self.opened and stored.revision == self.revision:
             return
@@ -90,7 +90,7 @@ class Known:
         return [] if self.accepts_stored else [*differences(self.given, settings), *not_known(settings)]
 
     def change(self, stored: StoredQueue, changes: QueueArguments) -> QueueOptions:
-        """The options to store in place of what is stored. Raises as `learn` for what is not to change."""
+        """The options to store in place of the stored ones. Raises as `learn` does if others than `changes` differ."""
         if stored.schema is None:
             return changed(QueueSettings.from_stored(self.options.described()), self.given.name, changes)
         settings = QueueSettings.of(stored)
@@ -100,7 +100,7 @@ class Known:
         return changed(settings, self.given.name, changes)
 
     def has_changed(self, stored: StoredQueue, changes: QueueArguments) -> None:
-        """This process has changed what is stored: from now on that is what it was given."""
+        """This process has changed the stored settings: from now on they count as given to it."""
         self.given = given_too(self.given, QueueSettings.of(stored), changes.keys())
         self.learn(stored)
 
@@ -121,7 +121,7 @@ class KnownPart:
     """What a process knows of one partition: whether it is there. Its settings are those of the queue."""
 
     creates = True
-    """It is made when it is needed, as long as the queue itself does not object."""
+    """A partition is made when it is needed, unless the queue itself refuses."""
 
     def __init__(self, whole: Known, part: Part) -> None:
         self.whole = whole
@@ -138,7 +138,10 @@ class KnownPart:
 
 
 def _disagrees(name: str, found: list[str]) -> ConfigurationError:
+    others = [one for one in found if not one.startswith("partitions is ")]
+    changes = ["reconfigure() changes what is stored"] if others else []
+    changes += ["repartition() changes the number of partitions"] if len(others) < len(found) else []
     return ConfigurationError(
         f"queue {name!r} exists with other settings: {'; '.join(found)}. "
-        "Leave out what is to be as stored; reconfigure() changes what is stored"
+        f"Leave out what is to be as stored; {', and '.join(changes)}"
     )

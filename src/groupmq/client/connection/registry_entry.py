@@ -13,7 +13,7 @@ from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol.keys import registry_key
 
 TRY_AGAIN = 10.0
-"""Seconds after which a queue that could not be entered for now is entered anew."""
+"""Seconds until the next try to enter a queue that could not be entered for a passing reason."""
 
 _FOR_NOW = frozenset({"OOM", "MISCONF", "NOREPLICAS"})
 _warned: set[tuple[str, str, str]] = set()

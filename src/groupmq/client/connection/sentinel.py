@@ -1,4 +1,4 @@
-"""Sentinel: where the primary is, is what most of the sentinels have agreed on. No I/O."""
+"""Sentinel: finds the primary that the sentinels have agreed on. No I/O."""
 
 from __future__ import annotations
 

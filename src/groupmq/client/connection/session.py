@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.registry_entry import RegistryEntry
-from groupmq.core.durability import REPORTING
+from groupmq.core.durability import REPORTING, Confirmation
 from groupmq.core.errors import ConfigurationError, GroupMQError, QueueNotFound
 from groupmq.core.queue_options import QueueArguments, QueueOptions
 from groupmq.core.settings import StoredQueue
@@ -32,22 +32,22 @@ class Session:
         """None: these are connections to the queue itself."""
         self.keys = Keys(options.prefix, options.name, None if self.partition is None else self.partition.part)
         self.confirm: Callable[[], Any] | None = None
-        """Of a partition: asks what the queue itself is stored with, and makes it if it is gone. None: look only."""
+        """For a partition: reads the settings of the queue itself, and makes it if it is gone. None: only look."""
         self.where = where
         self.is_in_cluster = "+cluster://" in where
         self.entry = RegistryEntry(options, where)
         self.slots = CallSlots()
         self.calls_by: Literal["function", "script"] = "function"
-        """Functions cost a call nothing, a script is set up anew by each call. The first call that is refused a
-        function switches to scripts."""
+        """A function adds nothing to the cost of a call; a script is set up anew by each call. The first call that is
+        refused a function switches to scripts."""
         self.closed = False
         self.needs_fsync = options.durability is not None and options.durability.fsync
-        """Whether it is still to be seen that the server can wait for its disk."""
+        """Whether it is not yet known that the server can wait for its disk."""
         self._warn_after = 0.0
 
     @property
     def options(self) -> QueueOptions:
-        """As the queue is stored, once that is known."""
+        """The options as stored with the queue, once they are known."""
         return self.known.options
 
     @property
@@ -89,8 +89,8 @@ class Session:
         durability = self.options.durability
         return durability is not None and durability.applies_to(function)
 
-    def confirmation(self) -> tuple[tuple[Any, ...], ...]:
-        """What is sent behind a call that must be durable."""
+    def confirmation(self) -> Confirmation:
+        """The commands that are sent after a call that must be durable."""
         durability = self.options.durability
         return () if durability is None else durability.commands(self.keys.durable)
 
@@ -115,7 +115,7 @@ class Session:
         if self.partition is not None:
             # A user who only looks may have no permission to write. Any other use makes a missing partition.
             return self.making_call() if self.whole.creates else commands.look_at_queue()
-        # A queue that was flushed is made again as it was known, not as this process was once started.
+        # A flushed queue is made again with the settings last known, not with those this process was started with.
         return commands.open_queue(self.options) if self.creates else commands.look_at_queue()
 
     def making_call(self) -> Call[StoredQueue]:
@@ -123,7 +123,7 @@ class Session:
         return commands.open_partition(self.options.name, self.whole.stored)
 
     def settling_call(self, was: StoredQueue) -> Call[StoredQueue]:
-        """Gives a partition the settings of the queue, if it is as it was read."""
+        """Gives a partition the settings of the queue, if it has not changed since it was read."""
         return commands.open_partition(self.options.name, self.whole.stored, was)
 
     def check_opened(self, stored: StoredQueue) -> None:

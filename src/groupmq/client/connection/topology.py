@@ -1,4 +1,4 @@
-"""Several nodes behind one URL or client: Sentinel or a cluster. What is said of them, taken apart. No I/O."""
+"""Several nodes behind one URL or client, Sentinel or a cluster: reads their description. No I/O."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ Kind = Literal["sentinel", "cluster"]
 ASKING_TIMEOUT = 1.0
 """Seconds that a sentinel or node may take to connect, and to answer, before the next one is asked."""
 _PORTS = {"sentinel": 26379, "cluster": 6379}
-# What of a user's own client describes the server; timeouts, retries, decoding and parsers stay ours.
+# Options of a user's own client that describe the server; timeouts, retries, decoding and parsers stay ours.
 DESCRIBES_SERVER = re.compile(r"host|port|path|db|username|password|credential_provider|client_name|protocol|ssl(_.+)?")
 
 
 @dataclass(frozen=True)
 class Topology:
-    """Nodes that say where a server is, and how to reach both."""
+    """Nodes that know where a server is, and how to reach them and the server."""
 
     kind: Kind
     nodes: tuple[Node, ...]
-    """Those who know where the server is: the sentinels, or some nodes of the cluster."""
+    """The nodes that know where the server is: the sentinels, or some nodes of the cluster."""
     service: str
     """The name that the sentinels have for it; empty for a cluster."""
     where: str
-    """For people, without secrets."""
+    """The address for people to read, without secrets."""
     tls: bool
     options: dict[str, Any] = field(repr=False)
-    """Of connections to the server; without host and port."""
+    """Options of connections to the server, without host and port."""
     asking: dict[str, Any] = field(repr=False)
-    """Of connections to those who know where it is."""
+    """Options of connections to `nodes`."""
     asking_tls: bool = False
 
     @property
     def identity(self) -> object:
-        """The same for two descriptions of the same servers that are reached in the same way."""
+        """Equal for two descriptions of the same servers that are reached in the same way."""
         options = (sorted(given.items(), key=lambda item: item[0]) for given in (self.options, self.asking))
         return repr((self.kind, self.nodes, self.service, self.tls, self.asking_tls, *options))
 
@@ -99,7 +99,7 @@ def described(client: Any) -> Topology | None:
 
 
 def _service_of(pool: Any) -> Topology:
-    """Of a client of Sentinel.master_for()."""
+    """The topology of a client of Sentinel.master_for()."""
     if not getattr(pool, "is_master", True):
         raise ConfigurationError("redis: this client reads from replicas; a queue needs one of Sentinel.master_for()")
     asked = [sentinel.connection_pool for sentinel in pool.sentinel_manager.sentinels]
@@ -113,7 +113,7 @@ def _service_of(pool: Any) -> Topology:
 
 
 def _cluster_of(client: Any) -> Topology:
-    """Of a RedisCluster client."""
+    """The topology of a RedisCluster client."""
     known = client.nodes_manager
     nodes = tuple(dict.fromkeys((str(node.host), int(node.port)) for node in known.startup_nodes.values()))
     given = client.get_connection_kwargs()

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 from weakref import WeakSet, WeakValueDictionary, ref
 
 from groupmq.client.connection.connections import Connection
-from groupmq.client.events.following import PAGE, Feed, Following
+from groupmq.client.events.ends import EndSearches
+from groupmq.client.events.following import PAGE, Feed
 from groupmq.client.events.hub import Hub, hub_of
 from groupmq.client.events.watching import Behind, JobListeners
 from groupmq.core import events
 from groupmq.core.codec import Serializer
 from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError
-from groupmq.core.events import ENDS, KINDS, UNREADABLE, Entry, Event, LogReader, Position, newer
+from groupmq.core.events import ENDS, KINDS, UNREADABLE, Entry, Event, LogReader, newer
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
 
@@ -59,6 +60,7 @@ class Channel:
         self._place: asyncio.Task[None] | None = None
         self._behind: list[Behind] = []
         self._catching_up: asyncio.Task[None] | None = None
+        self.ends = EndSearches(self.page)
 
     # Position
 
@@ -81,6 +83,7 @@ class Channel:
         """End everything that waits here: no event will arrive any more."""
         self.closed = True
         await end_tasks([self._catching_up])
+        await self.ends.close()
         for waits in self.waiting.values():
             for wait in waits:
                 if not wait.future.done():
@@ -267,14 +270,3 @@ class Channel:
     async def page(self, since: str, most: int) -> list[Entry]:
         """Entries from a stream id on; after it with a `(` before the id."""
         return [self._read(raw) for raw in await self.connection.call(commands.log(since, most))]
-
-    async def iterate(self, since: Position | None) -> AsyncIterator[Event]:
-        """All events from a position on, for ever. A gap is an event of its own."""
-        following = Following(self, since)
-        try:
-            await following.start()
-            while (batch := await following.next()) is not None:
-                for event in batch:
-                    yield event
-        finally:
-            following.close()

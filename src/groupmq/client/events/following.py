@@ -40,8 +40,28 @@ class Feed:
         self.ready.set()
 
 
-class Following:
-    """All events of a log, from now on or from a position on. A gap is an event of its own."""
+class Follower:
+    """All events from now on or from a position on, for a reader that asks for them."""
+
+    async def start(self) -> None:
+        """From the return of this on nothing is missed."""
+        raise NotImplementedError
+
+    async def next(self) -> list[Event] | None:
+        """The next events, once there are any; None if no more will come."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Wake a pending next(); it returns None."""
+        raise NotImplementedError
+
+    async def end(self) -> None:
+        """Close, and leave nothing behind in this event loop."""
+        self.close()
+
+
+class Following(Follower):
+    """The events of one log. A gap is an event of its own."""
 
     def __init__(self, channel: Channel, since: Position | None) -> None:
         self._channel = channel
@@ -51,7 +71,6 @@ class Following:
         self._first: list[Event] = []
 
     async def start(self) -> None:
-        """From the return of this on nothing is missed."""
         self._channel.feeds.add(self._feed)
         await self._channel.ready()
         self._reader = self._channel.reader()
@@ -62,11 +81,10 @@ class Following:
 
     @property
     def begins_at(self) -> Position:
-        """The place before the first event that `next` gives."""
+        """The position before the first event that `next` gives."""
         return self._since or Position(self._reader.at, self._reader.number or 0, _ALL)
 
     async def next(self) -> list[Event] | None:
-        """The next events, once there are any; None if no more will come."""
         found, self._first = self._first, []
         while not found:
             if self._feed.closed:
@@ -75,7 +93,6 @@ class Following:
         return found
 
     def close(self) -> None:
-        """Wake a pending next(); it returns None."""
         self._feed.closed = True
         self._feed.ready.set()
         self._channel.feeds.discard(self._feed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from groupmq.client.events.following import Following
+from groupmq.client.events.following import Follower, Following
 from groupmq.core.events import Event, Position
 from groupmq.core.positions import Positions
 from groupmq.core.tasks import end_tasks
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel
 
 
-class FollowingAll:
-    """Like `Following`, of several logs. The id of an event says how far each of them has been read."""
+class FollowingAll(Follower):
+    """The events of several logs. The id of an event says how far each of them has been read."""
 
     def __init__(self, channels: Sequence[Channel], since: Positions | None) -> None:
         starts = [None] * len(channels) if since is None else since.each
@@ -28,7 +28,6 @@ class FollowingAll:
         self._closed = False
 
     async def start(self) -> None:
-        """From the return of this on nothing is missed."""
         await asyncio.gather(*(log.start() for log in self._logs))
         given = [None] * len(self._logs) if self._since is None else self._since.each
         # A log that nothing is read of yet goes on where it was when we began.
@@ -37,10 +36,12 @@ class FollowingAll:
             self._read_on(at)
 
     def _read_on(self, at: int) -> None:
-        self._reads[asyncio.get_running_loop().create_task(self._logs[at].next())] = at
+        read = asyncio.get_running_loop().create_task(self._logs[at].next())
+        # A reader that has ended asks for it no more. asyncio logs an error that is never retrieved.
+        read.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._reads[read] = at
 
     async def next(self) -> list[Event] | None:
-        """The next events, once there are any; None if no more will come."""
         while not self._closed:
             done, _ = await asyncio.wait(self._reads, return_when=asyncio.FIRST_COMPLETED)
             found: list[Event] = []
@@ -60,20 +61,25 @@ class FollowingAll:
         return replace(event, id="~".join(self._at))
 
     def close(self) -> None:
-        """Wake a pending next(); it returns None."""
         self._closed = True
         for log in self._logs:
             log.close()
 
     async def end(self) -> None:
-        """After `close`: nothing is left behind."""
-        self.close()
+        await super().end()
         await end_tasks(list(self._reads))
 
 
-async def iterate_all(channels: Sequence[Channel], since: Positions | None) -> AsyncIterator[Event]:
-    """All events of all logs from a position on, for ever."""
-    following = FollowingAll(channels, since)
+def follower_of(channels: Sequence[Channel], since: str | None) -> Follower:
+    """Follows one log, or those of all partitions of a queue, after the event with id `since`."""
+    if len(channels) == 1:
+        return Following(channels[0], None if since is None else Position.parse(since))
+    return FollowingAll(channels, None if since is None else Positions.parse(since, len(channels)))
+
+
+async def iterate(channels: Sequence[Channel], since: str | None) -> AsyncGenerator[Event, None]:
+    """All events, for ever; waits in between."""
+    following = follower_of(channels, since)
     try:
         await following.start()
         while (batch := await following.next()) is not None:

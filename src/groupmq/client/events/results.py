@@ -103,10 +103,10 @@ class Results:
                 doubt.clear()
                 found = await self._look(job_id)
                 if found is None:
-                    return end_of_gone_job(job_id, event or await self._find_end(channel, EndOf(job_id, created_ms)))
+                    return end_of_gone_job(job_id, event or await channel.ends.find(EndOf(job_id, created_ms)))
                 if found._created_ms != created_ms:  # another job, of the same id
                     end = EndOf(job_id, created_ms, found._created_ms)
-                    return end_of_gone_job(job_id, event or await self._find_end(channel, end))
+                    return end_of_gone_job(job_id, event or await channel.ends.find(end))
                 if finished(found):
                     return found.return_value
                 event = await self._next(wait.future, doubt)
@@ -132,15 +132,6 @@ class Results:
         finally:
             doubting.cancel()
         return future.result() if future.done() else None
-
-    async def _find_end(self, channel: Channel, end: EndOf) -> Event | None:
-        """How a job ended that is gone, as long as the log goes back."""
-        async for entry in channel.past(end.since):
-            for event in entry.events:
-                end.see(event)
-            if end.sure:
-                break
-        return end.found
 
     async def _poll(self, job_id: str) -> Any:
         """Without events there is nothing to listen to. A job that is not kept cannot be told from a removed one."""

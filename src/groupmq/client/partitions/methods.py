@@ -10,7 +10,7 @@ from groupmq.client.answers import merging
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.replies import decoded
 from groupmq.client.job import Job
-from groupmq.client.partitions.looking import Looking
+from groupmq.client.partitions.inspection import PartitionedInspection
 from groupmq.client.partitions.moving import Repartition
 from groupmq.client.partitions.routing import by_group, by_id, informed
 from groupmq.client.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
@@ -25,13 +25,14 @@ from groupmq.core.partitions import MOST_PARTITIONS
 from groupmq.core.queue_options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.server_views import Mark
 from groupmq.core.views import DutyReport, RepairReport
+from groupmq.core.wording import number
 from groupmq.protocol import commands
 
 if TYPE_CHECKING:
     from groupmq.client.queue.queue import Queue
 
 
-class PartitionedMethods(Looking):
+class PartitionedMethods(PartitionedInspection):
     """All methods that both clients share."""
 
     _swept_to: dict[int, str] | None = None
@@ -78,7 +79,6 @@ class PartitionedMethods(Looking):
     # The whole queue
 
     async def pause(self) -> None:
-        """Once this returns no job starts, not even a prefetched one. Running jobs go on."""
         if not await self._learn():
             return await super().pause()
         await self._each(lambda part: part.pause())
@@ -103,10 +103,6 @@ class PartitionedMethods(Looking):
         limit: int = 1000,
         progress: Callable[[int], object] | None = None,
     ) -> int:
-        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many.
-
-        `progress` is called after each bounded step with how many are gone; what it raises ends the work there.
-        """
         parts = await self._learn()
         if not parts:
             return await super().clean(state, grace=grace, limit=limit, progress=progress)
@@ -121,7 +117,6 @@ class PartitionedMethods(Looking):
         *,
         progress: Callable[[int], object] | None = None,
     ) -> int:
-        """Remove all jobs in these states, in bounded steps; how many. `progress` as in `clean`."""
         parts = await self._learn()
         if not parts:
             return await super().purge(states, progress=progress)
@@ -131,7 +126,6 @@ class PartitionedMethods(Looking):
         return removed
 
     async def obliterate(self) -> None:
-        """Delete the queue and everything in it, running jobs too."""
         if not await self._learn():
             return await super().obliterate()
         await self._each(lambda part: part.pause())
@@ -143,10 +137,6 @@ class PartitionedMethods(Looking):
         return None
 
     async def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
-        """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
-
-        `progress` is called after each step with how many entries were looked at so far.
-        """
         parts = await self._learn()
         if not parts:
             return await super().repair(progress=progress)
@@ -174,7 +164,7 @@ class PartitionedMethods(Looking):
         """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.
 
         Works in bounded steps. Meanwhile no process can use the queue. If a run was killed, the same call continues it.
-        Order, attempts, delays, results and repeats are kept; counters, charts and events begin anew. Other
+        Order, attempts, delays, results and repeats are kept; counters, charts and events start empty. Other
         processes that use the queue have to be restarted. `progress` is called with how many entries were copied.
         """
         whole(to, "partitions", 1, MOST_PARTITIONS)
@@ -189,7 +179,8 @@ class PartitionedMethods(Looking):
             if not paused:
                 raise ConfigurationError(f"queue {self.name!r} is not paused; pause it, and wait until no job runs")
             if counted.active:
-                raise ConfigurationError(f"queue {self.name!r}: {counted.active} jobs run; wait until none does")
+                running = number(counted.active, "running job")
+                raise ConfigurationError(f"queue {self.name!r} has {running}; wait until it has none")
             refuse_with_partitions(self.options, to)
             await run.begin(before)
             begun = before, to, "copy"
@@ -216,11 +207,6 @@ class PartitionedMethods(Looking):
     # Duties
 
     async def run_duty_once(self, duty: DutyName) -> DutyReport:
-        """Run one duty of the workers now: what it did, and when there is more to do.
-
-        `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
-        ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
-        """
         if not await self._learn():
             return await super().run_duty_once(duty)
         report = merging.duty(await self._each(lambda part: part.run_duty_once(duty)))
@@ -229,25 +215,21 @@ class PartitionedMethods(Looking):
         return report
 
     async def run_scheduler_once(self) -> int:
-        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
         if not await self._learn():
             return await super().run_scheduler_once()
         return sum(await self._each(lambda part: part.run_scheduler_once()))
 
     async def promote_delayed_jobs(self) -> int:
-        """Move delayed jobs that are due into their groups; how many."""
         if not await self._learn():
             return await super().promote_delayed_jobs()
         return sum(await self._each(lambda part: part.promote_delayed_jobs()))
 
     async def recover_delayed_groups(self) -> int:
-        """Wake groups whose back-off is over; how many."""
         if not await self._learn():
             return await super().recover_delayed_groups()
         return sum(await self._each(lambda part: part.recover_delayed_groups()))
 
     async def check_stalled_jobs(self) -> list[str]:
-        """Take back jobs whose lease expired; their ids."""
         if not await self._learn():
             return await super().check_stalled_jobs()
         found = await self._each(lambda part: part.check_stalled_jobs())
@@ -303,12 +285,10 @@ class PartitionedMethods(Looking):
     # Marks
 
     async def mark(self, label: str, *, at: Instant | None = None) -> Mark:
-        """Mark a moment in the history of the queue, such as a deployment; charts show it. The newest 100 are kept."""
         parts = await self._learn()
         return await (parts[0].mark(label, at=at) if parts else super().mark(label, at=at))
 
     async def get_marks(self, since: Instant | None = None) -> list[Mark]:
-        """The marks from `since` on, oldest first."""
         parts = await self._learn()
         return await (parts[0].get_marks(since) if parts else super().get_marks(since))
 

@@ -2,7 +2,7 @@
 
 While it lasts the queue and all its partitions have a format that no function takes, so nothing changes under the copy
 and no process can add. The old partitions are what counts until the switch, which is one command; a run that was killed
-before it starts the copy anew, one that was killed after it goes on with removing the old ones.
+before it starts the copy again, one that was killed after it goes on with removing the old ones.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from groupmq.protocol import commands
 from groupmq.protocol.keys import FIXED, Keys
 
 PAGE = 200
+PAGES = {"bodies": 1, "results": 10}
+"""Entries of structures whose values may have a megabyte each."""
 ABANDONED = 15.0
 """Seconds of silence after which a run counts as dead, and another may go on with its work."""
 Pairs = list[tuple[bytes, bytes]]
@@ -144,7 +146,7 @@ class Repartition:
         """Some fields and values of a hash, or members and scores of a sorted set."""
         await self._keep_claim()
         command = "ZSCAN" if is_sorted else "HSCAN"
-        reply = await self._run(command, key, cursor, "COUNT", PAGE, on=key)
+        reply = await self._run(command, key, cursor, "COUNT", PAGES.get(key.rpartition(":")[2], PAGE), on=key)
         return decoded(reply[0]), moving.pairs_of(reply[1], is_sorted=is_sorted)
 
     async def _groups(self, one: Keys, structure: str = "groups") -> list[str]:
@@ -210,7 +212,12 @@ class Repartition:
         if structure in (*moving.BY_JOB, *moving.BY_JOB_SORTED):
             ids = [moving.job_of(structure, field) for field in fields]
             records = await self._run("HMGET", one.fixed("jobs"), *ids, on=one.meta) if ids else []
-            return [[moving.place_of_job(job_id, raw, deduped) % n] for job_id, raw in zip(ids, records, strict=True)]
+            places = []
+            for field, job_id, raw in zip(fields, ids, records, strict=True):
+                rid = moving.repeat_of(structure, field)
+                at = moving.place_of_repeat(rid) if rid else moving.place_of_job(job_id, raw, deduped)
+                places.append([at % n])
+            return places
         if structure in (*moving.BY_GROUP, *moving.BY_GROUP_SORTED):
             # The jobs without a group are spread over several partitions, so their value is computed again.
             return [
@@ -306,7 +313,7 @@ class Repartition:
                 cursor = ""
                 while cursor != "0":
                     cursor, pairs = await self._page(one.fixed(structure), cursor or "0", is_sorted=is_sorted)
-                    seen.update((field, value) for field, value in pairs if field)
+                    seen.update((field, moving.short(value)) for field, value in pairs if field)
                 for field, value in seen.items():
                     digest = digest.plus(field, value)
             found[structure] = digest

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from groupmq.client.connection.known import KnownPart
 from groupmq.client.job import Job
-from groupmq.client.partitions.replies import Reply
 from groupmq.client.partitions.whereabouts import Whereabouts
 from groupmq.client.queue.methods import QueueMethods
 from groupmq.core.checks import text
 from groupmq.core.errors import GroupMQError
-from groupmq.core.partitions import carried, home_of, place_of
+from groupmq.core.partitions import Part, carried, home_of, place_of
 
 if TYPE_CHECKING:
     from groupmq.client.queue.queue import Queue
@@ -28,13 +28,26 @@ class Routing(QueueMethods):
     """None = it is not known yet how many there are; empty = there is one, and it is this object."""
 
     def _make_parts(self, n: int) -> tuple[Queue, ...]:
-        raise NotImplementedError
+        return tuple(self._make_part(Part(i, n)) for i in range(n))
+
+    def _make_part(self, part: Part) -> Queue:
+        from groupmq.client.queue.queue import Queue
+
+        queue, whole = Queue.__new__(Queue), self._connection
+        known = KnownPart(whole.session.whole, part)
+        queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
+        queue._parts = ()
+        queue._connection.patience = whole.patience
+        queue._connection.session.confirm = whole.open
+        if self._endpoint.slots is None:
+            queue._connection.share_lines_of(whole)
+        return queue
 
     async def _open_once(self) -> None:
         """Open the queue; calls that wait for it go on in the order in which they came."""
         raise NotImplementedError
 
-    async def _each(self, call: Callable[[Queue], Reply[T]]) -> list[T]:
+    async def _each(self, call: Callable[[Queue], Coroutine[Any, Any, T]]) -> list[T]:
         """The answer of each partition, in their order. One that fails is raised when all have ended."""
         raise NotImplementedError
 
@@ -46,6 +59,14 @@ class Routing(QueueMethods):
             if self._parts is None:  # another task may have been faster
                 self._parts = self._make_parts(n) if n > 1 else ()
         return self._parts
+
+    async def _logs(self) -> tuple[Queue, ...]:
+        """The queues whose logs have the events: the partitions, or this one. Raises if there are no events."""
+        parts = await self._learn()
+        if not self._connection.session.opened:
+            await self._open_once()  # whether there are events is stored with the queue
+        self._require_events()
+        return parts or (cast("Queue", self),)
 
     def _at(self, place: int) -> Queue:
         parts = self._parts
@@ -68,7 +89,6 @@ class Routing(QueueMethods):
         return found
 
     async def get_jobs_by_id(self, ids: Sequence[str]) -> list[Job | None]:
-        """Many jobs at once, in the order of `ids`; None where there is no such job."""
         if not await self._learn():
             return await super().get_jobs_by_id(ids)
         parts = await self._find(ids)

@@ -42,10 +42,6 @@ class Spreading(Routing):
     """The methods that add jobs."""
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written.
-
-        With partitions: in order within each group, and atomically per 100 of one partition.
-        """
         drafts = self._drafts(items)
         if not await self._learn():
             return await self._submit_all(self._chunks(drafts))
@@ -142,7 +138,6 @@ class Spreading(Routing):
         return await part._add_repeating(data, repeat, headers, **options)
 
     async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
-        """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
         if not await self._learn():
             return await super().remove_repeating_job(group_id, repeat_or_key)
         if isinstance(repeat_or_key, str):

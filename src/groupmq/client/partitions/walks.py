@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any
 
 from groupmq.client.answers.cursors import packed, refused, unpacked
-from groupmq.client.partitions.replies import Reply
 from groupmq.client.queue.walks import Walk
 from groupmq.core.views import JobCounts
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK
 
-Entry = tuple[str, commands.Place]
+Entry = tuple[str, commands.PagePosition]
 
 
-def key_of(place: commands.Place) -> tuple[float, bytes]:
-    """The order of a sorted set: by score, then by the bytes of the member. `place`: score and id."""
-    return float(place[0]), place[1].encode()
+def key_of(position: commands.PagePosition) -> tuple[float, bytes]:
+    """The order of a sorted set: by score, then by the bytes of the member. `position`: score and id."""
+    return float(position[0]), position[1].encode()
 
 
 class OneByOne:
     """Jobs that wait have no order across groups: one partition after the other."""
 
-    def __init__(self, walks: Sequence[Walk], at: int, count: Callable[[], Reply[JobCounts]]) -> None:
+    def __init__(self, walks: Sequence[Walk], at: int, count: Callable[[], Coroutine[Any, Any, JobCounts]]) -> None:
         """`at`: the partition to begin with. `count`: of the whole queue."""
         self._walks = walks
         self._at = self._shown = at
@@ -45,10 +45,10 @@ class OneByOne:
             self._at = min(self._at + 1, len(self._walks) - 1)
         return entries
 
-    def stop_at(self, place: commands.Place, *, last: bool) -> None:
+    def stop_at(self, position: commands.PagePosition, *, last: bool) -> None:
         if not last:
             self._at, self.ended = self._shown, False
-            self._walks[self._at].stop_at(place, last=False)
+            self._walks[self._at].stop_at(position, last=False)
 
     def cursor(self) -> str | None:
         return None if self.ended else packed("part", self._at, self._walks[self._at].cursor() or "")
@@ -64,19 +64,19 @@ def inner_cursor(cursor: str | None, n: int) -> tuple[int, str | None]:
     return at, inner or None
 
 
-def after_of(cursor: str | None, state: str) -> commands.Place | None:
-    """The place behind which a cursor of `Merged` goes on: it is that of a walk through one partition."""
+def after_of(cursor: str | None, state: str) -> commands.PagePosition | None:
+    """The position behind which a cursor of `Merged` goes on: it is that of a walk through one partition."""
     return None if cursor is None else tuple(unpacked(cursor, state, str, str))
 
 
 class Merged:
     """Jobs that have an order (when they ended, when they are due): always the first of all partitions.
 
-    The place of a job is its score and id, which mean the same in each partition, so one place says where all of them
-    go on. A place that is not in a partition begins at its score there; what was shown already is left out.
+    The position of a job is its score and id, which mean the same in each partition, so one position is enough for all
+    of them. A partition that does not have it goes on at its score, and leaves out what was shown already.
     """
 
-    def __init__(self, walks: Sequence[Walk], state: str, *, newest: bool, after: commands.Place | None) -> None:
+    def __init__(self, walks: Sequence[Walk], state: str, *, newest: bool, after: commands.PagePosition | None) -> None:
         self._walks = walks
         self.state = state
         self._newest = newest and state in ("completed", "failed")
@@ -128,10 +128,10 @@ class Merged:
         pick = max if self._newest else min
         return pick(found, key=lambda at: key_of(self._waiting[at][0][1]))
 
-    def stop_at(self, place: commands.Place, *, last: bool) -> None:
+    def stop_at(self, position: commands.PagePosition, *, last: bool) -> None:
         """For the cursor: what was read behind this job is not read again by this object."""
         if not last:
-            self._after, self.ended = place, False
+            self._after, self.ended = position, False
 
     def cursor(self) -> str | None:
         return None if self.ended or self._after is None else packed(self.state, *self._after)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from groupmq.client.answers.jobs import added_job, gone_job, job_from
-from groupmq.client.job import Job, SavedJob
+from groupmq.client.job import Job
 from groupmq.client.queue.base import Chunk
 from groupmq.client.queue.repeats import Repeats
 from groupmq.core import middleware as middlewares
@@ -19,6 +19,9 @@ from groupmq.core.schedule import Repeat
 from groupmq.core.signatures import shows_options, unknown_option
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added
+
+SavedJob = Coroutine[Any, Any, Job]
+"""What `JobDraft.save` returns."""
 
 
 class Adding(Repeats):
@@ -48,7 +51,10 @@ class Adding(Repeats):
         return job
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written."""
+        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written.
+
+        With partitions: in order within each group, and atomically per 100 of one partition.
+        """
         return await self._submit_all(self._chunks(self._drafts(items)))
 
     def _drafts(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Draft]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from groupmq.client.answers.jobs import job_from
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.known import KnownPart
 from groupmq.client.job import Job
 from groupmq.client.queue.walks import StateWalk, WaitingWalk, Walk
+from groupmq.core import middleware as middlewares
 from groupmq.core.checks import Logger, whole
 from groupmq.core.drafts import Draft
+from groupmq.core.errors import ConfigurationError
 from groupmq.core.job_log import JobLog
-from groupmq.core.queue_options import QueueArguments, QueueOptions
+from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.record import Stored
+from groupmq.core.signatures import shows_options
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Added, Call, StoredJob
 
@@ -23,7 +28,7 @@ Chunk = tuple[Sequence[Draft], Call[Added]]
 
 
 class QueueBase:
-    """The base of every part of a queue. `Queue` itself says how a call is made and how drafts are sent."""
+    """The base of every part of a queue. `Queue` itself defines how a call is made and how drafts are sent."""
 
     name: str
     _given: QueueArguments
@@ -33,6 +38,37 @@ class QueueBase:
     _connection: Connection
     _job_log: JobLog
     _middleware: Sequence[Any]
+
+    @shows_options(QueueArguments, QUEUE_DEFAULTS)
+    def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
+        checked = QueueOptions.checked(name, options)
+        self._set_up(options, checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
+
+    def _set_up(
+        self,
+        given: QueueArguments,
+        options: QueueOptions,
+        endpoint: Endpoint,
+        middleware: Sequence[Any],
+        known: KnownPart | None = None,
+    ) -> None:
+        """`known`: of a partition."""
+        self._given = given
+        self.name = options.name
+        self.logger = options.logger or logging.getLogger("groupmq.queue")
+        self._job_log = JobLog(self.logger, self.name)
+        self._endpoint = endpoint
+        self._connection = Connection(self._endpoint, options, known=known)
+        self._middleware = middleware
+        self._set_up_client()
+
+    def _set_up_client(self) -> None:
+        """Make what only this client has."""
+        raise NotImplementedError
+
+    def _require_events(self) -> None:
+        if not self.options.events:
+            raise ConfigurationError("events: this queue is stored with events=False; there is nothing to listen to")
 
     @property
     def options(self) -> QueueOptions:
@@ -51,7 +87,8 @@ class QueueBase:
         raise NotImplementedError
 
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
-        return Job(self, self.options.serializer, job_id, state, stored, self.options.max_attempts)
+        options = self.options
+        return Job(self, options.serializer, job_id, state, stored, options.max_attempts)
 
     def _walk(
         self,

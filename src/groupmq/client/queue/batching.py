@@ -24,15 +24,38 @@ class Batcher(Generic[I, O]):
         self._send = send
         self._size = size
         self._waiting: list[tuple[I, asyncio.Future[O]]] = []
-        self._flights: set[asyncio.Task[None]] = set()
+        """The items of this tick. The coroutine that added the first one sends them when the tick is over."""
+        self._flights: set[asyncio.Future[None]] = set()
 
     async def add(self, item: I) -> O:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[O] = loop.create_future()
         self._waiting.append((item, future))
-        if len(self._waiting) == 1:
-            loop.call_soon(self._flush)
-        return await future
+        if len(self._waiting) > 1:
+            return await future
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            future.cancel()  # cancelled before it left: only the others are sent
+            self._flush()
+            raise
+        if len(self._waiting) > 1:
+            self._flush()
+            return await future
+        self._waiting = []
+        return await self._send_alone(item, loop.create_future())
+
+    async def _send_alone(self, item: I, flight: asyncio.Future[None]) -> O:
+        """Send one item without a task of its own, which would cost it two more turns of the event loop."""
+        self._flights.add(flight)
+        try:
+            (outcome,) = await self._send([item])
+        finally:
+            self._flights.discard(flight)
+            flight.set_result(None)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -66,6 +89,6 @@ class Batcher(Generic[I, O]):
         """Wait until everything has left."""
         while self._waiting or self._flights:
             if self._flights:
-                await asyncio.wait(self._flights)
+                await asyncio.wait(tuple(self._flights))
             else:
                 await asyncio.sleep(0)

@@ -148,6 +148,7 @@ class Bulk(Groups):
             "expiring",
             "state",
             "results",
+            "bodies",
             "progress",
             "logs",
             "interrupts",

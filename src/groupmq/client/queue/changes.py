@@ -17,6 +17,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import UNSETTLED, Change
 
 LIVE = ("waiting", "delayed", "active")
+BLOCKS = "failed, blocking its group"
 NO_PROGRESS: Any = object()
 """Progress may be any JSON, None too."""
 
@@ -42,7 +43,10 @@ class JobChanges(QueueBase):
         """Give up a failed job that blocks its group (`on_failed="hold"`): it stays failed, and the group goes on."""
         call = commands.skip([text(job_id, "job_id")], self.options.keep)
         answer = await until(self._call, call, lambda answer: answer.changes[0].status != UNSETTLED)
-        return _changed(job_id, answer.changes[0], "failed, blocking its group")
+        done = answer.changes[0]
+        if done.status != commands.DONE and done.state == "failed":
+            raise WrongState(job_id, (BLOCKS,), "failed", "but blocks no group")
+        return _changed(job_id, done, BLOCKS)
 
     async def promote(self, job_id: str) -> bool:
         """Let a delayed job, or one in its back-off, start now."""
@@ -94,16 +98,19 @@ class JobChanges(QueueBase):
             await recall(self._call)
 
     async def resume(self) -> None:
+        """Start jobs again after `pause`."""
         await self._call(commands.switch(paused=False))
 
     async def is_paused(self) -> bool:
+        """Whether the queue is paused."""
         return (await self._call(commands.counts()))[6] == 1
 
     async def _report(self, job_id: str, fence: int, progress: Any, line: str | None) -> None:
         """Store the progress of a run, or a line of its log. Raises LeaseLost if the run is over."""
         encoded = None
         if progress is not NO_PROGRESS:
-            encoded = codec.encode(codec.JSON, progress, self.options.max_payload, "progress").decode()
+            most = self.options.max_payload
+            encoded = codec.encode(codec.JSON, progress, most, "progress", may_be_typed=False).decode()
         made = commands.report_progress(job_id, fence, encoded, None if line is None else clipped(line, 2000))
         if not await self._call(made):
             raise LeaseLost(job_id)

@@ -27,7 +27,6 @@ class Directory(Oversight):
 
     if TYPE_CHECKING:
 
-        def __init__(self, name: str, redis: Any = None, **options: Any) -> None: ...
         async def close(self) -> None: ...
 
     @classmethod

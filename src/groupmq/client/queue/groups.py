@@ -29,7 +29,7 @@ SORTS = ("held", "oldest", "deepest", "busiest", "name")
 GroupState = Literal["idle", "ready", "busy", "parked", "paused", "blocked", "breaker"]
 GROUP_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked", "breaker")
 INDEXES: dict[str | None, Index] = {"blocked": "blocked", "breaker": "opened"}
-"""States whose groups are listed by themselves, by since when."""
+"""States whose groups have an index, sorted by since when."""
 MOST_LISTED = 1_000
 """Groups of such a list that are looked at; each of them is in trouble, so hardly anybody has more."""
 MOST_GROUP_PAGES = 25
@@ -74,6 +74,7 @@ class Groups(QueueBase):
         return list(groups)[:limit]
 
     async def get_unique_groups_count(self) -> int:
+        """How many groups have a live job."""
         _, _, _, _, _, groups, *_ = await self._call(commands.counts())
         return int(groups)
 
@@ -132,9 +133,9 @@ class Groups(QueueBase):
     ) -> GroupPage[Job]:
         """Groups as lanes: what runs, what holds each, the first `behind` jobs that wait.
 
-        `state`: only groups in this state; "breaker": only those whose breaker is open, whatever their state. These and
-        the blocked groups are listed by themselves, paused ones among them and those without a live job too, the one
-        that has been so longest first where the others are sorted by "held".
+        `state`: only groups in this state; "breaker": only those whose breaker is open, whatever their state. With
+        "blocked" and "breaker", groups that are paused or have no live job are listed too, and sort="held" puts the one
+        first that has been so longest.
         `sort`: held (longest held first), oldest (longest waiting head first), deepest (most waiting jobs), busiest
         (most running jobs), name. `match`: part of the group id, in upper or lower case. However many groups there
         are, at most some 10,000 are looked through; `complete` says whether these are all.
@@ -143,7 +144,7 @@ class Groups(QueueBase):
         return GroupPage([lane for _, lane in found.lanes], found.total, found.scanned, found.matched, found.complete)
 
     async def _lanes(self, sort: str, match: str | None, state: str | None, limit: int, behind: int) -> Lanes:
-        """The first groups, each with what decides its place among them."""
+        """The first groups, each with what decides its position among them."""
         one_of(sort, "sort", *SORTS)
         whole(limit, "limit", 0, 1_000)
         whole(behind, "behind", 0, 100)
@@ -161,7 +162,7 @@ class Groups(QueueBase):
         else:
             groups, total, complete = await self._scan_groups(sizes=sort in ("deepest", "busiest"))
             matching = [group for group in groups.values() if wanted in group.id.casefold()]
-            matching = [group for group in matching if state in (None, group.place)]
+            matching = [group for group in matching if state in (None, group.state)]
             chosen, scanned, matched = first_groups(matching, sort, limit), len(groups), len(matching)
         now, looks = await self._look(chosen, behind)
         if index is not None:
@@ -299,12 +300,12 @@ class Groups(QueueBase):
         while scanned < MOST_DELAYED and not walk.ended:
             entries = list(await walk.next_page(CHUNK))
             jobs = await self.get_jobs_by_id([job_id for job_id, _ in entries])
-            for at, (job, (_, place)) in enumerate(zip(jobs, entries, strict=True), start=1):
+            for at, (job, (_, position)) in enumerate(zip(jobs, entries, strict=True), start=1):
                 scanned += 1
                 if job is not None and job.group_id == group_id and job.state == "delayed":
                     found.append(job)
                 if len(found) == room:
-                    walk.stop_at(place, last=at == len(entries))
+                    walk.stop_at(position, last=at == len(entries))
                     return found, walk.cursor(), scanned
             if cursor is None and len(found) == look.delayed:
                 return found, None, scanned

@@ -23,6 +23,7 @@ class Inspection(QueueBase):
     """The getters of a queue that are about jobs."""
 
     async def get_job(self, job_id: str) -> Job | None:
+        """The job with this id; None if there is none."""
         return (await self.get_jobs_by_id([text(job_id, "job_id")]))[0]
 
     async def require_job(self, job_id: str) -> Job:
@@ -52,22 +53,28 @@ class Inspection(QueueBase):
         return await self._list_waiting(limit, offset, text(group_id, "group_id"))
 
     async def get_job_counts(self) -> JobCounts:
+        """How many jobs are in each state, and how many groups have a live job."""
         active, waiting, delayed, completed, failed, groups, *_ = await self._call(commands.counts())
         return JobCounts(active, waiting, delayed, completed, failed, active + waiting + delayed, groups)
 
     async def get_active_count(self) -> int:
+        """How many jobs run."""
         return (await self.get_job_counts()).active
 
     async def get_waiting_count(self) -> int:
+        """How many jobs wait in their groups."""
         return (await self.get_job_counts()).waiting
 
     async def get_delayed_count(self) -> int:
+        """How many jobs are delayed."""
         return (await self.get_job_counts()).delayed
 
     async def get_completed_count(self) -> int:
+        """How many completed jobs are kept."""
         return (await self.get_job_counts()).completed
 
     async def get_failed_count(self) -> int:
+        """How many failed jobs are kept."""
         return (await self.get_job_counts()).failed
 
     async def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:

@@ -71,8 +71,8 @@ class MatchingJobs:
             entries = list(await walk.next_page(CHUNK))
         self._began = self._began or walk.now
         jobs = await self._queue.get_jobs_by_id([job_id for job_id, _ in entries])
-        for job, (job_id, place) in zip(jobs, entries, strict=True):
-            stamp = place[0] if self._state in ("completed", "failed") else ""
+        for job, (job_id, position) in zip(jobs, entries, strict=True):
+            stamp = position[0] if self._state in ("completed", "failed") else ""
             if stamp and int(stamp) > walk.newest_stamp:
                 walk.ended = True  # it ended after we began, and so did all that follow
                 return

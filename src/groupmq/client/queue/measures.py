@@ -25,7 +25,7 @@ class Measures(QueueBase):
 
         `step` minutes are summed up to one entry of `series`: two weeks by the hour are 336 of them. `look`: how many
         calls may look for the longest waits, each at a hundred running jobs and held groups; with few they may miss
-        the longest of a large queue.
+        the longest of a large queue. With partitions: as many in each of them.
         """
         whole(minutes, "minutes", 0, MOST_MINUTES)
         whole(step, "step", 1, MOST_MINUTES)
@@ -71,7 +71,7 @@ class Measures(QueueBase):
                 return paused
 
     async def get_failures(self, limit: int = 100) -> list[Failure]:
-        """One record per failed attempt, newest first; the newest 1,000 are kept."""
+        """One record per failed attempt, newest first; the newest 1,000 are kept, in each partition."""
         return failures_of(await self._call(commands.stats(whole(limit, "limit", 0, 2**31))))
 
     async def get_workers(self) -> list[WorkerInfo]:
@@ -82,13 +82,13 @@ class Measures(QueueBase):
 async def longest_waits(call: Caller, calls: int = MOST_PAGES) -> commands.Waits:
     """The longest waits of the whole queue, and what each worker runs: page by page, one call for most queues."""
     first = await call(commands.waits())
-    startable, held, running, places = first.startable, first.held, dict(first.running), first.following
+    startable, held, running, offsets = first.startable, first.held, dict(first.running), first.following
     for _ in range(calls - 1):
-        if not any(places):
+        if not any(offsets):
             break
-        page = await call(commands.waits(places))
+        page = await call(commands.waits(offsets))
         startable, held = longer(startable, page.startable), longer(held, page.held)
         for worker, n in page.running.items():
             running[worker] = running.get(worker, 0) + n
-        places = page.following
-    return commands.Waits(first.now, startable, held, running, places)
+        offsets = page.following
+    return commands.Waits(first.now, startable, held, running, offsets)

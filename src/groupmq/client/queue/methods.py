@@ -27,7 +27,7 @@ class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Dire
         >>> await queue.reconfigure(max_attempts=7, on_retry="yield")
 
         With partitions: from their next call to a partition that has got it. If this is interrupted, the others get it
-        from whoever uses them next; what waits already is put in order by the same call again.
+        from the next process that uses them; to sort jobs that already wait, make the same call again.
         """
         wanted = changes or storable(self._given)
         changed = await self._connection.reconfigure(wanted)

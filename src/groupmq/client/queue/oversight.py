@@ -52,7 +52,10 @@ class Oversight(Measures):
         return QueueSettings.of(stored)
 
     async def ensure_writable(self, timeout: Duration = PATIENCE) -> None:
-        """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full."""
+        """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full.
+
+        With partitions: if that is so of any of their servers.
+        """
         key = self._connection.session.keys.hail("nobody")
         await server.ensure_writable(self._connection, key, seconds(timeout, "timeout"))
 
@@ -69,7 +72,8 @@ class Oversight(Measures):
         two while breakers are open; nothing is written.
 
         At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
-        `cursor` of the survey before, and in `also` the groups of it that are to stay in view.
+        `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, each of
+        them takes that many calls.
         """
         for name, limit in (("groups", groups), ("runs", runs), ("failures", failures)):
             whole(limit, name, 0, MOST_SURVEYED)
@@ -123,8 +127,8 @@ class Oversight(Measures):
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
-            findings.held(metrics.longest_held, oldest),
-            findings.blocked(metrics.groups_blocked, blocked, metrics.longest_blocked, oldest),
+            findings.held(self.name, metrics.longest_held, oldest),
+            findings.blocked(self.name, metrics.groups_blocked, blocked, metrics.longest_blocked, oldest),
             *(
                 [findings.breakers(metrics.breakers_open, opened, metrics.longest_breaker_open)]
                 if settings.breaker

@@ -18,7 +18,11 @@ Handler = Callable[[Job], Any]
 
 
 class OwnWorkers:
-    """The workers of one queue object. One that never starts is a mistake, and is logged."""
+    """The workers of one queue object. One that never starts is logged.
+
+    It is a mistake where `process` was called with a handler. A decorated handler may well be served elsewhere: by
+    `groupmq worker`, while this process imports its module to add jobs.
+    """
 
     def __init__(self, owner: object, queue: str, logger: Logger) -> None:
         self._queue = queue
@@ -29,7 +33,8 @@ class OwnWorkers:
         self._tasks: set[asyncio.Task[None]] = set()
         # Without the workers themselves, which would keep the queue alive.
         self._names: list[str] = []
-        self._end = weakref.finalize(owner, _warn_of_unstarted, queue, self._names, logger)
+        self._declared: set[str] = set()
+        self._end = weakref.finalize(owner, _tell_of_unstarted, queue, self._names, self._declared, logger)
 
     @property
     def made(self) -> tuple[Worker, ...]:
@@ -39,13 +44,18 @@ class OwnWorkers:
         """Close this worker with the queue."""
         self._all.append(worker)
 
-    def start_soon(self, worker: Worker) -> None:
-        """Start a worker in the background: now if an event loop runs, else with the queue."""
+    def start_soon(self, worker: Worker, *, declared: bool = False) -> None:
+        """Start a worker in the background: now if an event loop runs, else with the queue.
+
+        `declared`: its handler was decorated.
+        """
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             self._unstarted.append(worker)
             self._names.append(worker.name)
+            if declared:
+                self._declared.add(worker.name)
             return
         task = loop.create_task(self._start(worker))
         self._tasks.add(task)
@@ -55,7 +65,7 @@ class OwnWorkers:
         if worker in self._awaited:
             return
         try:
-            await worker.start_when_reachable(lambda: worker not in self._awaited)
+            await worker._start_when_reachable(lambda: worker not in self._awaited)
         except Exception as error:
             self._logger.error(
                 "worker %s of queue %s could not be started and takes no jobs: %s", worker.name, self._queue, error
@@ -91,9 +101,14 @@ class OwnWorkers:
             task.cancel()
 
 
-def _warn_of_unstarted(queue: str, names: list[str], logger: Logger) -> None:
+def _tell_of_unstarted(queue: str, names: list[str], declared: set[str], logger: Logger) -> None:
     """At the end of a queue object: when it is closed, thrown away, or the program ends."""
     for name in names:
+        if name in declared:
+            logger.debug(
+                "worker %s of queue %s was not started here: its handler is only decorated in this process", name, queue
+            )
+            continue
         logger.warning(
             "worker %s of queue %s was never started and has taken no job: process() was called without an event loop. "
             "Await process(), or enter `async with queue`, or await queue.work()",
@@ -126,5 +141,5 @@ class Processing:
         if self._handler is not None:
             # `@queue.process` without brackets: the name stands for the handler, and this is a job.
             return self._handler(handler)
-        self._workers.start_soon(self._make(handler))
+        self._workers.start_soon(self._make(handler), declared=True)
         return handler

@@ -71,8 +71,9 @@ class Repeats(QueueBase):
             if cursor == "0":
                 break
         jobs = []
-        for raw in found.values():
+        for rid, raw in found.items():
+            whole = await self._call(commands.whole_repeat(rid)) if repeats.lacks_data(raw) else raw
             # A definition that was damaged by hand is mended by repair(); the others can still be listed.
             with contextlib.suppress(Exception):
-                jobs.append(repeating_job(Definition.read(raw), self.options.serializer))
+                jobs.append(repeating_job(Definition.read(whole), self.options.serializer))
         return sorted(jobs, key=lambda job: (job.next_run, job.group_id or "", job.key))

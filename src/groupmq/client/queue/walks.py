@@ -24,8 +24,8 @@ class Walk(Protocol):
     newest_stamp: int
     ended: bool
 
-    async def next_page(self, size: int) -> Iterator[tuple[str, commands.Place]]: ...
-    def stop_at(self, place: commands.Place, *, last: bool) -> None: ...
+    async def next_page(self, size: int) -> Iterator[tuple[str, commands.PagePosition]]: ...
+    def stop_at(self, position: commands.PagePosition, *, last: bool) -> None: ...
     def cursor(self) -> str | None: ...
 
 
@@ -55,37 +55,37 @@ class StateWalk:
         self._age_ms = age_ms if self._newest else None
         self._group_id = group_id if state == "waiting" else None
         self._kind = state if self._group_id is None else "group"
-        self._place: commands.Place | None = None
+        self._position: commands.PagePosition | None = None
         if cursor is not None:
             types = (str, str, bytes) if state == "waiting" else (str, str)
-            self._place = tuple(unpacked(cursor, self._kind, *types))
+            self._position = tuple(unpacked(cursor, self._kind, *types))
             # It may come from a URL: what the server would stumble over is refused here.
-            if not (_SCAN if state == "waiting" else _SCORE).fullmatch(self._place[0]):
+            if not (_SCAN if state == "waiting" else _SCORE).fullmatch(self._position[0]):
                 raise refused(cursor)
 
-    async def next_page(self, size: int) -> Iterator[tuple[str, commands.Place]]:
-        """At most `size` jobs, each with its place; sets `ended` with the last of them. May be empty before the end."""
+    async def next_page(self, size: int) -> Iterator[tuple[str, commands.PagePosition]]:
+        """At most `size` jobs, each with its position; sets `ended` with the last. May be empty before the end."""
         size, page = min(size, CHUNK), None
         if self.state == "waiting":
-            place = self._place or commands.FIRST_WAITING
-            page = await self._call(commands.waiting_page(size, place, self._group_id))
+            position = self._position or commands.FIRST_WAITING
+            page = await self._call(commands.waiting_page(size, position, self._group_id))
         else:
             page = await self._call(
-                commands.page(self.state, size, newest=self._newest, after=self._place, age_ms=self._age_ms)
+                commands.page(self.state, size, newest=self._newest, after=self._position, age_ms=self._age_ms)
             )
         self.now, self.total = page.now, page.total
         self.newest_stamp = self.newest_stamp or page.newest_stamp
-        self._place, self.ended = page.following, page.following is None
-        return zip(page.ids, page.places, strict=True)
+        self._position, self.ended = page.following, page.following is None
+        return zip(page.ids, page.positions, strict=True)
 
-    def stop_at(self, place: commands.Place, *, last: bool) -> None:
+    def stop_at(self, position: commands.PagePosition, *, last: bool) -> None:
         """The next page begins behind this job of the current one; `last`: it is the last of it."""
         if not last:
-            self._place, self.ended = place, False
+            self._position, self.ended = position, False
 
     def cursor(self) -> str | None:
         """Where the next page begins; None at the end."""
-        return None if self.ended or self._place is None else packed(self._kind, *self._place)
+        return None if self.ended or self._position is None else packed(self._kind, *self._position)
 
 
 class WaitingWalk:

@@ -45,8 +45,8 @@ class Done:
     count: int | None = None
     task: Task | None = None
     ok: bool = True
-    back: str | None = None
-    """Name of the page to go to if the one before is about something that is gone."""
+    gone: bool = False
+    """The job that the action was about is gone, and so is its page."""
 
 
 class Action(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,11 +81,18 @@ class Given:
         if not found.strip():
             raise BadField(name, 'is missing; for example {"amount": 999}')
         try:
-            return json.loads(found, parse_constant=_no_constant)
+            return json.loads(found, parse_constant=_no_constant, parse_float=_finite)
         except json.JSONDecodeError as error:
             raise BadField(name, f"not JSON: {error.msg}, line {error.lineno} column {error.colno}") from None
         except (ValueError, RecursionError) as error:
             raise BadField(name, f"not JSON: {error}") from None
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:20]} is larger than any number that is kept")
+    return value
 
 
 def _no_constant(name: str) -> None:

@@ -73,7 +73,8 @@ class RetryMatching(Action):
             groups = "1 group" if report.groups == 1 else f"{report.groups:,} groups"
             order = f"Each job goes back to its original place in its group ({groups})."
         if report.overtaken:
-            order += f" At least {jobs_of(report.overtaken)} will run after jobs of its group that have run since."
+            whose = "its group" if report.overtaken == 1 else "their groups"
+            order += f" At least {jobs_of(report.overtaken)} will run after jobs of {whose} that have run since."
         fields = [
             field("q", "Search", value=q, hint="for example error:TimeoutError group:user:42 older:10m"),
             rate_field(given),
@@ -97,7 +98,8 @@ class RetryMatching(Action):
             task.matched = (await queue.retry_many(chosen, limit=limit, dry_run=True)).matched
             tell(await queue.retry_many(chosen, rate=rate, limit=limit, progress=tell))
 
-        task = view.desk.tasks.start(queue, self, f"Retry failed jobs{words(given.text('q'))}", view.user, run)
+        title = f"Retry failed jobs{words(given.text('q'))}"
+        task = view.shared.tasks.start(queue, self, title, view.user, run, given.fields)
         return Done("Retrying has begun.", task=task)
 
 
@@ -141,7 +143,8 @@ class RemoveMatching(Action):
             task.matched = (await queue.remove_many(chosen, state=state, limit=limit, dry_run=True)).matched
             tell(await queue.remove_many(chosen, state=state, rate=rate, limit=limit, progress=tell))
 
-        task = view.desk.tasks.start(queue, self, f"Remove {state} jobs{words(given.text('q'))}", view.user, run)
+        title = f"Remove {state} jobs{words(given.text('q'))}"
+        task = view.shared.tasks.start(queue, self, title, view.user, run, given.fields)
         return Done("Removing has begun.", task=task)
 
 

@@ -8,8 +8,8 @@ from groupmq import Queue, RateLimit
 from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
 from groupmq.dashboard.actions.given import BadField, Given
 from groupmq.dashboard.actions.tasks import Task
-from groupmq.dashboard.documents.lane import rate_words
 from groupmq.dashboard.documents.plan import field
+from groupmq.dashboard.documents.starting import rate_words
 from groupmq.dashboard.documents.view import View
 
 MANY = 1000
@@ -30,14 +30,18 @@ class CancelGroup(Action):
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
         total = group.waiting + group.delayed + group.active
-        effects = [
-            f"{jobs_of(group.waiting, 'waiting')} and {group.delayed:,} delayed will be removed. This cannot be undone."
-        ]
+        effects = []
+        if group.waiting or group.delayed:
+            counts = ((group.waiting, "waiting"), (group.delayed, "delayed"))
+            gone = " and ".join(jobs_of(n, state) for n, state in counts if n)
+            effects.append(f"{gone} will be removed. This cannot be undone.")
         if group.active:
             effects.append(f"{jobs_of(group.active, 'running')} will be stopped and recorded as failed.")
         line = await view.queue.get_group_jobs(group.id, limit=5)
         order = "The group will be empty; jobs added later run as usual."
-        return Plan(effects, order, total, sample=view.jobs(line.jobs), title=f"Cancel all jobs of {group.id}")
+        refused = None if total else "No job of the group runs, waits or is delayed."
+        title = f"Cancel all jobs of {group.id}"
+        return Plan(effects, order, total, refused, sample=view.jobs(line.jobs), title=title)
 
     async def act(self, view: View, given: Given) -> Done:
         group = await view.queue.get_group(given.required("group"))
@@ -50,7 +54,7 @@ class CancelGroup(Action):
             await cancel_with_progress(view.queue, group.id, task)
 
         title = f"Cancel all jobs of {group.id}"
-        task = view.desk.tasks.start(view.queue, self, title, view.user, run, matched=total)
+        task = view.shared.tasks.start(view.queue, self, title, view.user, run, given.fields, matched=total)
         return Done("Cancelling has begun.", task=task)
 
 
@@ -124,7 +128,7 @@ class GroupConcurrency(Action):
 
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
-        effects = [f"At present, up to {group.concurrency} of its jobs may run at once."]
+        effects = [f"At present, up to {group.concurrency} of its jobs may run at once; {_wait(group.waiting)}."]
         order = (
             "With more than one at once, jobs still start in order, but a later one may finish before an earlier one."
         )
@@ -135,7 +139,7 @@ class GroupConcurrency(Action):
             value=given.text("concurrency", str(group.concurrency)),
             hint="leave empty for the queue's setting",
         )
-        return Plan(effects, order, fields=[at_once], title=f"Jobs of {group.id} at once")
+        return Plan(effects, order, group.waiting, fields=[at_once], title=f"Jobs of {group.id} at once")
 
     async def act(self, view: View, given: Given) -> Done:
         n = given.whole("concurrency", 1, 10_000)
@@ -155,14 +159,15 @@ class GroupRate(Action):
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
         now = rate_words(group.rate_limit)
-        effects = [f"At present it may start {now}." if now else "At present it has no rate limit of its own."]
+        said = f"At present it may start {now}" if now else "At present it has no rate limit of its own"
+        effects = [f"{said}; {_wait(group.waiting)}."]
         fields = [
             field(
                 "limit", "Starts", kind="number", value=given.text("limit"), hint="leave empty for the queue's setting"
             ),
             field("per", "Per", kind="duration", value=given.text("per", "1s"), hint="for example 1s or 1m"),
         ]
-        return Plan(effects, SAME_ORDER, fields=fields, title=f"Rate limit of {group.id}")
+        return Plan(effects, SAME_ORDER, group.waiting, fields=fields, title=f"Rate limit of {group.id}")
 
     async def act(self, view: View, given: Given) -> Done:
         count, per = given.whole("limit", 1, 1_000_000), given.duration("per")
@@ -173,6 +178,10 @@ class GroupRate(Action):
         return Done(
             "The group follows the queue's setting again." if limit is None else f"It may start {rate_words(limit)}."
         )
+
+
+def _wait(n: int) -> str:
+    return f"{jobs_of(n)} {'waits' if n == 1 else 'wait'}"
 
 
 ACTIONS: tuple[Action, ...] = (PauseGroup(), ResumeGroup(), GroupConcurrency(), GroupRate(), CancelGroup())

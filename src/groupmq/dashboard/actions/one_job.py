@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from groupmq import JobFilter
 from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
 from groupmq.dashboard.actions.given import Given
-from groupmq.dashboard.documents.job_row import known_attempts
+from groupmq.dashboard.documents.job_row import has_to_wait, in_back_off
 from groupmq.dashboard.documents.payload import Unreadable, payload
 from groupmq.dashboard.documents.plan import field
 from groupmq.dashboard.documents.view import View
@@ -26,6 +26,7 @@ class JobAction(Action):
 
     async def plan(self, view: View, given: Given) -> Plan:
         job = await view.queue.require_job(given.required("job"))
+        await view.row()
         plan = await self.foresee(view, given, job)
         plan.jobs = 1
         plan.sample = [view.job(job)]
@@ -78,7 +79,7 @@ class Retry(JobAction):
             )
             if (await view.queue.retry_many(JobFilter(job_id=job.id), dry_run=True)).overtaken:
                 order += " Jobs that stood behind it have run since: it will run after them."
-        attempts = known_attempts(job)
+        attempts = view.attempts(job)
         up_to = " with a fresh count of attempts" if attempts is None else f" with up to {attempts} attempts"
         return Plan([f"The job will run again{up_to}.", *await unblocked(view, job)], order)
 
@@ -125,7 +126,7 @@ class Remove(JobAction):
 
     async def act(self, view: View, given: Given) -> Done:
         removed = await view.queue.remove(given.required("job"))
-        return Done("The job is removed." if removed else "The job was gone already.", int(removed), back="jobs")
+        return Done("The job is removed." if removed else "The job was gone already.", int(removed), gone=True)
 
 
 class Promote(JobAction):
@@ -139,12 +140,14 @@ class Promote(JobAction):
         order = "It belongs to no group and starts as soon as a worker is free."
         if job.group_id is not None:
             order = f"It keeps its place in {job.group_id}: jobs ahead of it run first."
-        if job.attempts_made:
+        if in_back_off(job, view.now):
             effects = [
                 f"Attempt {job.attempts_made + 1} will start as soon as it can; the rest of the back-off is skipped."
             ]
             return Plan(effects, order, title="Retry this job now", button="Retry now")
-        refused = None if job.state == "delayed" else "The job is already in line; there is no delay to skip."
+        refused = None
+        if job.state != "delayed" and not has_to_wait(job, view.now):
+            refused = "The job is already in line; there is no delay to skip."
         return Plan(["The job will no longer wait for its start time."], order, refused=refused)
 
     async def act(self, view: View, given: Given) -> Done:
@@ -269,7 +272,9 @@ class Cancel(JobAction):
 
     async def act(self, view: View, given: Given) -> Done:
         cancelled = await view.queue.cancel(given.required("job"))
-        return Done("The job is cancelled." if cancelled else "The job had ended already.", int(cancelled), back="jobs")
+        # A running job stays, and is recorded as failed.
+        gone = await view.queue.get_job(given.required("job")) is None
+        return Done("The job is cancelled." if cancelled else "The job had ended already.", int(cancelled), gone=gone)
 
 
 ACTIONS: tuple[Action, ...] = (Retry(), Skip(), Promote(), ChangeDelay(), Edit(), Cancel(), Fail(), Remove())

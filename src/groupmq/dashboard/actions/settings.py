@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from groupmq import ConfigurationError, QueueSettings
+from groupmq import ConfigurationError, JobCounts, QueueSettings
+from groupmq.dashboard.actions import consequences
 from groupmq.dashboard.actions.action import Action, Done, Plan
 from groupmq.dashboard.actions.given import BadField, Given
 from groupmq.dashboard.documents.choice import choices
@@ -26,11 +27,10 @@ CHOICES = {
     "events": {"yes": "yes", "no": "no"},
 }
 WHOLE = ("max_attempts", "group_concurrency")
-_ORDER = ("ordering", "fairness", "priority_ageing")
 
 
 @dataclass(slots=True)
-class Changes:
+class WantedSettings:
     """What a form or a caller wants, compared with what is stored."""
 
     shown: dict[str, str]
@@ -41,11 +41,11 @@ class Changes:
     """What is wrong, by setting."""
 
 
-def wanted(stored: QueueSettings, given: Given) -> Changes:
+def wanted(stored: QueueSettings, given: Given) -> WantedSettings:
     """Only what the reader has changed counts: somebody else may have changed another one since the form was shown."""
     now = {name: setting(name, getattr(stored, name)) for name in NAMES}
     seen = now | _seen(given)
-    found = Changes({name: given.text(name).strip() or now[name] for name in NAMES}, {}, {})
+    found = WantedSettings({name: given.text(name).strip() or now[name] for name in NAMES}, {}, {})
     for name, text in found.shown.items():
         if text in (seen[name], now[name]):
             found.shown[name] = now[name]
@@ -88,7 +88,7 @@ def _newer(stored: QueueSettings) -> str:
     return f"A newer release of groupmq has stored {', '.join(sorted(stored.unknown))}; change settings with that one."
 
 
-def _field(name: str, changes: Changes) -> Field:
+def _field(name: str, changes: WantedSettings) -> Field:
     value, error = changes.shown[name], changes.problems.get(name)
     if name in CHOICES:
         labels = CHOICES[name]
@@ -114,11 +114,14 @@ class Reconfigure(Action):
             return Plan([], "", refused=_newer(stored))
         changes = wanted(stored, given)
         if changes.values and not changes.problems and not given.text(EDIT):
-            return _confirmation(stored, changes)
+            return _confirmation(stored, changes, await view.queue.get_job_counts())
         seen = {name: setting(name, getattr(stored, name)) for name in NAMES}
         fields = [_field(name, changes) for name in NAMES]
-        effects = ["Nothing changes yet: first you see what becomes what."]
-        order = "Of these, only ordering, fairness and priority_ageing change the order of what waits."
+        effects = ["Nothing changes yet: the next step shows what would change."]
+        order = (
+            "ordering, fairness and priority_ageing change the order of what waits; group_concurrency and on_retry may "
+            "let jobs of a group overtake each other."
+        )
         return Plan(effects, order, fields=fields, hidden={SEEN: json.dumps(seen)}, review="Review the change")
 
     async def act(self, view: View, given: Given) -> Done:
@@ -135,20 +138,16 @@ class Reconfigure(Action):
         return Done(f"Changed: {told}.", len(changes.values))
 
 
-def _confirmation(stored: QueueSettings, changes: Changes) -> Plan:
+def _confirmation(stored: QueueSettings, changes: WantedSettings, counts: JobCounts) -> Plan:
     """The values go along as hidden fields; of the others nothing is sent."""
     after = stored.changed(**changes.values)
     was = {name: setting(name, getattr(stored, name)) for name in changes.values}
     effects = [f"{name}: {was[name]} becomes {setting(name, getattr(after, name))}." for name in changes.values]
-    if changes.values.get("events") is False:
-        effects.append("The event log is deleted: listeners, and this dashboard, are no longer told what happens.")
+    effects += consequences.effects(after, list(changes.values), counts)
     effects.append(
         "Processes that run use it from their next call on. One that is started with another value is refused."
     )
-    sorted_anew = [name for name in _ORDER if name in changes.values]
-    order = (
-        "What waits already is put into the new order." if sorted_anew else "The order of what waits stays as it is."
-    )
+    order = consequences.order(after, list(changes.values))
     n = len(changes.values)
     hidden = {SEEN: json.dumps(was)} | {name: changes.shown[name] for name in changes.values}
     button = "Change it" if n == 1 else f"Change {n} settings"

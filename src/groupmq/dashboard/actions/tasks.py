@@ -7,7 +7,7 @@ import contextlib
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from groupmq.dashboard.errors import Refused
 
 if TYPE_CHECKING:
     from groupmq.dashboard.actions.action import Action
-    from groupmq.dashboard.live.desk import Desk
+    from groupmq.dashboard.live.shared_state import SharedState
 
 MOST_RUNNING = 5
 MOST_KEPT = 50
@@ -28,10 +28,20 @@ class Task:
     """One bulk action, under way or ended."""
 
     def __init__(
-        self, action: str, queue: str, title: str, user: str, matched: int | None, told: Callable[[Task], None]
+        self,
+        action: str,
+        queue: str,
+        title: str,
+        user: str,
+        about: Mapping[str, str],
+        matched: int | None,
+        told: Callable[[Task], None],
     ) -> None:
         self.id = secrets.token_hex(8)
         self.action, self.queue, self.title, self.user = action, queue, title, user
+        self.about = dict(about)
+        """The fields that the action was given."""
+        self.stopped_by: str | None = None
         self.state = "running"
         self.matched = matched
         self.done = self.skipped = self.scanned = 0
@@ -49,9 +59,12 @@ class Task:
         self.state, self.problem, self.ended_at = state, problem, datetime.now(UTC)
         self._told(self)
 
-    def stop(self) -> bool:
+    def stop(self, user: str | None = None) -> bool:
         """Stop after the step under way; False if it has ended already."""
-        return self.running is not None and self.running.cancel()
+        stops = self.running is not None and self.running.cancel()
+        if stops:
+            self.stopped_by = user
+        return stops
 
     def row(self) -> TaskRow:
         fraction = min(1.0, self.done / self.matched) if self.matched else None
@@ -85,8 +98,8 @@ class Task:
 class Tasks:
     """The tasks of this process. They end with it; what they have done by then is done."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, shared: SharedState) -> None:
+        self._shared = shared
         self._tasks: deque[Task] = deque(maxlen=MOST_KEPT)
 
     def of(self, queue: str) -> list[Task]:
@@ -109,12 +122,13 @@ class Tasks:
         title: str,
         user: str,
         run: Callable[[Task], Coroutine[Any, Any, None]],
+        about: Mapping[str, str],
         *,
         matched: int | None = None,
     ) -> Task:
         if sum(task.state == "running" for task in self._tasks) >= MOST_RUNNING:
             raise Refused(429, "Too many tasks", f"{MOST_RUNNING} bulk actions are under way; stop one or wait.")
-        task = Task(action.name, queue.name, title, user, matched, lambda one: self._tell(queue, one))
+        task = Task(action.name, queue.name, title, user, about, matched, lambda one: self._tell(queue, one))
         self._tasks.append(task)
         task.running = asyncio.ensure_future(run(task))
         # Not in the coroutine itself: one that is stopped before its first step never runs.
@@ -140,11 +154,12 @@ class Tasks:
         self._note(task)
 
     def _note(self, task: Task) -> None:
-        self._desk.acted()
-        self._desk.audit.note(task.user, task.action, task.queue, {}, count=task.done, outcome=task.state)
+        self._shared.acted()
+        user = (task.stopped_by if task.state == "stopped" else None) or task.user
+        self._shared.audit.note(user, task.action, task.queue, task.about, count=task.done, outcome=task.state)
 
     def _tell(self, queue: Queue, task: Task) -> None:
-        self._desk.reader(queue).say("task", task.row())
+        self._shared.reader(queue).say("task", task.row())
 
 
 def _problem(error: BaseException) -> str:

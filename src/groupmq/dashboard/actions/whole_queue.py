@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+
+from groupmq import JobFilter
 from groupmq.dashboard.actions.action import Action, Done, Plan, jobs_of
 from groupmq.dashboard.actions.given import Given
 from groupmq.dashboard.actions.tasks import Task
@@ -11,7 +14,9 @@ from groupmq.dashboard.documents.view import View
 from groupmq.dashboard.filters import duration
 
 STATES = ("completed", "failed", "waiting", "delayed")
-_STEP = 500
+_MOST = 2**31
+ONCE = "once"
+"""The id for the job of one form, so that a form that is sent twice adds one job."""
 
 
 class Pause(Action):
@@ -55,7 +60,7 @@ class Add(Action):
     title = "Add a job"
     button = "Add"
     words = "Add a job."
-    takes = ("data", "group", "delay", "priority", "job", "attempts")
+    takes = ("data", "group", "delay", "priority", "job", "attempts", ONCE)
 
     async def plan(self, view: View, given: Given) -> Plan:
         group = given.text("group")
@@ -78,7 +83,8 @@ class Add(Action):
             ),
             field("job", "Id", value=given.text("job"), hint="leave empty for a new one"),
         ]
-        return Plan(["One job is added."], order, 1, fields=fields)
+        once = {ONCE: given.text(ONCE) or secrets.token_urlsafe(9)}
+        return Plan(["One job is added."], order, 1, fields=fields, hidden=once)
 
     async def act(self, view: View, given: Given) -> Done:
         job = await view.queue.add(
@@ -87,8 +93,10 @@ class Add(Action):
             delay=given.duration("delay"),
             priority=given.whole("priority", 0, 1023) or 0,
             max_attempts=given.whole("attempts", 1, 65_535),
-            job_id=given.text("job") or None,
+            job_id=given.text("job") or given.text(ONCE) or None,
         )
+        if job.duplicate and not given.text("job"):
+            return Done(f"The form was sent twice; its job is {job.id}.", 0)
         if job.duplicate:
             return Done(f"There is a job {job.id} already; nothing was added.", 0, ok=False)
         return Done(f"Added as {job.id}.", 1)
@@ -121,10 +129,11 @@ class Clean(Action):
 
     async def plan(self, view: View, given: Given) -> Plan:
         state, older = given.one_of("state", STATES), given.duration("older") or 0.0
-        there: int = getattr(await view.queue.get_job_counts(), state)
-        effects = [f"{jobs_of(there, state)} will be removed. This cannot be undone."]
-        if older:
-            effects = [f"Of {jobs_of(there, state)}, those older than {duration(older)} will be removed for good."]
+        there = await _matched(view, state, older)
+        age = f" older than {duration(older)}" if older else ""
+        effects = [f"{jobs_of(there, state)}{age} will be removed. This cannot be undone."]
+        if state == "failed" and (await view.row()).blocked:
+            effects.append("Jobs that block their group stay: somebody has to decide about them.")
         order = "No job that has yet to run is affected."
         if state in ("waiting", "delayed"):
             order = "The remaining jobs keep their order and move up."
@@ -138,19 +147,27 @@ class Clean(Action):
                 hint="for example 1h or 7d; leave empty for all",
             ),
         ]
-        return Plan(effects, order, None if older else there, fields=fields)
+        return Plan(effects, order, there, fields=fields)
 
     async def act(self, view: View, given: Given) -> Done:
         state, older = given.one_of("state", STATES), given.duration("older") or 0.0
         queue = view.queue
 
         async def run(task: Task) -> None:
-            while removed := await queue.clean(state, grace=older, limit=_STEP):
-                task.progress(done=task.done + removed)
+            await queue.clean(state, grace=older, limit=_MOST, progress=lambda done: task.progress(done=done))
 
-        matched = None if older else getattr(await queue.get_job_counts(), state)
-        task = view.desk.tasks.start(queue, self, f"Clean {state} jobs", view.user, run, matched=matched)
+        matched = await _matched(view, state, older)
+        task = view.shared.tasks.start(
+            queue, self, f"Clean {state} jobs", view.user, run, given.fields, matched=matched
+        )
         return Done("Cleaning has begun.", task=task)
+
+
+async def _matched(view: View, state: str, older: float) -> int:
+    if older:
+        return (await view.queue.remove_many(JobFilter(older=older), state=state, dry_run=True)).matched
+    there: int = getattr(await view.queue.get_job_counts(), state)
+    return there
 
 
 ACTIONS: tuple[Action, ...] = (Pause(), Resume(), Add(), MarkDeploy(), Clean())

@@ -13,6 +13,7 @@ from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.documents.view import View
+from groupmq.dashboard.live.recent import LONGEST_POSITION
 
 MOST = 200
 
@@ -23,7 +24,8 @@ class EventsQuery:
     kind: Literal["", EventKind] = ""
     group: Annotated[str, Meta(max_length=1000)] = ""
     job: Annotated[str, Meta(max_length=1000)] = ""
-    since: Annotated[str, Meta(max_length=100)] = ""
+    since: Annotated[str, Meta(max_length=LONGEST_POSITION)] = ""
+    """Only what came after this: the `position` of an earlier answer."""
 
 
 @record
@@ -34,14 +36,19 @@ class EventsPage:
     group: str
     job: str
     events: list[EventRow]
-    """Newest first: the events that this dashboard has read since the first tab began to watch this queue."""
+    """Newest first. The dashboard reads events while a tab, or somebody who asks for this page, watches the queue."""
     missed: bool
     """Whether events after `since` are not in the list."""
+    written: bool
+    """Whether the queue writes events at all (its setting `events`)."""
+    position: str | None
+    """What to give as `since` for the events after these, whichever of them were asked for."""
 
 
 async def build(view: View, query: EventsQuery) -> EventsPage:
     row = await view.row()
-    reader = view.desk.reader(view.queue)
+    reader = view.shared.reader(view.queue)
+    await reader.watch(query.since)
     seen, missed = reader.recent.since(query.since)
     rows = [
         event_row(event, view.redactor)
@@ -55,7 +62,9 @@ async def build(view: View, query: EventsQuery) -> EventsPage:
         group=query.group,
         job=query.job,
         events=rows[:MOST],
-        missed=missed,
+        missed=missed or (bool(query.since) and len(rows) > MOST),
+        written=view.queue.options.events,
+        position=reader.recent.last,
     )
 
 

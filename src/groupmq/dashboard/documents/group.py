@@ -8,12 +8,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from groupmq import JobFilter
-from groupmq.dashboard.documents.held import held
 from groupmq.dashboard.documents.job_row import JobRow
-from groupmq.dashboard.documents.lane import LaneDocument, lane_of, rate_words
+from groupmq.dashboard.documents.lane import LaneDocument, at_the_front, lane_of
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.starting import rate_words
 from groupmq.dashboard.documents.view import View
 
 LINE = 50
@@ -66,11 +66,11 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
         queue.search(mine, state="completed", limit=HISTORY, scan=HISTORY_SCAN),
     )
     jobs = view.jobs(line.jobs)
-    holder = next((job for job in line.jobs if group.held is not None and job.id == group.held.job_id), None)
+    known = await at_the_front(view, group, {job.id: job for job in (*failed.jobs, *line.jobs)})
     total = group.waiting + group.active + group.delayed
     return GroupDocument(
         queue=row,
-        lane=lane_of(group, held(group.held, holder), [], []),
+        lane=lane_of(group, view, known, [], []),
         settings=GroupSettings(
             paused=group.paused, concurrency=group.concurrency, rate_limit=rate_words(group.rate_limit)
         ),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from groupmq.dashboard.documents.job_row import known_attempts
 from groupmq.dashboard.documents.record import record
 
 if TYPE_CHECKING:
-    from groupmq import HeldGroup, Job
+    from groupmq import HeldGroup
 
 WORDS = {
     "running": "as many of its jobs run as may run at once",
@@ -40,7 +39,8 @@ class Held:
     """Seconds that the first job has waited."""
 
 
-def held(group: HeldGroup | None, holder: Job | None = None) -> Held | None:
+def held(group: HeldGroup | None, max_attempts: int | None = None) -> Held | None:
+    """`max_attempts`: of the job that holds it."""
     if group is None:
         return None
     return Held(
@@ -48,7 +48,7 @@ def held(group: HeldGroup | None, holder: Job | None = None) -> Held | None:
         words=WORDS.get(group.reason, group.reason),
         job_id=group.job_id,
         attempt=group.attempt,
-        max_attempts=known_attempts(holder) if holder is not None and holder.id == group.job_id else None,
+        max_attempts=max_attempts,
         since=group.since,
         until=group.until,
         waiting=group.waiting,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from groupmq.dashboard.documents.job_row import JobRow, in_back_off, known_attempts
+from groupmq.dashboard.documents.job_row import JobRow, has_to_wait, in_back_off
+from groupmq.dashboard.documents.lane import LaneDocument, at_the_front, lane_of
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.payload import Payload, payload, text
 from groupmq.dashboard.documents.queue_row import QueueRow
@@ -84,6 +85,8 @@ class JobDocument:
     attempts_words: str
     """How many attempts it has had, in words. After a retry by hand they are counted from 0."""
     position: Place | None
+    lane: LaneDocument | None
+    """Of a job that waits or is delayed: its group, without its jobs; what holds it holds the job."""
     blocks_since: datetime | None
     """Since when this failed job blocks its group; None if it does not."""
     settings: list[JobSetting]
@@ -125,13 +128,14 @@ async def build(view: View, query: JobQuery) -> JobDocument:
         reason=_text(view, job.failed_reason, "error"),
         stack=_text(view, job.stacktrace, "stack"),
         logs=[LogRow(at=line.at, text=_text(view, line.text, "log") or "") for line in job.logs],
-        headers={text(str(name)): _text(view, str(value), "header") or "" for name, value in job.headers.items()},
+        headers={text(name): text(redactor.header(name, str(value))) for name, value in job.headers.items()},
         timeline=timeline(job, attempts, view.now),
         attempts=attempt_rows(attempts, view),
-        attempts_words=attempts_words(job),
+        attempts_words=attempts_words(job, view.attempts(job)),
         position=place(position),
+        lane=await lane_of_job(job, view),
         blocks_since=job.blocks_since,
-        settings=settings(job),
+        settings=settings(job, view.attempts(job)),
         actions=actions(job, view),
     )
 
@@ -159,24 +163,30 @@ def place(position: JobPosition | None) -> Place | None:
     return Place(position=position.position, of=position.of, group_id=position.group_id)
 
 
-def settings(job: Job) -> list[JobSetting]:
+async def lane_of_job(job: Job, view: View) -> LaneDocument | None:
+    if job.group_id is None or job.state not in ("waiting", "delayed"):
+        return None
+    group = await view.queue.get_group(job.group_id)
+    return lane_of(group, view, await at_the_front(view, group, {job.id: job}), [], [])
+
+
+def settings(job: Job, max_attempts: int | None) -> list[JobSetting]:
     found = {
         "Priority": str(job.priority),
-        "Attempts": None if known_attempts(job) is None else str(job.max_attempts),
+        "Attempts": None if max_attempts is None else str(max_attempts),
         "Timeout": None if job.timeout is None else f"{job.timeout:g} s",
         "Back-off": None if job.backoff is None else backoff_words(job.backoff),
         "While it waits for a retry": None if job.on_retry is None else job.on_retry,
         "If it fails for good": {"hold": "its group stops", "continue": "its group goes on"}.get(job.on_failed or ""),
         "Order": str(job.order_ms) if job.order_ms else None,
-        "Fencing token": str(job.fence) if job.fence else None,
+        "Fence": str(job.fence) if job.fence else None,
         "Stalls": str(job.stalls) if job.stalls else None,
     }
     return [JobSetting(name=name, value=value) for name, value in found.items() if value is not None]
 
 
-def attempts_words(job: Job) -> str:
-    """`none yet`, `attempt 2 of 5 is running`, `3 of 5`; without "of" where only workers know how many there may be."""
-    most = known_attempts(job)
+def attempts_words(job: Job, most: int | None) -> str:
+    """`none yet`, `attempt 2 of 5 is running`, `3 of 5`; without "of" where it is not known."""
     of = "" if most is None else f" of {most:,}"
     if job.state == "active":
         return f"attempt {job.attempt:,}{of} is running"
@@ -196,9 +206,10 @@ def backoff_words(backoff: Backoff) -> str:
 
 def actions(job: Job, view: View) -> list[ActionLink]:
     labels, names = LABELS, ACTIONS.get(job.state, ())
+    if has_to_wait(job, view.now):
+        names = ("promote", *(name for name in names if name != "promote"))
     if in_back_off(job, view.now):
         labels = LABELS | {"promote": ("Retry now", False)}
-        names = ("promote", *(name for name in names if name != "promote"))
     if job.blocks_since is not None:
         names = ("retry", "skip", *(name for name in names if name != "retry"))
     return [

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from groupmq import Job
 
 _ERROR = 200
-UNSET_ATTEMPTS = 65_535
-"""What a queue that was opened as it is stored says for a job that sets none."""
 
 
 @record
@@ -26,7 +24,7 @@ class JobRow:
     attempt: int
     attempts_made: int
     max_attempts: int | None
-    """The job's own, or the queue's; None where none is stored with the queue."""
+    """The job's own, its worker's, or the queue's; None where that is not known."""
     priority: int
     created_at: datetime | None
     run_at: datetime | None
@@ -44,7 +42,7 @@ class JobRow:
     redacted: bool
 
 
-def job_row(job: Job, redactor: Redactor, now: datetime) -> JobRow:
+def job_row(job: Job, redactor: Redactor, now: datetime, max_attempts: int | None) -> JobRow:
     shown, redacted = preview(job.data, redactor, "data")
     return JobRow(
         id=job.id,
@@ -52,7 +50,7 @@ def job_row(job: Job, redactor: Redactor, now: datetime) -> JobRow:
         state=job.state,
         attempt=job.attempt,
         attempts_made=job.attempts_made,
-        max_attempts=known_attempts(job),
+        max_attempts=max_attempts,
         priority=job.priority,
         created_at=job.created_at,
         run_at=job.run_at,
@@ -66,10 +64,6 @@ def job_row(job: Job, redactor: Redactor, now: datetime) -> JobRow:
         preview=shown,
         redacted=redacted,
     )
-
-
-def known_attempts(job: Job) -> int | None:
-    return None if job.max_attempts >= UNSET_ATTEMPTS else job.max_attempts
 
 
 def elapsed(job: Job, now: datetime) -> float | None:
@@ -89,8 +83,11 @@ def first_line(reason: str | None) -> str | None:
     return cut(lines[0], _ERROR) if lines else ""
 
 
+def has_to_wait(job: Job, now: datetime) -> bool:
+    """Whether a time has to come before it may start: that of its delay, its back-off or its snooze."""
+    return job.state in ("waiting", "delayed") and job.run_at is not None and job.run_at > now
+
+
 def in_back_off(job: Job, now: datetime) -> bool:
     """Whether an attempt failed, and the time of the next one has not come."""
-    return (
-        bool(job.attempts_made) and job.state in ("waiting", "delayed") and job.run_at is not None and job.run_at > now
-    )
+    return bool(job.attempts_made) and has_to_wait(job, now)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from groupmq import JobFilter
+from groupmq import JobFilter, JobPage
 from groupmq.dashboard import search
 from groupmq.dashboard.documents.choice import Choice, choices
 from groupmq.dashboard.documents.job_row import JobRow
 from groupmq.dashboard.documents.page import Page
+from groupmq.dashboard.documents.payload import payload
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.documents.view import View
@@ -29,6 +30,8 @@ STATES = {
 MOST = 200
 SCAN = 2000
 """Jobs that one search looks at; the next page goes on from there."""
+LOOKS = 10
+"""Calls of a search that is made here, because payloads are redacted."""
 
 
 @record
@@ -82,12 +85,7 @@ class JobsPage:
 
 async def build(view: View, query: JobsQuery) -> JobsPage:
     parsed = search.parse(query.q)
-    wanted = JobFilter(**parsed.arguments) if parsed.arguments else None
-    row, page = await asyncio.gather(
-        view.row(),
-        view.queue.search(wanted, state=query.state, limit=query.limit, cursor=query.cursor or None, scan=SCAN),
-    )
-    jobs = page.jobs if not parsed.arguments.get("text") else visible(page.jobs, parsed.arguments["text"], view)
+    row, page = await asyncio.gather(view.row(), found(view, query, parsed.arguments))
     counts = {state: getattr(row.counts, state) for state in STATES}
     return JobsPage(
         queue=row,
@@ -95,7 +93,7 @@ async def build(view: View, query: JobsQuery) -> JobsPage:
         states=choices(STATES, query.state, counts),
         q=query.q,
         search=search_record(parsed),
-        jobs=view.jobs(jobs),
+        jobs=view.jobs(page.jobs),
         limit=query.limit,
         cursor=query.cursor or None,
         next=page.cursor,
@@ -105,16 +103,32 @@ async def build(view: View, query: JobsQuery) -> JobsPage:
     )
 
 
-def visible(jobs: list[Job], text: str, view: View) -> list[Job]:
-    """Of the jobs that a text was found in, those whose reader may see it there: a match alone would give it away."""
-    if not view.redactor.active:
-        return jobs
-    return [job for job in jobs if shows(job, text, view)]
+async def found(view: View, query: JobsQuery, arguments: dict[str, Any]) -> JobPage[Job]:
+    """One page of the jobs that a search finds."""
+    text = arguments.get("text")
+    if text and view.redactor.active:
+        return await visible(view, query, text, {name: value for name, value in arguments.items() if name != "text"})
+    wanted = JobFilter(**arguments) if arguments else None
+    return await view.queue.search(wanted, state=query.state, limit=query.limit, cursor=query.cursor or None, scan=SCAN)
+
+
+async def visible(view: View, query: JobsQuery, text: str, others: dict[str, Any]) -> JobPage[Job]:
+    """The jobs that show a text to their readers. The server never gets the text: where it stops looking would give
+    away what it has found in the hidden parts."""
+    wanted = JobFilter(**others) if others else None
+    jobs: list[Job] = []
+    cursor, scanned, total = query.cursor or None, 0, 0
+    for _ in range(LOOKS):
+        left = query.limit - len(jobs)
+        page = await view.queue.search(wanted, state=query.state, limit=left, cursor=cursor, scan=SCAN)
+        jobs += [job for job in page.jobs if shows(job, text, view)]
+        cursor, scanned, total = page.cursor, scanned + page.scanned, page.total
+        if cursor is None or scanned >= SCAN or len(jobs) >= query.limit:
+            break
+    return JobPage(jobs, cursor, scanned, total)
 
 
 def shows(job: Job, text: str, view: View) -> bool:
-    from groupmq.dashboard.documents.payload import payload
-
     seen = payload(job.data, view.redactor, "data").text + "\n" + (view.redactor.text(job.failed_reason, "error") or "")
     return text.casefold() in seen.casefold()
 

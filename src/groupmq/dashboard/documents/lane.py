@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from groupmq.dashboard.documents.held import Held, held
 from groupmq.dashboard.documents.job_row import JobRow
 from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.starting import rate_words
 from groupmq.dashboard.documents.view import View
 
 if TYPE_CHECKING:
-    from groupmq import GroupInfo, Job, RateLimit
+    from groupmq import GroupInfo, Job
     from groupmq import Lane as EngineLane
 
 
@@ -27,6 +29,8 @@ class LaneDocument:
     concurrency: int
     rate_limit: str | None
     held: Held | None
+    error: str | None
+    """Why the job that holds it in its back-off, or blocks it, has failed."""
     blocked_by: str | None
     """The failed job that blocks the group until a person retries, skips or removes it; of several the first."""
     blocked_since: datetime | None
@@ -44,15 +48,19 @@ class LaneDocument:
     """How many more wait behind those."""
 
 
-def lane(found: EngineLane[Job], view: View) -> LaneDocument:
-    jobs = {job.id: job for job in (*found.running, *found.next)}
-    hold = found.held
+def lane(found: EngineLane[Job], view: View, others: Mapping[str, Job]) -> LaneDocument:
+    """`others`: jobs that block groups."""
+    jobs = {job.id: job for job in (*found.running, *found.next)} | dict(others)
+    return lane_of(found.group, view, jobs, view.jobs(found.running), view.jobs(found.next))
+
+
+def lane_of(
+    group: GroupInfo, view: View, jobs: Mapping[str, Job], running: list[JobRow], following: list[JobRow]
+) -> LaneDocument:
+    """The lane of a group; `following`: the first of its waiting jobs; `jobs`: those that may hold or block it."""
+    hold = group.held
     holder = jobs.get(hold.job_id or "") if hold is not None else None
-    return lane_of(found.group, held(hold, holder), view.jobs(found.running), view.jobs(found.next))
-
-
-def lane_of(group: GroupInfo, hold: Held | None, running: list[JobRow], following: list[JobRow]) -> LaneDocument:
-    """The lane of a group; `following`: the first of its waiting jobs."""
+    failed = jobs.get(group.blocked_by or "") or (holder if hold is not None and hold.reason == "backoff" else None)
     return LaneDocument(
         group_id=group.id,
         state=group.state,
@@ -62,7 +70,8 @@ def lane_of(group: GroupInfo, hold: Held | None, running: list[JobRow], followin
         delayed=group.delayed,
         concurrency=group.concurrency,
         rate_limit=rate_words(group.rate_limit),
-        held=hold,
+        held=held(hold, None if holder is None else view.attempts(holder)),
+        error=view.error(failed),
         blocked_by=group.blocked_by,
         blocked_since=group.blocked_since,
         blockers=group.blockers,
@@ -75,9 +84,9 @@ def lane_of(group: GroupInfo, hold: Held | None, running: list[JobRow], followin
     )
 
 
-def rate_words(limit: RateLimit | None) -> str | None:
-    """`100 in 1 s`."""
-    if limit is None:
-        return None
-    per = limit.per.total_seconds() if hasattr(limit.per, "total_seconds") else limit.per
-    return f"{limit.count:,} in {per:g} s"
+async def at_the_front(view: View, group: GroupInfo, known: Mapping[str, Job]) -> dict[str, Job]:
+    """The jobs that are known, and those that hold or block the group."""
+    front = {group.blocked_by, None if group.held is None else group.held.job_id}
+    missing = [job_id for job_id in front if job_id is not None and job_id not in known]
+    read = await view.queue.get_jobs_by_id(missing) if missing else []
+    return dict(known) | {job.id: job for job in read if job is not None}

@@ -15,6 +15,8 @@ from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.documents.view import View
 
 MOST = 200
+MOST_REASONS = 50
+"""Of so many blocked groups the page says why the job that blocks it has failed."""
 SORTS = {
     "held": "Longest held",
     "oldest": "Oldest first job",
@@ -71,6 +73,9 @@ async def build(view: View, query: LanesQuery) -> LanesPage:
             behind=query.behind,
         ),
     )
+    blocking = [found.group.blocked_by for found in page.groups if found.group.blocked_by is not None]
+    blockers = await view.queue.get_jobs_by_id(blocking[:MOST_REASONS]) if blocking else []
+    others = {job.id: job for job in blockers if job is not None}
     return LanesPage(
         queue=row,
         sort=query.sort,
@@ -81,7 +86,7 @@ async def build(view: View, query: LanesQuery) -> LanesPage:
         behind=query.behind,
         limit=query.limit,
         most=MOST,
-        lanes=[lane(found, view) for found in page.groups],
+        lanes=[lane(found, view, others) for found in page.groups],
         shown=len(page.groups),
         total=page.total,
         scanned=page.scanned,
@@ -92,7 +97,8 @@ async def build(view: View, query: LanesQuery) -> LanesPage:
 
 def _states(state: str, row: QueueRow) -> list[Choice]:
     """Only what there is to choose."""
-    found = [Choice(value="", label="All", current=not state, count=row.counts.groups)]
+    # Without a number: a blocked group may have no other job, and then is no lane of its own.
+    found = [Choice(value="", label="All", current=not state)]
     for value, label, count in (("blocked", "Blocked", row.blocked), ("breaker", "Breaker open", row.breakers_open)):
         if count or state == value:
             found.append(Choice(value=value, label=label, current=state == value, count=count))

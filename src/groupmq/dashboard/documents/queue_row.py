@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from groupmq import ConfigurationError
+from groupmq.dashboard.documents.attempts import AllowedAttempts, attempts
 from groupmq.dashboard.documents.held import Held, held
 from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.documents.starting import Starting, starting
 from groupmq.dashboard.documents.warning import QueueWarning, warnings
 
 if TYPE_CHECKING:
@@ -62,6 +66,9 @@ class QueueRow:
     busy: int
     use: float | None
     """Busy slots of all slots, 0 to 1; None without workers."""
+    starting: Starting | None
+    """Why a job that could start has not started yet; None if none waits."""
+    attempts: AllowedAttempts
     warnings: list[QueueWarning]
     error: str | None
     """The queue could not be read; the numbers above are empty then."""
@@ -81,8 +88,8 @@ async def queue_row(
         description=description,
         paused=paused,
         counts=_counts(counts),
-        rate=_rate([minute.completed for minute in metrics.series]),
-        failed_rate=_rate([minute.failed for minute in metrics.series]),
+        rate=rate(metrics.series, "completed"),
+        failed_rate=rate(metrics.series, "failed"),
         sparkline=[minute.completed for minute in metrics.series],
         failed_sparkline=[minute.failed for minute in metrics.series],
         oldest_wait=metrics.oldest_startable_wait,
@@ -96,6 +103,16 @@ async def queue_row(
         slots=slots,
         busy=counts.active,
         use=min(1.0, counts.active / slots) if slots else None,
+        starting=starting(
+            paused=paused,
+            workers=len(workers),
+            slots=slots,
+            active=counts.active,
+            rate_limit=queue.options.rate_limit,
+        )
+        if counts.total
+        else None,
+        attempts=attempts(queue.options.max_attempts, workers),
         warnings=_warnings(counts, metrics, workers, server, paused=paused),
         error=None,
     )
@@ -124,6 +141,8 @@ def unreadable_row(name: str, error: GroupMQError, *, display_name: str = "", de
         slots=0,
         busy=0,
         use=None,
+        starting=None,
+        attempts=AllowedAttempts(most=None, by_worker={}),
         warnings=[],
         error=f"This queue cannot be read: {_why(error)}",
     )
@@ -146,12 +165,21 @@ def _counts(counts: JobCounts) -> Counts:
     )
 
 
-def _rate(per_minute: list[int]) -> float:
-    """Per second. The minute under way is young, so the whole ones before it count."""
-    whole = per_minute[-_RATE_MINUTES - 1 : -1]
-    if not any(whole):
-        return per_minute[-1] / 60 if per_minute else 0.0
-    return sum(whole) / (60 * len(whole))
+def rate(series: Sequence[MinuteStats], what: str, now: datetime | None = None) -> float:
+    """Per second. The minute under way is young, so the whole ones before it count.
+
+    Of a queue that is younger than that, those since it did anything, and the minute under way.
+    """
+    busy = [n for n, minute in enumerate(series) if minute.completed or minute.failed or minute.retried]
+    if not busy:
+        return 0.0
+    last = len(series) - 1
+    begin = max(busy[0], last - _RATE_MINUTES)
+    under_way = ((now or datetime.now(UTC)) - series[-1].at).total_seconds()
+    counts: list[int] = [getattr(minute, what) for minute in series]
+    if begin == busy[0] and begin > 0:
+        return sum(counts[begin:]) / (60 * (last - begin) + min(60.0, max(1.0, under_way)))
+    return sum(counts[begin:last]) / (60 * (last - begin))
 
 
 def _warnings(

@@ -53,9 +53,9 @@ async def build(view: View, query: QueuesQuery) -> QueuesPage:
 
 
 async def _build(view: View, query: QueuesQuery) -> QueuesPage:
-    names = await view.desk.catalogue.names()
+    names = await view.shared.catalogue.names()
     here = names[query.offset : query.offset + query.limit]
-    rows = await asyncio.gather(*(view.desk.named_row(name, fresh=view.fresh) for name in here))
+    rows = await asyncio.gather(*(view.shared.named_row(name, fresh=view.fresh) for name in here))
     after = query.offset + query.limit
     return QueuesPage(
         queues=[row for row in rows if row is not None],
@@ -63,7 +63,7 @@ async def _build(view: View, query: QueuesQuery) -> QueuesPage:
         offset=query.offset,
         limit=query.limit,
         next=after if after < len(names) else None,
-        server=server(await view.desk.server_info()),
+        server=server(await view.shared.server_info()),
         unreachable=None,
     )
 

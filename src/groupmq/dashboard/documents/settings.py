@@ -70,7 +70,7 @@ class SettingsPage:
 
 async def build(view: View, query: QueueQuery) -> SettingsPage:
     row, settings, findings, info = await asyncio.gather(
-        view.row(), view.queue.get_settings(), view.queue.check(look=LOOK), view.desk.server_info()
+        view.row(), view.queue.get_settings(), view.queue.check(look=LOOK), view.shared.server_info()
     )
     rows = [FindingRow(name=one.name, status=one.status, detail=one.detail, hint=one.hint or "") for one in findings]
     return SettingsPage(

@@ -49,11 +49,11 @@ class TasksPage:
 
 
 async def build_one(view: View, query: TaskQuery) -> TaskPage:
-    return TaskPage(queue=view.queue.name, task=view.desk.tasks.require(view.queue.name, query.task).row())
+    return TaskPage(queue=view.queue.name, task=view.shared.tasks.require(view.queue.name, query.task).row())
 
 
 async def build_all(view: View, query: QueueQuery) -> TasksPage:
-    return TasksPage(queue=view.queue.name, tasks=[task.row() for task in view.desk.tasks.of(view.queue.name)])
+    return TasksPage(queue=view.queue.name, tasks=[task.row() for task in view.shared.tasks.of(view.queue.name)])
 
 
 TASK = Page("task", "Task", TaskQuery, TaskPage, build_one, "How far a bulk action is.")

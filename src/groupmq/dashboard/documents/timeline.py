@@ -26,11 +26,12 @@ _NOW = {"Waited to retry": "Waits to retry"}
 @record
 class Step:
     kind: str
-    """delayed, waiting, running, retrying, stalled, completed, failed or cancelled."""
+    """delayed, waiting, running, retrying, stalled, completed, failed or cancelled; future: yet to come."""
     label: str
-    at: datetime
+    at: datetime | None
+    """None: nobody knows when."""
     seconds: float | None
-    """Until the next step, or until now; None for the last step of a finished job."""
+    """Until the next step, or until now; None for the end of a job, and for a step that is yet to come."""
     note: str
 
 
@@ -56,7 +57,18 @@ def timeline(job: Job, attempts: Sequence[Attempt], now: datetime) -> list[Step]
         last = attempts[-1].outcome if attempts else job.state
         kind = last if last in _ENDS else job.state
         marks.append((job.finished_at, kind, _ENDS[kind], ""))
-    return steps(marks, None if job.finished_at is not None else now)
+    return steps(marks, None if job.finished_at is not None else now) + to_come(job, now)
+
+
+def to_come(job: Job, now: datetime) -> list[Step]:
+    """The next step of a job that has not ended."""
+    if job.state == "active":
+        return [Step(kind="future", label="End", at=None, seconds=None, note="")]
+    if job.state not in ("waiting", "delayed"):
+        return []
+    due = job.run_at if job.run_at is not None and job.run_at > now else None
+    label = f"Attempt {job.attempts_made + 1}"
+    return [Step(kind="future", label=label, at=due, seconds=None, note="at the earliest" if due else "")]
 
 
 def _is_last(attempt: Attempt, attempts: Sequence[Attempt], job: Job) -> bool:

@@ -7,20 +7,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from groupmq.dashboard.documents.job_row import JobRow, job_row
+from groupmq.dashboard.documents.attempts import attempts_of
+from groupmq.dashboard.documents.job_row import JobRow, first_line, job_row
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.redaction import Redactor
 
 if TYPE_CHECKING:
     from groupmq import Job, Queue
-    from groupmq.dashboard.live.desk import Desk
+    from groupmq.dashboard.live.shared_state import SharedState
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """A look at the server, or at one of its queues, by a user at a time."""
 
-    desk: Desk
+    shared: SharedState
     """What all readers of this process share."""
     redactor: Redactor
     user: str
@@ -39,10 +40,18 @@ class View:
 
     async def row(self) -> QueueRow:
         """The queue in one row: every page of a queue has it in its head."""
-        return await self.desk.queue_row(self.queue, fresh=self.fresh)
+        return await self.shared.queue_row(self.queue, fresh=self.fresh)
 
     def job(self, job: Job) -> JobRow:
-        return job_row(job, self.redactor, self.now)
+        return job_row(job, self.redactor, self.now, self.attempts(job))
+
+    def attempts(self, job: Job) -> int | None:
+        """How often it may run, as far as it is known. By the workers that the last row of its queue was made of."""
+        return attempts_of(job, self.shared.attempts.get(self.queue.name))
+
+    def error(self, job: Job | None) -> str | None:
+        """First line of why its last attempt failed."""
+        return None if job is None else first_line(self.redactor.text(job.failed_reason, "error"))
 
     def jobs(self, jobs: list[Job]) -> list[JobRow]:
         return [self.job(job) for job in jobs]

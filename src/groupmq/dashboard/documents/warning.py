@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from groupmq.dashboard.documents.held import WORDS
+from groupmq.dashboard.documents.payload import cut
 from groupmq.dashboard.documents.record import record
+from groupmq.dashboard.filters import duration
 
 if TYPE_CHECKING:
     from groupmq import HeldGroup, JobCounts, ServerInfo
 
 HELD_FOR_LONG = 300.0
 WAITS_FOR_LONG = 300.0
+_LONGEST_NAME = 80
 
 
 @record
@@ -57,7 +61,9 @@ def warnings(
         say("warn", groups, "Their jobs fail in a row. After a rest, one is tried.", "lanes", "breaker")
     # A blocked group waits for a person, which the line above says.
     if longest_held is not None and longest_held.wait > HELD_FOR_LONG and longest_held.reason != "blocked":
-        say("warn", "A group has been held for a long time.", "Its lane says what holds it.", "lanes")
+        waits = f"The first job of {cut(longest_held.group_id, _LONGEST_NAME)} has waited for"
+        why = WORDS.get(longest_held.reason, longest_held.reason)
+        say("warn", f"{waits} {duration(longest_held.wait)}.", f"{why[:1].upper()}{why[1:]}.", "lanes")
     if oldest_wait is not None and oldest_wait > WAITS_FOR_LONG and workers and not paused:
         say(
             "warn",

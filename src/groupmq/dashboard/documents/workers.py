@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -70,14 +71,29 @@ async def build(view: View, query: QueueQuery) -> WorkersPage:
     known = {name for worker in workers for name in (worker.id, worker.name)}
     return WorkersPage(
         queue=row,
-        workers=[worker_row(worker, by_worker, view.now) for worker in workers],
+        workers=[
+            worker_row(worker, by_worker, view.now, complete=active.cursor is None)
+            for worker in sorted(workers, key=in_order)
+        ],
         turn=turn_row(turn),
         orphans=[job for name, jobs in by_worker.items() if name not in known for job in jobs],
     )
 
 
-def worker_row(worker: WorkerInfo, by_worker: dict[str, list[JobRow]], now: datetime) -> WorkerRow:
+def in_order(worker: WorkerInfo) -> list[tuple[int, str]]:
+    """By name, with numbers by their value: web-2 before web-10. The server lists them in no order."""
+    return [(len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", worker.name)] + [
+        (0, worker.id)
+    ]
+
+
+def worker_row(
+    worker: WorkerInfo, by_worker: dict[str, list[JobRow]], now: datetime, *, complete: bool = False
+) -> WorkerRow:
+    """`complete`: all running jobs were read. They count then: what a worker said with its heartbeat is older."""
     jobs = by_worker.get(worker.id) or by_worker.get(worker.name) or []
+    listed = min(len(jobs), worker.concurrency)
+    busy = listed if complete else max(listed, worker.current_jobs)
     return WorkerRow(
         id=worker.id,
         name=worker.name,
@@ -85,10 +101,10 @@ def worker_row(worker: WorkerInfo, by_worker: dict[str, list[JobRow]], now: date
         pid=worker.pid,
         version=worker.version,
         concurrency=worker.concurrency,
-        busy=worker.current_jobs,
-        use=min(1.0, worker.current_jobs / worker.concurrency) if worker.concurrency else 0.0,
+        busy=busy,
+        use=min(1.0, busy / worker.concurrency) if worker.concurrency else 0.0,
         jobs=jobs,
-        more_jobs=max(0, worker.current_jobs - len(jobs)),
+        more_jobs=max(0, busy - len(jobs)),
         last_seen=worker.last_seen,
         late=(now - worker.last_seen).total_seconds() > 1.5 * worker.heartbeat + 1,
         blocked=worker.blocked,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,14 +18,24 @@ from groupmq.dashboard.endpoints.page import Endpoint, read_ids, view_of
 from groupmq.dashboard.errors import Refused, error_page
 from groupmq.dashboard.security.csrf import FIELD, HEADER
 from groupmq.dashboard.security.forms import is_json, read_fields
-from groupmq.dashboard.visit import Heading, House, Visit
+from groupmq.dashboard.visit import Heading, Services, Visit
 
 _OURS = (FIELD, "back", "fragment", "queue", "action")
 
 
-def plan_endpoint(house: House) -> Endpoint:
+def action_endpoint(services: Services) -> Endpoint:
+    """One route for both, so that a wrong method is answered with those that there are."""
+    plan, act = plan_endpoint(services), act_endpoint(services)
+
     async def endpoint(request: Request) -> Response:
-        visit = Visit(request, house)
+        return await (act if request.method == "POST" else plan)(request)
+
+    return endpoint
+
+
+def plan_endpoint(services: Services) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        visit = Visit(request, services)
         action, view = await _chosen(visit)
         given = Given(dict(request.query_params))
         return await answer_plan(visit, view, action, given)
@@ -31,9 +43,9 @@ def plan_endpoint(house: House) -> Endpoint:
     return endpoint
 
 
-def act_endpoint(house: House) -> Endpoint:
+def act_endpoint(services: Services) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        visit = Visit(request, house)
+        visit = Visit(request, services)
         action, view = await _chosen(visit)
         fields = await read_fields(request)
         require_token(visit, fields)
@@ -41,36 +53,36 @@ def act_endpoint(house: House) -> Endpoint:
         try:
             done = await action.act(view, given)
         except BadField as error:
-            house.desk.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
+            services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
             return await answer_plan(visit, view, action, given, problem=error)
         except ConfigurationError as error:
-            house.desk.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
+            services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
             return await answer_outcome(visit, view, action, given, Done(str(error), 0, ok=False), status=400)
         except GroupMQError as error:
-            house.desk.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
+            services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
             page = error_page(error, "")
             said = Done(f"{page.title}: {page.text}", 0, ok=False)
             return await answer_outcome(visit, view, action, given, said, status=page.status)
-        house.desk.acted()
+        services.shared.acted()
         outcome = "begun" if done.task is not None else "done" if done.ok else "refused"
-        house.desk.audit.note(visit.user, action.name, view.queue.name, fields, count=done.count, outcome=outcome)
+        services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=done.count, outcome=outcome)
         status = 202 if done.task is not None else 200 if done.ok else 409
         return await answer_outcome(visit, view, action, given, done, status=status)
 
     return endpoint
 
 
-def stop_endpoint(house: House) -> Endpoint:
+def stop_endpoint(services: Services) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        visit = Visit(request, house)
+        visit = Visit(request, services)
         ids = read_ids(request)
         view = await view_of(visit, ids["queue"])
         fields = await read_fields(request)
         require_token(visit, fields)
-        task = house.desk.tasks.require(view.queue.name, ids["task"])
+        task = services.shared.tasks.require(view.queue.name, ids["task"])
         if not visit.can(task.action):
             raise Refused(403, "Not allowed", "You may not do this.")
-        stopped = task.stop()
+        stopped = task.stop(visit.user)
         text = "It stops after the step under way." if stopped else "It had ended already."
         done = Done(text, task.done, task)
         return await answer_outcome(visit, view, ACTIONS[task.action], Given(fields), done)
@@ -84,17 +96,19 @@ async def _chosen(visit: Visit) -> tuple[Action, View]:
     if action is None:
         raise Refused(404, "No such action", "There is no action of this name.")
     if not visit.can(action.name):
+        if visit.request.method == "POST":
+            visit.services.shared.audit.note(visit.user, action.name, ids["queue"], {}, count=0, outcome="refused")
         raise Refused(403, "Not allowed", "You may not do this.", "Ask those who run the dashboard.")
     return action, await view_of(visit, ids["queue"])
 
 
 def require_token(visit: Visit, fields: dict[str, str]) -> None:
     """A form must come from one of our pages. JSON, and a bearer token, cannot come from a form of another site."""
-    request, house = visit.request, visit.house
-    if is_json(request) or not house.auth.is_ambient(request):
+    request, services = visit.request, visit.services
+    if is_json(request) or not services.auth.is_ambient(request):
         return
     token = fields.get(FIELD) or request.headers.get(HEADER, "")
-    if not house.csrf.accepts(request, token, visit.user):
+    if not services.csrf.accepts(request, token, visit.user):
         raise Refused(
             403, "The form is out of date", "It was not sent from a page of this dashboard.", "Reload the page."
         )
@@ -104,13 +118,8 @@ async def answer_plan(
     visit: Visit, view: View, action: Action, given: Given, problem: BadField | None = None
 ) -> Response:
     if problem is not None and visit.wants_json:
-        raise Refused(422, "A field is not right", f"{problem.name}: {problem.problem}.")
-    try:
-        plan = await action.plan(view, given)
-    except BadField as error:
-        if problem is None or visit.wants_json:
-            raise Refused(422, "A field is not right", f"{error.name}: {error.problem}.") from None
-        plan = Plan([], "", fields=[], refused=f"{error.name}: {error.problem}")
+        raise _not_right(problem)
+    plan, problems = await plan_with_problems(view, action, given, problem, strict=visit.wants_json)
     queue = view.queue.name
     document = PlanPage(
         queue=queue,
@@ -123,22 +132,54 @@ async def answer_plan(
         effects=plan.effects,
         order=plan.order,
         refused=plan.refused,
-        fields=[_with_problem(one, problem) for one in plan.fields],
+        fields=[_with_problem(one, problems.get(one.name), given) for one in plan.fields],
         hidden=_hidden(action, plan, given),
         review=plan.review,
         edit=plan.edit,
         sample=plan.sample,
         back=visit.back(given.fields.get("back"), visit.to("queue", queue=queue)),
     )
-    status = 200 if problem is None else 422
+    status = 422 if problems else 200
     return await visit.answer(document, Heading(name="plan", title=document.title, queue=queue), status=status)
 
 
-def _with_problem(field: Field, problem: BadField | None) -> Field:
-    if problem is None or problem.name != field.name:
+async def plan_with_problems(
+    view: View, action: Action, given: Given, problem: BadField | None, *, strict: bool
+) -> tuple[Plan, dict[str, str]]:
+    """The plan, and what is wrong with fields by their names. With such a field there is no plan, only its form again.
+
+    `strict`: a field that is not right is refused.
+    """
+    problems = {} if problem is None else {problem.name: problem.problem}
+    left = given
+    while True:
+        try:
+            plan = await action.plan(view, left)
+            break
+        except BadField as error:
+            if strict or error.name not in left.fields:
+                raise _not_right(error) from None
+            problems[error.name] = error.problem
+            left = Given({name: value for name, value in left.fields.items() if name != error.name})
+    shown = {field.name for field in plan.fields}
+    for name, said in problems.items():
+        if name not in shown:
+            raise _not_right(BadField(name, said))
+    if left is not given:
+        plan.effects, plan.order, plan.sample, plan.jobs, plan.refused = [], "", [], None, None
+    return plan, problems
+
+
+def _not_right(problem: BadField) -> Refused:
+    return Refused(422, "A field is not right", f"{problem.name}: {problem.problem}.")
+
+
+def _with_problem(field: Field, problem: str | None, given: Given) -> Field:
+    """What was typed stays, with what is wrong with it."""
+    if problem is None:
         return field
     values = {name: getattr(field, name) for name in Field.__dataclass_fields__}
-    return Field(**(values | {"error": problem.problem}))
+    return Field(**(values | {"error": problem, "value": given.fields.get(field.name, "")}))
 
 
 def _hidden(action: Action, plan: Plan, given: Given) -> dict[str, str]:
@@ -153,10 +194,9 @@ async def answer_outcome(
     visit: Visit, view: View, action: Action, given: Given, done: Done, *, status: int = 200
 ) -> Response:
     queue = view.queue.name
-    otherwise = visit.to("queue", queue=queue)
-    back = visit.back(given.fields.get("back"), otherwise)
-    if done.ok and done.back is not None:
-        back = visit.to(done.back, queue=queue)
+    back = visit.back(given.fields.get("back"), visit.to("queue", queue=queue))
+    if done.gone and urlsplit(back).path == visit.to("job", queue=queue, job=given.text("job")):
+        back = visit.to("jobs", queue=queue)
     task = None if done.task is None else done.task.row()
     level = "done" if done.ok else "error"
     document = OutcomePage(

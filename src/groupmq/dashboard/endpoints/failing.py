@@ -9,9 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from groupmq import JobNotFound
+from groupmq.dashboard import paths
 from groupmq.dashboard.errors import Refused, error_page
 from groupmq.dashboard.security.gate import LoginNeeded
-from groupmq.dashboard.visit import Heading, House, Visit
+from groupmq.dashboard.visit import Heading, Services, Visit
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -19,9 +21,9 @@ Answer = Callable[[Request], Awaitable[Response]]
 class Failing:
     """Answers errors of everything inside, the gate too."""
 
-    def __init__(self, app: ASGIApp, house: House) -> None:
+    def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app
-        self._house = house
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
@@ -40,11 +42,14 @@ class Failing:
             await response(scope, receive, send)
 
     async def _answer(self, request: Request, error: Exception) -> Response:
-        visit = Visit(request, self._house)
+        visit = Visit(request, self._services)
         if isinstance(error, LoginNeeded) and request.method == "GET" and not visit.wants_json and not visit.by_script:
             return visit.redirect(visit.to("login", next=visit.here))
-        document = error_page(error, visit.to("queues"))
-        heading = Heading(name="error", title=document.title)
+        # Of a job that is gone the queue is there, and so are its other pages.
+        queue = request.path_params.get("queue") if isinstance(error, JobNotFound) else None
+        queue = None if queue is None else paths.unsegment(queue)
+        document = error_page(error, visit.to("queues") if queue is None else visit.to("jobs", queue=queue))
+        heading = Heading(name="error", title=document.title, queue=queue)
         block = "live" if visit.by_script or visit.block else None
         response = await visit.answer(document, heading, status=document.status, block=block)
         if isinstance(error, Refused | HTTPException):

@@ -14,16 +14,16 @@ from groupmq.dashboard.security.auth import SESSION, TokenAuth
 from groupmq.dashboard.security.csrf import FIELD
 from groupmq.dashboard.security.forms import read_fields
 from groupmq.dashboard.security.sessions import LIFETIME
-from groupmq.dashboard.visit import Heading, House, Visit
+from groupmq.dashboard.visit import Heading, Services, Visit
 
 _PAUSE = 0.5
 """Seconds that a wrong token costs. Tokens are long; this only keeps the log short."""
 
 
-def login_endpoint(house: House) -> Endpoint:
+def login_endpoint(services: Services) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        visit = Visit(request, house)
-        auth = house.auth
+        visit = Visit(request, services)
+        auth = services.auth
         if not isinstance(auth, TokenAuth):
             return visit.redirect(visit.to("queues"))
         if request.method != "POST":
@@ -31,7 +31,7 @@ def login_endpoint(house: House) -> Endpoint:
             return await _ask(visit, where, None)
         fields = await read_fields(request)
         where = visit.back(fields.get("next"), visit.to("queues"))
-        if not house.csrf.accepts(request, fields.get(FIELD, ""), ""):
+        if not services.csrf.accepts(request, fields.get(FIELD, ""), ""):
             return await _ask(visit, where, "The form was out of date. Try again.", 403)
         if not auth.accepts(fields.get("token", "").strip()):
             await asyncio.sleep(_PAUSE)
@@ -43,15 +43,15 @@ def login_endpoint(house: House) -> Endpoint:
     return endpoint
 
 
-def logout_endpoint(house: House) -> Endpoint:
+def logout_endpoint(services: Services) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        visit = Visit(request, house)
+        visit = Visit(request, services)
         fields = await read_fields(request)
-        if not house.csrf.accepts(request, fields.get(FIELD, ""), visit.user):
+        if not services.csrf.accepts(request, fields.get(FIELD, ""), visit.user):
             raise Refused(403, "The form is out of date", "Reload the page and try again.")
-        if isinstance(house.auth, TokenAuth):
-            house.auth.log_out(request)
-        response = visit.redirect(visit.to("login" if house.auth.has_login else "queues"))
+        if isinstance(services.auth, TokenAuth):
+            services.auth.log_out(request)
+        response = visit.redirect(visit.to("login" if services.auth.has_login else "queues"))
         response.delete_cookie(SESSION, path=visit.base or "/")
         return response
 

@@ -15,14 +15,14 @@ from groupmq.dashboard import paths
 from groupmq.dashboard.documents.page import Page
 from groupmq.dashboard.documents.view import View
 from groupmq.dashboard.errors import Refused
-from groupmq.dashboard.visit import Heading, House, Visit
+from groupmq.dashboard.visit import Heading, Services, Visit
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def page_endpoint(page: Page, house: House) -> Endpoint:
+def page_endpoint(page: Page, services: Services) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        visit = Visit(request, house)
+        visit = Visit(request, services)
         query = read_query(page.query, visit)
         view = await view_of(visit, getattr(query, "queue", None), fresh=visit.block is None)
         document = await build(page, view, query, visit)
@@ -43,10 +43,10 @@ async def build(page: Page, view: View, query: Any, visit: Visit) -> Any:
         try:
             return await page.build(view, query)
         finally:
-            view.desk.spent(view.named, time.monotonic() - began)
+            view.shared.spent(view.named, time.monotonic() - began)
 
     # What a page says can depend on what its reader may do.
-    return await view.desk.answers.get((page.name, query, visit.allowed), make)
+    return await view.shared.answers.get((page.name, query, visit.allowed), make)
 
 
 def read_query(kind: type, visit: Visit) -> Any:
@@ -69,17 +69,17 @@ def read_ids(request: Request) -> dict[str, str]:
 
 async def view_of(visit: Visit, queue: str | None, *, fresh: bool = True) -> View:
     """The reader's look at a queue, which is opened for it; or at the server."""
-    desk = visit.house.desk
+    shared = visit.services.shared
     opened = None
     if queue is not None:
         try:
-            opened = await desk.catalogue.open(queue)
+            opened = await shared.catalogue.open(queue)
         except QueueNotFound:
-            await desk.catalogue.forget(queue)
+            await shared.catalogue.forget(queue)
             raise
     return View(
-        desk=desk,
-        redactor=desk.options.redactor,
+        shared=shared,
+        redactor=shared.options.redactor,
         user=visit.user,
         can=visit.can,
         fresh=fresh,

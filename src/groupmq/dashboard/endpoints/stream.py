@@ -11,26 +11,27 @@ from starlette.responses import Response, StreamingResponse
 
 from groupmq.dashboard.endpoints.page import Endpoint, read_ids, view_of
 from groupmq.dashboard.errors import Refused
+from groupmq.dashboard.live.recent import LONGEST_POSITION
 from groupmq.dashboard.live.stream import Streams
-from groupmq.dashboard.visit import House, Visit
+from groupmq.dashboard.visit import Services, Visit
 
 
-def stream_endpoint(house: House, streams: Streams) -> Endpoint:
+def stream_endpoint(services: Services, streams: Streams) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         if streams.full:
             raise Refused(503, "Too many streams", "Too many pages are open; this one does not update by itself.")
-        visit = Visit(request, house)
+        visit = Visit(request, services)
         queue = read_ids(request).get("queue")
         if queue is None:
-            subscription = house.desk.overview.subscribe()
-            answer = streams.answer(subscription, house.desk.overview.unsubscribe, missed=False)
+            subscription = services.shared.overview.subscribe()
+            answer = streams.answer(subscription, services.shared.overview.unsubscribe, missed=False)
             return _until_logged_out(answer, visit)
         view = await view_of(visit, queue)
         await view.row()  # 503 now, rather than a stream without events
-        reader = house.desk.reader(view.queue)
+        reader = services.shared.reader(view.queue)
         last = request.headers.get("last-event-id") or request.query_params.get("since", "")
         events = request.query_params.get("events") == "1"
-        subscription, missed = await reader.subscribe(last[:100], events=events)
+        subscription, missed = await reader.subscribe(last[:LONGEST_POSITION], events=events)
         return _until_logged_out(streams.answer(subscription, reader.unsubscribe, missed=missed), visit)
 
     return endpoint
@@ -38,7 +39,7 @@ def stream_endpoint(house: House, streams: Streams) -> Endpoint:
 
 def _until_logged_out(answer: StreamingResponse, visit: Visit) -> StreamingResponse:
     """A stream ends with its session: what would be sent after a logout is not sent."""
-    auth, request, body = visit.house.auth, visit.request, answer.body_iterator
+    auth, request, body = visit.services.auth, visit.request, answer.body_iterator
 
     async def allowed() -> AsyncIterator[Any]:
         async with aclosing(cast(AsyncGenerator[Any], body)) as parts:

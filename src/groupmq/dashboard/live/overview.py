@@ -14,7 +14,7 @@ from groupmq.dashboard.live.broadcast import Broadcast, Message, Subscription
 from groupmq.dashboard.live.reader import unreachable
 
 if TYPE_CHECKING:
-    from groupmq.dashboard.live.desk import Desk
+    from groupmq.dashboard.live.shared_state import SharedState
 
 LOOK_EVERY = 3.0
 
@@ -27,8 +27,8 @@ class AllQueues:
 class Overview:
     """Looks while a tab listens."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, shared: SharedState) -> None:
+        self._shared = shared
         self._broadcast = Broadcast()
         self._task: asyncio.Task[None] | None = None
 
@@ -53,8 +53,8 @@ class Overview:
         reachable = True
         while len(self._broadcast):
             try:
-                names = (await self._desk.catalogue.names())[:MOST]
-                rows = [await self._desk.named_row(name) for name in names]
+                names = (await self._shared.catalogue.names())[:MOST]
+                rows = [await self._shared.named_row(name) for name in names]
             except GroupMQError as error:
                 if reachable:
                     reachable = False

@@ -15,13 +15,13 @@ from groupmq.dashboard.documents.event_row import EventRow, event_row
 from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.live.broadcast import Broadcast, Message, Subscription
 from groupmq.dashboard.live.changes import Changes, all_changed
-from groupmq.dashboard.live.pace import Pace
+from groupmq.dashboard.live.notify_rate import NotifyRate
 from groupmq.dashboard.live.recent import RecentEvents
 
 if TYPE_CHECKING:
     from groupmq import Event
     from groupmq.dashboard.documents.queue_row import QueueRow
-    from groupmq.dashboard.live.desk import Desk
+    from groupmq.dashboard.live.shared_state import SharedState
 
 SNAPSHOT_EVERY = 2.0
 TELL_EVERY = 1.0
@@ -51,11 +51,11 @@ class EventBatch:
 class Reader:
     """Ten tabs cost one of these. It starts with the first subscription and ends a while after the last."""
 
-    def __init__(self, queue: Queue, desk: Desk) -> None:
+    def __init__(self, queue: Queue, shared: SharedState) -> None:
         self.queue = queue
         self.recent = RecentEvents()
-        self.pace = Pace()
-        self._desk = desk
+        self.notify_rate = NotifyRate()
+        self._shared = shared
         self._broadcast = Broadcast()
         self._changes = Changes()
         self._new: list[Event] = []
@@ -80,7 +80,7 @@ class Reader:
         known = bool(_POSITION.fullmatch(last_id))
         await self._ensure_started(last_id if known else None)
         subscription = self._broadcast.add(events=events)
-        self._desk.acted()  # a tab that comes looks once more, and must not get a page from before its own
+        self._shared.acted()  # a tab that comes looks once more, and must not get a page from before its own
         if self._row is not None:
             subscription.push(Message.of("snapshot", self._row, self._since))
         if not last_id:
@@ -95,6 +95,11 @@ class Reader:
             subscription.push(Message.of("changed", changes.take(), self._since))
             subscription.push(self._rows(events_since, missed=False))
         return subscription, missed or not known
+
+    async def watch(self, last_id: str = "") -> None:
+        """Read for a while, without a tab: for a page without JavaScript, or a script that asks again."""
+        self._idle_since = time.monotonic()
+        await self._ensure_started(last_id if _POSITION.fullmatch(last_id) else None)
 
     async def _ensure_started(self, since: str | None) -> None:
         async with self._starting:
@@ -127,7 +132,7 @@ class Reader:
     def say(self, name: str, data: Any) -> None:
         """Tell all tabs of this queue. A tab that then asks for its page must not get one from before."""
         if name in _NEWS:
-            self._desk.acted()
+            self._shared.acted()
         self._broadcast.send(Message.of(name, data, self._since))
 
     async def close(self) -> None:
@@ -208,8 +213,8 @@ class Reader:
 
     async def _tell(self) -> None:
         self._seen = 0
-        if self._changes and self.pace.is_due:
-            self.pace.told()
+        if self._changes and self.notify_rate.is_due:
+            self.notify_rate.notified()
             self.say("changed", self._changes.take())
 
     async def _tell_rows(self) -> None:
@@ -221,7 +226,7 @@ class Reader:
             self._broadcast.send(self._rows(new, missed=missed))
 
     def _rows(self, events: list[Event], *, missed: bool) -> Message:
-        redactor = self._desk.options.redactor
+        redactor = self._shared.options.redactor
         rows = [event_row(event, redactor) for event in events[-MOST_ROWS:]]
         batch = EventBatch(events=rows, missed=missed or len(events) > MOST_ROWS)
         return Message.of("events", batch, events[-1].id)
@@ -231,7 +236,7 @@ class Reader:
         if not len(self._broadcast):
             return
         try:
-            row = await self._desk.queue_row(self.queue)
+            row = await self._shared.queue_row(self.queue)
         except GroupMQError as error:
             if self._reachable:
                 self._reachable = False

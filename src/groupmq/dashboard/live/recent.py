@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from groupmq import Event
 
 MOST = 1000
+LONGEST_POSITION = 30_000
+"""Characters of a position in the log: one of a queue with partitions has a part for each of them."""
 
 
 class RecentEvents:
@@ -23,6 +25,11 @@ class RecentEvents:
         self._events.append(event)
         if len(self._events) > self._most:
             self._before = self._events.popleft().id
+
+    @property
+    def last(self) -> str | None:
+        """The newest event; before the first one, what stood in front of it."""
+        return self._events[-1].id if self._events else self._before
 
     def since(self, event_id: str) -> tuple[list[Event], bool]:
         """Events after this one, and whether some of them are not known any more. Without an id: all, none missed."""

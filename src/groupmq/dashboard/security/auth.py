@@ -185,7 +185,8 @@ class HostAuth(Auth):
         found: Any = self._check(request)
         if inspect.isawaitable(found):
             found = await found
-        return None if found is None or found is False else str(found)
+        # A user without a name is a check that looked into an empty session.
+        return None if found is None or found is False or found == "" else str(found)
 
     def is_ambient(self, request: HTTPConnection) -> bool:
         return True

@@ -41,7 +41,7 @@ class Gate:
         if changes and is_foreign(request):
             raise Refused(403, "Refused", "The request comes from another site.", "Open the dashboard itself.")
         if changes and self._access.read_only and path not in STILL_ALLOWED:
-            raise Refused(403, "Read-only", "This dashboard shows and changes nothing.")
+            raise Refused(403, "Read-only", "Nothing can be changed with this dashboard.")
         if path in OPEN or path.startswith("/static/"):
             return
         user = await self._auth.user(request)

@@ -267,6 +267,20 @@
     retryTimer = setTimeout(open, 500 * 2 ** retry * (0.7 + Math.random() * 0.6));
   };
 
+  // Numbers of the frame: jobs by state, and workers.
+  const compact = (n) => {
+    const [size, unit] = [[1e9, "G"], [1e6, "M"], [1e3, "k"]].find(([least]) => n >= least) || [1, ""];
+    return unit ? `${(n / size).toFixed(1).replace(/\.0$/, "")}${unit}` : String(n);
+  };
+  const count = ({ counts = {}, workers }) => {
+    for (const place of $$("[data-count]")) {
+      const n = { ...counts, workers }[place.dataset.count];
+      if (typeof n !== "number" || paused) continue;
+      say(place, compact(n));
+      if (place.classList.contains("tag")) place.hidden = !n;
+    }
+  };
+
   const concerns = (message) => {
     const { job, group, page } = body.dataset;
     const { pages = [], jobs = [], groups = [], more } = message;
@@ -301,7 +315,10 @@
     on("gone", (message) => { show("lost"); trouble("The server of the queues cannot be reached.", message.text || ""); });
     on("back", () => { show("live"); trouble(""); update(); });
     on("task", (message) => { if (message.id && message.id === body.dataset.task) update(); });
-    on("snapshot", () => update()); // the numbers moved, whatever the events said
+    on("snapshot", (message) => {
+      count(message);
+      update(); // the numbers moved, whatever the events said
+    });
 
     stream.addEventListener("htmx:sse:after:connection", (event) => {
       if (event.detail.connection.status < 400) trouble("");
@@ -331,6 +348,19 @@
       open();
     });
   }
+
+  // A page that could not be made is asked for again, as it promises.
+  const LOOK_EVERY = 5000;
+  const lookAgain = async () => {
+    try {
+      const answer = document.hidden ? null : await fetch(here(), { headers: { Accept: "text/html" } });
+      if (answer && answer.status !== 503) return location.replace(location.href);
+    } catch {
+      // The dashboard itself is away.
+    }
+    setTimeout(lookAgain, LOOK_EVERY);
+  };
+  if ($("#problem[data-unreachable]")) setTimeout(lookAgain, LOOK_EVERY);
 
   const update = () => {
     if (paused) return;
@@ -362,6 +392,14 @@
   const MOST = 500;
   let following = false;
   let missedTurn = false;
+  let upto = null; // how far the log was read, whichever of its events are shown
+  const note = (part) => {
+    const mark = $("li[data-upto]", part);
+    if (!mark) return;
+    upto = mark.dataset.upto;
+    mark.remove();
+  };
+  if (tail) note(tail);
 
   const follow = async () => {
     if (!tail || paused || document.hidden) return;
@@ -373,12 +411,13 @@
     missedTurn = false;
     try {
       const url = new URL(tail.dataset.rows, location.href);
-      const newest = $("li[data-id]", tail);
-      if (newest) url.searchParams.set("since", newest.dataset.id);
+      if (upto) url.searchParams.set("since", upto);
       const answer = await fetch(url, { headers: { "X-Fragment": "rows", Accept: "text/html" } });
       if (!answer.ok) return;
       const part = new DOMParser().parseFromString(`<ol>${await answer.text()}</ol>`, "text/html");
-      const rows = $$("li[data-id]", part).filter((row) => !$$("li[data-id]", tail).some((old) => old.dataset.id === row.dataset.id));
+      note(part);
+      const known = new Set($$("li[data-id]", tail).map((row) => row.dataset.id));
+      const rows = $$("li", part).filter((row) => !known.has(row.dataset.id));
       rows.forEach((row) => row.classList.add("new"));
       const before = tail.getBoundingClientRect().height;
       tail.prepend(...rows.map((row) => document.importNode(row, true)));

@@ -133,6 +133,7 @@
         spanGaps: false,
         points: { show: (u, i) => { const d = u.data[i]; return d.filter((v) => v != null).length < 4; }, size: 5, fill: colour(line.tone) },
       })),
+      ...(unfinished(spec) ? spec.lines : []).map((line) => ({ stroke: colour(line.tone), width: 1.5, dash: [1, 3], spanGaps: false, points: { show: false } })),
     ],
     hooks: {
       setCursor: [(u) => readout(chart, spec, u.cursor.idx)],
@@ -150,10 +151,19 @@
     for (const { plot, spec } of charts.values()) apply(plot, spec);
   };
   const apply = (plot, spec) => {
-    const [low, high] = zoom || [spec.at[0], spec.at[spec.at.length - 1]];
+    // A mark of the span under way lies behind the point at which that span begins.
+    const last = spec.at[spec.at.length - 1];
+    const [low, high] = zoom || [spec.at[0], Math.max(last, ...spec.marks.map((mark) => mark.at))];
     plot.setScale("x", { min: low, max: high });
   };
-  const data = (spec) => [spec.at, ...spec.lines.map((line) => spec.columns[line.column])];
+  // The span under way is counted until its end: of counts, the stretch that leads to it is drawn as unfinished.
+  const unfinished = (spec) => spec.unit !== "s";
+  const ended = (values) => values.map((v, i) => (i === values.length - 1 ? null : v));
+  const rest = (values) => values.map((v, i) => (i < values.length - 2 ? null : v));
+  const data = (spec) => {
+    const columns = spec.lines.map((line) => spec.columns[line.column]);
+    return unfinished(spec) ? [spec.at, ...columns.map(ended), ...columns.map(rest)] : [spec.at, ...columns];
+  };
 
   const draw = (chart) => {
     let spec;
@@ -176,7 +186,7 @@
     box.replaceChildren();
     const plot = new uPlot(options(chart, spec, box.clientWidth), data(spec), box);
     charts.set(chart.id, { plot, spec, box, text: chart.dataset.chart });
-    if (zoom) apply(plot, spec);
+    apply(plot, spec);
   };
   const drawAll = () => document.querySelectorAll("[data-chart]").forEach(draw);
   const again = () => {

@@ -20,7 +20,7 @@ from groupmq.protocol.commands.browsing import (
     Index,
     LinePosition,
     ListedRun,
-    Place,
+    PagePosition,
     Reason,
     Reasons,
     Runs,
@@ -69,13 +69,13 @@ from groupmq.protocol.commands.jobs import (
 )
 from groupmq.protocol.commands.marking import marks, put_mark
 from groupmq.protocol.commands.measures import (
+    BUCKETS,
     DROPPED,
     FIRST_PAGE,
     LARGEST_BUCKET,
-    PLACES,
     HeldHead,
     Minute,
-    Places,
+    Offsets,
     Startable,
     Stats,
     Waits,
@@ -118,6 +118,7 @@ from groupmq.protocol.commands.repeats import (
     repeats_page,
     tick,
     undefine,
+    whole_repeat,
 )
 from groupmq.protocol.commands.surveying import Survey, SurveyedFailure, SurveyedGroup, SurveyedRun, survey
 from groupmq.protocol.commands.work import (
@@ -153,6 +154,7 @@ from groupmq.protocol.commands.work import (
 )
 
 __all__ = [
+    "BUCKETS",
     "CHUNK",
     "CHUNK_BYTES",
     "COMPLETE",
@@ -167,7 +169,6 @@ __all__ = [
     "LEFT",
     "MOVING",
     "PARTITIONED",
-    "PLACES",
     "PREFETCHED",
     "RATE_LIMITED",
     "RELEASE",
@@ -193,9 +194,9 @@ __all__ = [
     "ListedRun",
     "Mended",
     "Minute",
+    "Offsets",
     "Outcome",
-    "Place",
-    "Places",
+    "PagePosition",
     "Policy",
     "Reason",
     "Reasons",
@@ -295,4 +296,5 @@ __all__ = [
     "update",
     "waiting_page",
     "waits",
+    "whole_repeat",
 ]

@@ -1,4 +1,4 @@
-"""Calls that look at many jobs or groups a page at a time, and at the attempts and the place of one job."""
+"""Calls that look at many jobs or groups a page at a time, and at the attempts and the position of one job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groupmq.protocol.commands.measures import texts_in
 
 _LENGTH = struct.Struct(">I")
 _GROUP = struct.Struct(">BBIII6sd")
-_PLACES = ("idle", "ready", "busy", "parked", "paused", "blocked")
+_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked")
 Index = Literal["blocked", "opened"]
 """Groups that a failed job blocks, and groups whose breaker is open."""
 
@@ -60,9 +60,9 @@ def _parse_run(run: list[Any]) -> tuple[int, int, str] | None:
     return (run[0], run[1], text(run[2])) if run else None
 
 
-Place = tuple[Any, ...]
+PagePosition = tuple[Any, ...]
 """Of a job in the walk through its state: score and id; of a waiting one the cursor, the group and its member."""
-FIRST_WAITING: Place = ("0", "", b"")
+FIRST_WAITING: PagePosition = ("0", "", b"")
 
 
 class StatePage(NamedTuple):
@@ -73,9 +73,9 @@ class StatePage(NamedTuple):
     newest_stamp: int
     """No job that has ended has a later one."""
     ids: list[str]
-    places: list[Place]
+    positions: list[PagePosition]
     """Of the jobs: the next page may begin behind any of them."""
-    following: Place | None
+    following: PagePosition | None
     """Where the next page begins; None = this was the last one."""
 
 
@@ -84,35 +84,37 @@ def page(
     limit: int,
     *,
     newest: bool = False,
-    after: Place | None = None,
+    after: PagePosition | None = None,
     age_ms: int | None = None,
     now: int | None = None,
 ) -> Call[StatePage]:
-    """Active, delayed, completed or failed jobs, behind the place `after`."""
+    """Active, delayed, completed or failed jobs, behind the position `after`."""
 
     def parse(reply: list[Any]) -> StatePage:
         at, total, stamp, ids, scores = reply
-        places: list[Place] = list(zip(texts(scores), texts(ids), strict=True))
-        following = places[-1] if len(places) == limit else None
-        return StatePage(at, total, int(stamp), texts(ids), places, following)
+        positions: list[PagePosition] = list(zip(texts(scores), texts(ids), strict=True))
+        following = positions[-1] if len(positions) == limit else None
+        return StatePage(at, total, int(stamp), texts(ids), positions, following)
 
     args = arguments(kind=kind, limit=limit, newest=newest or None, after=after, age=age_ms, now=now)
     return Call("page", args, parse)
 
 
 def waiting_page(
-    limit: int, after: Place = FIRST_WAITING, group_id: str | None = None, now: int | None = None
+    limit: int, after: PagePosition = FIRST_WAITING, group_id: str | None = None, now: int | None = None
 ) -> Call[StatePage]:
-    """Waiting jobs of all groups, or of one, behind the place `after`."""
+    """Waiting jobs of all groups, or of one, behind the position `after`."""
     cursor, in_group, member = after
 
     def parse(reply: list[Any]) -> StatePage:
         at, total, stamp, members, groups, more = reply
-        places: list[Place] = [(cursor, text(group), found) for group, found in zip(groups, members, strict=True)]
-        following: Place | None = None
+        positions: list[PagePosition] = [
+            (cursor, text(group), found) for group, found in zip(groups, members, strict=True)
+        ]
+        following: PagePosition | None = None
         if more is not None:
-            following = (text(more), "", b"") if more else places[-1]
-        return StatePage(at, total, int(stamp), texts([found[16:] for found in members]), places, following)
+            following = (text(more), "", b"") if more else positions[-1]
+        return StatePage(at, total, int(stamp), texts([found[16:] for found in members]), positions, following)
 
     args = arguments(
         kind="waiting",
@@ -174,7 +176,7 @@ class ScannedGroup(NamedTuple):
     """A few numbers of a group, enough to sort by."""
 
     id: str
-    place: str
+    state: str
     has_head: bool
     waiting: int
     running: int
@@ -205,15 +207,15 @@ def scan_groups(
 
 
 def _parse_scanned(raw: bytes) -> ScannedGroup:
-    place, head, waiting, running, delayed, arrival, order = _GROUP.unpack_from(raw)
+    state, head, waiting, running, delayed, arrival, order = _GROUP.unpack_from(raw)
     seq = int.from_bytes(arrival, "big")
-    return ScannedGroup(raw[_GROUP.size :].decode(), _PLACES[place], head == 1, waiting, running, delayed, seq, order)
+    return ScannedGroup(raw[_GROUP.size :].decode(), _STATES[state], head == 1, waiting, running, delayed, seq, order)
 
 
 class GroupLook(NamedTuple):
     """A group, `lua/look_groups.lua`."""
 
-    place: str
+    state: str
     waiting: int
     running: int
     delayed: int

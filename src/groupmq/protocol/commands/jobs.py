@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from groupmq.core import record
 from groupmq.core.drafts import Draft
 from groupmq.core.snapshot import LogLine
-from groupmq.protocol.call import Call, StoredState, arguments, decode, state_of, text, texts
+from groupmq.protocol.call import Call, StoredState, arguments, decode, raw_text, state_of, text, texts
 
 
 class Added(NamedTuple):
@@ -47,11 +47,16 @@ class StoredJob(NamedTuple):
 
 def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
     """Add jobs. `whole`: if one of them finds its group full, none is added; else only that one is not."""
-    blob: list[bytes] = []
+    given: list[bytes] = []
+    head, sizes = None, [len(d.body) for d in drafts]
     for d in drafts:
         if d.order_ms is not None:
-            blob.append(record.pack_order(d.order_ms))
-        blob.append(d.body)
+            given.append(record.pack_order(d.order_ms))
+        given.append(d.body)
+    if len(drafts) == 1 and len(drafts[0].data) > record.LARGE:
+        # The server stores the data as it comes. It is not to be cut out of anything: that takes a millisecond.
+        given[-1], data = record.divided(drafts[0].body)
+        head, sizes, given = b"".join(given), [len(given[-1])], [data]
 
     def parse(reply: list[Any]) -> Added:
         now, order_ms, duplicates, stood_for, full = reply
@@ -68,7 +73,7 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
     args = arguments(
         ids=ids,
         groups=[d.group_id or "" for d in drafts],
-        sizes=[len(d.body) for d in drafts],
+        sizes=sizes,
         priorities=_unless_all_alike([d.priority for d in drafts], 0),
         delays=_unless_all_alike([d.delay_ms for d in drafts], 0),
         times=_unless_all_alike([d.run_at_ms for d in drafts], 0),
@@ -76,9 +81,10 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
         extras=_unless_all_alike([_extra(d) for d in drafts], False),
         repeats=len(set(ids)) < len(ids) or None,
         whole=whole or None,
+        head=None if head is None else raw_text(head),
         now=now,
     )
-    return Call("add", args, parse, b"".join(blob))
+    return Call("add", args, parse, b"".join(given))
 
 
 def _unless_all_alike(values: list[Any], usual: Any) -> list[Any] | None:
@@ -101,10 +107,10 @@ def get(ids: Sequence[str], now: int | None = None) -> Call[list[StoredJob | Non
 def _parse_view(raw: list[Any] | None) -> StoredJob | None:
     if raw is None:
         return None
-    state, stored_record, stored, result, score, fence, started, worker, hold, progress, log, expires, blocks = raw
+    state, stored_record, stored, result, score, fence, started, worker, hold, progress, log, expires, blocks = raw[:13]
     return StoredJob(
         state.decode(),
-        stored_record,
+        b"".join((stored_record, *raw[13:])),  # data of a large job stands beside its record
         state_of(stored),
         result,
         float(score),

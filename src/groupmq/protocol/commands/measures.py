@@ -13,9 +13,9 @@ from groupmq.protocol.call import Call, arguments, decode
 
 LARGEST_BUCKET = 24
 """Times are counted below 1, 2, 4 ... ms, up to this power of two and above it."""
-PLACES = LARGEST_BUCKET + 1
-DROPPED = 2 * PLACES
-"""Where `spread` has the failed jobs that retention dropped; waits are from 0, runs from PLACES."""
+BUCKETS = LARGEST_BUCKET + 1
+DROPPED = 2 * BUCKETS
+"""Where `spread` has the failed jobs that retention dropped; waits are from 0, runs from BUCKETS."""
 
 
 class Counters(NamedTuple):
@@ -71,9 +71,9 @@ def stats(failures: int = 0, now: int | None = None) -> Call[Stats]:
         workers = {pairs[i].decode(): pairs[i + 1] for i in range(0, len(pairs), 2)}
         failures = [decode(raw) for raw in reply[3]]
         measured = _measured(reply[1])
-        wait, run = (numbers(raw, PLACES + 1) for raw in reply[4])
+        wait, run = (numbers(raw, BUCKETS + 1) for raw in reply[4])
         wait = _added(wait, measured.times(0, measured.minute.waited_ms))
-        run = _added(run, measured.times(PLACES, measured.minute.ran_ms))
+        run = _added(run, measured.times(BUCKETS, measured.minute.ran_ms))
         return Stats(reply[0], measured.totals, workers, failures, wait, run, *reply[5])
 
     return Call("stats", arguments(failures=failures, now=now), parse)
@@ -104,10 +104,10 @@ class HeldHead(NamedTuple):
     """Attempts in a row that have failed, as its breaker counts them."""
 
 
-Places = tuple[str, str, str, str, str]
+Offsets = tuple[str, str, str, str, str]
 """Where to go on in the line, the running jobs, the parked groups, the settings of groups and the blocked groups;
 '' = done there."""
-FIRST_PAGE: Places = ("-inf", "0", "0", "0", "0")
+FIRST_PAGE: Offsets = ("-inf", "0", "0", "0", "0")
 
 
 class Waits(NamedTuple):
@@ -118,10 +118,10 @@ class Waits(NamedTuple):
     held: HeldHead | None
     running: dict[str, int]
     """Running jobs of each worker, by its id."""
-    following: Places
+    following: Offsets
 
 
-def waits(places: Places = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
+def waits(offsets: Offsets = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
     def parse(reply: list[Any]) -> Waits:
         at, startable, held, running, following = reply
         return Waits(
@@ -132,7 +132,7 @@ def waits(places: Places = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
             tuple(texts_in(following)),
         )
 
-    ready, active, parked, conf, blocked = (place or None for place in places)
+    ready, active, parked, conf, blocked = (offset or None for offset in offsets)
     args = arguments(ready=ready, active=active, parked=parked, conf=conf, blocked=blocked, now=now)
     return Call("waits", args, parse)
 
@@ -158,7 +158,7 @@ class Minute(NamedTuple):
     waited_ms: int = 0
     ran_ms: int = 0
     spread: Mapping[int, int] = MappingProxyType({})
-    """place -> how many, `lua/lib/minutes.lua`."""
+    """bucket -> how many, `lua/lib/minutes.lua`."""
 
 
 _NUMBERS = 8
@@ -201,12 +201,12 @@ class _Measured(NamedTuple):
 
     def times(self, first: int, ms: int) -> list[int]:
         """Of the minute: ms in all, then how many were below 1, 2, 4 ... ms."""
-        return [ms, *(self.minute.spread.get(first + i, 0) for i in range(PLACES))]
+        return [ms, *(self.minute.spread.get(first + i, 0) for i in range(BUCKETS))]
 
 
 _TOTALS, _COUNTED = len(Counters._fields), 9
-_SIZE = 4 + 6 * (_TOTALS + _COUNTED) + 4 * 2 * PLACES
-_places = Struct(f">{2 * PLACES}I").unpack_from
+_SIZE = 4 + 6 * (_TOTALS + _COUNTED) + 4 * 2 * BUCKETS
+_buckets = Struct(f">{2 * BUCKETS}I").unpack_from
 
 
 def _measured(raw: bytes | None) -> _Measured:
@@ -214,12 +214,14 @@ def _measured(raw: bytes | None) -> _Measured:
         return _Measured()
     found = [int.from_bytes(raw[i : i + 6], "big") for i in range(4, 4 + 6 * (_TOTALS + _COUNTED), 6)]
     *counted, dropped = found[_TOTALS:]
-    spread = {place: n for place, n in enumerate((*_places(raw, _SIZE - 4 * 2 * PLACES), dropped)) if n}
+    spread = {bucket: n for bucket, n in enumerate((*_buckets(raw, _SIZE - 4 * 2 * BUCKETS), dropped)) if n}
     return _Measured(Counters(*found[:_TOTALS]), int.from_bytes(raw[:4], "big"), Minute._make([*counted, spread]))
 
 
 def _sum(one: Minute, other: Minute) -> Minute:
-    spread = {place: one.spread.get(place, 0) + other.spread.get(place, 0) for place in {*one.spread, *other.spread}}
+    spread = {
+        bucket: one.spread.get(bucket, 0) + other.spread.get(bucket, 0) for bucket in {*one.spread, *other.spread}
+    }
     return Minute._make([*(a + b for a, b in zip(one[:-1], other[:-1], strict=True)), spread])
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha1
 from typing import Any, NamedTuple
 
-from groupmq.protocol.call import Call, arguments
+from groupmq.core import record
+from groupmq.protocol.call import Call, arguments, raw_text
 
 
 class DefinitionsPage(NamedTuple):
@@ -18,7 +20,7 @@ class DefinitionsPage(NamedTuple):
 
 
 def _parse_repeats(reply: list[Any]) -> DefinitionsPage:
-    now, flat, wait_ms, cursor = reply
+    now, flat, wait_ms, cursor = reply[:4]
     return DefinitionsPage(
         now, {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}, wait_ms, cursor.decode()
     )
@@ -36,6 +38,16 @@ def repeats_page(cursor: str, limit: int = 100, now: int | None = None) -> Call[
     return Call("repeats", arguments(all=True, cursor=cursor, limit=limit, now=now), _parse_repeats)
 
 
+def whole_repeat(repeat_id: str, now: int | None = None) -> Call[bytes]:
+    """The definition of one repeat with the data of its jobs, also if that is stored beside it; empty if it is gone."""
+
+    def parse(reply: list[Any]) -> bytes:
+        found = _parse_repeats(reply).found.get(repeat_id, b"")
+        return b"".join((found, *reply[4:])) if found else found
+
+    return Call("repeats", arguments(ids=[repeat_id], data=True, now=now), parse)
+
+
 def define(
     repeat_id: str,
     expected: bytes,
@@ -45,8 +57,12 @@ def define(
     now: int | None = None,
 ) -> Call[bool]:
     """Store a definition, if the stored one is still `expected`; perhaps with an occurrence at once."""
-    args = arguments(id=repeat_id, size=len(expected), definition=definition, tick=tick_ms, now=now)
-    return Call("define", args, lambda reply: reply == 1, expected + body)
+    seen, head, blob = sha1(expected, usedforsecurity=False).hexdigest() if expected else "", None, body
+    if len(body) > record.LARGE and len(record.data_of(body)) > record.LARGE:
+        before, blob = record.divided(body)
+        head, definition = raw_text(before), definition | {"data": sha1(blob, usedforsecurity=False).hexdigest()}
+    args = arguments(id=repeat_id, seen=seen, definition=definition, tick=tick_ms, head=head, now=now)
+    return Call("define", args, lambda reply: reply == 1, blob)
 
 
 def undefine(repeat_id: str, expected: bytes, now: int | None = None) -> Call[bool]:

@@ -12,7 +12,7 @@ class SurveyedGroup(NamedTuple):
     """A group; an empty id is that of the jobs without one. -1 = it has no head, or the head need not wait."""
 
     id: str
-    place: str
+    state: str
     waiting: int
     active: int
     delayed: int

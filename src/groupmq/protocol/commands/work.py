@@ -130,8 +130,8 @@ class Sorted(NamedTuple):
 
     def statuses(self, refused: list[int]) -> list[int]:
         found = [1] * self.size
-        for place in refused:
-            found[self.order[place - 1] if self.order else place - 1] = 0
+        for index in refused:
+            found[self.order[index - 1] if self.order else index - 1] = 0
         return found
 
 
@@ -211,8 +211,19 @@ def advance(
     return Call("advance", args, parse, sent.blob)
 
 
-def _parse_taken(ids: list[bytes | None], first: int, states: list[bytes | None], records: list[bytes]) -> list[Taken]:
-    """Fences follow each other, from the first; an id that is None is of a job whose lease stands no more."""
+def _parse_taken(
+    ids: list[bytes | None],
+    first: int,
+    states: list[bytes | None],
+    records: list[bytes],
+    beside: Sequence[Any] = (),
+) -> list[Taken]:
+    """Fences follow each other, from the first; an id that is None is of a job whose lease stands no more.
+
+    `beside`: data of large jobs, which their records do not have: position, data, position ...
+    """
+    for at in range(0, len(beside), 2):
+        records[beside[at] - 1] += beside[at + 1]
     return [
         of_class(Taken, (job_id.decode(), fence, state_of(state) if state else FRESH, record))
         for job_id, fence, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)

@@ -5,7 +5,7 @@ kept, so sending a call twice is harmless.
 Arguments  columns with one value per job; a column after `sizes` is absent if all jobs have the default
   ids         job ids
   groups      group ids, '' = no group
-  sizes       bytes of the job's body in the blob
+  sizes       bytes of the job's body in the blob, or in `head`
   priorities  default 0
   delays      ms, default 0 = none
   times       when the job may start, epoch ms, default 0 = now
@@ -14,7 +14,9 @@ Arguments  columns with one value per job; a column after `sizes` is absent if a
               ended (ms; lib/unique.lua) or false}; default false
   repeats     true if an id occurs more than once in this call
   whole       true = if a group is full, the call writes nothing
-Blob       for each job its order, if it brings one, and its body (the part of lib/record.lua after `created`)
+  head        of a large job, which is alone in its call: what would precede its data in the blob
+Blob       for each job its order, if it brings one, and its body (the part of lib/record.lua after `created`); with
+           `head` only the data: it is the one large string of the call (lib/bodies.lua)
 Reply      {now, the order given to jobs that brought none, indexes (from 1) of the duplicates,
             jobs that another one stands for (dedupe, or a job that has ended and whose id is still taken), flat: index,
             id of that job, when that job was made,
@@ -41,11 +43,11 @@ end
 
 -- Returns true if the job of an earlier add stands for the i-th job, and appends that to `deduped`. A job that still
 -- waits for its debounce is replaced by the i-th job.
-local function stands_in(deduped, i, gid, d, priority, due, order, ttl, body)
+local function stands_in(deduped, i, gid, d, priority, due, order, ttl, body, data)
   local id, created, made = dedupe.find(gid, d)
   if not id then return false end
   if created then
-    replace_delayed_job(id, created, priority, due, order, ttl, body)
+    replace_delayed_job(id, created, priority, due, order, ttl, body, data)
     dedupe.note(gid, d, id, created)
   end
   stand_in(deduped, i, id, made)
@@ -57,6 +59,7 @@ local ids, lengths, at, duplicates, full = A.ids, A.sizes, 1, {}, {}
 local priorities, delays, times = A.priorities or NONE, A.delays or NONE, A.times or NONE
 local ordered, extras, already = A.ordered or NONE, A.extras or NONE, A.repeats and {}
 local gids, deduped = A.groups, {}
+local source, data = A.head or blob, A.head and blob
 seen.add(K.jobs)
 local existing = redis.call('HMGET', K.jobs, unpack(ids))
 local taken = unique.load(ids)
@@ -64,11 +67,10 @@ group.load(gids)
 for i = 1, #ids do
   local id, priority, delay, due, order = ids[i], priorities[i] or 0, delays[i], times[i] or 0, false
   if ordered[i] then
-    order = string.sub(blob, at, at + 7)
+    order = string.sub(source, at, at + 7)
     at = at + 8
   end
-  -- A large job is sent alone: its body is the whole blob. string.sub would copy it again, 1 ms per megabyte.
-  local body = lengths[i] == #blob and blob or string.sub(blob, at, at + lengths[i] - 1)
+  local body = lengths[i] == #source and source or string.sub(source, at, at + lengths[i] - 1)
   at = at + lengths[i]
   if delay and delay > 0 then due = now + delay end
   local extra = extras[i] or NONE
@@ -79,11 +81,11 @@ for i = 1, #ids do
     duplicates[#duplicates + 1] = i
   elseif made then
     stand_in(deduped, i, id, made)
-  elseif not (d and stands_in(deduped, i, gids[i], d, priority, due, order, ttl, body)) then
+  elseif not (d and stands_in(deduped, i, gids[i], d, priority, due, order, ttl, body, data)) then
     local g = group.get(gids[i])
     if group_has_room(g) then
       if already then already[id] = true end
-      enter_job(g, id, priority, due, order, ttl, body)
+      enter_job(g, id, priority, due, order, ttl, body, data)
       if d then dedupe.note(gids[i], d, id, now) end
       if stays then unique.enter(id, stays) end
     else

@@ -18,9 +18,11 @@ Arguments
   batch       jobs per turn (lib/turn.lua); exclusive queues only
   epoch       the turn that the worker believes it has, 0 = none; exclusive queues only
 Blob       the return values of the completed jobs, joined
-Reply      {now (to a request that was sent again: when its jobs were taken), ms until something is due or -1, indexes of the refused outcomes (completed jobs are counted first),
+Reply      {now (for a request that was sent again: when its jobs were taken), ms until something is due or -1,
+            indexes of the refused outcomes (completed jobs are counted first),
             stalled jobs, flat: id, group, 1 if it failed for good,
-            jobs = {ids (null = the lease no longer stands), first fence, states ({} = no job has run yet), records},
+            jobs = {ids (null = the lease no longer stands), first fence, states ({} = no job has run yet), records,
+            if there are large jobs: data of their records, flat: index, data ...},
             ms until the next tick of a repeat or -1, epoch of the worker's turn or 0,
             for each group how many of its jobs were taken together, {} = one each; prefetched heads come last,
             0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua)}

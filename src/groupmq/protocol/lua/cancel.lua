@@ -13,7 +13,6 @@ Cost       O(ids) fields in some ten commands, and one or two commands per runni
            in a queue with large jobs also two commands per job
 ]]
 --- @include "lib/args"
---- @include "lib/keys"
 --- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/room"
@@ -21,16 +20,17 @@ Cost       O(ids) fields in some ten commands, and one or two commands per runni
 --- @include "transitions/remove"
 --- @include "lib/recall"
 --- @include "lib/interrupts"
+--- @include "lib/group"
 --- @include "lib/waiting"
 --- @writes allow-oom remembers
 local ids, left = A.ids, 0
 if A.group then
   ids = {}
-  local members = waiting.first(K.group .. A.group, A.limit)
+  local members = waiting.first(group.get(A.group), A.limit)
   for i = 1, #members do ids[i] = record.id_of(members[i]) end
 end
 if meta.large then ids = room.first(ids) end
-if A.group then left = redis.call('ZCARD', K.group .. A.group) - #ids end
+if A.group then left = waiting.count(group.get(A.group)) - #ids end
 local reply, gone = {}, {}
 local found = find.jobs(ids)
 for i = 1, #found do

@@ -4,10 +4,11 @@ read, so that two processes that define the same repeat at once do not undo each
 
 Arguments
   id          id of the repeat
-  size        bytes of the stored value as the client read it, 0 = there was none
+  seen        SHA1 of the stored value as the client read it, in hex; '' = there was none
   definition  lib/repeats.lua
   tick        epoch ms: also add this occurrence now; absent = none
-Blob       the stored value as the client read it, then the body of its jobs
+  head        of large jobs: what precedes the data in their body
+Blob       the body of its jobs; with `head` only the data (lib/bodies.lua)
 Reply      1 = stored, 0 = another process has changed it: read again
 Events     added, if `tick` is given
 Cost       some 15 commands; if the next tick is now earlier, one more field per worker
@@ -19,8 +20,9 @@ Cost       some 15 commands; if the next tick is now earlier, one more field per
 --- @include "lib/repeats"
 --- @include "lib/mail"
 --- @writes remembers
-local definition, body = A.definition, string.sub(blob, A.size + 1)
-if (redis.call('HGET', K.repeats, A.id) or '') ~= string.sub(blob, 1, A.size) then return 0 end
+local definition, stored = A.definition, redis.call('HGET', K.repeats, A.id)
+if (stored and redis.sha1hex(stored) or '') ~= A.seen then return 0 end
+local body = repeats.body(A.id, A.head or blob, A.head and blob)
 group.load({ definition.group })
 if A.tick then repeats.enter(A.id, definition, body, A.tick) end
 if definition.next > 0 then repeats.save(A.id, definition, body) else repeats.remove(A.id) end

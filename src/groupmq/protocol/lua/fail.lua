@@ -7,8 +7,8 @@ Arguments
   keep        {completed, failed}: how many finished jobs to keep
 Reply      {the state the job was found in ('' = no such job),
             1 = failed, 0 = already finished or not there, 2 = prefetched and not settled yet: ask again,
-            its group, if the job blocks it now and other jobs of it are with workers ('' = not): those that were
-            prefetched have to be called back, or they would run behind the failed job}
+            its group, if the job blocks it now and workers hold other jobs of it ('' = not): the prefetched ones have
+            to be recalled, or they would run although the group is blocked}
 Events     failed, blocked, drained
 Cost       O(1): some 20 commands
 ]]

@@ -6,9 +6,10 @@ Arguments
 Reply      for as many jobs as fit in one reply, at least the first (lib/room.lua), per id: false, or {state, record,
            state record or '', result or false, score (due time in ms if delayed, stamp if finished, else 0),
            fence or 0, started, worker, end of its hold (ms, 0 = none), progress (JSON or false), log (packed or false),
-           when its ttl ends (ms, 0 = never), since when it blocks its group (ms, 0 = it does not)}
+           when its ttl ends (ms, 0 = never), since when it blocks its group (ms, 0 = it does not),
+           if the record does not have it: the data}
 Events     none
-Cost       O(N): two or three commands per job and ten per call, and about a megabyte of records and results
+Cost       O(N): two or three commands per job and ten per call, and about a megabyte of records, data and results
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -18,6 +19,7 @@ Cost       O(N): two or three commands per job and ten per call, and about a meg
 --- @include "lib/lease"
 --- @include "lib/find"
 --- @include "lib/room"
+--- @include "lib/bodies"
 --- @include "lib/blocking"
 local function expires(job)
   if not meta.ttls or not record.has_ttl(job.rec) then return 0 end
@@ -44,6 +46,7 @@ for i = 1, #found do
       job.state, job.rec, raw_states[i] or '', results[i], job.score or 0, l.fence, l.started,
       job.lease and lease.worker(l) or '', holds and holds[job.id] or 0, progress[i] or false, logs[i] or false,
       expires(job), blockers[i] and select(2, blocking.unpack(blockers[i])) or 0,
+      bodies.read(job.id, job.rec) or nil,
     }
   else
     reply[i] = false

@@ -10,12 +10,12 @@ Events     none
 Cost       O(log(waiting jobs) + limit), one command
 ]]
 --- @include "lib/args"
---- @include "lib/keys"
 --- @include "lib/record"
+--- @include "lib/group"
 --- @include "lib/waiting"
 --- @reads
 local from = blob == '' and waiting.START or waiting.after(blob)
-local members = waiting.page(K.group .. A.group, from, A.limit)
+local members = waiting.page(group.get(A.group), from, A.limit)
 local ids = {}
 for i = 1, #members do ids[i] = record.id_of(members[i]) end
 return { ids, #members == A.limit and members[#members] }

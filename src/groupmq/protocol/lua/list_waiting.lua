@@ -12,16 +12,18 @@ Cost       O(limit * log(limit)): some 20 groups, at most two commands for each
 --- @include "lib/args"
 --- @include "lib/keys"
 --- @include "lib/record"
+--- @include "lib/group"
+--- @include "lib/waiting"
 --- @reads
 local scan = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', 20)
 local members, deep = {}, {}
 for i = 1, #scan[2], 2 do
-  local gid = scan[2][i]
-  local key = K.group .. gid
-  if redis.call('ZCARD', key) > A.limit - #members then
-    deep[#deep + 1] = gid
-  else
-    local of_group = redis.call('ZRANGE', key, 0, -1)
+  local g = group.get(scan[2][i])
+  local n = waiting.count(g)
+  if n > A.limit - #members then
+    deep[#deep + 1] = g.id
+  elseif n > 0 then
+    local of_group = waiting.first(g, n)
     for j = 1, #of_group do members[#members + 1] = of_group[j] end
   end
 end

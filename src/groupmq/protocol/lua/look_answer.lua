@@ -1,6 +1,6 @@
 --[[
-Read the answer of a call that took effect (lib/answered.lua), for a client whose second sending was refused because the
-server is out of memory: a call that adds something is refused before it begins, even if it was carried out before.
+Read the answer of a call that took effect (lib/answered.lua), for a client whose second request was refused because the
+server is out of memory: a call that adds something is refused before it begins, even if it was executed before.
 
 Arguments
   slot        of the call

@@ -11,10 +11,11 @@ Cost       O(1): at most 5 commands
 --- @include "lib/clock"
 --- @include "lib/group"
 --- @include "lib/group_state"
+--- @include "lib/waiting"
 --- @reads
 local g = group.get(A.group)
 group_state.refresh(g)
 return {
-  group_state.shown(g, g.state), redis.call('ZCARD', group.key(g)), g.running, g.delayed,
+  group_state.shown(g, g.state), waiting.count(g), g.running, g.delayed,
   g.limit == math.huge and -1 or g.limit, g.paused and 1 or 0, g.due and g.due - now or -1,
 }

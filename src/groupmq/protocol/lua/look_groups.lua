@@ -28,13 +28,13 @@ Cost       O(groups * next): some ten commands per group, and about a megabyte o
 --- @include "lib/held"
 --- @include "lib/blocking"
 --- @include "lib/waiting"
-local BYTES = 1048576 -- of records that one call reads: a record holds the data of its job
+local BYTES = 1048576 -- of records that one call reads: a record may have 8 KiB of data
 local UNKNOWN = 2147483647 -- shown for a group whose stored value is damaged, until repair has counted it
 
 local function look(g)
   local state, time = group_state.decide(g)
   state = group_state.shown(g, state)
-  local key, why, since, holder, attempts, next_ids = group.key(g), g.blocked and 'blocked' or '', 0, '', 0, {}
+  local why, since, holder, attempts, next_ids = g.blocked and 'blocked' or '', 0, '', 0, {}
   if g.head then
     local id = record.id_of(g.head)
     -- Beyond BYTES no record is read, and the order is taken as the start of the wait. That is exact unless the job
@@ -49,7 +49,7 @@ local function look(g)
     why = held.why(g) or ''
     if why == 'backoff' or why == 'snoozed' then holder = id end
     if A.next > 0 then
-      local members = waiting.first(key, A.next)
+      local members = waiting.first(g, A.next)
       for i = 1, #members do next_ids[i] = record.id_of(members[i]) end
     end
   end
@@ -58,7 +58,7 @@ local function look(g)
   if holder ~= '' then attempts = held.attempts(holder) end
   local limit = g.limit == math.huge and -1 or g.limit
   return {
-    state, redis.call('ZCARD', key), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
+    state, waiting.count(g), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
     time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0,
     g.blocked or 0, blocker, g.blocked and blocking.count(g.id) or 0, g.failures or 0, g.opened or 0,
     g.opened and tonumber(redis.call('ZSCORE', K.opened, g.id) or 0) or 0,

@@ -1,6 +1,6 @@
 --[[
-Open a queue: store its settings if it is new, and return the stored ones. With `was`, replace them: only if they are
-still what the caller has read, so that two callers who change different settings at once lose neither change.
+Open a queue: store its settings if it is new, and return the stored ones. With `was`, replace them, but only if they
+are still what the caller has read, so that two callers that change different settings at once lose neither change.
 
 Arguments
   schema      version of the stored format
@@ -27,7 +27,7 @@ local function next_revision(last)
   return string.format('%.0f', math.max(t[1] * 1000000 + t[2], (tonumber(last) or 0) + 1))
 end
 
---- @plain
+--- @plain allow-oom
 local stored = redis.call('HMGET', K.meta, 'schema', 'config', 'handling', 'revision')
 if stored[1] and stored[1] ~= A.schema then return stored end
 if A.instead and (not stored[1] or (stored[4] or '') ~= A.instead) then return stored end
@@ -36,8 +36,8 @@ local replaces = A.was or A.instead
 if stored[3] and not replaces then return stored end
 local revision = A.revision or next_revision(stored[4])
 if stored[1] and (not replaces or stored[2] == A.config) then
-  -- No script acts on `handling`. Nothing is stored to replace if a release made the queue that did not store it: then
-  -- the first process of a later release decides.
+  -- No script acts on `handling`. A queue of an early release has none stored: then the first process of a later
+  -- release stores its own.
   redis.call('HSET', K.meta, 'handling', A.handling, 'revision', revision)
   return { stored[1], stored[2], A.handling, revision }
 end

@@ -23,6 +23,8 @@ Cost       O(limit + log(jobs)): of 'waiting' about GROUPS groups, one command f
 --- @include "lib/clock"
 --- @include "lib/whole"
 --- @include "lib/meta"
+--- @include "lib/bytes"
+--- @include "lib/group"
 --- @include "lib/waiting"
 local GROUPS = 20
 
@@ -33,23 +35,24 @@ local function count_waiting()
 end
 
 -- The groups of one scan step, sorted by id. If a page ended in the middle of them, the next call repeats the same step
--- and goes on after the last group seen, even if that group is gone by then.
+-- and continues after the last group seen, even if that group is gone by then.
 local function some_groups()
   if A.only then return { A.only }, '0' end
   local scan, gids = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', GROUPS), {}
   for i = 1, #scan[2], 2 do
-    if not A.group or scan[2][i] >= A.group then gids[#gids + 1] = scan[2][i] end
+    if not A.group or not bytes.before(scan[2][i], A.group) then gids[#gids + 1] = scan[2][i] end
   end
-  table.sort(gids)
+  table.sort(gids, bytes.before)
   return gids, scan[1]
 end
 
 local function waiting_jobs()
   local members, groups, gids, cursor = {}, {}, some_groups()
+  group.load(gids)
   for i = 1, #gids do
     local gid, after, left = gids[i], waiting.START, A.limit - #members
     if gid == A.group then after = waiting.after(blob) end
-    local found = waiting.page(K.group .. gid, after, left)
+    local found = waiting.page(group.get(gid), after, left)
     for j = 1, #found do members[#members + 1], groups[#groups + 1] = found[j], gid end
     if #found == left then return members, groups, '' end
   end
@@ -74,7 +77,7 @@ end
 --- @reads
 local newest_stamp = whole(math.max(now_us, meta.stamp))
 if A.kind == 'waiting' then
-  local total = A.only and redis.call('ZCARD', K.group .. A.only) or count_waiting()
+  local total = A.only and waiting.count(group.get(A.only)) or count_waiting()
   return { now, total, newest_stamp, waiting_jobs() }
 end
 local key, ids, scores = K[A.kind], {}, {}

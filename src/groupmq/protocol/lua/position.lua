@@ -11,14 +11,16 @@ Cost       O(log(waiting jobs of its group)): 9 commands
 --- @include "lib/args"
 --- @include "lib/keys"
 --- @include "lib/record"
+--- @include "lib/group"
+--- @include "lib/waiting"
 --- @reads
 local rec = redis.call('HGET', K.jobs, A.id)
 if not rec then return {} end
 local gid = record.group_of(rec)
-local key, state_now = K.group .. gid, 'waiting'
+local g, state_now = group.get(gid), 'waiting'
 if redis.call('HEXISTS', K.leases, A.id) == 1 then state_now = 'active' end
 for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
   if redis.call('ZSCORE', K[name], A.id) then state_now = name end
 end
-local rank = state_now == 'waiting' and redis.call('ZREVRANK', key, record.member(A.id, rec))
-return { state_now, gid, rank and rank + 1 or 0, redis.call('ZCARD', key) }
+local rank = state_now == 'waiting' and waiting.rank(g, record.member(A.id, rec))
+return { state_now, gid, rank and rank + 1 or 0, waiting.count(g) }

@@ -1,5 +1,6 @@
 --[[
-Remove N jobs in whatever state. Nothing of them is left. The handler of a running job is stopped (lib/stopping.lua).
+Remove N jobs, in any state, with everything that is stored of them. The handler of a running job is stopped
+(lib/stopping.lua).
 
 Arguments
   ids         job ids

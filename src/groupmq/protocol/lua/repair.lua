@@ -3,8 +3,7 @@ Check and repair one page of one structure. The client goes through all structur
 
 Arguments
   structure   'jobs', 'groups', 'group', 'ready', 'parked', 'repeats', 'ticks', 'stops', 'stopping', 'blockers',
-              'blocking', 'blocked', 'breakers', 'breaking', 'opened', 'unique',
-              'uniques';
+              'blocking', 'blocked', 'breakers', 'breaking', 'opened', 'unique', 'uniques', 'bodies';
               an index of job ids: 'state', 'results', 'leases', 'progress', 'logs', 'interrupts', 'active', 'delayed',
               'completed', 'failed', 'expiring';
               'keys': find groups that `groups` does not list; 'delayed groups': name the group of each delayed job;
@@ -19,25 +18,35 @@ Reply      {next cursor ('0' = end), how many entries were checked, damage, flat
             disagree, flat: group, fingerprint ...}
 Events     drained, if the last group turns out to be empty; unblocked, if no job blocks a group
 Cost       about 50 entries per call ('keys': 500 keys), some 10 commands each; structures of groups also count the
-           leases, up to 5,000 of them
+           leases, up to 5,000 of them; where a server cannot scan without values, up to 1,000 names of 'bodies'
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
 --- @include "lib/group"
 --- @include "lib/mend"
+--- @include "lib/meta"
 --- @include "lib/mend_jobs"
+--- @include "lib/mend_bodies"
 --- @include "lib/mend_groups"
 --- @include "lib/mend_repeats"
 --- @include "lib/mend_blocking"
 --- @include "lib/mend_entries"
 local HASHES = { state = true, results = true, leases = true, progress = true, logs = true, interrupts = true }
-local PAGE = 50
+local PAGE, SAMPLE = 50, 1000
 
 local function page(command, key)
   local scan = redis.call(command, key, A.cursor, 'COUNT', PAGE)
   local names = {}
   for i = 1, #scan[2], 2 do names[#names + 1] = scan[2][i] end
   return scan[1], names
+end
+
+-- A page of the fields of a hash with large values, without the values. Servers that cannot scan like that (Redis before
+-- 7.4) return all fields if they are few, or else some at random.
+local function fields(key)
+  local scan = redis.pcall('HSCAN', key, A.cursor, 'COUNT', PAGE, 'NOVALUES')
+  if not scan.err then return scan[1], scan[2] end
+  return '0', redis.call('HRANDFIELD', key, SAMPLE)
 end
 
 -- Compares plain text: the name of a queue may contain characters that have a meaning in a pattern of SCAN.
@@ -98,6 +107,12 @@ elseif A.structure == 'breakers' or A.structure == 'breaking' or A.structure == 
 elseif A.structure == 'unique' or A.structure == 'uniques' then
   cursor, names = page(A.structure == 'unique' and 'HSCAN' or 'ZSCAN', K[A.structure])
   mend.uniques(names)
+elseif A.structure == 'bodies' then
+  cursor, names = fields(K.bodies)
+  mend.bodies(names)
+elseif A.structure == 'results' and meta.large then
+  cursor, names = fields(K.results)
+  mend.index(K.results, names, false)
 elseif HASHES[A.structure] then
   cursor, names = page('HSCAN', K[A.structure])
   mend.index(K[A.structure], names, false)

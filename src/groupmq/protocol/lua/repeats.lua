@@ -6,7 +6,9 @@ Arguments  by default the repeats that are due
   all         true = a page of all repeats
   cursor      '0' = start; only with `all`
   limit       how many, at most; not with `ids`
-Reply      {now, flat: repeat id, definition ..., ms until the next later tick or -1, next cursor ('0' = end)}
+  data        true = with the large data of the first of `ids` (lib/repeats.lua)
+Reply      {now, flat: repeat id, definition ..., ms until the next later tick or -1, next cursor ('0' = end),
+           with `data` and if the definition does not have it: the data}
 Events     none
 Cost       O(limit) or O(ids): at most 5 commands
 ]]
@@ -14,6 +16,7 @@ Cost       O(limit) or O(ids): at most 5 commands
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/whole"
+--- @include "lib/bodies"
 --- @reads
 local found, cursor = {}, '0'
 if A.all then
@@ -30,4 +33,5 @@ else
   end
 end
 local first = redis.call('ZRANGE', K.ticks, '(' .. whole(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-return { now, found, first[2] and math.max(0, first[2] - now) or -1, cursor }
+local data = A.data and redis.call('HGET', K.bodies, bodies.of_repeat(A.ids[1])) or nil
+return { now, found, first[2] and math.max(0, first[2] - now) or -1, cursor, data }

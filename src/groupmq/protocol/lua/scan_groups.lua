@@ -17,10 +17,11 @@ Cost       about PAGE groups (or 4 * first), one command for each group that is 
 --- @include "lib/distinct"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/waiting"
 --- @include "lib/group_state"
 --- @include "lib/lease"
 local PAGE = 500
-local PLACES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked = 5 }
+local STATES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked = 5 }
 
 -- Returns a cursor, group ids, and the stored value of each group.
 local function front()
@@ -48,17 +49,17 @@ local groups, packed, n = {}, {}, 0
 if gids[1] then group.build(groups, gids, values) end
 for i = 1, #gids do
   -- The jobs without a group are not a group. A damaged value is left to repair.
-  if gids[i] ~= '' and values[i] and #values[i] >= 10 then
+  if gids[i] ~= '' and values[i] and #values[i] >= 11 then
     local g = groups[gids[i]]
-    local place, head, seq, order, waiting = group_state.decide(g), g.head, 0, 0, 0
+    local state, head, seq, order, n_waiting = group_state.decide(g), g.head, 0, 0, 0
     if head then
       seq, order = record.seq_of(head), record.order_of(head)
-      if A.sizes then waiting = redis.call('ZCARD', group.key(g)) end
+      if A.sizes then n_waiting = waiting.count(g) end
     end
-    if g.paused then place = 'paused' elseif g.blocked then place = 'blocked' end
+    if g.paused then state = 'paused' elseif g.blocked then state = 'blocked' end
     n = n + 1
     packed[n] = struct.pack(
-      '>BBI4I4I4I6d', PLACES[place], head and 1 or 0, waiting, g.running, g.delayed, seq, order
+      '>BBI4I4I4I6d', STATES[state], head and 1 or 0, n_waiting, g.running, g.delayed, seq, order
     ) .. g.id
   end
 end

@@ -1,6 +1,6 @@
 --[[
-Skip jobs that block their groups (lib/blocking.lua): they stay failed, and their groups go on. By id, or the first ones
-of a group.
+Skip jobs that block their groups (lib/blocking.lua), by id, or the first ones of a group: they stay failed, and no
+longer block their groups.
 
 Arguments  `ids`, or `group` and `limit`
   ids         job ids

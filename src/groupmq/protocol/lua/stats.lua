@@ -17,8 +17,8 @@ Cost       O(workers + failures): at most 14 commands
 --- @include "lib/clock"
 --- @include "lib/meta"
 -- The jobs without a group have one entry there, with the id ''. It is not counted as a group.
-local function groups_in(place)
-  return redis.call('ZCARD', K[place]) - (redis.call('ZSCORE', K[place], '') and 1 or 0)
+local function groups_in(index)
+  return redis.call('ZCARD', K[index]) - (redis.call('ZSCORE', K[index], '') and 1 or 0)
 end
 
 -- How many groups there are, and the time of the first; both 0 if there is none.

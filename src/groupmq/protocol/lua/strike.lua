@@ -1,10 +1,10 @@
 --[[
-Strike entries out of `elsewhere`, but for those that were written again since they were read: their job is being added.
+Delete entries of `elsewhere`, except those that were written again since they were read: their job is being added.
 
 Arguments
   ids         job ids
   entries     the entry of each, as it was read
-Reply      how many were struck out
+Reply      how many were deleted
 Events     none
 Cost       O(N): two commands for N entries
 ]]

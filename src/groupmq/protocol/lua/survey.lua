@@ -21,16 +21,18 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 --- @include "lib/distinct"
 --- @include "lib/clock"
 --- @include "lib/record"
+--- @include "lib/bytes"
 --- @include "lib/group"
+--- @include "lib/waiting"
 --- @include "lib/group_state"
 --- @include "lib/lease"
 local PAGE, LEASES, TEXT, LOAD = 100, 250, 300, 4000
 
--- Sorts `list` by `before` and returns the first `n` items, each converted by `tell`.
-local function first(list, n, before, tell)
+-- Sorts `list` by `before` and returns the first `n` items, each converted by `convert`.
+local function first(list, n, before, convert)
   table.sort(list, before)
   local listed = {}
-  for i = 1, math.min(n, #list) do listed[i] = tell(list[i]) end
+  for i = 1, math.min(n, #list) do listed[i] = convert(list[i]) end
   return listed
 end
 
@@ -48,13 +50,13 @@ end
 -- The member that arrived first has waited longest, except for jobs that were delayed or brought an order.
 local function earlier(a, b)
   if a.seq ~= b.seq then return a.seq < b.seq end
-  return a.g.id < b.g.id
+  return bytes.before(a.g.id, b.g.id)
 end
 
 local function larger(a, b)
   local n, m = a.waiting + a.g.running, b.waiting + b.g.running
   if n ~= m then return n > m end
-  return a.g.id < b.g.id
+  return bytes.before(a.g.id, b.g.id)
 end
 
 local function told_group(found)
@@ -75,7 +77,7 @@ local function groups()
   for i = 1, #gids do
     local g = group.get(gids[i])
     if g.raw and g.running < math.huge then
-      local found = { g = g, waiting = g.head and redis.call('ZCARD', group.key(g)) or 0 }
+      local found = { g = g, waiting = g.head and waiting.count(g) or 0 }
       if found.waiting + g.running > 0 then live[#live + 1] = found end
       if g.head then
         found.seq = record.seq_of(g.head)

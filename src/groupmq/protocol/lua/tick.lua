@@ -4,7 +4,8 @@ the next tick. Of several schedulers exactly one finds the tick that it expects;
 
 Arguments
   ticks       per repeat: {id, expected tick, next tick (0 = this was the last), ticks to add ...}
-Reply      {how many occurrences were added, ms until the next tick of any repeat or -1}
+Reply      {how many occurrences were added, ms until the next tick of any repeat or -1}; repeats whose data has no room
+           in this call are not changed, and stay due
 Events     added
 Cost       O(ticks to add): about 2 commands per repeat, at most 4 per occurrence, and some 10 per call
 ]]
@@ -12,9 +13,11 @@ Cost       O(ticks to add): about 2 commands per repeat, at most 4 per occurrenc
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/seen"
+--- @include "lib/bodies"
 --- @include "lib/repeats"
+local ROOM = 1048576 -- bytes of large data; the first repeat may exceed it
 --- @writes remembers
-local rids, added = {}, 0
+local rids, added, room = {}, 0, ROOM
 for i = 1, #A.ticks do rids[i] = A.ticks[i][1] end
 seen.add(K.repeats)
 local values = #rids > 0 and redis.call('HMGET', K.repeats, unpack(rids)) or {}
@@ -22,7 +25,9 @@ for i = 1, #rids do
   local t = A.ticks[i]
   if values[i] then
     local definition, body = repeats.unpack(values[i])
-    if definition.next == t[2] then
+    local size = #t > 3 and bodies.size(bodies.of_repeat(t[1])) or 0
+    if definition.next == t[2] and (size <= room or room == ROOM) then
+      room = room - size
       for k = 4, #t do
         if repeats.enter(t[1], definition, body, t[k]) then added = added + 1 end
       end

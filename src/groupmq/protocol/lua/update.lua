@@ -11,8 +11,7 @@ Cost       O(1): some 15 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
---- @include "lib/record"
---- @include "lib/sizes"
+--- @include "lib/body_changes"
 --- @include "lib/writes"
 --- @include "lib/find"
 --- @include "lib/recall"
@@ -21,8 +20,6 @@ local job = find.jobs({ A.id })[1]
 if not job.state then return { '', 0 } end
 local pending = recall.pending(job)
 if not pending then
-  local rec = record.with_data(job.rec, blob)
-  sizes.note(rec)
-  W.hset(K.jobs, job.id, rec)
+  W.hset(K.jobs, job.id, body_changes.replace(job.id, job.rec, blob))
 end
 return commit({ job.state, pending and 2 or 1 })

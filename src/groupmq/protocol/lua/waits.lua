@@ -1,14 +1,14 @@
 --[[
 Read how long jobs have waited: the startable job that has waited longest, and the group whose head cannot start
 (lib/held.lua) and has waited longest. One call reads a page of each key.
-Arguments  where to go on in each key; absent = that key is done
+Arguments  where to continue in each key; absent = that key is done
   ready       score in `ready`
   active      offset in `active`
   parked      offset in `parked`
   conf        cursor of the groups with settings
   blocked     offset in `blocked`
 Reply      {now, {ms waited, group, job} or {}, held or {}, running jobs of each worker, flat: worker, count ...,
-            {ready, active, parked, conf, blocked} to go on with, '' = done}
+            {ready, active, parked, conf, blocked} to continue with, '' = done}
   held     {ms waited, group, reason, holder or '', its attempt, since when the head waits, until when it is held or 0,
             waiting jobs, failed attempts in a row that its breaker counts}
 Events     none
@@ -33,7 +33,7 @@ local UNIT = 8796093022208 -- one priority in a score of `ready` (lib/record.lua
 local function note_ungrouped()
   local g, top = group.get(''), waiting.START
   for _ = 1, LEVELS do
-    local member = waiting.page(group.key(g), top, 1)[1]
+    local member = waiting.page(g, top, 1)[1]
     if not member then return end
     oldest.note(call.in_line, g, member)
     top = waiting.after(string.sub(member, 1, 2))

@@ -36,11 +36,11 @@ T = TypeVar("T")
 Command = tuple[Any, ...]
 
 PATIENCE = 3.0
-"""Seconds a producer's call rides over a server that restarts or fails over before it raises."""
+"""Seconds for which a producer's call is tried again while the server restarts or fails over; then it raises."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
 """Another client may flush the functions again while we load ours; after so many tries this call goes as a script.
-As often a call is made again whose queue has gone, or whose settings have changed."""
+A call whose queue is gone, or whose settings have changed, is also tried at most this often."""
 
 
 class Sender(Protocol):
@@ -69,7 +69,7 @@ class Patience:
 
 
 class FunctionClient:
-    """Calls the functions of one queue. A connection says how one command is sent and how to sleep."""
+    """Calls the functions of one queue. Subclasses define how one command is sent and how to sleep."""
 
     def __init__(self, session: Session, patience: float = PATIENCE) -> None:
         self.session = session
@@ -91,12 +91,12 @@ class FunctionClient:
         """Which server of Sentinel or of a cluster this is; empty for a single server."""
         return ""
 
-    def places(self) -> list[Node | None]:
+    def primaries(self) -> list[Node | None]:
         """The primaries of a cluster; [None] for a single server."""
         return [None]
 
-    def execute_at(self, place: Node | None, *parts: Any) -> Any:
-        """Send one command to one of `places`."""
+    def execute_at(self, node: Node | None, *parts: Any) -> Any:
+        """Send one command to one of `primaries`."""
         return self.execute(*parts)
 
     def sleep(self, seconds: float) -> None:
@@ -124,7 +124,7 @@ class FunctionClient:
                 return answer
             except GroupMQError as error:
                 if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
-                    # Refused before it began, and yet it may have been carried out when it was sent first.
+                    # This try was refused before it began, but an earlier one may have been carried out.
                     answers = self._evaluate(look_answer(slot.name, slot.number))
                     if answers and not session.must_be_durable(call.script):
                         return call.parse(answers[0])
@@ -136,7 +136,7 @@ class FunctionClient:
             self.sleep(pause)
 
     def call_closed(self, call: Call[T]) -> T:
-        """Make a call, once, that needs no open queue."""
+        """Make a call that needs no open queue, without another try."""
         return self._evaluate(call)
 
     def open(self) -> None:
@@ -173,7 +173,7 @@ class FunctionClient:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _settle(self, stored: StoredQueue) -> None:
-        """Use a partition, with the settings of its queue, which it gets if it has others. `stored`: as it was read.
+        """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.
 
         The queue is asked after that. A process that changes the number of partitions closes the queue first. So either
         the queue refuses, or that process sees what is added to a partition that was there before. Settings that were
@@ -203,11 +203,11 @@ class FunctionClient:
         session.opened = True
 
     def _ask_queue(self) -> None:
-        """Of a partition: learn what the queue itself is stored with. Raises if it has other partitions."""
+        """For a partition: read the stored settings of the queue itself. Raises if that has other partitions."""
         session = self.session
         if session.confirm is not None:
             asked = session.confirm()
-            if isinstance(asked, Awaitable):  # a blocking queue whose events are read asks by its own connection
+            if isinstance(asked, Awaitable):  # a blocking queue whose events are read asks over its own connection
                 asked = asked
             return
         try:
@@ -237,7 +237,7 @@ class FunctionClient:
         return was.config != stored.config
 
     def enter(self) -> None:
-        """Enter the queue in the list of queues. If that fails, it is missing there and nothing else suffers."""
+        """Enter the queue in the list of queues. If that fails, it is missing there, and everything else works."""
         entry = self.session.entry
         entry.due = 0.0
         try:
@@ -248,11 +248,11 @@ class FunctionClient:
             entry.written()
 
     def command(
-        self, *parts: Any, patience: float | None = None, key: str | None = None, place: Node | None = None
+        self, *parts: Any, patience: float | None = None, key: str | None = None, node: Node | None = None
     ) -> Any:
         """Send a command that is about the server or about all of its queues. It must be safe to send again.
 
-        In a cluster it goes to the owner of the queue's slot, or of the slot of `key`, or to `place`.
+        In a cluster it goes to the owner of the queue's slot, or of the slot of `key`, or to `node`.
         Errors are ours; while the server cannot be reached, try again for up to `patience` seconds.
         """
         self.session.require_open()
@@ -261,8 +261,8 @@ class FunctionClient:
             try:
                 if key is not None:
                     return self.execute_for(key, *parts)
-                if place is not None:
-                    return self.execute_at(place, *parts)
+                if node is not None:
+                    return self.execute_at(node, *parts)
                 return self.execute(*parts)
             except Exception as error:
                 known = understood(error, self.session.where)
@@ -283,7 +283,7 @@ class FunctionClient:
             self.sleep(pause)
 
     def _evaluate(self, call: Call[T], proof: Command = ()) -> T:
-        """Run a function once. `proof`: by what the server recognises the call when it is sent again."""
+        """Run a function once. `proof`: slot and number, by which the server recognises a call that is sent again."""
         session = self.session
         script = functions.load(call.script)
         waits = session.must_be_durable(call.script)
@@ -318,7 +318,7 @@ class FunctionClient:
         raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
 
     def _learn(self) -> None:
-        """The stored settings have changed: read them, so that calls are made by them from now on."""
+        """The stored settings have changed: read them, so that calls use them from now on."""
         stored = self._evaluate(commands.look_at_queue())
         if self.session.partition is not None:
             if stored.schema is not None:  # else the call that is made again opens it
@@ -363,7 +363,7 @@ class FunctionClient:
             self.execute("FUNCTION", "LOAD", script.library.text)
         except Exception as error:
             if "already exists" in str(error):
-                return True  # another client was faster; its text is ours, since the name has a hash of it
+                return True  # another client was faster; the text is the same, since the name contains its hash
             if is_unavailable(error, "function"):
                 self.session.calls_by = "script"
                 return False

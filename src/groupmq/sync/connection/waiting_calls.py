@@ -8,31 +8,25 @@ from typing import Any
 
 from hiredis import pack_command
 
-from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
+from groupmq.client.connection.address import Address
 from groupmq.client.connection.faults import first_and_last, is_reply
-from groupmq.client.connection.session import Session
-from groupmq.core.loops import this_process
 
 
 class WaitingCalls:
-    """The idle connections of one queue object. Safe in threads and after a fork."""
+    """The idle connections of one line. Safe in threads."""
 
-    def __init__(self, endpoint: Endpoint, session: Session) -> None:
-        durability = session.options.durability
-        wait = 0.0 if durability is None else durability.timeout_ms / 1000
-        self._session = session
-        self._address = endpoint.address
-        self._pool = endpoint.beside(wait + CALL_TIMEOUT).blocking().connection_pool
+    def __init__(self, pool: Any, address: Address) -> None:
+        """`pool`: the client library's, which makes the connections."""
+        self._pool = pool
+        self._address = address
         self._idle: deque[tuple[Any, int]] = deque()
-        self._process = this_process()
 
-    def execute(self, *parts: Any) -> tuple[Any, Any]:
-        """Send a command and what waits for it to be durable; the first and the last reply."""
+    def execute(self, *commands: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Send a command and those that wait for it to be durable; the first and the last reply."""
         moves = self._address.moves
         connection = self._connection(moves)
         replies: list[Any] = []
         try:
-            commands = (parts, *self._session.confirmation())
             connection.send_packed_command([b"".join(map(pack_command, commands))], check_health=False)
             while len(replies) < len(commands):
                 try:
@@ -49,8 +43,6 @@ class WaitingCalls:
 
     def _connection(self, moves: int) -> Any:
         """One that leads to the primary as it is known after so many moves: the last that was used, else a new one."""
-        if self._process != this_process():
-            self._idle, self._process = deque(), this_process()  # those are the parent's
         while True:
             try:
                 connection, made_at = self._idle.pop()
@@ -70,7 +62,7 @@ class WaitingCalls:
 
 
 def _is_quiet(connection: Any) -> bool:
-    """Whether a connection is open and has nothing to say, as one must that gets the next command."""
+    """Whether nothing is left to read on a connection that is open: the next reply is that of the next command."""
     try:
         return not connection.can_read()
     except Exception:

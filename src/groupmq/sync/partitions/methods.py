@@ -16,11 +16,12 @@ from groupmq.core.partitions import MOST_PARTITIONS
 from groupmq.core.queue_options import SHARED, QueueArguments, refuse_with_partitions
 from groupmq.core.server_views import Mark
 from groupmq.core.views import DutyReport, RepairReport
+from groupmq.core.wording import number
 from groupmq.protocol import commands
 from groupmq.sync import registry
 from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.sync.job import Job
-from groupmq.sync.partitions.looking import Looking
+from groupmq.sync.partitions.inspection import PartitionedInspection
 from groupmq.sync.partitions.moving import Repartition
 from groupmq.sync.partitions.routing import by_group, by_id, informed
 from groupmq.sync.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from groupmq.sync.queue.queue import Queue
 
 
-class PartitionedMethods(Looking):
+class PartitionedMethods(PartitionedInspection):
     """All methods that both clients share."""
 
     _swept_to: dict[int, str] | None = None
@@ -79,7 +80,6 @@ class PartitionedMethods(Looking):
     # The whole queue
 
     def pause(self) -> None:
-        """Once this returns no job starts, not even a prefetched one. Running jobs go on."""
         if not self._learn():
             return super().pause()
         self._each(lambda part: part.pause())
@@ -104,10 +104,6 @@ class PartitionedMethods(Looking):
         limit: int = 1000,
         progress: Callable[[int], object] | None = None,
     ) -> int:
-        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many.
-
-        `progress` is called after each bounded step with how many are gone; what it raises ends the work there.
-        """
         parts = self._learn()
         if not parts:
             return super().clean(state, grace=grace, limit=limit, progress=progress)
@@ -122,7 +118,6 @@ class PartitionedMethods(Looking):
         *,
         progress: Callable[[int], object] | None = None,
     ) -> int:
-        """Remove all jobs in these states, in bounded steps; how many. `progress` as in `clean`."""
         parts = self._learn()
         if not parts:
             return super().purge(states, progress=progress)
@@ -132,7 +127,6 @@ class PartitionedMethods(Looking):
         return removed
 
     def obliterate(self) -> None:
-        """Delete the queue and everything in it, running jobs too."""
         if not self._learn():
             return super().obliterate()
         self._each(lambda part: part.pause())
@@ -144,10 +138,6 @@ class PartitionedMethods(Looking):
         return None
 
     def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
-        """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
-
-        `progress` is called after each step with how many entries were looked at so far.
-        """
         parts = self._learn()
         if not parts:
             return super().repair(progress=progress)
@@ -175,7 +165,7 @@ class PartitionedMethods(Looking):
         """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.
 
         Works in bounded steps. Meanwhile no process can use the queue. If a run was killed, the same call continues it.
-        Order, attempts, delays, results and repeats are kept; counters, charts and events begin anew. Other
+        Order, attempts, delays, results and repeats are kept; counters, charts and events start empty. Other
         processes that use the queue have to be restarted. `progress` is called with how many entries were copied.
         """
         whole(to, "partitions", 1, MOST_PARTITIONS)
@@ -190,7 +180,8 @@ class PartitionedMethods(Looking):
             if not paused:
                 raise ConfigurationError(f"queue {self.name!r} is not paused; pause it, and wait until no job runs")
             if counted.active:
-                raise ConfigurationError(f"queue {self.name!r}: {counted.active} jobs run; wait until none does")
+                running = number(counted.active, "running job")
+                raise ConfigurationError(f"queue {self.name!r} has {running}; wait until it has none")
             refuse_with_partitions(self.options, to)
             run.begin(before)
             begun = before, to, "copy"
@@ -217,11 +208,6 @@ class PartitionedMethods(Looking):
     # Duties
 
     def run_duty_once(self, duty: DutyName) -> DutyReport:
-        """Run one duty of the workers now: what it did, and when there is more to do.
-
-        `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
-        ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
-        """
         if not self._learn():
             return super().run_duty_once(duty)
         report = merging.duty(self._each(lambda part: part.run_duty_once(duty)))
@@ -230,25 +216,21 @@ class PartitionedMethods(Looking):
         return report
 
     def run_scheduler_once(self) -> int:
-        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
         if not self._learn():
             return super().run_scheduler_once()
         return sum(self._each(lambda part: part.run_scheduler_once()))
 
     def promote_delayed_jobs(self) -> int:
-        """Move delayed jobs that are due into their groups; how many."""
         if not self._learn():
             return super().promote_delayed_jobs()
         return sum(self._each(lambda part: part.promote_delayed_jobs()))
 
     def recover_delayed_groups(self) -> int:
-        """Wake groups whose back-off is over; how many."""
         if not self._learn():
             return super().recover_delayed_groups()
         return sum(self._each(lambda part: part.recover_delayed_groups()))
 
     def check_stalled_jobs(self) -> list[str]:
-        """Take back jobs whose lease expired; their ids."""
         if not self._learn():
             return super().check_stalled_jobs()
         found = self._each(lambda part: part.check_stalled_jobs())
@@ -304,12 +286,10 @@ class PartitionedMethods(Looking):
     # Marks
 
     def mark(self, label: str, *, at: Instant | None = None) -> Mark:
-        """Mark a moment in the history of the queue, such as a deployment; charts show it. The newest 100 are kept."""
         parts = self._learn()
         return parts[0].mark(label, at=at) if parts else super().mark(label, at=at)
 
     def get_marks(self, since: Instant | None = None) -> list[Mark]:
-        """The marks from `since` on, oldest first."""
         parts = self._learn()
         return parts[0].get_marks(since) if parts else super().get_marks(since)
 

@@ -43,10 +43,6 @@ class Spreading(Routing):
     """The methods that add jobs."""
 
     def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written.
-
-        With partitions: in order within each group, and atomically per 100 of one partition.
-        """
         drafts = self._drafts(items)
         if not self._learn():
             return self._submit_all(self._chunks(drafts))
@@ -143,7 +139,6 @@ class Spreading(Routing):
         return part._add_repeating(data, repeat, headers, **options)
 
     def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
-        """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
         if not self._learn():
             return super().remove_repeating_job(group_id, repeat_or_key)
         if isinstance(repeat_or_key, str):

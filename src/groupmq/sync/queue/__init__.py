@@ -1,1 +1,1 @@
-"""The blocking queue. Generated from `client/queue/` but for `queue.py`."""
+"""The blocking queue. Generated from `client/queue/` but for `runtime.py`."""

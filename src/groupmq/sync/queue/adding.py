@@ -17,9 +17,12 @@ from groupmq.core.schedule import Repeat
 from groupmq.core.signatures import shows_options, unknown_option
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added
-from groupmq.sync.job import Job, SavedJob
+from groupmq.sync.job import Job
 from groupmq.sync.queue.base import Chunk
 from groupmq.sync.queue.repeats import Repeats
+
+SavedJob = Job
+"""What `JobDraft.save` returns."""
 
 
 class Adding(Repeats):
@@ -49,7 +52,10 @@ class Adding(Repeats):
         return job
 
     def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written."""
+        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written.
+
+        With partitions: in order within each group, and atomically per 100 of one partition.
+        """
         return self._submit_all(self._chunks(self._drafts(items)))
 
     def _drafts(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Draft]:

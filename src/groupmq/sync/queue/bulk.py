@@ -149,6 +149,7 @@ class Bulk(Groups):
             "expiring",
             "state",
             "results",
+            "bodies",
             "progress",
             "logs",
             "interrupts",

@@ -28,7 +28,6 @@ class Directory(Oversight):
 
     if TYPE_CHECKING:
 
-        def __init__(self, name: str, redis: Any = None, **options: Any) -> None: ...
         def close(self) -> None: ...
 
     @classmethod

@@ -24,6 +24,7 @@ class Inspection(QueueBase):
     """The getters of a queue that are about jobs."""
 
     def get_job(self, job_id: str) -> Job | None:
+        """The job with this id; None if there is none."""
         return self.get_jobs_by_id([text(job_id, "job_id")])[0]
 
     def require_job(self, job_id: str) -> Job:
@@ -53,22 +54,28 @@ class Inspection(QueueBase):
         return self._list_waiting(limit, offset, text(group_id, "group_id"))
 
     def get_job_counts(self) -> JobCounts:
+        """How many jobs are in each state, and how many groups have a live job."""
         active, waiting, delayed, completed, failed, groups, *_ = self._call(commands.counts())
         return JobCounts(active, waiting, delayed, completed, failed, active + waiting + delayed, groups)
 
     def get_active_count(self) -> int:
+        """How many jobs run."""
         return self.get_job_counts().active
 
     def get_waiting_count(self) -> int:
+        """How many jobs wait in their groups."""
         return self.get_job_counts().waiting
 
     def get_delayed_count(self) -> int:
+        """How many jobs are delayed."""
         return self.get_job_counts().delayed
 
     def get_completed_count(self) -> int:
+        """How many completed jobs are kept."""
         return self.get_job_counts().completed
 
     def get_failed_count(self) -> int:
+        """How many failed jobs are kept."""
         return self.get_job_counts().failed
 
     def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:

@@ -54,7 +54,7 @@ class JobSearch(QueueBase):
         while len(found) < limit and scanned < scan and not walk.ended:
             entries = list(walk.next_page(min(scan - scanned, size)))
             jobs = self.get_jobs_by_id([job_id for job_id, _ in entries])
-            for at, (job, (_, place)) in enumerate(zip(jobs, entries, strict=True), start=1):
+            for at, (job, (_, position)) in enumerate(zip(jobs, entries, strict=True), start=1):
                 scanned += 1
                 if job is None or job.state != state:
                     continue
@@ -63,7 +63,7 @@ class JobSearch(QueueBase):
                 if matcher.matches(job, walk.now):
                     found.append(job)
                 if len(found) == limit:
-                    walk.stop_at(place, last=at == len(entries))
+                    walk.stop_at(position, last=at == len(entries))
                     break
         return JobPage(found, walk.cursor(), scanned, walk.total)
 

@@ -30,7 +30,7 @@ class PresenceCleanup:
 
 
 class AcrossPartitions:
-    """Cleans up what concerns several partitions of a queue, once each."""
+    """Cleans up data that concerns several partitions of a queue."""
 
     task = FORGET
 

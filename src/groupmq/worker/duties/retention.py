@@ -12,7 +12,7 @@ from groupmq.worker.outage import CLEAN_UP
 
 
 class AgeRetention:
-    """Removes completed and failed jobs by age. (Those above a number are removed as jobs end.)"""
+    """Removes completed and failed jobs by age. (The limit on their number is applied whenever a job ends.)"""
 
     task = CLEAN_UP
 

@@ -36,5 +36,5 @@ class Promotion:
 
     async def run_once(self) -> DutyDone:
         due = await run_due(self._call, self._policy, expire=False)
-        # 0 after all that is done: an expired lease is due, which is not for this duty.
+        # 0 here means that an expired lease is due, which is not the task of this duty.
         return DutyDone(due.promoted + due.woken, seconds_until(due.wait_ms) or None)

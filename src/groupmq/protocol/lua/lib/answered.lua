@@ -2,8 +2,8 @@
 The answers of calls that took effect, kept for a while. A client whose connection broke does not know whether its call
 arrived, and sends it again: it must get the first answer, and nothing may change a second time.
 
-Such a call has three further arguments behind its own and the revision of the settings:
-  a slot of the client; only one call of a slot is under way at a time
+Such a call has three more arguments after its own and the revision of the settings:
+  a slot of the client; a slot has only one call in progress at a time
   the number of the call in its slot
   a third one, only if the call was sent before
 
@@ -11,12 +11,12 @@ A slot keeps the answer of its last call, so memory grows with the clients and n
 in alternation, each for a WINDOW of time: an answer is kept for at least one WINDOW, and both keys expire when no more
 calls come.
 
-Only a call that was sent before is looked up; other calls do not pay for it. But the second sending may overtake the
+Only a call that was sent before is looked up; other calls do not pay for it. But the second request may overtake the
 first, and then the first must be recognised: for some time after a resent call took effect (`resent` in `meta`), all
 calls are looked up.
 
-A call that was answered is not carried out again: beginning it returns the answer. The reply of a call that does not
-end with `commit` (it changed nothing) is not kept, and the call is carried out again when it is sent again.
+A call that was answered is not executed again: `answered.begin` returns the answer. The reply of a call that does not
+end with `commit` (it changed nothing) is not kept, and the call is executed again when it is sent again.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -46,7 +46,7 @@ end
 
 function answered.note(reply)
   local window = math.floor(now / WINDOW)
-  -- A clock that steps back a little must not throw away the answers of a moment ago.
+  -- A clock that steps back a little must not delete recent answers.
   if window == meta.window - 1 then window = meta.window end
   call.answer_key, call.new_window = window % 2 == 0 and K.calls_even or K.calls_odd, window ~= meta.window
   call.answer = call.number .. ' ' .. cmsgpack.pack(reply)

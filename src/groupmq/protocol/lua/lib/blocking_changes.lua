@@ -34,7 +34,7 @@ function blocking_changes.add(g, id)
   group.touch(g)
 end
 
--- The group goes on; `id`: the job that was settled last.
+-- Unblock the group; `id`: the job that was settled last.
 function blocking_changes.unblock(g, id)
   local mine = changes()
   g.blocked, mine.unblocked = nil, mine.unblocked + 1
@@ -43,7 +43,7 @@ function blocking_changes.unblock(g, id)
   group.touch(g)
 end
 
--- The job no longer blocks its group. Returns false if it did not.
+-- Settle a job, so that it no longer blocks its group. Returns false if it did not block it.
 function blocking_changes.settle(id)
   local raw = meta.blocks and not changes().settled[id] and redis.call('HGET', K.blockers, id)
   if not raw then return false end
@@ -65,7 +65,7 @@ function blocking_changes.total()
   return redis.call('HLEN', K.blockers) - mine.n_settled + mine.n_new
 end
 
--- Whether the job blocks its group since this call.
+-- Whether the job started to block its group in this call.
 function blocking_changes.is_new(id) return call.blocking ~= nil and call.blocking.new[id] end
 
 -- For each of `ids`, jobs that had failed before this call: whether it blocks its group.

@@ -2,11 +2,11 @@
 The breaker of a group: with the rule `breaker` = {failures, cooldown (ms)}, a group whose attempts have failed that often
 in a row rests for the cool-down. After that exactly one job starts, the probe, and nothing is prefetched behind it. If it
 completes, the breaker is closed; if it fails, the group rests again. A run that ends in another way (released,
-rate-limited, snoozed, cancelled) says nothing: the next job is the probe. Jobs without a group have no breaker.
+rate-limited, snoozed, cancelled) does not count: the next job is the probe. Jobs without a group have no breaker.
 
   breakers  hash  group -> failed attempts in a row (4 bytes), until when the group rests (6 bytes, ms; 0 = closed)
   breaking  zset  group, by the time at which its failures are forgotten: FORGET cool-downs after the last one
-  opened    zset  group whose breaker is open, by since when; so they are counted and listed without looking at others
+  opened    zset  group whose breaker is open, by since when; so they are counted and listed without reading others
 
 An entry outlives the jobs of its group, so that a group which is empty between two failures opens its breaker too.
 `breakers` in `meta` is 1 while there may be entries. lib/group.lua reads them, lib/gate.lua makes groups wait.
@@ -45,7 +45,7 @@ function breaker_changes.failed(g)
   group.touch(g)
 end
 
--- Without the rule, nobody has read whether the breaker is open.
+-- Without the rule, this call has not read whether the breaker is open.
 local function drop(g)
   W.hdel(K.breakers, g.id)
   W.zrem(K.breaking, g.id)

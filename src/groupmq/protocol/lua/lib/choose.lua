@@ -9,16 +9,16 @@ take further heads, which are prefetched too (lib/reserve.lua). For a handler of
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/seen"
---- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/horizon"
 --- @include "lib/group"
 --- @include "lib/group_state"
 --- @include "lib/members"
 --- @include "lib/filling"
+--- @include "lib/bodies"
 local choose = {}
 --- @private
-local ROOM = 1048576 -- bytes of heads that one call takes in a queue with large jobs; the last head may exceed it
+local ROOM = 1048576 -- bytes of large heads that one call takes; the first head may exceed it
 local FURTHER = 100 -- ready groups to read beyond those wanted, if some of them may be skipped
 
 -- Groups that this call has changed are kept in a list of their own, worst first, so that the best is the last item.
@@ -110,6 +110,8 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
     elseif g.state == 'ready' and taken >= n and not is_fit(g, gids, next_up, fill - count) then
       passed_over = true
       break -- it is next in order: prefetching a later head would reorder them
+    elseif g.state == 'ready' and taken > 0 and bodies.size(record.id_of(g.head)) > room then
+      passed_over, room = true, 0
     elseif g.state == 'ready' then
       local other_heads = n - taken - 1
       local free = taken < n and most - count - other_heads or fill - count
@@ -118,7 +120,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
       taken = taken + 1
       groups[taken], lengths[taken], ids[count + 1] = g, length, record.id_of(member)
       for i = 2, length do ids[count + i] = record.id_of(g.stored[i]) end
-      if meta.large then room = room - redis.call('HSTRLEN', K.jobs, ids[count + 1]) end
+      room = room - bodies.size(ids[count + 1])
       count = count + length
       group_state.refresh(g)
       if g.state == 'ready' and wait and length > 1 then

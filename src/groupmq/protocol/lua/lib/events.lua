@@ -89,7 +89,7 @@ function events.settle()
   local entry, results = { meta.logged + 1, now }, call.event_results
   for _, columns in pairs(call.events) do entry[#entry + 1] = columns end
   local fields = { 'e', cmsgpack.pack(entry) }
-  if results then fields[3], fields[4] = 'b', table.concat(results) end
+  if results then fields[3], fields[4] = 'b', results[2] and table.concat(results) or results[1] end
   local bytes = meta.log_bytes + #fields[2] + #(fields[4] or '')
   local is_full = bytes >= SEGMENT
   call.entry, call.ends_segment = fields, is_full

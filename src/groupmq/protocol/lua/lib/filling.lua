@@ -2,37 +2,39 @@
 Batches: jobs of one group, or without a group, that a worker gives to its handler in one call. Unlike prefetched jobs
 all of them start at once, so each has a lease of a running job.
 
-A worker may have a group wait for a full batch. Nothing is stored for that: the worker passes over the group, and asks
-again when the head has waited long enough, or when it is woken because a job was added.
+A worker may let a group wait for a full batch. Nothing is stored for that: the call skips the group, and the worker
+asks again when the head has waited long enough, or when it is woken because a job was added.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/horizon"
---- @include "lib/group"
 --- @include "lib/members"
+--- @include "lib/waiting"
 local filling = {}
 --- @private
 
+-- Whether several jobs of the group may start at once in one batch. If the group may run several jobs, another worker
+-- could start a later job beside the batch. A rate limit of the group counts each start. While its breaker is open,
+-- only the probe may start. A job behind the head may be held, so that it must not start yet.
+function filling.fits(g) return (g.limit == 1 or g.id == '') and not (g.rate or g.opened or g.holds) end
+
 -- Whether a ready group waits for a full batch: fewer than `size` jobs of it wait, and its head has waited less than
--- `wait` ms. A head that may run only once is a batch of its own and waits for no other job.
+-- `wait` ms. A head that can only be alone in its batch, because of its group or because it has one attempt, does not
+-- wait for other jobs.
 function filling.waits(g, size, wait)
+  if not filling.fits(g) then return false end
   local rec = redis.call('HGET', K.jobs, record.id_of(g.head))
   if not rec then return false end
   local since, max = record.terms(rec)
   local time = math.min(since, now) + wait
   if time <= now or max == 1 then return false end
-  local put, dropped = g.added and #g.added / 2 or 0, g.removed and #g.removed or 0
-  if redis.call('ZCARD', group.key(g)) + put - dropped >= size then return false end
+  local put, dropped = g.added and #g.added / 2 or 0, (g.removed and #g.removed or 0) + (g.popped or 0)
+  if waiting.count(g) + put - dropped >= size then return false end
   horizon.note(time)
   return true
 end
-
--- Whether several jobs of the group may start at once in one batch. Of a group that runs several at a time another
--- worker could start a later job beside them, and the rate of a group counts each start. While its breaker is open,
--- one job is tried; and a job behind the head may be held, so that it must not start yet.
-function filling.fits(g) return (g.limit == 1 or g.id == '') and not (g.rate or g.opened or g.holds) end
 
 -- Take the head out of the group; returns it, and how many jobs may start with it, up to `n` with the head.
 function filling.pop(g, n)

@@ -48,7 +48,7 @@ function group_state.refresh(g)
   end
 end
 
--- The state to show to people. `busy` means that all slots are taken, even if no job of the group waits. `blocked` is
+-- The state to show to people. A group whose slots are all taken is shown as idle if no job of it waits. `blocked` is
 -- shown even if no job waits, because the next one will; `paused` hides it, because a pause has to end first.
 function group_state.shown(g, state)
   if g.paused and g.head then return 'paused' end

@@ -1,9 +1,12 @@
 --[[
-How a group is stored in `groups`: running (4 bytes), delayed (4), the head (2 bytes of length, then the member; equal
-to the last member of the zset, and stored here so that neither an add nor the end of a run has to read the zset), then,
-if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time before which that job must
-not start, binding while it is the head; z = job id -> true if its handler snoozed it; r = rest of the group;
-s, u = since and until when it waits for arrivals.
+How a group is stored in `groups`: running (4 bytes), delayed (4), whether its head is alone (1), the head (2 bytes of
+length, then the member), then, if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time
+before which that job must not start, binding while it is the head; z = job id -> true if its handler snoozed it;
+r = rest of the group; s, u = since and until when it waits for arrivals.
+
+The head is stored here so that neither an add nor the end of a run has to read the sorted set. It is the last member of
+that set, unless it is alone: then no other job waits, and there is no set. So a group that has only one job at a time,
+which is the most frequent case, never has its own key. lib/settle.lua creates the set when a second job is added.
 ]]
 --- @include "lib/meta"
 local group_value = {}
@@ -34,7 +37,7 @@ function group_value.block(g, since)
   if g.at == 'ready' then g.at = 'none' end
 end
 
--- Attempts of the group have failed in a row (lib/breaker_changes.lua). Whether its time has come is not known.
+-- Attempts of the group have failed in a row (lib/breaker_changes.lua). Whether its rest is over is not known here.
 function group_value.read_breaker(g, raw)
   if #raw ~= 10 then return end -- damaged: no breaker until repair has deleted it
   local failures, till = struct.unpack('>I4I6', raw)
@@ -48,16 +51,16 @@ end
 -- Build a group from its stored value and an operator's settings. `gated`: the rules of the queue may make any head
 -- wait (lib/gate.lua).
 function group_value.read(gid, raw, conf, gated)
-  local running, delayed, head, waits, at = 0, 0, '', nil, 'none'
+  local running, delayed, alone, head, waits, at = 0, 0, 0, '', nil, 'none'
   local limit = meta.limit
   if not raw then
     raw = false
-  elseif #raw < 10 then
+  elseif #raw < 11 then
     -- A damaged value: no job of this group starts until repair has counted it again. Other groups are not affected.
     running = math.huge
   else
     local after
-    running, delayed, head, after = struct.unpack('>I4I4I2c0', raw)
+    running, delayed, alone, head, after = struct.unpack('>I4I4BI2c0', raw)
     if after <= #raw then
       waits, at = string.sub(raw, after), 'unknown' -- parked, ready, or due and not yet moved
     elseif running < limit and head ~= '' then
@@ -77,19 +80,21 @@ function group_value.read(gid, raw, conf, gated)
     at = at, -- the stored entry: 'ready', 'none' (in neither zset) or 'unknown'
     state = false, -- as `group_state.refresh` has decided in this call
     score = 0, -- in `ready`, if its state is ready
-    holds = nil, -- job id -> the time before which it must not start
+    alone = alone == 1, -- the head is stored in the value only, and no other job waits
     touched = false, -- this call has changed something
     stale = false, -- this call has changed something that may change its state
     stored = false, -- members as read from its sorted set, the first to start first
     added = false, -- members that this call adds, as arguments of ZADD
     removed = false, -- members that this call removes, as arguments of ZREM, and as a set
   }
-  -- Fields that few groups have: gated (its head may have to wait), rest, since, till (all lib/gate.lua), rate,
-  -- started (jobs that this call starts, if rates or tickets need it), paused, blocked (since when), blockers (how many
-  -- jobs block it; both lib/blocking.lua), failures (attempts in a row that failed), opened (its breaker is open and it
-  -- rests until then; both lib/breaker_changes.lua), snoozed (job id -> true), due (when a parked group may start),
-  -- ticket (lib/line.lua), size (transitions/enter.lua), pos and known_all (of `stored`), popped, undone, new, sorted,
-  -- sorted_of (lib/members.lua, lib/heads.lua).
+  -- Fields that few groups have: holds (job id -> the time before which it must not start), gated (its head may have to
+  -- wait), rest, since, till (all lib/gate.lua), rate, started (jobs that this call starts, if rates or tickets need
+  -- it), paused, blocked (since when), blockers (how many jobs block it; both lib/blocking.lua), failures (attempts in
+  -- a row that failed), opened (its breaker is open and it rests until then; both lib/breaker_changes.lua), snoozed
+  -- (job id -> true), due (when a parked group may start), ticket (lib/line.lua), size (transitions/enter.lua), pos and
+  -- known_all (of `stored`), popped, undone, new, sorted, sorted_of (lib/members.lua, lib/heads.lua).
+  -- unset: the group has no sorted set, since no job waits or its head is alone. Not known if the value is damaged.
+  g.unset = running < math.huge and (g.alone or not head)
   if waits then unpack_waits(g, waits) end
   if gated and gid ~= '' then g.gated, g.rate = true, rules.group_rate end
   if conf or gid == '' then configure(g, conf) end
@@ -106,9 +111,9 @@ function group_value.pack(g)
   local head, running, delayed = g.head, g.running, g.delayed
   local value
   if head then
-    value = struct.pack('>I4I4I2', running, delayed, #head) .. head
+    value = struct.pack('>I4I4BI2', running, delayed, g.alone and 1 or 0, #head) .. head
   elseif running > 0 or delayed > 0 then
-    value = struct.pack('>I4I4I2', running, delayed, 0)
+    value = struct.pack('>I4I4BI2', running, delayed, 0, 0)
   else
     return nil
   end

@@ -3,7 +3,6 @@ The head of a group while a call changes its members (lib/members.lua): the firs
 dropped and of the members that were put. Members are read and sorted on demand, so that a call that changes many
 members of one group does work in proportion to their number.
 ]]
---- @include "lib/group"
 --- @include "lib/waiting"
 local heads = {}
 --- @private
@@ -12,8 +11,8 @@ local NONE = {}
 -- Read the `n` stored members that start first, so that taking them one by one needs no further command.
 function heads.look_ahead(g, n)
   if g.stored and (g.known_all or #g.stored >= n) then return end
-  g.stored = waiting.first(group.key(g), n)
-  g.known_all = #g.stored < n
+  g.stored = waiting.first(g, n)
+  g.known_all = g.unset or #g.stored < n
   g.pos = 1
 end
 
@@ -45,7 +44,7 @@ function heads.newcomers(g)
       local member = g.added[i]
       set[member], sorted[#sorted + 1] = true, member
     end
-    table.sort(sorted)
+    table.sort(sorted, function(one, other) return waiting.starts_before(other, one) end)
     g.new, g.sorted, g.sorted_of = set, sorted, #g.added
   end
   return g.new, g.sorted
@@ -59,5 +58,5 @@ function heads.find(g)
   local undone = g.undone or NONE
   while undone[sorted[#sorted]] do sorted[#sorted] = nil end
   local best = sorted[#sorted]
-  return best and (not first or best > first) and best or first
+  return best and (not first or waiting.starts_before(best, first)) and best or first
 end

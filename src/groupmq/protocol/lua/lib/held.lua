@@ -16,8 +16,8 @@ Why the head of a group with waiting jobs cannot start:
 --- @include "lib/record"
 --- @include "lib/rate"
 --- @include "lib/state"
---- @include "lib/group"
 --- @include "lib/group_state"
+--- @include "lib/waiting"
 --- @include "lib/blocking"
 local held = {}
 --- @private
@@ -69,6 +69,6 @@ function held.described(head, running)
     holder = { id = id, attempt = held.attempts(id) }
   end
   local till = g.state == 'parked' and g.due or 0
-  local n_waiting = redis.call('ZCARD', group.key(g))
+  local n_waiting = waiting.count(g)
   return { head.ms, g.id, g.why, holder.id, holder.attempt, head.since, till, n_waiting, g.failures or 0 }
 end

@@ -35,7 +35,7 @@ local function tail(text)
   return '...' .. (string.gsub(string.sub(text, -STACK_BYTES), '^[\128-\191]+', ''))
 end
 
--- A run has ended and its job lives on; `s` is the state after the run. `loose`: no stored state says that it ran.
+-- A run has ended without ending its job; `s` is the state after the run. `loose`: no stored state says that it ran.
 function history.note(id, s, outcome, loose)
   local entry = cmsgpack.pack({
     s[ATTEMPTS], outcome, s[ERROR] or '', head(s[REASON]), tail(s[STACK]), s[WORKER], s[STARTED],

@@ -24,7 +24,7 @@ end
 
 -- The same; if `time` is earlier than everything due so far, sleeping workers are woken.
 function horizon.add(time)
-  if not call.told_at or time < call.told_at then call.told_at = time end
+  if not call.added_at or time < call.added_at then call.added_at = time end
   horizon.put(time)
 end
 
@@ -41,8 +41,8 @@ function horizon.is_reached() return meta.due <= now end
 
 -- Whether this call added something that is due earlier than everything known before.
 function horizon.moved()
-  local told = call.told_at
-  return told ~= nil and (told < meta.due or meta.due == 0)
+  local added = call.added_at
+  return added ~= nil and (added < meta.due or meta.due == 0)
 end
 
 -- The value of `due` to store at the end of the call.

@@ -1,5 +1,5 @@
 --[[
-What an operator asks of the worker that holds a job. `interrupts`: job id -> kind (1 byte), fence (7 bytes), worker.
+Requests of an operator to the worker that holds a job. `interrupts`: job id -> kind (1 byte), fence (7 bytes), worker.
 
   cancel  a running job: its handler must be stopped. The job is active until the worker reports
   recall  a prefetched job: the worker must give it back, or answer that it has begun

@@ -5,6 +5,8 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   meta       hash  schema, config, handling and revision (open.lua), rules (lib/meta.lua), numbers (lib/numbers.lua),
                    measures (lib/measure_value.lua), turn (lib/turn.lua), idle (lib/reserve.lua)
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
+  bodies     hash  job id -> data of a large job (lib/bodies.lua); all other data is in the record;
+                   '\255' .. repeat id -> the same of a repeat (lib/repeats.lua)
   state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran";
                    '\255' .. job id -> its earlier attempts (lib/history.lua)
   results    hash  job id -> return value, opaque bytes, only of kept completed jobs
@@ -17,8 +19,8 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   marks      list  ids of entries in `events`, half a megabyte apart
   labels     zset  marks of operators, such as a deployment, by their time (mark.lua); the newest hundred
   g:<group>  zset  waiting jobs of a group, score 0, member = sort key .. id; the last one starts first
-                   (`g:` with no group id holds the jobs that belong to no group)
-  groups     hash  group id -> running, delayed, holds (lib/group.lua), for every group with a live job
+                   (`g:` with no group id holds the jobs that belong to no group); none while its head is alone
+  groups     hash  group id -> running, delayed, head, holds (lib/group_value.lua), for every group with a live job
   conf       hash  group id -> operator's overrides: paused, limit, rate
   blocked    zset  groups that a failed job blocks, by since when (lib/blocking.lua)
   blockers   hash  job id -> since when it blocks its group, and the group
@@ -54,18 +56,18 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   uniques    zset  ids whose job has ended, by the time at which they are free
   repeats    hash  repeat id -> definition (lib/repeats.lua)
   ticks      zset  repeat id, by its next tick
-  never      none  does not exist; looking at it stops a call in a slot that is being moved (lib/sending.lua)
+  never      none  does not exist; reading it stops a call in a slot that is being moved (lib/sending.lua)
   durable    text  the client's last write before it waits for replicas or a disk; expires
 ]]
-local SCHEMA = '4'
+local SCHEMA = '5'
 local FAILURES_KEPT = 1000
 local NEVER = '9007199254740992' -- ms, as text: 2^53, later than all times
 local keys = {}
 local K
 --- @private
 local FIXED = {
-  'meta', 'jobs', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events', 'marks',
-  'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'opened', 'ready',
+  'meta', 'jobs', 'bodies', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events',
+  'marks', 'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'opened', 'ready',
   'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes',
   'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
   'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',

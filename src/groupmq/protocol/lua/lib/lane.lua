@@ -8,6 +8,8 @@ from a connection that was given up, and no client waits for its answer: it must
 --- @include "lib/writes"
 --- @include "lib/state"
 --- @include "lib/lease"
+--- @include "lib/call"
+--- @include "lib/bodies"
 local lane = {}
 --- @private
 
@@ -19,8 +21,8 @@ function lane.last(name, request)
   return cmsgpack.unpack(string.sub(raw, 8))
 end
 
--- The fences of one call are consecutive, so the first one is enough. `rows`: of batches, whose leases do not tell which
--- of them belong together; nil = none.
+-- The fences of one call are consecutive, so the first one is enough. `rows`: the sizes of batches, which cannot be
+-- derived from their leases; nil = none.
 function lane.remember(name, request, refused, ids, fence, rows)
   W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, fence, rows }))
 end
@@ -48,7 +50,7 @@ function lane.jobs(last)
   for i = 1, #ids do
     local l = leases[i]
     if begins and begins[i] then before = nil end
-    if l and l.fence == first + i - 1 and recs[i] then
+    if l and l.fence == first + i - 1 and recs[i] and bodies.bring(ids[i], recs[i], i) then
       n = n + 1
       if (begins or l.follows) and l.gid == before then rows[#rows] = rows[#rows] + 1 else rows[#rows + 1] = 1 end
       before, taken_at = l.gid, l.started
@@ -56,5 +58,5 @@ function lane.jobs(last)
       ids[i] = false
     end
   end
-  return { ids, first, states, recs }, #rows < n and rows or {}, taken_at
+  return { ids, first, states, recs, call.brought }, #rows < n and rows or {}, taken_at
 end

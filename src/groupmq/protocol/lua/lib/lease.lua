@@ -1,7 +1,7 @@
 --[[
 A lease: the right to run one job until a deadline, proven by a fence that only grows. It is data (a deadline in
 `active`, a value in `leases`), never a key with a TTL, so a clock jump of the server cannot make it vanish.
-The value holds all that the end of a run needs, so a completion reads neither the job's record nor its state.
+The value has everything that the end of a run needs, so a completion reads neither the job's record nor its state.
 
 A worker may take jobs before it has a slot for them: prefetched jobs. They have leases, but it is not known whether
 they have started, and until it is, they do not count as active. They come behind a job of their group
@@ -69,12 +69,12 @@ function lease.load(ids)
   return raw
 end
 
--- The items of `list` whose indexes are not in `places`, which is sorted.
-function lease.without(list, places)
-  local left, n, next_place = {}, 0, 1
+-- The items of `list` whose indexes are not in `skipped`, which is sorted.
+function lease.without(list, skipped)
+  local left, n, next_skipped = {}, 0, 1
   for i = 1, #list do
-    if places[next_place] == i then
-      next_place = next_place + 1
+    if skipped[next_skipped] == i then
+      next_skipped = next_skipped + 1
     else
       n = n + 1
       left[n] = list[i]

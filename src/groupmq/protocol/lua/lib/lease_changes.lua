@@ -56,8 +56,8 @@ function lease_changes.redeem(ids, fences)
     end
   end
   if refused[1] then ids, raw = lease.without(ids, refused), lease.without(raw, refused) end
-  W.all('ZREM', K.active, ids)
-  W.all('HDEL', K.leases, ids)
+  W.give('ZREM', K.active, ids)
+  W.give('HDEL', K.leases, ids)
   return ids, raw, refused
 end
 

@@ -1,10 +1,10 @@
 --[[
-What a call counts, and how long jobs waited and ran. All of it is added to one value in `meta` (lib/measure_value.lua),
-which the call has read and writes anyway.
+The counters of a call, and how long its jobs waited and ran. All of it is added to one value in `meta`
+(lib/measure_value.lua), which the call reads and writes anyway.
 
 A wait lasts from the time at which a job may start to the start of its first attempt; it counts again if the job was
-released or rate-limited then. A run counts from its taking if it ended with an outcome. For jobs of one group that end
-together in one call, the time of all of them is recorded as that of the first.
+released or rate-limited then. A run that ended with an outcome is measured from when its job was taken. For jobs of one
+group that end together in one call, the time of all of them is recorded as that of the first.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"

@@ -1,6 +1,6 @@
 --[[
-What a queue has counted since it was made, and what has happened in the current minute: one value in `meta`, which
-every call reads anyway.
+The counters of a queue since it was created, and those of the current minute: one value in `meta`, which every call
+reads anyway.
 
   minute    4 bytes         epoch ms / 60000
   totals    7 of 6 bytes    completed, failed, retried, stalled, lost, rate-limited, lease lost
@@ -14,8 +14,8 @@ When the minute is over, lib/minutes.lua stores it. commands/measures.py reads t
 local measure_value = { LARGEST = 24 }
 --- @private
 local LAYOUT, HEAD = '>I4I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6', 100
-local PLACES = measure_value.LARGEST + 1
-local NOTHING = ('\0'):rep(4 * 2 * PLACES) -- no `string.rep`: globals do not exist while a library is loaded
+local BUCKETS = measure_value.LARGEST + 1
+local NOTHING = ('\0'):rep(4 * 2 * BUCKETS) -- no `string.rep`: globals do not exist while a library is loaded
 local SIZE = HEAD + #NOTHING
 
 -- Whether the value has our length. Any other value is treated as missing.
@@ -34,15 +34,15 @@ end
 -- The numbers of its minute: the first eight of `counted`, still packed, dropped jobs, and the spread as an array.
 function measure_value.of_minute(raw)
   local found = {}
-  for i = 1, 2 * PLACES do found[i] = struct.unpack('>I4', raw, HEAD + 4 * i - 3) end
+  for i = 1, 2 * BUCKETS do found[i] = struct.unpack('>I4', raw, HEAD + 4 * i - 3) end
   return string.sub(raw, 47, 94), struct.unpack('>I6', raw, 95), found
 end
 
 -- The index in the spread that counts a time.
-local function place(ms)
+local function bucket(ms)
   if ms < 1 then return 1 end
   local _, exponent = math.frexp(ms)
-  return (exponent < PLACES and exponent or PLACES - 1) + 1
+  return (exponent < BUCKETS and exponent or BUCKETS - 1) + 1
 end
 
 -- `times`: ms -> how many. Returns their number, their sum, and the spread with them added from index `first` on.
@@ -50,7 +50,7 @@ local function spread_with(spread, first, times)
   local n, sum, by_place = 0, 0, {}
   for ms, count in pairs(times) do
     if ms < 0 then ms = 0 end
-    local i = place(ms)
+    local i = bucket(ms)
     n, sum, by_place[i] = n + count, sum + ms * count, (by_place[i] or 0) + count
   end
   for i, count in pairs(by_place) do
@@ -63,16 +63,16 @@ end
 
 -- Add what a call has counted: `counts` by name, `waits` and `runs` (ms -> how many, or nil), `dropped` failed jobs.
 function measure_value.add(raw, counts, waits, runs, dropped)
-  local minute, processed, failed, retried, stalled, lost, limited, lease_lost,
-    processed_now, failed_now, retried_now, stalled_now, limited_now, started, waited, ran, dropped_now =
+  local minute, completed, failed, retried, stalled, lost, rate_limited, lease_lost,
+    completed_now, failed_now, retried_now, stalled_now, rate_limited_now, started, waited, ran, dropped_now =
     struct.unpack(LAYOUT, raw)
-  local spread, p, f, r = string.sub(raw, HEAD + 1), counts.processed or 0, counts.failed or 0, counts.retried or 0
-  local s, l, n_waits, more_waited, more_ran, _ = counts.stalled or 0, counts.limited or 0, 0, 0, 0, nil
+  local spread, p, f, r = string.sub(raw, HEAD + 1), counts.completed or 0, counts.failed or 0, counts.retried or 0
+  local s, l, n_waits, more_waited, more_ran, _ = counts.stalled or 0, counts.rate_limited or 0, 0, 0, 0, nil
   if waits then n_waits, more_waited, spread = spread_with(spread, 0, waits) end
-  if runs then _, more_ran, spread = spread_with(spread, PLACES, runs) end
+  if runs then _, more_ran, spread = spread_with(spread, BUCKETS, runs) end
   return struct.pack(
-    LAYOUT, minute, processed + p, failed + f, retried + r, stalled + s, lost + (counts.lost or 0), limited + l,
-    lease_lost + (counts.lease_lost or 0), processed_now + p, failed_now + f, retried_now + r, stalled_now + s,
-    limited_now + l, started + n_waits, waited + more_waited, ran + more_ran, dropped_now + dropped
+    LAYOUT, minute, completed + p, failed + f, retried + r, stalled + s, lost + (counts.lost or 0), rate_limited + l,
+    lease_lost + (counts.lease_lost or 0), completed_now + p, failed_now + f, retried_now + r, stalled_now + s,
+    rate_limited_now + l, started + n_waits, waited + more_waited, ran + more_ran, dropped_now + dropped
   ) .. spread
 end

@@ -25,7 +25,7 @@ function members.put(g, member)
   else
     g.added = { 0, member }
   end
-  if not g.head or member > g.head then
+  if not g.head or waiting.starts_before(member, g.head) then
     g.head = member
     group.touch(g)
   elseif not g.touched then
@@ -73,12 +73,13 @@ function members.pop(g, ahead)
     members.drop(g, member)
     return member
   end
+  if g.unset then return members.pop_only(g, member) end
   -- Exactly one job, the common case, without the bookkeeping of the general case.
   local key = K.group .. g.id
-  local stored = waiting.first(key, 2)
+  local stored = waiting.first(g, 2)
   g.stored, g.known_all, g.pos = stored, not stored[2], 1
   if stored[1] == member then
-    W.zrem_one(key, member)
+    W.zrem(key, member)
     g.head, g.pos = stored[2] or false, 2
     group.touch(g)
   else
@@ -87,12 +88,21 @@ function members.pop(g, ahead)
   return member
 end
 
+-- Take out the head of a group in which no other job waits: nothing has to be read.
+function members.pop_only(g, member)
+  g.stored, g.known_all, g.pos, g.head = { member }, true, 2, false
+  g.removed = { member, [member] = true }
+  group.touch(g)
+  return member
+end
+
 -- Take the head out; jobs behind it with the same priority may be prefetched, `n` jobs in all. Returns the member, and
 -- how many jobs that makes, the first ones in `g.stored`. If this call has changed the group before, only the head.
 function members.pop_row(g, n)
   if g.stored or g.added or g.removed or g.holds then return members.pop(g, 1), 1 end
-  local member, key = g.head, K.group .. g.id
-  local stored = waiting.first(key, n + 1)
+  local member = g.head
+  if g.unset then return members.pop_only(g, member), 1 end
+  local stored = waiting.first(g, n + 1)
   g.stored, g.known_all, g.pos = stored, #stored <= n, 1
   if stored[1] ~= member then
     members.drop(g, member)
@@ -112,9 +122,12 @@ function members.follow(g, n)
   g.head = g.stored[g.pos] or false
 end
 
--- Read the head from the sorted set again, for a group whose stored value may be damaged.
+-- Read the head from the sorted set again, for a group whose stored value may be damaged. A head that was alone joins the
+-- sorted set, which may have other members.
 function members.reread(g)
-  g.stored, g.pos, g.at = false, 1, 'unknown'
+  local alone = g.alone and g.head
+  g.stored, g.pos, g.at, g.unset, g.alone = false, 1, 'unknown', false, false
   g.head = heads.find(g)
+  if alone then members.put(g, alone) end
   group.touch(g)
 end

@@ -3,7 +3,7 @@ Find and repair damage that none of our transitions causes: keys edited by hand,
 backup. Each function checks a page of one structure against the others inside one atomic call, notes the repair like
 any other change, and names what it found. Normally it finds nothing.
 
-This file has what lib/mend_jobs.lua, lib/mend_groups.lua and lib/mend_repeats.lua share.
+This file is shared by lib/mend_jobs.lua, lib/mend_groups.lua, lib/mend_repeats.lua and the others.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -25,8 +25,8 @@ function mend.report(kind, id)
   found[n + 1], found[n + 2] = kind, id
 end
 
--- Group id -> how many of its slots are taken. nil if there are too many leases to read in one call; with `any` they
--- are read all the same.
+-- Group id -> how many of its slots are taken. nil if there are too many leases to read in one call; with `any` all of
+-- them are read nevertheless.
 function mend.running(any)
   if not any and redis.call('HLEN', K.leases) > MOST_LEASES then return nil end
   local n = {}

@@ -15,7 +15,7 @@ local function report(kind, id)
   meta.spared = 0 -- found out again
 end
 
--- Without the flag no call would look: blocked groups would go on. Called before a group is loaded.
+-- Without the flag no call would read `blocked`, and blocked groups would start jobs. Called before a group is loaded.
 local function raise_flag(names)
   if names[1] and not meta.blocks then
     meta.blocks = true
@@ -23,7 +23,7 @@ local function raise_flag(names)
   end
 end
 
--- The group goes on if no job is left that blocks it; `gone`: members of `blocking` that this call removes.
+-- Unblock the group if no job is left that blocks it; `gone`: members of `blocking` that this call removes.
 local function unblock_if_free(gid, gone)
   local g = group.get(gid)
   g.blockers = (g.blockers or blocking.count(gid)) - gone

@@ -13,7 +13,7 @@ Repair entries that end by time: the failures that breakers count (lib/breaker_c
 --- @include "lib/mend"
 --- @private
 
--- The entry of a group goes, and its breaker is closed.
+-- Delete the entry of a group and close its breaker.
 local function drop(gid)
   local g = group.get(gid)
   W.hdel(K.breakers, gid)
@@ -23,7 +23,7 @@ local function drop(gid)
   group.touch(g)
 end
 
--- A group is listed as open if and only if its breaker is. When it opened is not known any more: now, at the latest.
+-- A group must be listed as open if and only if its breaker is open. When it opened is lost, so now is stored.
 local function list(gid, raw)
   local is_open = select(2, struct.unpack('>I4I6', raw)) > 0
   local listed = redis.call('ZSCORE', K.opened, gid)
@@ -36,7 +36,7 @@ local function list(gid, raw)
   end
 end
 
--- Every entry must be readable and end some day, and calls must look for it.
+-- Every entry must be readable and have an end, and the flag that makes calls read it must be set.
 function mend.breakers(gids)
   if gids[1] and not meta.breakers then
     meta.breakers = true
@@ -55,7 +55,7 @@ function mend.breakers(gids)
   end
 end
 
--- An id that stays taken must be readable; its time ends if and only if its job has ended.
+-- The entry of an id that stays taken must be readable, and must have an end if and only if its job has ended.
 function mend.uniques(ids)
   if ids[1] and not meta.uniques then
     meta.uniques = true

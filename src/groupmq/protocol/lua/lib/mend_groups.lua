@@ -5,6 +5,7 @@
 --- @include "lib/group"
 --- @include "lib/group_state"
 --- @include "lib/members"
+--- @include "lib/waiting"
 --- @include "lib/mend"
 --- @private
 
@@ -24,7 +25,7 @@ end
 local function stale_holds(g)
   for id in pairs(g.holds or {}) do
     local rec = redis.call('HGET', K.jobs, id)
-    if not rec or not redis.call('ZSCORE', group.key(g), record.member(id, rec)) then return id end
+    if not rec or not waiting.rank(g, record.member(id, rec)) then return id end
   end
 end
 
@@ -38,8 +39,8 @@ function mend.with_groups(ids)
 end
 
 -- Delayed jobs have no index by group, and there may be too many to count in one call: the client counts them page by
--- page while workers go on. Without `prints`, returns the groups that disagree and a fingerprint of their values. With
--- `prints`, repairs the groups whose value has not changed since; the client has counted them again in between.
+-- page while workers continue. Without `prints`, returns the groups that disagree and a fingerprint of their values.
+-- With `prints`, repairs the groups whose value has not changed since; the client has counted them again in between.
 function mend.delayed_counts(gids, counts, prints)
   local suspects = {}
   group.load(gids)
@@ -71,8 +72,9 @@ function mend.group(g, running)
     mend.report('hold of a job that does not wait', id)
     id = stale_holds(g)
   end
-  local first = redis.call('ZRANGE', group.key(g), -1, -1)[1] or false
-  if not g.touched and g.head ~= first then
+  if g.alone then mend.members(g, { g.head }) end
+  local is_stray = g.unset and redis.call('EXISTS', group.key(g)) == 1
+  if not g.touched and (is_stray or g.head ~= (waiting.first(g, 1)[1] or false)) then
     mend.report('group with a wrong head', g.id)
     members.reread(g)
   end

@@ -6,12 +6,13 @@
 --- @include "lib/record"
 --- @include "lib/writes"
 --- @include "lib/horizon"
---- @include "lib/group"
 --- @include "lib/members"
+--- @include "lib/waiting"
 --- @include "lib/state"
 --- @include "lib/find"
 --- @include "lib/stopping"
 --- @include "lib/mend"
+--- @include "lib/mend_bodies"
 --- @private
 
 -- A group with live jobs whose entry in `groups` is lost: count it again from its leases and its sorted set.
@@ -32,7 +33,7 @@ local function put_somewhere(g, job)
   end
 end
 
--- A state that cannot be read counts as none everywhere else, and would be counted and shown as nothing for ever.
+-- Delete states that cannot be read. All other calls treat them as missing, so they would stay forever.
 local function drop_unreadable(ids)
   for i, raw in ipairs(#ids > 0 and redis.call('HMGET', K.state, unpack(ids)) or {}) do
     if raw and not state.read(raw) then
@@ -49,18 +50,18 @@ function mend.jobs(ids)
   local deadlines = #ids > 0 and redis.call('ZMSCORE', K.active, unpack(ids)) or {}
   for i = 1, #found do
     local job = found[i]
-    if job.rec then
+    if job.rec and not mend.lost_data(job) then
       local g, member = find.group(job), record.member(job.id, job.rec)
       local live = job.state ~= 'completed' and job.state ~= 'failed'
       if live and not g.raw and not g.adopted then adopt(g) end
       if g.adopted and job.state == 'delayed' then g.delayed = g.delayed + 1 end
-      local waits = redis.call('ZSCORE', group.key(g), member)
-      local places = {}
+      local waits = waiting.rank(g, member)
+      local indexes = {}
       for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
-        if redis.call('ZSCORE', K[name], job.id) then places[#places + 1] = name end
+        if redis.call('ZSCORE', K[name], job.id) then indexes[#indexes + 1] = name end
       end
       if job.lease then
-        for _, name in ipairs(places) do
+        for _, name in ipairs(indexes) do
           W.zrem(K[name], job.id)
           mend.report('job in two places', job.id)
         end
@@ -74,12 +75,12 @@ function mend.jobs(ids)
           W.zrem(K.active, job.id)
           mend.report('deadline without a lease', job.id)
         end
-        for p = 2, #places do
-          W.zrem(K[places[p]], job.id)
+        for p = 2, #indexes do
+          W.zrem(K[indexes[p]], job.id)
           mend.report('job in two places', job.id)
         end
       end
-      local elsewhere = job.lease or #places > 0
+      local elsewhere = job.lease or #indexes > 0
       if waits and elsewhere then
         members.drop(g, member)
         mend.report('job in two places', job.id)

@@ -19,7 +19,10 @@ function mend.repeats(rids)
       repeats.remove(rids[i])
     elseif sound then
       local definition, body = repeats.unpack(values[i])
-      if tonumber(ticks[i] or nil) ~= definition.next then
+      if repeats.data(rids[i], body) == false then
+        mend.report('repeat whose data is lost', rids[i])
+        repeats.remove(rids[i])
+      elseif tonumber(ticks[i] or nil) ~= definition.next then
         mend.report('repeat that does not tick', rids[i])
         repeats.save(rids[i], definition, body)
       end

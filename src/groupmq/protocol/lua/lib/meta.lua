@@ -4,7 +4,7 @@ sequences:
 
   seq    arrivals, 1, 2, 3 ...: the last tie-break of the order and the fairness key across groups
   stamp  grows by at least one microsecond each time and follows the clock: fences and finishing times.
-         Taken from max(last + 1, TIME), so a failover that rolls `stamp` back can not hand out a fence twice
+         Taken from max(last + 1, TIME), so a failover that rolls `stamp` back cannot grant a fence twice
   order  the order of jobs that bring none: the server's time, but never smaller than the last one given,
          so a clock that steps back does not reorder arrivals
 

@@ -23,8 +23,8 @@ missing and overwritten.
 local minutes = {}
 --- @private
 local KEPT, SLACK, DRAWN = 20160, 840, 500
-local PLACES, LENGTH, LAYOUT = measure_value.LARGEST + 1, 48, '>I6I6I6I6I6I6I6I6'
-local DROPPED, NUMBERS = 2 * PLACES, 8
+local BUCKETS, LENGTH, LAYOUT = measure_value.LARGEST + 1, 48, '>I6I6I6I6I6I6I6I6'
+local DROPPED, NUMBERS = 2 * BUCKETS, 8
 
 -- Index -> how many; nil if the value has another form.
 local function read_pairs(rest)
@@ -63,9 +63,9 @@ local function merged(raw, numbers, counts)
   return numbers .. pack_pairs(counts)
 end
 
--- All times so far plus those of a minute: its sum, and PLACES counts of `found` behind index `first`.
+-- All times so far plus those of a minute: its sum, and BUCKETS counts of `found` behind index `first`.
 local function added_up(raw, sum, found, first)
-  local numbers = { sum, unpack(found, first + 1, first + PLACES) }
+  local numbers = { sum, unpack(found, first + 1, first + BUCKETS) }
   if raw and #raw == 6 * #numbers then
     for i = 1, #numbers do numbers[i] = numbers[i] + struct.unpack('>I6', raw, 6 * i - 5) end
   end
@@ -91,11 +91,11 @@ function minutes.close(value)
   local stored = redis.call('HMGET', K.series, whole(minute), 'wait', 'run')
   if minute >= oldest then
     local counts = { [DROPPED] = dropped }
-    for i = 1, 2 * PLACES do counts[i - 1] = found[i] end
+    for i = 1, 2 * BUCKETS do counts[i - 1] = found[i] end
     W.hset(K.series, whole(minute), merged(stored[1], numbers, counts))
   end
   W.hset(K.series, 'wait', added_up(stored[2], waited, found, 0))
-  W.hset(K.series, 'run', added_up(stored[3], ran, found, PLACES))
+  W.hset(K.series, 'run', added_up(stored[3], ran, found, BUCKETS))
   W.hdel(K.series, whole(oldest - 1))
   if redis.call('HLEN', K.series) > KEPT + SLACK then drop_old(oldest) end
 end

@@ -15,7 +15,7 @@ The numbers and flags of a queue: one value in `meta`, because every call reads 
   overrides                          1 while `conf` has fields
   ttls                               1 once a job had a ttl
   notes                              1 once a job had progress or a log
-  large                              1 once a job was large, lib/sizes.lua
+  large                              1 once a job or a result was large, lib/bodies.lua
   interrupts                         1 while `interrupts` may have fields
   attempts, loose                    lib/history.lua
   held                               1 while `holders` may have members, lib/reserve.lua

@@ -1,8 +1,8 @@
 --[[
-Find the head that has waited longest among many groups while reading few records, because a record holds the data of
-its job. A head that brought an order of its own has waited since its arrival; any other since its order, which is the
-time it arrived or became due. Its member has both numbers, but does not tell which of them counts. So the TOP heads by
-arrival and the TOP by order are read: exact if all jobs of the queue bring an order, or none does.
+Find the head that has waited longest among many groups while reading few records, because a record may contain the data
+of its job. A head that brought its own order has waited since its arrival; any other since its order, which is the time
+at which it arrived or became due. Its member has both numbers, but does not show which of them counts. So the TOP heads
+by arrival and the TOP heads by order are read, which is exact if all jobs of the queue bring an order, or none does.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"

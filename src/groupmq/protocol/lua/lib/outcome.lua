@@ -50,7 +50,7 @@ local function cut(blob, sizes)
   local results, from = {}, 1
   for i = 1, #sizes do
     local size = sizes[i]
-    results[i] = size >= 0 and string.sub(blob, from, from + size - 1)
+    results[i] = size >= 0 and (size == #blob and blob or string.sub(blob, from, from + size - 1))
     if size > 0 then from = from + size end
   end
   return results
@@ -69,7 +69,7 @@ function outcome.complete(completed, blob, keep, worker)
   if ids[1] then
     load_groups(leases, #ids)
     complete_jobs(ids, leases, results, keep, worker)
-    measure.count('processed', #ids)
+    measure.count('completed', #ids)
   end
   return refused
 end

@@ -6,10 +6,10 @@ A job's record, one opaque value in `jobs`:
   created   6 bytes  milliseconds
   max       2 bytes  max_attempts, 0 = the worker's or queue's
   flags     1 byte   1 = the order was given by the caller, 2 = the job has a ttl, 4 = it blocks its group when it has
-                     failed for good, 8 = it does not, whatever the queue says
+                     failed for good, 8 = it does not, whatever the queue says, 16 = its data is in `bodies`
   group     2 bytes of length, then the id; length 0 = no group
   options   2 bytes of length, then what only the client reads
-  data      the rest, which Lua never reads
+  data      the rest, which Lua never reads; nothing with flag 16 (lib/bodies.lua)
 
 Members of a group's zset are sort key .. id, so the last member is the head. A new job mostly goes to the other end,
 which the server finds in a third of the steps, because it searches from the small end.
@@ -23,7 +23,7 @@ priority * ageing: a job that has waited that much longer starts first, and no m
 --- @include "lib/meta"
 local record = {}
 --- @private
-local TTL, HOLD, CONTINUE = 2, 4, 8
+local TTL, HOLD, CONTINUE, BESIDE = 2, 4, 8, 16
 local PRIORITY_UNIT = 8796093022208 -- 2^43: priority * 2^43 + arrival stays exact below 2^53
 local AGEING_EPOCH = 1577836800000 -- 2020: leaves 12 bits below a time
 local MOST_2, MOST_4, MOST_6 = 65535, 4294967295, 281474976710655 -- largest numbers in 2, 4 and 6 bytes
@@ -44,6 +44,8 @@ end
 local function order_given(rec) return string.byte(rec, 25) % 2 == 1 end
 local function has(flags, flag) return flags % (2 * flag) >= flag end
 function record.has_ttl(rec) return has(string.byte(rec, 25), TTL) end
+-- Whether the data is in `bodies`. `at`: the index of the flags, which is 25 in a record (the default) and 3 in a body.
+function record.is_beside(bytes, at) return has(string.byte(bytes, at or 25), BESIDE) end
 
 -- Whether the job blocks its group when it has failed for good.
 function record.holds(rec)
@@ -79,10 +81,28 @@ function record.moved_to(rec, ms)
   return string.sub(rec, 1, 2) .. record.order(ms) .. string.sub(rec, 11)
 end
 
-function record.with_data(rec, data)
-  local _, after_group = struct.unpack('>I2c0', rec, 26)
-  local _, after_options = struct.unpack('>I2c0', rec, after_group)
-  return string.sub(rec, 1, after_options - 1) .. data
+-- Where the data begins; `at`: the index of the length of the group, which is 26 in a record and 4 in a body.
+local function data_at(bytes, at)
+  local _, after_group = struct.unpack('>I2c0', bytes, at)
+  local _, after_options = struct.unpack('>I2c0', bytes, after_group)
+  return after_options
+end
+
+function record.without_data(rec) return string.sub(rec, 1, data_at(rec, 26) - 1) end
+
+-- Cut a body into what precedes its data, and the data; the whole body if there are no more than `least` bytes of data.
+function record.divided(body, least)
+  local at = data_at(body, 4)
+  if #body - at < least then return body end
+  return string.sub(body, 1, at - 1), string.sub(body, at)
+end
+
+-- The same bytes, whose flags are the `at`-th byte, with or without the flag that the data is in `bodies`.
+function record.set_beside(bytes, at, is_beside)
+  local flags = string.byte(bytes, at)
+  if has(flags, BESIDE) == is_beside then return bytes end
+  flags = flags + (is_beside and BESIDE or -BESIDE)
+  return string.sub(bytes, 1, at - 1) .. string.char(flags) .. string.sub(bytes, at + 1)
 end
 
 local function aged_member(id, rec)

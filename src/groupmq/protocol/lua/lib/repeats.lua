@@ -2,7 +2,10 @@
 Repeating jobs. A definition is one value in `repeats`: 4 bytes of length, a msgpack map, then the body its jobs get
 (lib/record.lua after `created`). The map: group, key, priority, ttl (ms or absent), next, last (ms, 0 = never), count,
 `plan`, which only the client reads (it computes the ticks, because time zones are not available in Lua), and, if no
-occurrence may be added while the one before it lives: overlap = 'skip', skipped (how many ticks were).
+occurrence may be added while the previous one is live: overlap = 'skip', skipped (how many ticks were skipped).
+
+Large data is in `bodies` instead (lib/bodies.lua), under a field that no job has; the map then has a digest of it in
+`data`, so that the value changes with the data.
 
 `ticks` has the next tick of each repeat, and `repeat_at` in `meta` the first of all.
 ]]
@@ -13,6 +16,8 @@ occurrence may be added while the one before it lives: overlap = 'skip', skipped
 --- @include "lib/record"
 --- @include "lib/writes"
 --- @include "lib/group"
+--- @include "lib/bodies"
+--- @include "lib/body_changes"
 --- @include "transitions/enter"
 local repeats = {}
 --- @private
@@ -43,10 +48,23 @@ function repeats.save(rid, definition, body)
   set_tick(rid, definition.next)
 end
 
+-- The body that is stored with a definition: without its data, if that is large.
+function repeats.body(rid, body, data) return body_changes.enter(bodies.of_repeat(rid), body, data, true) end
+
 function repeats.remove(rid)
+  body_changes.drop(bodies.of_repeat(rid))
   W.hdel(K.repeats, rid)
   W.zrem(K.ticks, rid)
   set_tick(rid, false)
+end
+
+-- The data of the jobs, with the changes of this call: nil if the body has it, false if it is lost.
+function repeats.data(rid, body)
+  if not record.is_beside(body, 3) then return nil end
+  local field, read = bodies.of_repeat(rid), call.repeat_data or {}
+  call.repeat_data = read
+  if read[rid] == nil then read[rid] = call.bodies and call.bodies[field] or redis.call('HGET', K.bodies, field) end
+  return read[rid]
 end
 
 local function id_of(rid, tick) return rid .. ':' .. whole(tick) end
@@ -60,19 +78,21 @@ local function lives(rid, last)
 end
 
 -- Add one occurrence: a normal job, ordered by its tick. Its id contains the tick, so no tick is added twice. Returns
--- false if the tick was skipped, because the occurrence before it lives.
+-- false if the tick was skipped, because the previous occurrence is live.
 function repeats.enter(rid, definition, body, tick)
   local id = id_of(rid, tick)
   if definition.overlap == 'skip' and lives(rid, definition.last) then
     definition.skipped = (definition.skipped or 0) + 1
     return false
   end
+  local data = repeats.data(rid, body)
+  if data == false then return false end
   definition.last, definition.count = tick, definition.count + 1
   if redis.call('HEXISTS', K.jobs, id) == 1 then return true end
   call.entered = call.entered or {}
   call.entered[id] = true
   local g = group.get(definition.group)
-  enter_job(g, id, definition.priority, 0, record.order(tick), definition.ttl, body)
+  enter_job(g, id, definition.priority, 0, record.order(tick), definition.ttl, body, data)
   return true
 end
 

@@ -4,9 +4,9 @@ Jobs that a worker prefetches as heads of other groups than those it starts now,
 
 No job may wait in a reserve while another worker has a free slot. So no worker takes a reserve while another worker is
 known to be idle. Only the last worker that found nothing is known; so a worker that takes a reserve also sets the
-marker `wake`, as if work were left, and a worker that finds nothing to start asks the holders: they are woken, their
-next call says that their reserve is wanted, and they give back the jobs they have not started. For PAUSE ms after that
-no worker takes a reserve.
+marker `wake`, as if work were left, and a worker that finds nothing to start asks the holders: they are woken, the
+reply to their next call asks for their reserve, and they give back the jobs they have not started. For PAUSE ms after
+that no worker takes a reserve.
 
   holders  zset  worker -> when it last took a reserve. A worker that was asked is removed
   held     in `meta`, 1 while `holders` may have members: idle workers of a queue without reserves read nothing more
@@ -69,22 +69,20 @@ end
 -- Returns a function that tells whether the head of a ready group may be prefetched. Only groups that run one job at a
 -- time and wait for nothing qualify; otherwise another worker could take the next job of the group and start it first.
 -- The heads of the following groups, `gids`, are read together with it; `n`: jobs that are still wanted.
-function reserve.judge(default)
+function reserve.fitness(default)
   local known = {} -- by job id
   return function(g, gids, from, n)
     if g.gated or (g.limit ~= 1 and g.id ~= '') then return false end
     local id = record.id_of(g.head)
     if known[id] ~= nil then return known[id] end
     local ids = { id }
-    if not meta.large then
-      if g.id == '' then
-        heads.look_ahead(g, n + 1)
-        for i = g.pos or 1, #g.stored do ids[#ids + 1] = record.id_of(g.stored[i]) end
-      end
-      for i = from, #gids do
-        local other = group.get(gids[i])
-        if other.head then ids[#ids + 1] = record.id_of(other.head) end
-      end
+    if g.id == '' then
+      heads.look_ahead(g, n + 1)
+      for i = g.pos or 1, #g.stored do ids[#ids + 1] = record.id_of(g.stored[i]) end
+    end
+    for i = from, #gids do
+      local other = group.get(gids[i])
+      if other.head then ids[#ids + 1] = record.id_of(other.head) end
     end
     look(ids, known, default)
     return known[id]

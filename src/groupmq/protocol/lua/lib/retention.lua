@@ -5,7 +5,7 @@ finished, one call deletes at most TRIM old jobs: a bound that was lowered far i
 0 does not apply to stored jobs: the jobs that this call ends are forgotten, and jobs that other processes keep stay.
 
 A job that blocks its group (lib/blocking.lua) is never deleted here and does not count: it stays until a person has
-decided about it. So that calls need not read the same blocking jobs again and again, `spared` in `meta` is a stamp up to
+settled it. So that calls need not read the same blocking jobs again and again, `spared` in `meta` is a stamp up to
 which all failed jobs block their groups. A call reads at most LOOK of them to find one that does not.
 ]]
 --- @include "lib/call"
@@ -14,17 +14,20 @@ which all failed jobs block their groups. A call reads at most LOOK of them to f
 --- @include "lib/seen"
 --- @include "lib/meta"
 --- @include "lib/writes"
+--- @include "lib/body_changes"
 --- @include "lib/state_changes"
 --- @include "lib/blocking_changes"
 --- @include "lib/unique"
 local retention = {}
 --- @private
 local TRIM, LOOK = 60, 500
+local TRIM_LARGE = 8 -- in a queue with large jobs: a server needs time to free their memory
 local NONE = {}
 
 -- Delete everything that is stored of the job. Its id can be used again, unless it stays taken (lib/unique.lua).
 function retention.forget(id)
   W.hdel(K.jobs, id)
+  body_changes.drop(id)
   if meta.notes then
     W.hdel(K.progress, id)
     W.hdel(K.logs, id)
@@ -40,10 +43,11 @@ end
 
 -- The same for many jobs without state and result. The caller must not change the list any more.
 function retention.forget_all(ids)
-  W.all('HDEL', K.jobs, ids)
+  W.give('HDEL', K.jobs, ids)
+  body_changes.drop_all(ids)
   if meta.notes then
-    W.all('HDEL', K.progress, ids)
-    W.all('HDEL', K.logs, ids)
+    W.give('HDEL', K.progress, ids)
+    W.give('HDEL', K.logs, ids)
   end
   if meta.loose then
     for i = 1, #ids do state_changes.forget_history(ids[i]) end
@@ -119,7 +123,7 @@ local function settle_kind(kind, keep)
     local excess = stored + #mine - keep
     seen.add(K[kind])
     if excess > 0 and stored > 0 then
-      local most = #mine + #(call.released or NONE) + TRIM
+      local most = #mine + #(call.released or NONE) + (meta.large and TRIM_LARGE or TRIM)
       local old = retention.oldest(kind, math.min(excess, most), '+inf')
       retention.drop(kind, old)
       dropped = #old

@@ -15,14 +15,13 @@
 local settle = {}
 --- @private
 
-local function note_state(g, state, at, ready, unready)
+local function note_state(g, state, at)
   if state == 'ready' then
     if at ~= 'ready' or g.head ~= g.was_head or g.started then -- started: maybe a new ticket, same head
-      local n = #ready
-      ready[n + 1], ready[n + 2] = whole(g.score), g.id
+      W.zadd(K.ready, whole(g.score), g.id)
     end
   elseif at ~= 'none' then
-    unready[#unready + 1] = g.id
+    W.zrem(K.ready, g.id)
   end
   if state == 'parked' then
     W.zadd(K.parked, whole(g.due), g.id)
@@ -31,41 +30,48 @@ local function note_state(g, state, at, ready, unready)
   end
 end
 
-local function note_value(g, values)
+local function note_value(g)
   local value = group_value.pack(g)
   if not value then
     if g.raw then W.hdel(K.groups, g.id) end
   elseif value ~= g.raw then
-    local n = #values
-    values[n + 1], values[n + 2] = g.id, value
+    W.hset(K.groups, g.id, value)
   end
 end
 
-local function note_members(g)
-  local key = group.key(g)
-  if g.popped then W.pop(key, g.popped) end
-  if g.removed then W.give('ZREM', key, g.removed) end
-  local added = members.to_add(g)
-  if added and #added == 2 then
-    W.zadd_one(key, added[2])
-    if not g.stored then W.unseen(key) end
-  elseif added then
-    W.give('ZADD', key, added)
+-- The members of a group that had no sorted set. It gets one as soon as two jobs wait. The jobs without a group always
+-- have one, because repartitioning copies it.
+local function note_first_members(g)
+  local all, was_alone = g.added and members.to_add(g) or {}, g.alone
+  if g.alone and not (g.removed and g.removed[g.was_head]) then
+    all[#all + 1], all[#all + 2] = 0, g.was_head
   end
+  g.alone = #all == 2 and g.id ~= ''
+  if g.alone ~= was_alone then g.stale = true end -- its value says so, even if its head stays
+  if all[1] and not g.alone then W.give('ZADD', group.key(g), all) end
+end
+
+local function note_members(g)
+  if g.unset then return note_first_members(g) end
+  local key = group.key(g)
+  if g.popped then W.give('ZREMRANGEBYRANK', key, { -g.popped, -1 }) end -- by rank: no search for each
+  if g.removed then W.give('ZREM', key, g.removed) end
+  if g.added then W.give('ZADD', key, members.to_add(g)) end
   if g.stored then seen.add(key) end
 end
 
 -- Publish `drained` if the last group with a live job is gone.
-local function note_drained(values)
+local function note_drained()
   local gone = W.noted('HDEL', K.groups)
-  if gone > 0 and #values == 0 and redis.call('HLEN', K.groups) == gone then events.note('drained', '', '') end
+  if gone > 0 and W.noted('HSET', K.groups) == 0 and redis.call('HLEN', K.groups) == gone then
+    events.note('drained', '', '')
+  end
 end
 
 -- Note the changes of all touched groups, once per call, at its end. Returns true if one of them may start a job now.
 function settle.groups()
   local touched, any_ready = call.touched, false
   if not touched[1] then return false end
-  local ready, unready, values = W.list('ZADD', K.ready), W.list('ZREM', K.ready), W.list('HSET', K.groups)
   for i = 1, #touched do
     local g = touched[i]
     if g.popped or g.removed or g.added then note_members(g) end
@@ -73,11 +79,11 @@ function settle.groups()
     if g.rate and g.started then starts.note_of_group(g) end
     local state, at = g.state, g.at
     if state then
-      note_state(g, state, at, ready, unready)
-      note_value(g, values)
+      note_state(g, state, at)
+      note_value(g)
     end
     if state == 'ready' or (not state and at == 'ready') then any_ready = true end
   end
-  note_drained(values)
+  note_drained()
   return any_ready and not meta.paused and not rate.is_throttled()
 end

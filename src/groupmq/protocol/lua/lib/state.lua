@@ -17,8 +17,8 @@ local HISTORY = '\255' -- before the id: the field of its earlier attempts (lib/
 local TYPES = { 'number', 'number', 'number', 'number', 'string', 'string', 'string', 'number' } -- without the error
 local FEW = 8 -- for this few jobs, reading their states costs no more than HLEN
 
--- The state that a stored value holds; false if it holds none, after damage from outside. The job then counts as one that
--- never ran: an error here would stop every call that comes across the job, and with it the queue.
+-- The state in a stored value; false if the value cannot be read, after damage from outside. The job then counts as one
+-- that never ran: an error here would stop every call that reads the job, and with it the queue.
 function state.read(raw)
   local readable, s = pcall(cmsgpack.unpack, raw)
   if not readable or type(s) ~= 'table' then return false end

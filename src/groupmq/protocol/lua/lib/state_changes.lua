@@ -10,6 +10,7 @@ state that is saved and then forgotten in the same call (a job that finished and
 local state_changes = {}
 --- @private
 local NONE = {}
+local LARGE = 32768 -- bytes
 
 function state_changes.save(id, s)
   call.saved = call.saved or {}
@@ -19,6 +20,7 @@ end
 function state_changes.save_result(id, result)
   call.results = call.results or {}
   call.results[id] = result
+  if #result > LARGE then meta.large = true end
 end
 
 function state_changes.forget(id)

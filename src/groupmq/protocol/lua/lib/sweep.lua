@@ -11,8 +11,8 @@ local sweep = {}
 --- @private
 local BATCH = 100
 
--- Whether some kind had as many as one call deletes: the caller asks again at once then. Otherwise entries that come faster
--- than callers do would pile up for ever.
+-- Returns whether some kind had as many entries as one call deletes: the caller then calls again at once. Otherwise
+-- entries that are added faster than calls delete them would pile up.
 function sweep.all()
   local starts_swept, dedupe_swept = starts.sweep(BATCH), dedupe.sweep(BATCH)
   local unique_swept, breakers_swept = unique.sweep(BATCH), breaker_changes.sweep(BATCH)

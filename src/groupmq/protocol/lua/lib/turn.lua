@@ -1,6 +1,6 @@
 --[[
-The turn of an exclusive queue: only one worker at a time takes jobs, and the next worker begins when no job of the last
-one runs any more. Stored in `meta` as {worker, epoch, deadline, taken}.
+The turn of an exclusive queue: only one worker at a time takes jobs, and the next worker begins when no job of the
+previous one runs any more. It is stored in `meta` as {worker, epoch, deadline, taken}.
 
 A turn begins with the first job taken while no lease is live, and ends with the call that leaves its worker without
 one: its batch is done, nothing is ready, or its last lease was lost. Taking and heartbeats move the deadline to a lease

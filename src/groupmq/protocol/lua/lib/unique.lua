@@ -1,6 +1,6 @@
 --[[
-Ids that stay taken after their job has ended (`unique_for`), also when the job is not kept: an add with such an id adds
-nothing. A removed job frees its id at once, because a person has decided so; retention and `clean` do not.
+Ids that stay taken after their job has ended (`unique_for`), even if the job is not kept: an add with such an id adds
+nothing. Removing a job frees its id at once, because a person asked for it; retention and `clean` do not.
 
   unique   hash  job id -> how long it stays taken (6 bytes, ms), when that ends (6 bytes, ms; 0 = its job has not ended),
                  when the job was made (6 bytes, ms)
@@ -31,7 +31,7 @@ end
 -- The stored values of ids that no job has, by index; {} if there can be none.
 function unique.load(ids) return meta.uniques and redis.call('HMGET', K.unique, unpack(ids)) or {} end
 
--- If the id is still taken: when its job was made. A value whose time is over is deleted, since it may be used anew.
+-- If the id is still taken: when its job was made. A value whose time is over is deleted, because the id may be used again.
 function unique.made(id, raw)
   local _, ends, made = unique.read(raw)
   if ends and ends > now then return made end
@@ -44,7 +44,7 @@ function unique.free(id)
   W.zrem(K.uniques, id)
 end
 
--- These jobs have ended: from now on their ids are taken for as long as they say.
+-- These jobs have ended: their ids stay taken for their time from now on.
 function unique.ended(ids)
   local stored = redis.call('HMGET', K.unique, unpack(ids))
   for i = 1, #ids do

@@ -3,104 +3,99 @@ The unit of work. The server does not roll back a call, so no transition writes 
 here, reads take the notes into account (lib/group.lua), and at the very end of the call lib/sending.lua sends them as
 few commands with many arguments. An error before that leaves the keyspace untouched.
 
-All removals are sent before all additions: what is removed and added in one call is there afterwards. What is added and
-then given up in the same call must not be noted at all, so lib/members.lua and lib/state_changes.lua keep their own
-lists and note them when the outcome is known (lib/settle.lua, lib/writing.lua).
+A kind of key has one way to put something and one to remove it:
 
-Lists of notes are plain arrays, fetched once with `W.list` where many jobs are handled. `unpack` fails near 8,000
-values, hence CHUNK.
+  sorted set  W.zadd, W.zrem
+  hash        W.hset, W.hdel
+  list        W.push; W.unlink deletes a key of any kind
+
+Each of them appends to one list of arguments per key, which becomes one command. Where many jobs are handled, that list
+is fetched once with `W.list`, or made by the caller and handed over with `W.give`.
+
+All removals are sent before all additions: an entry that is removed and added in one call exists afterwards. An entry
+that is added and then dropped in the same call must not be noted at all, so lib/members.lua and lib/state_changes.lua
+keep their own lists and note them when the outcome is known (lib/settle.lua, lib/writing.lua).
+
+`unpack` fails near 8,000 values, hence CHUNK.
 ]]
 --- @include "lib/call"
 local W = {}
 local CHUNK = 4000
 --- @private
-local NONE = {}
+local PUTS, NONE = { ZADD = true, HSET = true, LPUSH = true }, {}
 
--- Fields of `call`: ZADD, ZREM, HSET, HDEL, LPUSH: key -> arguments. shared: lists of {command, key, arguments}. kept:
--- key of a list that gets LPUSH -> how many of its newest entries stay. unlinked: keys. lost, popped, gained: flat, a
--- key and its argument. unseen: sorted sets of groups that are written and were not read.
-local function list_of(name)
-  local list = call[name] or {}
-  call[name] = list
-  return list
+-- Fields of `call`: removals, additions: flat lists of command, key, arguments. drops, puts: key -> the arguments that
+-- further removals or additions of that key are appended to. given: key -> how many removals were handed over. kept: key
+-- of a list -> how many of its newest entries stay. unlinked: keys.
+local function note(order, command, key, list)
+  local n = #order
+  order[n + 1], order[n + 2], order[n + 3] = command, key, list
 end
 
-local function append(name, one, other)
-  local list = list_of(name)
-  local n = #list
-  list[n + 1], list[n + 2] = one, other
-end
-
--- The arguments of `command` for `key`; the caller appends to them.
-function W.list(command, key)
-  local lists = list_of(command)
+local function list_in(lists, order, command, key)
   local list = lists[key]
   if not list then
     list = {}
     lists[key] = list
+    note(order, command, key, list)
   end
   return list
 end
 
--- Use `list` as all arguments of `command` for a key that gets no others.
-function W.give(command, key, list) list_of(command)[key] = list end
-
--- Remove a whole list from a key, beside what else is noted for the key. Several keys may share the list, so it must
--- not change from now on.
-function W.all(command, key, list)
-  if list[1] then append('shared', { command, key, list }) end
+-- The arguments of `command` for `key`; the caller appends to them.
+function W.list(command, key)
+  if PUTS[command] then return list_in(call.puts, call.additions, command, key) end
+  return list_in(call.drops, call.removals, command, key)
 end
 
--- How many arguments of `command` are noted for `key` so far.
+-- Hand over a whole list of arguments. Several keys may share it, so it must not change from now on.
+function W.give(command, key, list)
+  if list[1] == nil then return end
+  if PUTS[command] then return note(call.additions, command, key, list) end
+  note(call.removals, command, key, list)
+  call.given = call.given or {}
+  call.given[key] = (call.given[key] or 0) + #list
+end
+
+-- How many arguments of `command` are noted for `key` so far; of additions those that were handed over do not count.
 function W.noted(command, key)
-  local n, shared = #((call[command] or NONE)[key] or NONE), call.shared or NONE
-  for i = 1, #shared do
-    if shared[i][1] == command and shared[i][2] == key then n = n + #shared[i][3] end
-  end
-  return n
+  if PUTS[command] then return #(call.puts[key] or NONE) end
+  return #(call.drops[key] or NONE) + ((call.given or NONE)[key] or 0)
 end
 
 function W.zadd(key, score, member)
-  local list = W.list('ZADD', key)
-  list[#list + 1] = score
-  list[#list + 1] = member
+  local list = call.puts[key] or list_in(call.puts, call.additions, 'ZADD', key)
+  local n = #list
+  list[n + 1], list[n + 2] = score, member
 end
 
 function W.zrem(key, member)
-  local list = W.list('ZREM', key)
+  local list = call.drops[key] or list_in(call.drops, call.removals, 'ZREM', key)
   list[#list + 1] = member
 end
 
--- Remove one member of a key that was read and loses no other member: the usual case when a job is taken.
-function W.zrem_one(key, member) append('lost', key, member) end
-
--- Remove the last `n` members of a key that was read and loses no others, by rank instead of searching for each.
-function W.pop(key, n) append('popped', key, n) end
-
--- Add one member with score 0 to a key that gets no other: the usual case when a job is added.
-function W.zadd_one(key, member) append('gained', key, member) end
-
--- A sorted set of a group that is written without having been read: lib/sending.lua checks it.
-function W.unseen(key) append('unseen', key) end
-
 function W.hset(key, field, value)
-  local list = W.list('HSET', key)
-  list[#list + 1] = field
-  list[#list + 1] = value
+  local list = call.puts[key] or list_in(call.puts, call.additions, 'HSET', key)
+  local n = #list
+  list[n + 1], list[n + 2] = field, value
 end
 
 function W.hdel(key, field)
-  local list = W.list('HDEL', key)
+  local list = call.drops[key] or list_in(call.drops, call.removals, 'HDEL', key)
   list[#list + 1] = field
 end
 
 -- Delete a whole key for which nothing else is noted.
-function W.unlink(key) append('unlinked', key) end
+function W.unlink(key)
+  call.unlinked = call.unlinked or {}
+  call.unlinked[#call.unlinked + 1] = key
+end
 
 -- Push `value` to the front of a list, `times` times (default 1); the list keeps its newest `keep` entries.
 function W.push(key, value, keep, times)
-  local list = W.list('LPUSH', key)
+  local list = list_in(call.puts, call.additions, 'LPUSH', key)
   local n = #list
   for i = n + 1, n + (times or 1) do list[i] = value end
-  list_of('kept')[key] = keep
+  call.kept = call.kept or {}
+  call.kept[key] = keep
 end

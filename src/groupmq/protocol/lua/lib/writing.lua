@@ -3,6 +3,7 @@
 --- @include "lib/call"
 --- @include "lib/answered"
 --- @include "lib/horizon"
+--- @include "lib/body_changes"
 --- @include "lib/state_changes"
 --- @include "lib/history"
 --- @include "lib/lease_changes"
@@ -21,10 +22,11 @@
 --- @include "transitions/enter"
 --- @include "lib/sending"
 
--- Returns a reply if the call must end at once: an error, or the answer of an earlier sending.
+-- Returns a reply if the call must end at once: an error, or the answer to an earlier request of the same call.
 local function begin_writes(given_keys, argv)
   local early = begin_reads(given_keys, argv)
   if early ~= nil then return early end
+  call.removals, call.additions, call.drops, call.puts = {}, {}, {}, {}
   return answered.begin(argv)
 end
 
@@ -37,6 +39,7 @@ local function commit(reply, wait_at)
   if rules.exclusive then turn.settle() end
   -- The changes that were kept for the end of the call.
   if call.begun then lease_changes.note() end
+  if call.bodies then body_changes.note() end
   if call.saved or call.results then state_changes.note() end
   if call.attempts_of then history.settle() end
   if call.ttls then note_ttls() end

@@ -42,8 +42,8 @@ function complete_jobs(ids, leases, results, keep, worker)
       g, gid_before, ended = group.get(gid), gid, 1
       if g.failures then breaker_changes.succeeded(g) end
     end
-    -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. Of
-    -- a job prefetched from another group only one thing is known: its run was short.
+    -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. For
+    -- a job prefetched from another group, only that its run was short is known.
     if ahead == lease.RESERVED or (same and ahead > 0) then behind = behind + 1 else measure.run(now - started) end
     gids[i], aheads[i], any_ahead = gid, ahead > 0 and 1 or 0, any_ahead or ahead > 0
     if attempts_before > 0 then

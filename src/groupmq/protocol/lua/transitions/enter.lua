@@ -2,7 +2,7 @@
 Enter: a new job is created, by a producer's add or by a tick of a repeat.
 
 The parameters of a new job, in this order: id, priority, due (epoch ms, 0 = now), order (8 bytes, false = by time),
-ttl (ms or false), body.
+ttl (ms or false), body, and of a large job perhaps its data, which `body` then does not have (lib/bodies.lua).
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -10,12 +10,12 @@ ttl (ms or false), body.
 --- @include "lib/whole"
 --- @include "lib/meta"
 --- @include "lib/record"
---- @include "lib/sizes"
+--- @include "lib/body_changes"
 --- @include "lib/writes"
 --- @include "lib/horizon"
 --- @include "lib/gate"
---- @include "lib/group"
 --- @include "lib/members"
+--- @include "lib/waiting"
 --- @include "lib/events"
 --- @include "transitions/delay"
 local enter_job, replace_delayed_job, group_has_room, note_ttls
@@ -27,18 +27,16 @@ local function set_ttl(id, ends)
   call.ttls[id] = ends
 end
 
-local function store(id, created, priority, due, order, ttl, body)
+local function store(id, created, priority, due, order, ttl, body, data, replaces)
   local later = due > now
-  local stored = W.list('HSET', K.jobs)
   if not order and later then order = record.order(due) end
   if not order then
     order = call.order_now or record.order(meta.next_order())
     call.order_now = order
   end
+  body = body_changes.enter(id, body, data, replaces)
   local rec = record.build(priority, order, meta.next_seq(), created, body)
-  sizes.note(rec)
-  local n = #stored
-  stored[n + 1], stored[n + 2] = id, rec
+  W.hset(K.jobs, id, rec)
   if ttl then
     -- The ttl counts from the time at which the job may start.
     local ends = (later and due or now) + ttl
@@ -49,8 +47,8 @@ local function store(id, created, priority, due, order, ttl, body)
 end
 
 -- A new job joins the waiting jobs of its group `g`, or is delayed until it is due.
-function enter_job(g, id, priority, due, order, ttl, body)
-  local rec, later = store(id, now, priority, due, order, ttl, body)
+function enter_job(g, id, priority, due, order, ttl, body, data)
+  local rec, later = store(id, now, priority, due, order, ttl, body, data)
   if not rules.silent then
     local added = events.columns('added', 2)
     local n = #added[2] + 1
@@ -66,9 +64,9 @@ function enter_job(g, id, priority, due, order, ttl, body)
 end
 
 -- Replace a job that is still delayed. It keeps its id and creation time, by which waiting clients identify it.
-function replace_delayed_job(id, created, priority, due, order, ttl, body)
+function replace_delayed_job(id, created, priority, due, order, ttl, body, data)
   set_ttl(id, false)
-  store(id, created, priority, due, order, ttl, body)
+  store(id, created, priority, due, order, ttl, body, data, true)
   W.zadd(K.delayed, whole(due), id)
   horizon.add(due)
 end
@@ -76,7 +74,7 @@ end
 -- Whether the group has room for one more live job (`max_group`); if so, count it.
 function group_has_room(g)
   if not rules.max_group or g.id == '' then return true end
-  if not g.size then g.size = redis.call('ZCARD', group.key(g)) + g.running + g.delayed end
+  if not g.size then g.size = waiting.count(g) + g.running + g.delayed end
   if g.size >= rules.max_group then return false end
   g.size = g.size + 1
   return true

@@ -41,7 +41,7 @@ end
 -- group has no group to rest, so it is delayed instead.
 local function release_rate_limited(id, rec, delay)
   local gid = record.group_of(rec)
-  measure.count('limited', 1)
+  measure.count('rate_limited', 1)
   if delay > 0 and gid == '' then
     delay_job(id, rec, now + delay)
   else

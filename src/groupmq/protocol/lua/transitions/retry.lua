@@ -1,6 +1,6 @@
 --[[
 Retry: an attempt has failed, and another one follows after a back-off. The job keeps its sort key. With
-`on_retry="hold"` its group waits for it; with "yield" the job is delayed, and its group goes on in the meantime. A job
+`on_retry="hold"` its group waits for it; with "yield" the job is delayed, and its group continues meanwhile. A job
 without a group has no group to hold, so it always yields.
 ]]
 --- @include "lib/clock"

@@ -2,12 +2,12 @@
 Take: grant leases for the next jobs (lib/choose.lua), as far as turns and rates allow.
 
 A worker with short handlers asks for several jobs of a group at once: the head, and jobs prefetched behind it, to run
-one after the other. That costs much less than one call per job. It is done only if nothing changes but a short wait of
+one after the other. That costs much less than one call per job. It is done only if its only effect is a short wait of
 other groups: the group runs one job at a time and waits for nothing, and the jobs have the priority of the head, never
 ran, have no ttl, and may run again if their worker dies before it is known whether they had started.
 
 For a handler of batches (lib/filling.lua) the same jobs start at once. If the worker dies, each of them is charged an
-attempt, and as a job that has run before each then is a batch of its own: the one that killed the worker is found.
+attempt, and then runs alone, because it has run before: so the job that killed the worker is found.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -15,6 +15,8 @@ attempt, and as a job that has run before each then is a batch of its own: the o
 --- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/read_records"
+--- @include "lib/call"
+--- @include "lib/bodies"
 --- @include "lib/writes"
 --- @include "lib/horizon"
 --- @include "lib/group"
@@ -38,7 +40,7 @@ local function has_rows() return not (rules.round_robin or rules.ageing or rules
 -- Take up to `n` heads and the jobs prefetched behind them, `most` jobs in all; if these are fewer than `fill`,
 -- prefetch further heads.
 local function grant(n, row, most, who, more_due, fill)
-  local is_fit = reserve.judge(who.policy.max_attempts)
+  local is_fit = reserve.fitness(who.policy.max_attempts)
   local wait = who.together
   local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local short = #groups < n
@@ -47,19 +49,19 @@ local function grant(n, row, most, who, more_due, fill)
   if full then last = 0 end -- heads of other groups had no room: prefetch nothing
   local states, raw_states = state.load(ids)
   local taken, terms, found, found_states, rows = {}, {}, {}, {}, {}
-  local told, gids, attempts, worker = {}, {}, {}, who.worker
-  local default, has_states, m, n_rows, n_told, first = who.policy.max_attempts, raw_states[1] ~= nil, 0, 0, 0, 1
+  local started_ids, gids, attempts, worker = {}, {}, {}, who.worker
+  local default, has_states, m, n_rows, n_started, first = who.policy.max_attempts, raw_states[1] ~= nil, 0, 0, 0, 1
   for r = 1, #groups do
     local g, id, rec, s = groups[r], ids[first], recs[first], states[first]
     if rec == nil then rec = redis.call('HGET', K.jobs, id) end
-    if rec then
+    if rec and bodies.bring(id, rec, m + 1) then
       local since, max, has_ttl = record.terms(rec)
       m, n_rows = m + 1, n_rows + 1
       taken[m], found[m], found_states[m] = id, rec, raw_states[first]
       terms[m] = lease_changes.terms(g.id, worker, s, r > n and lease.RESERVED or 0)
       if r <= n then
-        n_told = n_told + 1
-        told[n_told], gids[n_told], attempts[n_told] = id, g.id, s and s[ATTEMPTS] + 1 or 1
+        n_started = n_started + 1
+        started_ids[n_started], gids[n_started], attempts[n_started] = id, g.id, s and s[ATTEMPTS] + 1 or 1
       end
       if not s then measure.wait(now - since) end
       if meta.ttls and has_ttl then W.zrem(K.expiring, id) end -- it has started
@@ -72,11 +74,12 @@ local function grant(n, row, most, who, more_due, fill)
           if not rec or states[i] then break end
           since, max, has_ttl = record.terms(rec)
           if (has_ttl and not wait) or (max > 0 and max or default) == 1 then break end
+          if not bodies.bring(ids[i], rec, m + 1) then break end
           m = m + 1
           taken[m], found[m], terms[m] = ids[i], rec, ahead
           if wait then
-            n_told = n_told + 1
-            told[n_told], gids[n_told], attempts[n_told] = ids[i], g.id, 1
+            n_started = n_started + 1
+            started_ids[n_started], gids[n_started], attempts[n_started] = ids[i], g.id, 1
             if has_ttl then W.zrem(K.expiring, ids[i]) end
           end
           if has_states then found_states[m] = false end
@@ -87,7 +90,7 @@ local function grant(n, row, most, who, more_due, fill)
       end
       rows[n_rows] = m - head + 1
     else
-      -- Its record was deleted from outside. The group continues with its next job.
+      -- Its record, or its data, was deleted from outside. The group continues with its next job.
       g.running = g.running - 1
       group.touch(g)
       retention.lose(id)
@@ -97,17 +100,18 @@ local function grant(n, row, most, who, more_due, fill)
   end
   if m == 0 then return NOTHING, {}, left, short end
   horizon.put(now + who.lease)
-  if n_told > 0 then events.give('active', told, gids, attempts, worker) end
+  if n_started > 0 then events.give('active', started_ids, gids, attempts, worker) end
   local fence = lease_changes.grant(taken, terms, whole(now + who.lease))
   local reserved = #groups > n
   if reserved then reserve.took(worker) end
-  return { taken, fence, found_states, found }, n_rows < m and rows or {}, left or reserved or unfilled, short
+  local jobs = { taken, fence, found_states, found, call.brought }
+  return jobs, n_rows < m and rows or {}, left or reserved or unfilled, short
 end
 
 -- Returns the jobs as the client reads them: ids, the first fence (fences are consecutive), states ({} = no job has run
--- yet), records; how many jobs of each group were taken together, {} = one each; whether a worker that asks now would
--- get more; and the epoch of the worker's turn. `who`: the arguments of advance. `more_due`: delayed jobs are due that
--- have not joined their groups yet (lib/choose.lua).
+-- yet), records, data that is kept beside them (lib/bodies.lua); how many jobs of each group were taken together, {} =
+-- one each; whether a worker that asks now would get more; and the epoch of the worker's turn. `who`: the arguments of
+-- advance. `more_due`: delayed jobs are due that have not joined their groups yet (lib/choose.lua).
 function take_jobs(n, who, more_due)
   if meta.paused then n = 0 end
   local allowed, throttled = n, nil

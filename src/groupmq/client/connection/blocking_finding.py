@@ -1,0 +1,106 @@
+# Generated from src/groupmq/client/connection/finding.py by `make sync`; do not edit.
+"""Connections that find their server: on connecting, the primary is searched for, and its role checked.
+
+In everything else they are connections of the client library, so its pools and clients use them like any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from redis.exceptions import ResponseError
+
+from groupmq.client.connection.address import Ask, Node, Route, Search
+from groupmq.client.connection.faults import is_denied
+from groupmq.client.connection.found import FoundConnection, library, turn_in_thread
+
+
+class BlockingFinder:
+    """How the connections of an endpoint find the primary: the route, and how to reach the nodes that know it."""
+
+    def __init__(self, route: Route, options: dict[str, Any], *, tls: bool) -> None:
+        """`options`: of the connections that ask."""
+        self.route = route
+        self._options = options
+        self._tls = tls
+
+    def find(self) -> Node:
+        """The primary, as it is known or can be found out."""
+        route = self.route
+        node = route.node
+        if node is None:
+            with turn_in_thread(route):
+                node = route.node
+                if node is None:
+                    node = route.node = self.run(route.search())
+        return node
+
+    def run(self, search: Search) -> Node:
+        """Ask the questions of a search until it has found the node."""
+        try:
+            question = next(search)
+            while True:
+                question = search.send(self._ask(question))
+        except StopIteration as end:
+            found: Node = end.value
+            return found
+
+    def _ask(self, question: Ask) -> Any:
+        kind = redis.SSLConnection if self._tls else redis.Connection
+        host, port = question.node
+        connection: Any = kind(host=host, port=port, **self._options)
+        try:
+            connection.connect()
+            connection.send_command(*question.command, check_health=False)
+            return connection.read_response(disable_decoding=True)
+        except Exception as error:
+            return error
+        finally:
+            connection.disconnect(True)  # without waiting, where there is something to wait for
+
+
+class BlockingFindingPrimary(FoundConnection):
+    """What the connections below have beside those of the client library."""
+
+    def __init__(self, *, finder: BlockingFinder, **options: Any) -> None:
+        super().__init__(route=finder.route, **options)
+        self._finder = finder
+
+    def _connect(self) -> Any:
+        self.host, self.port = self._finder.find()
+        try:
+            return super()._connect()  # type: ignore[misc]
+        except Exception:
+            self._lost()
+            raise
+
+    def on_connect(self) -> None:
+        base: Any = super()
+        base.on_connect()
+        if not hasattr(base, "on_connect_check_health"):
+            self._greet()
+
+    def on_connect_check_health(self, check_health: bool = True) -> None:
+        """Newer releases of the client library call this one."""
+        super().on_connect_check_health(check_health)  # type: ignore[misc]
+        self._greet()
+
+    def _greet(self) -> None:
+        role, this = None, library(self)
+        if self._route.checks_role:
+            this.send_command("ROLE", check_health=False)
+            try:
+                role = this.read_response(disable_decoding=True)
+            except ResponseError as error:
+                if not is_denied(error):  # otherwise this user may not ask, and the first write shows it
+                    raise
+        self._confirm(role)
+
+
+class BlockingFindingConnection(BlockingFindingPrimary, redis.Connection):
+    """Without TLS."""
+
+
+class BlockingFindingSSLConnection(BlockingFindingPrimary, redis.SSLConnection):
+    """With TLS."""

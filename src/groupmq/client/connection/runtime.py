@@ -1,0 +1,46 @@
+"""What a connection needs of the event loops that it is used in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.finding import Finder
+from groupmq.client.connection.function_client import FunctionClient
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.loops import this_process
+
+
+class ConnectionRuntime(FunctionClient):
+    """The connection of a queue object in any number of event loops, each with a client of its own."""
+
+    _users: tuple[asyncio.AbstractEventLoop, object] | None = None
+    """Where the user's own client is in use: event loop and process."""
+
+    def _require_kind(self, endpoint: Endpoint) -> None:
+        endpoint.require(asynchronous=True)
+
+    def _claim(self, client: Any) -> None:
+        """The user's own client is used from here on: it cannot go on in another event loop while it is connected."""
+        here = asyncio.get_running_loop(), this_process()
+        if self._users not in (None, here) and _has_connections(client):
+            raise ConfigurationError(
+                "redis: this client belongs to the event loop and process that used it first; give the Queue a "
+                "URL, and it connects by itself wherever it is used, or make a client and a Queue there"
+            )
+        self._users = here
+
+    def _finder_of(self, endpoint: Endpoint) -> Finder | None:
+        return endpoint.finder
+
+    def _sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        return asyncio.sleep(seconds)
+
+
+def _has_connections(client: Any) -> bool:
+    """Whether a client has open connections; one without any can go on in another event loop."""
+    pool = client.connection_pool
+    both = (*getattr(pool, "_available_connections", ()), *getattr(pool, "_in_use_connections", ()))
+    return any(connection.is_connected for connection in both)

@@ -1,0 +1,108 @@
+"""What a handler does with its job: report progress, append to its log, and see that the run is to end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, cast
+
+from groupmq.core.errors import ConfigurationError
+from groupmq.core.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from groupmq.client.job import Job
+    from groupmq.client.queue.queue import Queue
+
+_PATIENCE = 30.0
+"""Seconds a handler in a thread waits for its progress or log line to be stored."""
+
+
+class _Reported:
+    """What a handler in a thread gets, which has waited already: awaiting it, out of habit, does nothing."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return
+        yield
+
+
+class JobInHandler(Snapshot):
+    """The values of a job, and what its handler uses in an event loop, a thread or a process."""
+
+    _queue: Queue
+    context: Any = None
+    """In a handler: what `on_startup` of its worker returned."""
+    _home: asyncio.AbstractEventLoop | None = None
+    _looked = False
+    _stop_event: threading.Event | None = None
+    _stopped = False
+    _waits_for_end = False
+    _send_to_parent: Callable[[Job, str, Any], None] | None = None
+
+    def report_progress(self, value: Any) -> Awaitable[None]:
+        """Store how far the job is, any JSON, and publish it. Raises LeaseLost if the run is over.
+
+        In a `def` handler it blocks; there is nothing to await.
+        """
+        return self._report({"progress": value})
+
+    def log(self, text: str) -> Awaitable[None]:
+        """Add a line to the job's log; the newest 100 are kept."""
+        if not isinstance(text, str):
+            raise ConfigurationError.expected("text", "a string", text)
+        return self._report({"line": text})
+
+    def _report(self, what: dict[str, Any]) -> Awaitable[None]:
+        send, job = self._send_to_parent, cast("Job", self)
+        if send is not None:
+            # In a child process: the parent has the connection, and reports for this job.
+            for kind, value in what.items():
+                send(job, kind, value)
+            return _Reported()
+        home = self._home
+        if home is None or _running() is not None:
+            return self._queue._report_run(job, **what)
+        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._report_run(job, **what)), home)
+        future.result(_PATIENCE)
+        return _Reported()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run is to end: cancelled, out of time, closing, its lease lost. For `def` handlers to look at."""
+        # Written by the handler's thread alone, and `_stopped` by the loop alone: neither undoes what the other wrote.
+        self._looked = True
+        return self._stopped
+
+    @property
+    def cancel_event(self) -> threading.Event:
+        """Set when the run is to end; for `def` handlers to wait on."""
+        event = self._stop_event
+        if event is None:
+            event = self._stop_event = threading.Event()
+        if self.cancelled:
+            event.set()
+        return event
+
+    def _end_run(self, *, waits: bool = False) -> None:
+        """The run is to end. `waits`: its group waits until the handler has ended, also in a thread."""
+        self._waits_for_end = waits
+        self._stopped = True
+        event = self._stop_event
+        if event is not None:
+            event.set()
+
+    @property
+    def _looks(self) -> bool:
+        """Whether the handler looks at `cancelled`, and so may be expected to end soon."""
+        return self._looked
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _awaited(what: Awaitable[None]) -> None:
+    await what

@@ -1,0 +1,229 @@
+"""What a queue does with event loops: calls and adds of many tasks, listening, workers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from groupmq.client.events import JobListeners, iterate
+from groupmq.client.job import Job
+from groupmq.client.partitions.methods import PartitionedMethods
+from groupmq.client.queue.base import Chunk
+from groupmq.client.queue.changes import NO_PROGRESS
+from groupmq.client.queue.locality import Locality
+from groupmq.client.queue.processing import OwnWorkers, Processing
+from groupmq.core.drafts import Draft
+from groupmq.core.emitter import Emitter, Listener
+from groupmq.core.errors import GroupFull, GroupMQError
+from groupmq.core.events import KINDS, Event
+from groupmq.core.snapshot import Snapshot
+from groupmq.protocol import commands
+from groupmq.protocol.commands import Added, Call
+
+if TYPE_CHECKING:
+    from groupmq.client.queue.queue import Queue
+    from groupmq.worker.worker import Worker
+
+T = TypeVar("T")
+
+
+class QueueRuntime(PartitionedMethods):
+    """A queue in any number of event loops, which may also run its workers."""
+
+    def _set_up_client(self) -> None:
+        self._local = Locality(self._connection, self._send_adds, self._send_gets)
+        self._workers = OwnWorkers(self, self.name, self.logger)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def _call(self, call: Call[T], /) -> T:
+        if self._local.waiting:
+            await self._local.subscribe()
+        return await self._connection.call(call)
+
+    # Partitions
+
+    def _make_parts(self, n: int) -> tuple[Queue, ...]:
+        parts = super()._make_parts(n)
+        for kind in KINDS:
+            for listener in self._local.listeners.listeners(kind):
+                for part in parts:
+                    part._local.listen(kind, listener)
+        return parts
+
+    async def _open_once(self) -> None:
+        here = self._local.here()
+        if here.opening is None or here.opening.done():
+            here.opening = asyncio.ensure_future(self._connection.ready())
+            # The task that waited may have been cancelled. asyncio logs an error that is never retrieved.
+            here.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(here.opening)
+
+    async def _each(self, call: Callable[[Queue], Coroutine[Any, Any, T]]) -> list[T]:
+        found = await asyncio.gather(*(call(part) for part in self._parts or ()), return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException):
+                raise one
+        return cast("list[T]", found)
+
+    # Adding
+
+    def _submit(self, draft: Draft) -> Coroutine[Any, Any, Job]:
+        if self._parts == ():
+            return self._local.here().adds.add(draft)
+        return self._submit_somewhere(draft)
+
+    async def _submit_somewhere(self, draft: Draft) -> Job:
+        here, ended = self._local.here(), asyncio.get_running_loop().create_future()
+        here.adding.add(ended)
+        try:
+            if not await self._learn():
+                return await here.adds.add(draft)
+            return await self._spread_one(draft)
+        finally:
+            here.adding.discard(ended)
+            ended.cancel()
+
+    async def _send_adds(self, drafts: Sequence[Draft]) -> list[Job | GroupFull]:
+        jobs = await self._added_apart(drafts, await self._call(commands.add(drafts)))
+        if self._job_log.debugging():
+            self._job_log.added(jobs)
+        return jobs
+
+    async def _send_gets(self, ids: Sequence[str]) -> list[Job | Exception | None]:
+        return list(await self.get_jobs_by_id(ids))
+
+    async def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
+        if self._local.waiting:
+            await self._local.subscribe()
+        jobs: list[Job] = []
+        chunks = iter(chunks)
+        chunk = next(chunks, None)
+        before: tuple[Sequence[Draft], Added] | None = None
+        while chunk is not None:
+            drafts, call = chunk
+            flight = asyncio.ensure_future(self._connection.call(call))
+            try:
+                # The call is sent first. The jobs of the call before it are made while the server works.
+                await asyncio.sleep(0)
+                if before is not None:
+                    jobs += await self._jobs_of(*before)
+                chunk = next(chunks, None)
+                before = drafts, await flight
+            finally:
+                flight.cancel()
+        if before is not None:
+            jobs += await self._jobs_of(*before)
+        return jobs
+
+    async def _jobs_of(self, drafts: Sequence[Draft], answer: Added) -> list[Job]:
+        jobs = await self._added_together(drafts, answer)
+        if self._job_log.debugging():
+            self._job_log.added(jobs)
+        return jobs
+
+    # Listening
+
+    async def _events(self, since: str | None) -> AsyncGenerator[Event, None]:
+        logs = await self._logs()
+        async for event in iterate([queue._local.here().channel for queue in logs], since):
+            yield event
+
+    @property
+    def _listeners(self) -> Emitter:
+        return self._local.listeners
+
+    def _listen(self, event: str, listener: Listener) -> None:
+        for queue in (self, *(self._parts or ())):
+            queue._local.listen(event, listener)
+        with contextlib.suppress(RuntimeError):
+            self._spawn(self._start_listening())
+
+    async def _start_listening(self) -> None:
+        try:
+            for queue in await self._learn() or (self,):
+                await queue._local.subscribe()
+        except GroupMQError:
+            self.logger.warning("queue %s: cannot subscribe to events yet; the next call tries again", self.name)
+
+    # What jobs ask of their queue
+
+    def _result_of(self, job: Snapshot, timeout: float | None) -> Coroutine[Any, Any, Any]:
+        here = self._local.here()
+        return here.results.of(here.channel, job, timeout)
+
+    def _listen_to(self, job: Job, event: str, listener: Listener) -> JobListeners:
+        listeners = self._local.here().channel.listeners_of(job.id, job._created_ms)
+        listeners.on(event, listener)
+        return listeners
+
+    def _stop_listening_to(self, listeners: JobListeners, event: str, listener: Listener) -> bool:
+        return listeners.off(event, listener)
+
+    async def _report_run(self, job: Job, *, progress: Any = NO_PROGRESS, line: str | None = None) -> None:
+        """Store what a handler reports; see `Job.report_progress` and `Job.log`."""
+        await self._report(job.id, job.fence, progress, line)
+        if progress is not NO_PROGRESS:
+            job.progress = progress
+            if job._on_progress is not None:
+                job._on_progress(job, progress)
+
+    # Working
+
+    def process(self, handler: Callable[[Any], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
+        """Build a worker for this queue and start it; it is closed with the queue. Also a decorator.
+
+        >>> worker = await queue.process(handle, concurrency=10)
+        >>> @queue.process(concurrency=10)
+        ... async def handle(job): ...
+
+        Awaited, it returns the worker when it has started, or raises if it cannot. Not awaited, the worker starts in
+        the background in a running event loop, else with `async with queue` or `work()`.
+        """
+        return Processing(
+            self._workers, lambda given: self._make_worker(given, concurrency=concurrency, **options), handler
+        )
+
+    def _make_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
+        """A worker that is closed with the queue."""
+        from groupmq.worker.worker import Worker
+
+        worker = Worker(cast("Queue", self), handler, **options)
+        self._workers.add(worker)
+        return worker
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """Those made by `process`."""
+        return self._workers.made
+
+    async def work(self) -> None:
+        """Run the workers made by `process` until the queue is closed, or this is cancelled."""
+        try:
+            await self._workers.run()
+        finally:
+            await cast("Queue", self).close()
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            task = asyncio.get_running_loop().create_task(work)
+        except RuntimeError:
+            work.close()
+            raise
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _begin(self) -> None:
+        await self._workers.start_all()
+
+    async def _end(self) -> None:
+        here = self._local.here()
+        while here.adding:
+            await asyncio.wait(here.adding)
+        await here.adds.drain()
+        await self._workers.close()
+        for task in tuple(self._tasks):
+            if task.get_loop() is asyncio.get_running_loop():
+                task.cancel()
+        await here.channel.close()

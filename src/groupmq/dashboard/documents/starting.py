@@ -1,0 +1,39 @@
+"""Why a job that nothing in its group holds has not started: what concerns the whole queue. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from groupmq.dashboard.documents.record import record
+
+if TYPE_CHECKING:
+    from groupmq import RateLimit
+
+
+@record
+class Starting:
+    reason: str
+    """paused, no-worker, busy (no slot of a worker is free), rate (the queue has a rate limit) or soon."""
+    words: str
+
+
+def starting(*, paused: bool, workers: int, slots: int, active: int, rate_limit: RateLimit | None) -> Starting:
+    """What comes first in a job's way."""
+    if paused:
+        return Starting(reason="paused", words="The whole queue is paused.")
+    if not workers:
+        return Starting(reason="no-worker", words="Nobody works on this queue.")
+    if active >= slots:
+        words = "Every slot of its workers is taken: what is ready waits for one."
+        return Starting(reason="busy", words=words)
+    if rate_limit is not None:
+        return Starting(reason="rate", words=f"The whole queue starts at most {rate_words(rate_limit)}.")
+    return Starting(reason="soon", words="Nothing holds it: it starts as soon as a worker takes it.")
+
+
+def rate_words(limit: RateLimit | None) -> str | None:
+    """`100 in 1 s`."""
+    if limit is None:
+        return None
+    per = limit.per.total_seconds() if hasattr(limit.per, "total_seconds") else limit.per
+    return f"{limit.count:,} in {per:g} s"

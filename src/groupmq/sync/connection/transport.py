@@ -1,0 +1,72 @@
+"""How the commands of a line reach the server: by sockets that block, of any number of threads."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+from hiredis import pack_command
+
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.faults import is_refusal
+from groupmq.client.connection.found import stale
+from groupmq.core.durability import Confirmation
+from groupmq.core.errors import ConnectionLost
+from groupmq.sync.connection.waiting_calls import WaitingCalls
+
+
+class Transport:
+    """A client of the library, and connections for calls that wait for replicas or a disk."""
+
+    def __init__(self, endpoint: Endpoint, *, own: bool) -> None:
+        self._own = own
+        self._where = endpoint.where
+        self._address = endpoint.address
+        self._client: Any = endpoint.blocking() if own else endpoint.client
+        self._waits = WaitingCalls(self._client.connection_pool, self._address)
+        self._renewing = threading.Lock()
+
+    def _bound(self, calls: int) -> contextlib.AbstractContextManager[None]:
+        # There are as many calls under way as threads; a call never waits for that of another thread.
+        return contextlib.nullcontext()
+
+    def _send(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
+        moves = self._address.moves
+        try:
+            if wait:
+                return self._waits.execute(parts, *wait)
+            return self._client.execute_command(*parts, NEVER_DECODE=True)
+        except Exception as error:
+            if moves != self._address.moves and not is_refusal(error):
+                # Another thread has dropped the connection, and the client library stumbles over its remains.
+                raise ConnectionLost(f"the primary of {self._where} has moved") from error
+            raise
+
+    def _send_asking(self, parts: tuple[Any, ...]) -> Any:
+        connection = self._client.connection_pool.make_connection()
+        try:
+            connection.connect()
+            connection.send_packed_command([pack_command(("ASKING",)) + pack_command(parts)], check_health=False)
+            connection.read_response(disable_decoding=True)
+            return connection.read_response(disable_decoding=True)
+        finally:
+            connection.disconnect()
+
+    def interrupt(self) -> None:
+        """End a blocking read of another thread."""
+        with contextlib.suppress(Exception):
+            self._client.connection_pool.disconnect(inuse_connections=True)
+
+    def _drop_soon(self) -> None:
+        self._drop_stale(failover=True)
+
+    def _drop_stale(self, *, failover: bool) -> None:
+        for connection in stale(self._client.connection_pool, self._address.moves, in_use=failover):
+            with contextlib.suppress(Exception):
+                connection.disconnect()
+
+    def _end(self) -> None:
+        if self._own:
+            self._client.close()
+            self._waits.close()

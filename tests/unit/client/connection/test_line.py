@@ -1,0 +1,80 @@
+"""Lines: what is sent again, and what errors say about the primary. The asynchronous line is the source of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from redis.exceptions import ReadOnlyError
+
+from groupmq.client.connection.endpoint import Endpoint
+from groupmq.core.errors import ConnectionLost
+from groupmq.sync.connection.line import Line
+
+
+class Client:
+    """A blocking client of the user's whose answers are functions, one for each command."""
+
+    def __init__(self) -> None:
+        self.connection_pool = SimpleNamespace(connection_kwargs={})
+        self.answers: dict[str, Callable[[], Any]] = {}
+
+    def execute_command(self, command: str, **_: Any) -> Any:
+        return self.answers[command]()
+
+
+def refused() -> Any:
+    raise ReadOnlyError("You can't write against a read only replica.")
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def line(client: Client) -> Line:
+    return Line(Endpoint(client), own=False)
+
+
+def test_a_refusal_of_a_replica_is_a_move_of_the_primary(line: Line, client: Client) -> None:
+    client.answers["SET"] = refused
+    with pytest.raises(ReadOnlyError):
+        line.execute("SET")
+    assert line._address.moves == 1
+
+
+def test_a_late_refusal_is_not_another_move(line: Line, client: Client) -> None:
+    """A call that was sent before the move ends after another one has gone to the new primary."""
+
+    def late() -> Any:
+        with pytest.raises(ReadOnlyError):
+            line.execute("REFUSED")
+        assert line.execute("GET") == "from the new primary"
+        return refused()
+
+    client.answers |= {"REFUSED": refused, "GET": lambda: "from the new primary", "LATE": late}
+    with pytest.raises(ReadOnlyError):
+        line.execute("LATE")
+    assert line._address.moves == 1
+
+
+def test_a_connection_that_another_thread_has_dropped_is_lost(line: Line, client: Client) -> None:
+    """The client library stumbles over its remains, and says nothing that a caller could understand."""
+
+    def dropped() -> Any:
+        line._address.moves += 1
+        raise AttributeError("'NoneType' object has no attribute 'sendall'")
+
+    client.answers["GET"] = dropped
+    with pytest.raises(ConnectionLost, match="the primary of localhost:6379 has moved"):
+        line.execute("GET")
+
+
+def test_a_mistake_of_the_client_library_is_shown_as_it_is(line: Line, client: Client) -> None:
+    client.answers["GET"] = lambda: None + 1  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        line.execute("GET")
+    assert line._address.moves == 0

@@ -1,0 +1,79 @@
+"""What the blocking client spells by hand although the asynchronous one has it: `make check` fails where there is any.
+
+A public method has its signature and its docstring in one place, a file of `client/` that `tools/unasync.py`
+translates. The modules of BY_HAND have the private methods below it, which differ by nature. So a public name may not
+be defined in such a module and in its twin, and no docstring of `client/` may be repeated in a file of `sync/` that is
+written by hand.
+
+    python -m tools.spelled_twice
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.unasync import BY_HAND, GENERATED, PACKAGE, WORD
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def spelled_twice(package: Path = PACKAGE) -> list[str]:
+    """One line for each finding."""
+    return [*_methods(package), *_docstrings(package)]
+
+
+def _methods(package: Path) -> Iterator[str]:
+    for name in BY_HAND:
+        here, there = ((package / side / name).read_text("utf-8") for side in ("sync", "client"))
+        both = set(public_names(here)) & set(public_names(there))
+        for found in sorted(both):
+            yield f"src/groupmq/sync/{name}: {found} is defined in client/{name} too; have it translated"
+
+
+def _docstrings(package: Path) -> Iterator[str]:
+    known: dict[str, str] = {}
+    for path in sorted((package / "client").rglob("*.py")):
+        known |= dict.fromkeys(docstrings(path.read_text("utf-8")), path.relative_to(package).as_posix())
+    for path in sorted((package / "sync").rglob("*.py")):
+        name = path.relative_to(package / "sync").as_posix()
+        if name in GENERATED:
+            continue
+        for text in docstrings(path.read_text("utf-8")):
+            if text in known:
+                yield f"src/groupmq/sync/{name}: a docstring of {known[text]} is repeated: {text[:60]!r}"
+
+
+def public_names(source: str) -> Iterator[str]:
+    """The functions of a module and the methods of its classes that do not begin with an underscore."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{one}" for one in _functions(node.body))
+        else:
+            yield from _functions([node])
+
+
+def _functions(nodes: list[ast.stmt]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, Function) and not node.name.startswith("_"):
+            yield node.name
+
+
+def docstrings(source: str) -> Iterator[str]:
+    """The texts that describe a module, its classes, functions and values, as the translation leaves them."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield " ".join(WORD.sub("", node.value.value).split())
+
+
+def main() -> int:
+    found = spelled_twice()
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
