@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Job, Queue, Worker, Workers
+from groupmq.client.connection.blocking_reads import WakeConnection
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 from tests.support.workers import knows_of_work, settled
@@ -125,6 +126,44 @@ async def test_a_burst_is_over_when_all_queues_are_empty_at_once(make_queue: Mak
     async with asyncio.timeout(10):
         await Workers([Worker(a, passes_on(b)), Worker(b, passes_on(a))], concurrency=1).run(burst=True)
     assert seen == [3, 2, 1, 0]
+
+
+async def test_a_burst_is_not_over_while_an_idle_worker_has_not_heard_of_its_job(
+    make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No hint reaches a worker before the burst has asked the servers for ready jobs."""
+    a, b = await two(make_queue)
+    asked, ready = asyncio.Event(), Worker._has_ready_job
+
+    async def held_wait(wake: WakeConnection) -> bool:
+        popped = await hint(wake)
+        await asked.wait()
+        return popped
+
+    async def noted(worker: Worker) -> bool:
+        found = await ready(worker)
+        if found:
+            asked.set()
+        return found
+
+    hint = WakeConnection.wait
+    monkeypatch.setattr(WakeConnection, "wait", held_wait)
+    monkeypatch.setattr(Worker, "_has_ready_job", noted)
+    await a.add("first")
+    seen = []
+
+    async def first(job: Job) -> None:
+        seen.append(job.data)
+        await eventually(lambda: second._is_idle(), "the other worker found nothing")
+        await b.add("second")
+
+    async def last(job: Job) -> None:
+        seen.append(job.data)
+
+    second = Worker(b, last)
+    async with asyncio.timeout(20):
+        await Workers([Worker(a, first), second], concurrency=2).run(burst=True)
+    assert seen == ["first", "second"]
 
 
 async def test_work_that_comes_to_an_idle_queue_starts_at_once(make_queue: MakeQueue) -> None:

@@ -193,9 +193,6 @@ class Crew:
         """A member has worked, and has nothing more to do."""
         self._drained = True
 
-    async def is_done(self) -> bool:
-        return all([await member._is_settled() for member in self._members])
-
     @property
     def gave_up(self) -> BaseException | None:
         """Only if all did: as long as one shard can be reached there may be work."""

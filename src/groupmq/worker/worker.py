@@ -19,6 +19,7 @@ from groupmq.core.signatures import shows_options
 from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
 from groupmq.protocol import commands
 from groupmq.worker.bequest import bequest_of, take_back
+from groupmq.worker.burst import is_over
 from groupmq.worker.closing import Closing
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
@@ -158,10 +159,10 @@ class Worker(WorkerView):
             self._fetcher.waits_for_batches = not (burst or bursts_later)
             await self._start_when_reachable()
             while self._state == "running" and self._gave_up is None:
-                self._changed.clear()
-                if burst and await self._is_done():
+                if burst and await is_over([self], self._changed):
                     break
                 await self._changed.wait()
+                self._changed.clear()
         except asyncio.CancelledError:
             await self.close(timeout=0)
             raise
@@ -175,29 +176,24 @@ class Worker(WorkerView):
     def _gave_up(self) -> BaseException | None:
         return self._reachability.gave_up if self._crew is None else self._crew.gave_up
 
-    async def _is_done(self) -> bool:
-        """Whether a burst is over: nothing runs here, and no waiting job may start."""
-        if self._crew is not None:
-            return await self._crew.is_done()
-        if self.queue.options.exclusive and self._is_idle():
-            # The last answer brought nothing, perhaps only because a turn has ended or another worker has one.
-            try:
-                if await self.queue._connection.call(commands.runnable(), patience=0.0):
-                    return False
-            except GroupMQError as error:
-                self._reachability.unreached(error)
-                return False
-        return self._is_idle()
-
-    async def _is_settled(self) -> bool:
-        """Whether it works, or has worked, and has nothing to do."""
-        return self.is_closed() or (self._state == "running" and await self._is_done())
-
     def _nothing_runs(self) -> bool:
         return not self._executor.slots_used
 
     def _is_idle(self) -> bool:
-        return self._fetcher.idle and not self.is_processing()
+        """Whether it works and, as far as it knows, has nothing to do."""
+        if self._crew is not None:
+            return all(member._is_idle() for member in self._crew)
+        return self._state == "running" and self._fetcher.idle and not self.is_processing()
+
+    async def _has_ready_job(self) -> bool:
+        """Whether a waiting job may start now, by the server's account; True if the server does not answer."""
+        if self._crew is not None:
+            return any([await member._has_ready_job() for member in self._crew])
+        try:
+            return await self.queue._connection.call(commands.runnable(), patience=0.0)
+        except GroupMQError as error:
+            self._reachability.unreached(error)
+            return True
 
     async def start(self) -> Self:
         """Start working in the background. Raises if the server cannot be reached for 3 s, or disagrees on settings.

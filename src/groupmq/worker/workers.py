@@ -10,6 +10,7 @@ from typing import Self
 from groupmq.core.checks import whole
 from groupmq.core.durations import Duration
 from groupmq.core.errors import ConfigurationError
+from groupmq.worker.burst import is_over
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.worker import Worker
 
@@ -70,11 +71,7 @@ class Workers:
             await asyncio.gather(*runs, return_exceptions=True)
 
     async def _until_done(self) -> None:
-        """Wait until no worker has anything to do, all at the same time: a job may add jobs to another queue."""
-        while True:
-            self._changed.clear()
-            if all([await worker._is_settled() for worker in self._workers]):
-                return
+        while not await is_over([worker for worker in self._workers if not worker.is_closed()], self._changed):
             await self._changed.wait()
 
     async def close(self, timeout: Duration = 30) -> None:

@@ -1,0 +1,29 @@
+"""When a burst is over: no worker has anything to do, all at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class BurstWorker(Protocol):
+    """What a burst asks of a worker."""
+
+    def _is_idle(self) -> bool: ...
+    async def _has_ready_job(self) -> bool: ...
+
+
+async def is_over(workers: Sequence[BurstWorker], changed: asyncio.Event) -> bool:
+    """Whether a burst of these workers is over. `changed` is set when one of them has had something to do.
+
+    A worker that found nothing is idle until it hears of new work. A handler of another worker may have added a job that
+    it has not heard of yet, so each server is asked, and the answers count only if nothing ran meanwhile.
+    """
+    changed.clear()
+    if not all(worker._is_idle() for worker in workers):
+        return False
+    for worker in workers:
+        if await worker._has_ready_job():
+            return False
+    return not changed.is_set() and all(worker._is_idle() for worker in workers)
