@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.chaos.book import EPOCH, Book, sound
 
 # S9
@@ -86,6 +88,33 @@ def test_a_start_after_a_removal_is_seen() -> None:
     book.event("removed", 4.5, "c")
     book.start("c", 5.0, 4.0)
     assert "S13" in book.rules()
+
+
+@pytest.mark.parametrize(("begins", "rules"), [(4.45, set[str]()), (4.65, {"S13"})])
+@pytest.mark.parametrize(("what", "event"), [("remove", "removed"), ("cancel", "removed"), ("fail", "failed")])
+def test_a_job_that_begins_after_an_operator_has_ended_it_is_seen(
+    what: str, event: str, begins: float, rules: set[str]
+) -> None:
+    """It was granted before: the answer that brought it was on its way."""
+    book = sound()
+    book.add("c", 4.0)
+    start = book.start("c", 4.3, 4.0)
+    start["t"] = begins
+    book.act(what, 4.4, 4.6, job="c")
+    book.event(event, 4.5, "c")
+    book.end(start, 4.7, "cancelled")
+    assert {rule for rule in book.rules() if rule == "S13"} == rules
+
+
+def test_a_job_that_begins_in_a_paused_queue_is_seen() -> None:
+    for begins, rules in ((4.15, set[str]()), (4.3, {"S13"})):
+        book = sound()
+        book.add("c", 4.0)
+        book.act("pause", 4.1, 4.2)
+        start = book.start("c", 4.05, 4.0)
+        start["t"] = begins
+        book.act("resume", 6.0, 6.1)
+        assert {rule for rule in book.rules() if rule == "S13"} == rules
 
 
 def test_a_start_in_a_paused_queue_or_group_is_seen() -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Callable
 from itertools import count
 
 import pytest
+import redis
 
-from groupmq import Queue, Worker
+from groupmq import Queue, Worker, WrongState
+from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.faults.conftest import StartServer
 from tests.integration.rows import used_to_short_handlers
 from tests.support.proxy import Proxy
 from tests.support.servers import prefer
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Listener, Recorder
 
 
@@ -68,25 +72,48 @@ async def test_one_that_is_removed_while_the_answer_that_brought_it_is_lost_leav
     assert handler.started == [0, 2, 3]
 
 
-@pytest.mark.parametrize("end", ["remove", "fail"])
-async def test_a_group_goes_on_after_a_run_that_an_operator_ended_before_its_worker_had_heard_of_it(
+@pytest.mark.parametrize("end", ["remove", "fail", "cancel", "pause"])
+async def test_a_job_whose_answer_is_still_on_its_way_does_not_start_after_an_operator_has_ended_it(
     start_server: StartServer, end: str
 ) -> None:
-    """The lease is long, so only the worker can report that this run never started."""
+    """The answer that grants the job is held back until the operator has asked for the job, and is then lost. The lease
+    is long, so only the worker can tell whether the job has begun. It may begin before the operator gets an answer."""
     server = start_server(prefer("valkey"))
     handler = Recorder()
     with SyncQueue("orders", server.url, job_timeout=600) as operator, Proxy(server.port) as proxy:
         operator.add_many([{"data": i, "group_id": "g", "job_id": f"job-{i}"} for i in range(2)])
-        done: list[bool] = []
+        ways: dict[str, Callable[[], object]] = {
+            "remove": lambda: operator.remove("job-0"),
+            "fail": lambda: operator.fail("job-0", "by hand"),
+            "cancel": lambda: operator.cancel("job-0"),
+            "pause": operator.pause,
+        }
+        started_before: list[list[int]] = []
+
+        def act() -> None:
+            with contextlib.suppress(WrongState):  # it began, and has completed
+                ways[end]()
+            started_before.append(list(handler.started))
+
+        # In a thread, since the operator waits for the worker, which does not know yet that it holds the job.
+        acting = threading.Thread(target=act)
 
         def end_first(reply: bytes) -> bool:
-            if done or b"job-0" not in reply:
+            if acting.ident is not None or b"job-0" not in reply:
                 return False
-            done.append(operator.remove("job-0") if end == "remove" else operator.fail("job-0", "by hand"))
+            acting.start()
+            with redis.Redis.from_url(server.url) as client:
+                asked = Keys("groupmq", "orders").fixed("interrupts")
+                wait_until(lambda: client.exists(asked), "the operator has asked for the job")
             return True
 
         proxy.drop = end_first
         async with Queue("orders", proxy.url) as queue, Worker(queue, handler, prefetch=0):
-            await eventually(lambda: handler.ended == [1], "the other job ran")
-    assert done == [True]
-    assert handler.started == [1]
+            await eventually(lambda: bool(started_before), "the operator got an answer")
+            if end == "pause":
+                assert handler.started == started_before[0]
+                operator.resume()
+                await eventually(lambda: handler.ended == [0, 1], "both have run after the pause")
+            else:
+                await eventually(lambda: 1 in handler.ended, "the other job ran")
+                assert (0 in handler.started) == (0 in started_before[0])

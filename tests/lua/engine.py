@@ -97,6 +97,7 @@ class Engine:
         row: int = 1,
         fill: int = 0,
         together_ms: int | None = None,
+        confirms: bool = False,
         batch: int | None = None,
         epoch: int | None = None,
     ) -> Advanced:
@@ -115,6 +116,7 @@ class Engine:
                 row=row,
                 fill=fill,
                 together_ms=together_ms,
+                confirms=confirms,
                 batch=batch,
                 epoch=epoch,
                 now=self.now,
@@ -133,7 +135,7 @@ class Engine:
         return self.take(1, row=row, **how)
 
     def begin(self, *taken: Taken) -> list[int]:
-        """Jobs that were taken ahead run by now."""
+        """The handlers of these jobs were called."""
         return self.advance(*(commands.begun(t.id, t.fence) for t in taken)).accepted
 
     def complete(self, *taken: Taken, result: bytes | None = None) -> list[int]:
@@ -145,8 +147,8 @@ class Engine:
     def fail_run(self, taken: Taken, reason: str = "boom") -> list[int]:
         return self.advance(commands.failed(taken.id, taken.fence, reason, "stack")).accepted
 
-    def release(self, *taken: Taken) -> list[int]:
-        return self.advance(*(commands.released(t.id, t.fence) for t in taken)).accepted
+    def release(self, *taken: Taken, begun: bool = False) -> list[int]:
+        return self.advance(*(commands.released(t.id, t.fence, begun=begun) for t in taken)).accepted
 
     def end_run(self, *taken: Taken) -> None:
         """The handlers of these runs, whose jobs an operator has ended, are done."""

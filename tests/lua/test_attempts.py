@@ -64,8 +64,23 @@ def test_a_prefetched_job_has_no_run_until_it_is_known_to_have_begun(engine: Eng
 def test_a_prefetched_job_that_is_given_back_has_not_run(engine: Engine) -> None:
     engine.add("a", "b")
     first, ahead = engine.take_row()
-    engine.release(ahead, first)
+    engine.release(ahead)
+    engine.release(first, begun=True)
     assert (told(engine, "a"), told(engine, "b")) == ([(1, "released")], [])
+
+
+def test_a_job_that_is_given_back_before_its_handler_was_called_has_not_run(engine: Engine) -> None:
+    engine.add("a")
+    engine.release(engine.take_one(confirms=True))
+    assert told(engine, "a") == []
+
+
+def test_a_prefetched_job_that_is_given_back_while_it_runs_has_run(engine: Engine) -> None:
+    engine.add("a", "b")
+    first, ahead = engine.take_row()
+    engine.complete(first)
+    engine.release(ahead, begun=True)
+    assert told(engine, "b") == [(1, "released")]
 
 
 def limit_run(engine: Engine, job: Taken) -> None:
@@ -87,7 +102,7 @@ ENDS: dict[str, tuple[Callable[[Engine, Taken], object], Told]] = {
     "retried": (lambda engine, job: engine.retry_run(job, 0), [(1, "retried")]),
     "failed": (lambda engine, job: engine.fail_run(job), [(1, "failed")]),
     "stalled": (lambda engine, job: engine.stall(), [(1, "stalled")]),
-    "released": (lambda engine, job: engine.release(job), [(1, "released")]),
+    "released": (lambda engine, job: engine.release(job, begun=True), [(1, "released")]),
     "rate-limited": (limit_run, [(1, "rate_limited")]),
     "cancelled": (cancel_run, [(1, "cancelled")]),
     "failed by hand": (fail_by_hand, [(1, "failed")]),
@@ -111,7 +126,7 @@ def test_an_attempt_that_stalled_for_good_is_told_as_stalled(engine: Engine) -> 
 
 def test_a_run_that_uses_no_attempt_leaves_the_number_to_the_next(engine: Engine) -> None:
     engine.add("a")
-    engine.release(engine.take_one())
+    engine.release(engine.take_one(), begun=True)
     limit_run(engine, engine.take_one())
     engine.pass_time(SECOND)
     engine.retry_run(engine.take_one(), 0)
@@ -184,7 +199,7 @@ def test_runs_go_when_a_completed_job_is_not_kept(make_engine: MakeEngine) -> No
     engine.add("a", "b", "c")
     engine.retry_run(engine.take_one(), 0)
     engine.complete(engine.take_one())
-    engine.release(engine.take_one())
+    engine.release(engine.take_one(), begun=True)
     assert histories(engine) == {"b"}
     engine.complete(engine.take_one())
     engine.complete(engine.take_one())

@@ -23,11 +23,14 @@ OUTCOMES: dict[str, Callable[[Engine, Taken], list[int]]] = {
     "limit": lambda engine, job: engine.limit_run(job, 500),
 }
 
+ASKED = 100
+"""ms; as in lua/transitions/release.lua."""
+
 # What an operator does to one job, and what the answer says of it: 1 done, 0 refused, 2 not settled yet.
 OPERATIONS: dict[str, Callable[[Engine, str], int]] = {
     "remove": lambda engine, job_id: engine.remove(job_id)[0],
     "fail": lambda engine, job_id: engine.fail(job_id).status,
-    "cancel": lambda engine, job_id: {"prefetched": 2}.get(engine.cancel(job_id)[job_id], 1),
+    "cancel": lambda engine, job_id: {"unsettled": 2}.get(engine.cancel(job_id)[job_id], 1),
     "update": lambda engine, job_id: engine.update(job_id, b"2").status,
     "delay": lambda engine, job_id: engine.change_delay(job_id, 500).status,
     "promote": lambda engine, job_id: engine.promote(job_id).status,
@@ -71,7 +74,9 @@ def test_a_prefetched_job_that_is_given_back_is_acted_on_like_any_that_waits(
     assert OPERATIONS[operation](engine, "b") == DONE_WAITING[operation]
     engine.complete(row[0])
     runs = operation in ("update", "promote", "recall")
-    assert engine.run_rows() == [["b", "c", "d"] if runs else ["c", "d"]]
+    assert engine.run_rows() == [], "nobody takes it again before the operator has come back"
+    engine.pass_time(ASKED)
+    assert [one for row in engine.run_rows() for one in row] == (["b", "c", "d"] if runs else ["c", "d"])
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

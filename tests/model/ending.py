@@ -13,6 +13,8 @@ CANCELLED = "cancelled"
 UNUSED = {"release": "released", "limited": "rate_limited", "snooze": "snoozed"}
 """Reports of runs that use no attempt, and their outcomes in the history."""
 MOST_RUNS = 20
+ASKED = 100
+"""Milliseconds for which a job that was given back because an operator asked for it is not taken again."""
 ROOM = 524_288
 """Bytes available in an entry of the log for results that are also stored with their jobs."""
 
@@ -43,12 +45,11 @@ class Ending(Arriving):
                 self.stopping.pop(report.fence, None)
             return False
         ahead = job.lease.ahead
-        if ahead and report.kind not in ("complete", "release"):
-            self.publish("begun", job.id, job.group, 1, job.lease.worker)
         if report.kind == "begin":
-            if ahead:
-                job.lease = replace(job.lease, ahead=False, reserved=False, recalled=False)
+            self.begin(job)
             return True
+        if report.kind not in ("complete", "release") or report.begun:
+            self._announce_begin(job)
         if report.kind in ("complete", "fail", "retry", "abandon"):
             together = ahead and report.kind == "complete"
             together = together and (job.lease.reserved or self._completed_before == job.group)
@@ -66,11 +67,15 @@ class Ending(Arriving):
             self._fail(job, self._end_run(job), CANCELLED, "", now, cancelled=True)
             return True
         if report.kind in UNUSED:
+            asked = job.lease.recalled
             stored = self._end_run(job)._replace(reason=report.reason, error=report.error)
-            if report.kind != "release" or not ahead:
+            if report.kind != "release" or report.begun:
                 self.keep_run(job, stored, UNUSED[report.kind], now)
             job.state = "waiting"
-            if report.kind == "limited":
+            if report.kind == "release":
+                if asked and not report.begun:
+                    self._rest_with_group(job, now + ASKED)
+            elif report.kind == "limited":
                 self._come_back_later(job, later)
             elif later and (report.yields or job.group == UNGROUPED):
                 job.state, job.due = "delayed", later
@@ -101,13 +106,27 @@ class Ending(Arriving):
                 job.state, job.hold = "waiting", later
         return True
 
+    def begin(self, job: Job) -> None:
+        """Its worker says that the handler was called."""
+        self._announce_begin(job)
+        if job.lease and not job.lease.begun:
+            job.lease = replace(job.lease, begun=True, ahead=False, reserved=False, recalled=False)
+
+    def _announce_begin(self, job: Job) -> None:
+        if job.lease and job.lease.ahead:
+            self.publish("begun", job.id, job.group, 1, job.lease.worker)
+
     def _come_back_later(self, job: Job, later: int) -> None:
         """The handler was rate-limited: the whole group rests. A job without a group is delayed instead."""
         self.counters["rate_limited"] += 1
-        if later and job.group == UNGROUPED:
-            job.state, job.due = "delayed", later
-        elif later:
-            self.rest(job.group, later)
+        if later:
+            self._rest_with_group(job, later)
+
+    def _rest_with_group(self, job: Job, until: int) -> None:
+        if job.group == UNGROUPED:
+            job.state, job.due = "delayed", until
+        else:
+            self.rest(job.group, until)
 
     def _as_published(self, result: bytes | None, completions: int) -> bytes | str | None:
         """A result as it is in the event. Results that are also stored with their jobs share ROOM bytes of the entry;

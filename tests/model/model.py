@@ -20,26 +20,27 @@ from tests.model.parts import Conf, Finished, Job
 
 
 class Model(Batches):
-    # Prefetched jobs
+    # Jobs that may not have begun
 
     def recall(self, ids: Iterable[str], now: int) -> tuple[list[str], list[str]]:
-        """Ask for prefetched jobs. Returns those that are still open, and those that run. A prefetched job whose lease
-        is over is given back at once."""
+        """Ask for jobs that may not have begun. Returns those that are still open, and those that run. A prefetched job
+        whose lease is over is given back at once."""
         found = [self.jobs[job_id] for job_id in ids if job_id in self.jobs]
         unsettled = [job.id for job in found if self._unsettled(job, now)]
         self.settle()
-        return unsettled, [job.id for job in found if job.lease and not job.lease.ahead]
+        return unsettled, [job.id for job in found if job.lease and job.id not in unsettled]
 
     def _unsettled(self, job: Job, now: int) -> bool:
-        """Whether a job is prefetched and may have started, so that its worker has to be asked. It has not started if
-        its lease is over."""
-        if not (job.lease and job.lease.ahead):
+        """Whether only its worker knows if a job has begun, so that the worker has to be asked. Once its lease is over,
+        it does not begin any more: a prefetched job has not run then, any other job may have."""
+        if not job.lease or job.lease.begun:
             return False
         if job.lease.deadline > now:
             job.lease = replace(job.lease, recalled=True)
             self.send_mail([job.lease.worker])
             return True
-        job.state, job.lease = "waiting", None
+        if job.lease.ahead:
+            job.state, job.lease = "waiting", None
         return False
 
     # Jobs
@@ -73,7 +74,7 @@ class Model(Batches):
         for job_id in ids:
             job = self.jobs.get(job_id)
             unsettled = job is not None and self._unsettled(job, now)
-            found.append((job_id, "prefetched" if unsettled else str(before[job_id].state) if job_id in before else ""))
+            found.append((job_id, "unsettled" if unsettled else str(before[job_id].state) if job_id in before else ""))
             if job is None or unsettled:
                 continue
             if job.lease:

@@ -26,7 +26,7 @@ MUTANTS = [
     # Fencing
     Mutant("completion without a look at the fence", " and unpack_fence('>I7', value) == fences[i] then", " then"),
     Mutant("retry and failure without a look at the fence", "if not (l and l.fence == o[FENCE]) then", "if not l then"),
-    Mutant("heartbeat without a look at the fence", " and leases[i].fence == A.held[2 * i]", ""),
+    Mutant("heartbeat without a look at the fence", " and l.fence == A.held[2 * i]", ""),
     Mutant(
         "two reports of one run count",
         "not lease.is_over(id) and (call.begun and call.begun[id] or l)",
@@ -128,8 +128,8 @@ MUTANTS = [
     ),
     Mutant(
         "hand-back uses an attempt",
-        "release_rate_limited(id, rec, o[RESTED.DELAY])\n  else",
-        "release_rate_limited(id, rec, o[RESTED.DELAY])\n  else\n    state.save(id, s)",
+        "    release_asked(id, rec)\n  else\n",
+        "    release_asked(id, rec)\n  else\n    state_changes.save(id, s)\n",
     ),
     Mutant("retry by hand keeps the attempts", "W.hdel(K.state, job.id)\n", ""),
     # Keeping
@@ -157,7 +157,7 @@ MUTANTS = [
     Mutant(
         "coming too often uses an attempt",
         "release_rate_limited(id, rec, o[RESTED.DELAY])",
-        "state.save(id, s) release_rate_limited(id, rec, o[RESTED.DELAY])",
+        "state_changes.save(id, s) release_rate_limited(id, rec, o[RESTED.DELAY])",
     ),
     Mutant("event window ignored", "if passed > time then time = passed end", "", "event time"),
     Mutant("window not extended", "g.till = math.min(g.since + rules.max_wait, now + window)", "", "arrival"),

@@ -9,7 +9,7 @@ FITS = "(g.limit == 1 or g.id == '') and not (g.rate or g.opened or g.holds)"
 
 BATCHES = [
     # Which start together
-    Mutant("jobs of a batch are prefetched", "wait and 0 or lease.FOLLOWS", "lease.FOLLOWS", STEADY),
+    Mutant("jobs of a batch are prefetched", "wait and stage or lease.FOLLOWS", "lease.FOLLOWS", STEADY),
     Mutant("no batches at all", "if row > 1 and filling.fits(g) then return", "if false then return", STEADY),
     Mutant("one too many in a batch", "math.min(#stored, n), record", "math.min(#stored, n + 1), record", STEADY),
     Mutant("job that ran before is not alone", "if not rec or states[i] then break", "if not rec then break", STEADY),

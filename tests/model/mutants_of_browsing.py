@@ -9,8 +9,8 @@ BROWSING = [
     Mutant("attempt that stalled not kept", "history.note(id, s, 'stalled')", "", "steady"),
     Mutant(
         "prefetched job that is given back counts as a run",
-        "if not l.ahead then history",
-        "if true then history",
+        "  elseif o[RELEASED.BEGUN] then\n",
+        "  elseif o[RELEASED.BEGUN] or not asked then\n",
         "rows: steady",
     ),
     Mutant("attempts outlive their job", "if meta.attempts then state_changes.forget_history(id) end", "", "steady"),

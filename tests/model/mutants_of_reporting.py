@@ -34,7 +34,10 @@ REPORTING = [
         "steady",
     ),
     Mutant(
-        "all workers told of a cancelled run", "if string.sub(all[i], after) == worker then", "if true then", "steady"
+        "all workers told of a cancelled run",
+        "if not settled and string.sub(all[i], after) == worker then",
+        "if true then",
+        "steady",
     ),
     Mutant(
         "more of a group cancelled than asked for",

@@ -55,7 +55,7 @@ RESERVES = [
         "backlog: steady",
     ),
     # Leases and events
-    Mutant("reserved job known to run", "r > n and lease.RESERVED or 0", "0", STEADY),
+    Mutant("reserved job known to run", "r > n and lease.RESERVED or stage", "stage", STEADY),
     Mutant(
         "reserved job active at once",
         "      if r <= n then\n        n_started",
@@ -70,14 +70,14 @@ RESERVES = [
     ),
     Mutant(
         "run of a reserved job measured from when it was taken",
-        "if ahead == lease.RESERVED or (same",
+        "if stage == lease.RESERVED or (same",
         "if (same",
         STEADY,
     ),
     Mutant(
         "start of a reserved job that completes not told",
-        "gid, ahead > 0 and 1 or 0,",
-        "gid, ahead == 1 and 1 or 0,",
+        "gid, ahead and 1 or 0,",
+        "gid, stage == 2 and 1 or 0,",
         STEADY,
     ),
     # Workers that are idle

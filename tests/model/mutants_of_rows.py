@@ -85,7 +85,7 @@ ROWS = [
     Mutant(
         "slot not freed when a follower expires",
         "function release_unstarted(id, l, rec)\n  end_run(id, l)",
-        "function release_unstarted(id, l, rec)\n  lease.revoke(id)",
+        "function release_unstarted(id, l, rec)\n  lease_changes.revoke(id)",
         STEADY,
     ),
     Mutant(
@@ -99,7 +99,7 @@ ROWS = [
         "slots of a completed row not freed", "if g then group.free(g, ended)", "if g then group.free(g, 1)", STEADY
     ),
     Mutant("runs of completed followers not measured", "if behind > 0 then measure.run(0, behind) end", "", STEADY),
-    Mutant("one that has begun is still ahead", "l.stalls, 0)\n      W.hset", "l.stalls, 1)\n      W.hset", STEADY),
+    Mutant("one that has begun is still ahead", "lease.BEGUN)\n      W.hset", "lease.FOLLOWS)\n      W.hset", STEADY),
     Mutant(
         "one that has begun outlives its end",
         "if not lease.is_over(id) then\n      local head",
@@ -139,8 +139,40 @@ ROWS = [
         "if true then ids",
         STEADY,
     ),
+    # Jobs that were granted for a free slot and may not have begun
+    Mutant(
+        "granted job acted on before its worker has answered",
+        "(l and job.rec) or l.begun then return false",
+        "(l and job.rec) or not l.ahead then return false",
+        STEADY,
+    ),
+    Mutant("granted job counts as begun", "who.confirms and lease.GRANTED or", "false and lease.GRANTED or", STEADY),
+    Mutant(
+        "granted job whose lease is over given back", "  if l.ahead then\n    release_unst", "  do release_unst", STEADY
+    ),
+    Mutant("begin of a granted job not recorded", "    elseif not l.begun then\n", "    elseif l.ahead then\n", STEADY),
+    Mutant(
+        "renewal does not say that a job has begun",
+        "if not l.begun then begin_job(",
+        "if false then begin_job(",
+        STEADY,
+    ),
+    Mutant(
+        "renewal says twice that a job has begun",
+        "leases[i] and lease.current(ids[i], leases[i])\n  if l and l.fence == A",
+        "leases[i]\n  if l and l.fence == A",
+        STEADY,
+    ),
+    Mutant("recall told after the renewal that settles it", "(kind == RECALL and begun[id])", "false", STEADY),
+    Mutant("job that was asked for taken again", "  elseif asked then\n", "  elseif false then\n", STEADY),
+    Mutant(
+        "start of a follower that is given back while it runs not told",
+        "if kind ~= RELEASE or o[RELEASED.BEGUN] then announce",
+        "if kind ~= RELEASE then announce",
+        STEADY,
+    ),
     # Events
-    Mutant("followers are ahead of nobody", "wait and 0 or lease.FOLLOWS)", "0)", STEADY),
+    Mutant("followers are ahead of nobody", "wait and stage or lease.FOLLOWS)", "stage)", STEADY),
     Mutant(
         "followers active at once",
         "      rows[n_rows] = m - head + 1\n",
@@ -166,17 +198,17 @@ ROWS = [
     ),
     Mutant(
         "start of a follower that is tried again not told",
-        "if kind ~= RELEASE then announce_begin(id, l) end",
+        "if kind ~= RELEASE or o[RELEASED.BEGUN] then announce_begin(id, l) end",
         "",
         STEADY,
     ),
     Mutant(
         "follower given back is told as active",
-        "if kind ~= RELEASE then announce_begin(id, l) end",
+        "if kind ~= RELEASE or o[RELEASED.BEGUN] then announce_begin(id, l) end",
         "announce_begin(id, l)",
         STEADY,
     ),
-    Mutant("start told that was told before", "  l.ahead = false\n", "", STEADY),
+    Mutant("start told that was told before", "l.ahead, l.begun = false, true", "l.begun = true", STEADY),
     Mutant(
         "that one has begun not told",
         "  announce_begin(id, l)\n  lease_changes.begin_run(id, l)\n",

@@ -28,8 +28,10 @@ class Lease:
     """The run is to be stopped: its worker is notified, and the job does not run again."""
     recalled: bool = False
     """Its worker is asked to give it back, or to report that it has started."""
+    begun: bool = True
+    """Its handler is known to have been called."""
     ahead: bool = False
-    """Prefetched, in a row or in a reserve, and not known to have started."""
+    """Prefetched, in a row or in a reserve, and not known to have begun."""
     reserved: bool = False
     """Taken in a reserve, as the head of its group."""
 
@@ -87,6 +89,8 @@ class Report:
     reason: str = ""
     stack: str = ""
     error: str = ""
+    begun: bool = False
+    """Of a release: whether the handler was called."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,8 @@ class Request:
     """The number of jobs up to which a reserve may be added."""
     together: int | None = None
     """If the jobs of a row start at once, as a batch: the ms for which a group waits for a full one. Otherwise None."""
+    confirms: bool = False
+    """Whether the worker confirms when it begins a job; otherwise a job has begun once it was taken."""
     got: int = 0
     """The total number of jobs in the answer."""
 

@@ -93,7 +93,7 @@ class RowMachine(QueueMachine):
         idle = [n for n, group in enumerate(self.groups) if not self.model.in_state("active", group)] or [0]
         self.add([replace(item, group=idle[where % len(idle)]) for item in items])
 
-    @precondition(lambda self: self.ahead())
+    @precondition(lambda self: self.unbegun())
     @rule(
         lane=LANE, wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=3), take=st.integers(0, 2), lease_ms=LEASE, row=ROW
     )
@@ -102,16 +102,16 @@ class RowMachine(QueueMachine):
     ) -> None:
         self.advance(lane, [self.aimed(wish) for wish in wishes], take, lease_ms, row)
 
-    @precondition(lambda self: self.ahead())
+    @precondition(lambda self: self.unbegun())
     @rule(lane=LANE, which=st.integers(0, 7), ends=st.lists(OWN, max_size=1), lease_ms=LEASE)
     def one_begins(self, lane: tuple[str, str], which: int, ends: list[draws.Wish], lease_ms: int) -> None:
-        """A prefetched job starts, and possibly ends in the same call."""
+        """A job begins that its worker holds, and possibly ends in the same call."""
         begins = draws.Wish(which, "begin", None, 0, "own")
         self.advance(
             lane, [self.aimed(wish) for wish in (begins, *(replace(end, which=which) for end in ends))], 0, lease_ms
         )
 
-    @precondition(lambda self: self.ahead())
+    @precondition(lambda self: self.unbegun())
     @rule(
         lane=LANE,
         which=st.integers(0, 7),
@@ -126,7 +126,7 @@ class RowMachine(QueueMachine):
     ) -> None:
         """As a worker reports it: some jobs complete, one ends in some other way, the rest are given back. The first
         may be reported twice."""
-        group = self.ahead()[which % len(self.ahead())].group
+        group = self.unbegun()[which % len(self.unbegun())].group
         leases = self.model.leased()
         row_of = sorted((job for job in leases if job.group == group), key=fence_of)
         done = last.which % len(row_of)
@@ -134,10 +134,10 @@ class RowMachine(QueueMachine):
         wishes = [replace(last, which=leases.index(job), kind=kind) for job, kind in zip(row_of, kinds, strict=True)]
         self.advance(lane, wishes + wishes[:twice], take, lease_ms, row)
 
-    @precondition(lambda self: self.ahead())
+    @precondition(lambda self: self.unbegun())
     @rule(lane=LANE, late=st.lists(OWN, max_size=2), take=st.integers(0, 2), lease_ms=LEASE, row=ROW)
     def a_row_expires(self, lane: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int, row: int) -> None:
-        self.go_to(max(self.now, min(job.lease.deadline for job in self.ahead() if job.lease)))
+        self.go_to(max(self.now, min(job.lease.deadline for job in self.unbegun() if job.lease)))
         self.advance(lane, [self.aimed(wish) for wish in late], take, lease_ms, row)
 
     @rule(
@@ -168,7 +168,7 @@ class RowMachine(QueueMachine):
         self.look()
         self.a_request_is_sent_again(sorted(self.last).index(lane[1]), 0)
 
-    @precondition(lambda self: self.ahead())
+    @precondition(lambda self: self.unbegun())
     @rule(
         which=st.integers(0, 7),
         what=st.sampled_from(
@@ -182,12 +182,12 @@ class RowMachine(QueueMachine):
         self, which: int, what: str, late: bool, answers: str, lane: tuple[str, str]
     ) -> None:
         """Possibly when its lease is over. Its worker may answer, and the operator then tries again."""
-        job = self.ahead()[which % len(self.ahead())]
+        job = self.unbegun()[which % len(self.unbegun())]
         if late and job.lease:
             self.go_to(max(self.now, job.lease.deadline))
         self.act_on(job, what)
-        if answers and job in self.ahead():
-            row = sorted((other for other in self.ahead() if other.group == job.group), key=fence_of)
+        if answers and job in self.unbegun():
+            row = sorted((other for other in self.unbegun() if other.group == job.group), key=fence_of)
             settled = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
             kind: Any = answers
             self.look()
@@ -224,14 +224,14 @@ class RowMachine(QueueMachine):
 
     # Looking
 
-    def ahead(self) -> list[Job]:
-        """The prefetched jobs that are not known to have started."""
-        return [job for job in self.model.leased() if job.lease and job.lease.ahead]
+    def unbegun(self) -> list[Job]:
+        """The jobs that workers hold and that are not known to have begun."""
+        return [job for job in self.model.leased() if job.lease and not job.lease.begun]
 
     def aimed(self, wish: draws.Wish) -> draws.Wish:
-        """The same wish, for a prefetched job."""
-        ahead = self.ahead()
-        return replace(wish, which=self.model.leased().index(ahead[wish.which % len(ahead)])) if ahead else wish
+        """The same wish, for a job that is not known to have begun."""
+        unbegun = self.unbegun()
+        return replace(wish, which=self.model.leased().index(unbegun[wish.which % len(unbegun)])) if unbegun else wish
 
 
 def fence_of(job: Job) -> int:

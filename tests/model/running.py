@@ -31,6 +31,10 @@ MANY = 400
 MACHINES: dict[str, type[QueueMachine]] = {"rows": RowMachine, "backlog": BacklogMachine, "batches": BatchMachine}
 
 
+BROKEN = ("attempt to call", "Error compiling", "variable '")
+"""Signs in an error of a patch that names something that no longer exists: any story would catch it."""
+
+
 def of_kind(name: str) -> type[QueueMachine]:
     """The machine with only one kind of queue. A prefix such as `rows: ` selects another machine of MACHINES."""
     special, _, kind_name = name.rpartition(": ")
@@ -69,7 +73,9 @@ def find_defect(machine: type[QueueMachine], client: redis.Redis, examples: int,
                 _search(machine, client, ROUND, number, shrink=False)
             # Flaky: a defect whose effect reaches into the next story makes the same story end differently.
             # ValueError: the answer of another call cannot be parsed.
-            except (AssertionError, ScriptError, Flaky, ValueError):
+            except (AssertionError, ScriptError, Flaky, ValueError) as error:
+                if any(sign in str(error) for sign in BROKEN):
+                    raise LookupError("the patch names something that does not exist") from error
                 return number
     raise AssertionError(f"none of {examples} stories fails")
 

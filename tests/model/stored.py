@@ -211,7 +211,8 @@ def _meta(model: Model) -> dict[str, str]:
 
 def _active(job: Any) -> tuple[Any, ...]:
     lease, before = job.lease, job.stored or StoredState()
-    known = lease.fence, lease.started, before.attempts, before.stalls, lease.ahead + lease.reserved
+    stage = 0 if lease.begun else 1 + lease.ahead + lease.reserved
+    known = lease.fence, lease.started, before.attempts, before.stalls, stage
     return lease.deadline, *known, job.group, lease.worker
 
 
@@ -230,8 +231,11 @@ def differences(model: Model, stored: Stored, batch: int) -> list[str]:
 def needs_marker(model: Model, now: int, batch: int) -> bool:
     """Whether ready work needs a marker: not while nothing may start, or if the workers that may take it know of it.
 
-    A turn whose leases are over ends with the next call, which has its own timer.
+    A turn whose leases are over ends with the next call, which has its own timer. While due jobs have not joined their
+    groups, so that none of these may start, the worker with the turn was told to ask again at once.
     """
     if model.paused or model.throttled > now or model.told:
+        return False
+    if model.turn is not None and model.overdue_to_join(now) and not model.runnable(now):
         return False
     return model.turn is None or (model.turn.taken < batch and model.turn.deadline > now)

@@ -129,6 +129,7 @@ class Work(Pair):
         epoch = self.epochs.get(lane[0], 0)
         batch = self.kind.batch
         request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill)
+        request = replace(request, confirms=self.requests % 2 == 0)
         self.last[lane[1]] = request
         self.carry_out(request)
 
@@ -235,6 +236,7 @@ class Work(Pair):
             row=request.row,
             fill=request.fill,
             together_ms=request.together,
+            confirms=request.confirms,
             batch=request.batch if exclusive else None,
             epoch=request.epoch if exclusive else None,
             now=self.now,
@@ -248,7 +250,8 @@ class Work(Pair):
         delay = wish.delay if kind in ("retry", "snooze") or (kind == "limited" and self.kind.steady) else 0
         error = "shop.errors.Declined" if reason and wish.which % 2 else ""
         yields = wish.kind == "yield" or (kind == "snooze" and wish.which % 3 == 0)
-        return Report(kind, job_id, fence, result, delay, yields, reason, stack, error)
+        begun = kind == "release" and wish.which % 2 == 0
+        return Report(kind, job_id, fence, result, delay, yields, reason, stack, error, begun)
 
     def lease(self, which: int, fence: str, worker: str | None = None) -> tuple[str, int]:
         """The id and fence of a running job of this worker, or a wrong fence of the given kind."""
@@ -327,4 +330,4 @@ def outcome_of(report: Report) -> commands.Outcome:
         return commands.snoozed(report.id, report.fence, report.delay, report.yields)
     if report.kind == "limited":
         return commands.rate_limited(report.id, report.fence, report.delay)
-    return commands.released(report.id, report.fence)
+    return commands.released(report.id, report.fence, begun=report.begun)

@@ -69,7 +69,9 @@ class Working(Ending):
     def beat(
         self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
     ) -> tuple[list[str], int, list[int], list[int], list[int]]:
-        """The jobs whose lease this worker has lost, the fence up to which it must give back its reserve, and the
+        """Renew leases, which also says that these jobs have begun.
+
+        Returns the jobs whose lease this worker has lost, the fence up to which it must give back its reserve, and the
         fences of its cancelled runs, of its runs whose job an operator has ended, and of its recalled jobs."""
         lost = []
         for job_id, fence in held:
@@ -77,6 +79,7 @@ class Working(Ending):
             if job is None or job.lease is None:
                 lost.append(job_id)
             else:
+                self.begin(job)
                 job.lease = replace(job.lease, deadline=now + lease_ms)
         if self.turn is not None and self.turn.worker == worker:
             self.turn = replace(self.turn, deadline=now + lease_ms)
@@ -285,7 +288,8 @@ class Working(Ending):
             self.waits.append(max(0, now - since))
         job.state, job.hold, job.snoozed, job.expires = "active", 0, False, 0
         fence, deadline = self.next_stamp(now), now + request.lease_ms
-        job.lease = Lease(fence, deadline, now, request.worker, ahead=ahead, reserved=reserved)
+        begun = not ahead and not request.confirms
+        job.lease = Lease(fence, deadline, now, request.worker, begun=begun, ahead=ahead, reserved=reserved)
         if not ahead:
             self.publish("active", job.id, job.group, (job.stored or FRESH).attempts + 1, request.worker)
         return job.id, job.lease.fence, job.stored or FRESH, job.record

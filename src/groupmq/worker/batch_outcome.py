@@ -36,7 +36,7 @@ def raised(policy: OutcomePolicy, jobs: Sequence[Job], error: BaseException) -> 
             return _first_failed(policy, jobs, _misplaced(error, len(jobs)))
         reports = _done(policy, jobs, error)
         reports.append(policy.raised(jobs[error.at], error.__cause__ or error))
-        reports += [policy.released(job) for job in jobs[error.at + 1 :]]
+        reports += [policy.released(job, begun=True) for job in jobs[error.at + 1 :]]
         return _in_order(policy, reports)
     if isinstance(error, RateLimited) and jobs[0].group_id is None:
         # No group rests, so each of them waits; given back untouched they would be taken again at once.
@@ -55,8 +55,11 @@ def stopped(
     limit: float,
     *,
     abandoned: bool,
+    begun: bool = True,
 ) -> list[RunReport]:
-    """The handler was stopped. `cancelled`: fences of the jobs that an operator cancelled; `limit`: its timeout.
+    """The handler was stopped, or not called at all (`begun`).
+
+    `cancelled`: fences of the jobs that an operator cancelled; `limit`: its timeout.
 
     A handler that raises BatchFailed when it is stopped says how far it got.
     """
@@ -69,7 +72,7 @@ def stopped(
         elif job in charged:
             reports += _first_failed(policy, charged, HandlerTimeout(job.id, limit), alone=len(jobs) == 1)
         else:
-            reports.append(policy.released(job))
+            reports.append(policy.released(job, begun=begun))
     return reports
 
 
@@ -84,7 +87,7 @@ def _first_failed(
     first, rest = jobs[0], jobs[1:]
     alone = not rest if alone is None else alone
     report = policy.raised(first, error) if alone else policy.retried(first, error)
-    return [report, *(policy.released(job) for job in rest)]
+    return [report, *(policy.released(job, begun=True) for job in rest)]
 
 
 def _done(policy: OutcomePolicy, jobs: Sequence[Job], error: BatchFailed) -> list[RunReport]:
@@ -97,7 +100,7 @@ def _in_order(policy: OutcomePolicy, reports: list[RunReport]) -> list[RunReport
     """Jobs of a group end in order: those behind one that holds or blocks their group are given back."""
     for at, report in enumerate(reports):
         if _holds_group(policy, report):
-            return reports[: at + 1] + [policy.released(behind.job) for behind in reports[at + 1 :]]
+            return reports[: at + 1] + [policy.released(behind.job, begun=True) for behind in reports[at + 1 :]]
     return reports
 
 

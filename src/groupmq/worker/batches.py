@@ -18,6 +18,7 @@ from groupmq.worker.lane import ReportLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.runs import RunListener
 from groupmq.worker.stopping import StoppableRun, StopRequests, Verdict, cancel_abandoned, end_when_left
+from groupmq.worker.unbegun import Unbegun
 
 
 class BatchRun(StoppableRun):
@@ -27,6 +28,7 @@ class BatchRun(StoppableRun):
         self.jobs = tuple(jobs)
         self.lane = lane
         self.started = time.monotonic()
+        self.leases_end = lane.leases_end
         self.limit = min((job.timeout for job in jobs if job.timeout is not None), default=None)
         """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
@@ -54,6 +56,9 @@ class BatchExecutor:
         self._batches: dict[BatchRun, None] = {}
         """In the order in which they started."""
         self._by_fence: dict[int, BatchRun] = {}
+        self._unbegun: Unbegun[BatchRun] = Unbegun()
+        self._recalled: set[int] = set()
+        """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
         self._stops = StopRequests()
         self._left_behind: set[BatchRun] = set()
         """Abandoned batches whose handlers have not ended."""
@@ -78,19 +83,33 @@ class BatchExecutor:
         self._batches[run] = None
         for job in jobs:
             self._by_fence[job.fence] = run
+        self._unbegun.add(run)
+        run.task = loop.create_task(self._work(run), context=self._context.copy())
+
+    def _begin(self, run: BatchRun) -> bool:
+        """Decide to call the handler now. False: the whole batch goes back, or has gone back, and must not start."""
+        if not self._unbegun.claim(run):
+            return False
+        run.started = time.monotonic()
+        # Claimed first, then compared, as in `Executor._begin`.
+        if run.started >= run.leases_end or any(job.fence in self._recalled for job in run.jobs):
+            for job in run.jobs:
+                run.lane.report(self._policy.released(job))
+            return False
+        run.begun = True
+        for job in run.jobs:
             self._listener.started(job)
         if run.limit is not None:
             run.hard_end = run.started + run.limit
-            run.timer = loop.call_later(run.limit, self._stop, run, "timeout")
-        run.task = loop.create_task(self._work(run), context=self._context.copy())
-        run.cancelled |= self._stops.awaited.intersection(job.fence for job in jobs)
-        if run.cancelled:
-            self._stop(run, "cancelled")
+            run.timer = asyncio.get_running_loop().call_later(run.limit, self._stop, run, "timeout")
+        return True
 
     async def _work(self, run: BatchRun) -> None:
         """Everything a handler can raise is caught: a SystemExit that got out would end the whole worker."""
         task = asyncio.current_task()
-        run.begun = True
+        if not self._begin(run):
+            self._drop(run)
+            return
         try:
             value = await self._invoke(list(run.jobs))
         except GeneratorExit:
@@ -101,6 +120,19 @@ class BatchExecutor:
             return
         self._end(run, value)
 
+    def _forget(self, run: BatchRun) -> None:
+        del self._batches[run]
+        for job in run.jobs:
+            del self._by_fence[job.fence]
+
+    def _drop(self, run: BatchRun) -> None:
+        """Free the slot of a batch that does not begin."""
+        if run in self._batches:
+            self._forget(run)
+            run.lane.row_ended()
+            run.lane.slot_freed()
+            self._on_end()
+
     def _end(self, run: BatchRun, value: Any = None, error: BaseException | None = None) -> None:
         """Report how the jobs of a batch ended."""
         if run not in self._batches:
@@ -108,9 +140,7 @@ class BatchExecutor:
                 self._left_behind.discard(run)
                 self._handler_ended(run)
             return
-        del self._batches[run]
-        for job in run.jobs:
-            del self._by_fence[job.fence]
+        self._forget(run)
         for timer in (run.timer, run.give_up):
             if timer is not None:
                 timer.cancel()
@@ -138,8 +168,9 @@ class BatchExecutor:
             return batch_outcome.returned(policy, jobs, value)
         if run.verdict is None:
             return batch_outcome.raised(policy, jobs, error)
+        limit, abandoned = run.limit or 0.0, run.abandoned
         return batch_outcome.stopped(
-            policy, jobs, error, run.verdict, run.cancelled, run.limit or 0.0, abandoned=run.abandoned
+            policy, jobs, error, run.verdict, run.cancelled, limit, abandoned=abandoned, begun=run.begun
         )
 
     def _handler_ended(self, run: BatchRun, *, cancelled: bool = True) -> None:
@@ -156,12 +187,21 @@ class BatchExecutor:
         """Cancel the handler. If it does not end within GRACE, its slot is taken back without it."""
         if run.verdict is not None or run.task is None or run not in self._batches:
             return
+        is_unbegun = self._unbegun.claim(run)
+        if not (is_unbegun or run.begun):
+            return  # the heartbeat thread has just given it back
         run.verdict = verdict
         for job in run.jobs:
             job._end_run(waits=verdict in ("lease-lost", "cancelled"))
-        run.cancel_task(run.task, self._abandon)
+        if is_unbegun:
+            self._end(run, error=asyncio.CancelledError())
+        else:
+            run.cancel_task(run.task, self._abandon)
 
     def _abandon(self, run: BatchRun) -> None:
+        if not run.begun:
+            self._drop(run)
+            return
         run.take_slot_back()
         self._end(run, error=asyncio.CancelledError())
 
@@ -188,11 +228,7 @@ class BatchExecutor:
             self._stop(run, "lease-lost")
 
     def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop the batches of these jobs. The lists are complete: fences of earlier calls no longer count.
-
-        `ended`: jobs that an operator has removed or failed, so that there is no lease to report under.
-        """
-        self._stops.await_others((*cancelled, *ended), self._by_fence)
+        """Stop the batches of these jobs. `ended`: jobs that an operator has removed or failed: no lease to report."""
         for fence in cancelled:
             run = self._by_fence.get(fence)
             if run is not None:
@@ -201,7 +237,7 @@ class BatchExecutor:
         for fence in ended:
             self.lease_lost(fence)
 
-    # Nothing is prefetched, so there is nothing to give back
+    # Nothing is prefetched
 
     unstarted = 0
 
@@ -220,10 +256,14 @@ class BatchExecutor:
     # From the heartbeat thread
 
     def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
-        return []
+        """Take back the batches of these jobs unless they have begun."""
+        self._recalled = set(fences)
+        found = {run: None for fence in fences if (run := self._by_fence.get(fence)) is not None}
+        return [(job, run.lane) for run in found if self._unbegun.claim(run) for job in run.jobs]
 
     def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
-        return []
+        """Take back every batch that has not begun."""
+        return [(job, run.lane) for run in self._unbegun.claim_all() for job in run.jobs]
 
     def withdraw_reserved(self, fence: int) -> list[tuple[Job, ReportLane]]:
         return []
@@ -233,12 +273,12 @@ class BatchExecutor:
         self._stops.note(fences)
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases (id, fence) of running jobs."""
-        return [(job.id, job.fence) for run in tuple(self._batches) for job in run.jobs]
+        """Leases (id, fence) of running jobs. Those of jobs that have not begun are not renewed."""
+        return [(job.id, job.fence) for run in tuple(self._batches) if run.begun for job in run.jobs]
 
     def running(self, fences: set[int]) -> list[Job]:
         """The running jobs among these."""
-        return [job for run in tuple(self._batches) for job in run.jobs if job.fence in fences]
+        return [job for run in tuple(self._batches) if run.begun for job in run.jobs if job.fence in fences]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
         return [(job, run.task) for run in tuple(self._batches) for job in run.jobs]

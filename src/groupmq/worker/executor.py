@@ -33,6 +33,7 @@ from groupmq.worker.rows import Rows
 from groupmq.worker.runs import JobRun, RunListener, RunRow
 from groupmq.worker.shared_task import SharedTask
 from groupmq.worker.stopping import StopRequests, Verdict, cancel_abandoned, end_when_left
+from groupmq.worker.unbegun import Unbegun
 
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
 """Seconds that one run, and a whole row, may take; then the jobs behind go back, where other workers can take them."""
@@ -67,6 +68,7 @@ class Executor:
         self._rows = Rows()
         self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
         self._shared = SharedTask(self._work, self._is_live, lambda: self._context.copy())
+        self._unbegun: Unbegun[JobRun] = Unbegun()
         self._check_timer: asyncio.TimerHandle | None = None
         self._stops = StopRequests()
         self._left_behind: set[JobRun] = set()
@@ -123,44 +125,46 @@ class Executor:
 
     def _begin_soon(self, run: JobRun) -> None:
         """Begin a run in the next turn of the event loop."""
-        if not self._prefetch.shares_tasks or run.job.fence in self._stops.awaited:
+        if self._prefetch.shares_tasks:
+            self._shared.add(run)
+        else:
             self._start_task(run)
-            return
-        self._begin_run(run)
-        run.started = time.monotonic()
-        self._shared.add(run)
 
     def _start_task(self, run: JobRun) -> None:
         """Make a new task for this run and the rest of its row."""
-        self._begin_run(run)
-        self._make_task(run)
-        if run.job.fence in self._stops.awaited:
-            self.stop(run, "cancelled")
-
-    def _make_task(self, run: JobRun) -> asyncio.Task[None]:
-        run.started = time.monotonic()
-        run.task = task = asyncio.get_running_loop().create_task(self._work(run), context=self._context.copy())
-        return task
+        run.task = asyncio.get_running_loop().create_task(self._work(run), context=self._context.copy())
 
     def _is_live(self, run: JobRun) -> bool:
         return self.runs.get(run.job.fence) is run
 
     def _claim(self, row: RunRow) -> JobRun | None:
-        """Take the next job of a row to run it: it can no longer be withdrawn. None if there is no next one."""
+        """Give the next job of a row a slot. None if there is no next one."""
         try:
             job = row.rest.popleft()
         except IndexError:
             return None
         run = row.run = JobRun(job, row)
+        run.started = time.monotonic()
         self.runs[job.fence] = run
+        self._unbegun.add(run)
         return run
 
-    def _begin_run(self, run: JobRun) -> None:
-        job = run.job
+    def _begin(self, run: JobRun) -> bool:
+        """Decide to call the handler now. False: the job goes back, or has gone back, and must not start."""
+        job, row = run.job, run.row
+        if not self._unbegun.claim(run):
+            return False
+        run.started = time.monotonic()
+        # Claimed first, then compared. `withdraw` does both the other way round, so one of the two gives the job back.
+        if job.fence in self._rows.recalled or run.started >= row.leases_end:
+            self._release(job, row.lane)
+            return False
+        run.begun = True
         self._listener.started(job)
         if job.timeout is not None:
-            run.hard_end = time.monotonic() + job.timeout
+            run.hard_end = run.started + job.timeout
             run.timer = asyncio.get_running_loop().call_later(job.timeout, self.stop, run, "timeout")
+        return True
 
     async def _work(self, run: JobRun, context: Context | None = None) -> None:
         """Run a row, and then what else has not begun. `context`: of the first job, None = that of the task.
@@ -169,12 +173,19 @@ class Executor:
         """
         task, slice_began, now = asyncio.current_task(), time.monotonic(), time.monotonic
         while True:
-            run.task, run.begun, run.started = task, True, now()
-            try:
-                if run.started - slice_began > _SLICE:
+            run.task = task
+            if now() - slice_began > _SLICE:
+                try:
                     await asyncio.sleep(0)
-                    slice_began = run.started = now()
-                if context is None:
+                except asyncio.CancelledError:  # meant for an earlier handler of this task
+                    self._start_task(run)
+                    return
+                slice_began = now()
+            begun = self._begin(run)
+            try:
+                if not begun:
+                    value = None
+                elif context is None:
                     value = await self._invoke(run.job)
                 else:
                     value = start_in_context(context, self._coroutine_of(run.job))
@@ -187,15 +198,12 @@ class Executor:
             except BaseException as error:
                 self._end_and_go_on(run, error)
                 return
-            following = self._end(run, value)
+            following = self._end(run, value) if begun else self._drop(run)
             is_tainted = task is None or bool(task.cancelling())
-            if following is not None and (is_tainted or following.job.fence in self._stops.awaited):
-                # This task has a pending cancellation, so the next job runs in a fresh one. If that job was itself
-                # cancelled, the fresh task is cancelled before it starts.
+            if following is not None and is_tainted:
+                # This task has a pending cancellation, so the next job runs in a fresh one.
                 self._start_task(following)
                 following = None
-            elif following is not None:
-                self._begin_run(following)
             if following is None and not is_tainted:
                 following = self._shared.next()
             if following is None:
@@ -210,6 +218,16 @@ class Executor:
             self._start_task(following)
         self._shared.start()
 
+    def _drop(self, run: JobRun) -> JobRun | None:
+        """Free the slot of a run that does not begin, and give back the jobs behind it; returns the next run."""
+        if self.runs.pop(run.job.fence, None) is None:
+            return None
+        run.row.run = None
+        self._row_ended(run.row)
+        run.row.lane.slot_freed()
+        self._on_end()
+        return self._reserve.next() if self._reserve else None
+
     def _end(self, run: JobRun, value: Any = None, error: BaseException | None = None) -> JobRun | None:
         """Report how a run ended; returns the next run of its row or of the reserve, if one is to start."""
         job, row = run.job, run.row
@@ -222,7 +240,7 @@ class Executor:
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
-        report = self._policy.ending(job, value, error, run.verdict, abandoned=run.abandoned)
+        report = self._policy.ending(job, value, error, run.verdict, abandoned=run.abandoned, begun=run.begun)
         row.run = None  # a reference cycle would keep both until the garbage collector runs
         now = time.monotonic()
         self._prefetch.saw(now - run.started)
@@ -290,7 +308,8 @@ class Executor:
                 self._rows.discard(row)
                 self._prefetch.saw(now - run.started)
                 self.give_back(row)
-                row.lane.report(self._policy.begun(run.job))
+                if run.begun:
+                    row.lane.report(self._policy.begun(run.job))
         if self._reserve:
             # If no slot has become free for a while, the whole reserve goes back.
             busy = max((run.started for run in self.runs.values()), default=now)
@@ -310,12 +329,16 @@ class Executor:
         """
         if run.verdict is not None or not self._is_live(run):
             return
-        # A run that has not begun gets a task of its own: the one that it would share must not be cancelled.
-        task = run.task or self._make_task(run)
+        is_unbegun = self._unbegun.claim(run)
+        if not (is_unbegun or run.begun):
+            return  # the heartbeat thread has just given it back
         run.verdict = verdict
         self.give_back(run.row)
         run.job._end_run(waits=verdict in ("lease-lost", "cancelled"))
-        run.cancel_task(task, self._abandon)
+        if is_unbegun:
+            self._end_and_go_on(run, asyncio.CancelledError())
+        elif run.task is not None:
+            run.cancel_task(run.task, self._abandon)
 
     def stop_all(self, announce: Callable[[Job], None]) -> None:
         """The worker closes: cancel every run and give its job back."""
@@ -329,6 +352,9 @@ class Executor:
             self._abandon(run)
 
     def _abandon(self, run: JobRun) -> None:
+        if not run.begun:
+            self._drop(run)
+            return
         run.take_slot_back()
         self._end_and_go_on(run, asyncio.CancelledError())
 
@@ -341,11 +367,7 @@ class Executor:
             self.stop(self.runs[fence], "lease-lost")
 
     def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop these runs. The lists are complete: fences of earlier calls that are not in them no longer count.
-
-        `ended`: runs whose job an operator has removed or failed, so that there is no lease to report under.
-        """
-        self._stops.await_others((*cancelled, *ended), self.runs)
+        """Stop these runs. `ended`: runs whose job an operator has removed or failed: they have no lease to report."""
         for fence in cancelled:
             if fence in self.runs:
                 self.stop(self.runs[fence], "cancelled")
@@ -359,24 +381,27 @@ class Executor:
         self._stops.note(fences)
 
     def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
-        """Take back these jobs and those behind them (Rows.withdraw), each with its lane."""
-        return self._rows.withdraw(fences)
+        """Take back these jobs and those behind them (Rows.withdraw), each with its lane, unless they have begun."""
+        back = self._rows.withdraw(fences)
+        found = [run for fence in fences if (run := self.runs.get(fence)) is not None]
+        return back + [(run.job, run.row.lane) for run in found if self._unbegun.claim(run)]
 
     def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
-        """Take back every job that has not started."""
-        return self._rows.withdraw_all()
+        """Take back every job that has not begun."""
+        back = [(run.job, run.row.lane) for run in self._unbegun.claim_all()]
+        return back + self._rows.withdraw_all()
 
     def withdraw_reserved(self, fence: int) -> list[tuple[Job, ReportLane]]:
         """Take back what was reserved under fences up to this one. Jobs that come later are given back then."""
         return self._reserve.withdraw(fence)
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases (id, fence) of running jobs. Those of jobs that have not started are not renewed."""
-        return [(run.job.id, fence) for fence, run in tuple(self.runs.items())]
+        """Leases (id, fence) of running jobs. Those of jobs that have not begun are not renewed."""
+        return [(run.job.id, fence) for fence, run in tuple(self.runs.items()) if run.begun]
 
     def running(self, fences: set[int]) -> list[Job]:
         """The running jobs among these."""
-        return [run.job for fence, run in tuple(self.runs.items()) if fence in fences]
+        return [run.job for fence, run in tuple(self.runs.items()) if fence in fences and run.begun]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
         return [(run.job, run.task) for run in tuple(self.runs.values())]

@@ -184,7 +184,7 @@ class Fetcher:
 
     @property
     def _has_reports(self) -> bool:
-        return any(lane.reports or lane.unreceived for lane in self.lanes)
+        return any(lane.reports for lane in self.lanes)
 
     def _schedule(self) -> None:
         # Once per iteration of the loop, after every handler that ends in it: their outcomes are sent together.
@@ -198,8 +198,8 @@ class Fetcher:
         for lane in self.lanes:
             if lane.task is not None:
                 continue
-            n_reports = len(lane.reports) + len(lane.unreceived)
-            call = self._demand.next_call(lane.demand, self._listener, n_reports, time.monotonic(), urgent=lane.urgent)
+            now, n_reports = time.monotonic(), len(lane.reports)
+            call = self._demand.next_call(lane.demand, self._listener, n_reports, now, urgent=lane.urgent)
             if call is None:
                 continue
             if call == TOO_SOON:
@@ -218,8 +218,9 @@ class Fetcher:
 
     async def _advance(self, lane: FetchLane, asks: NextCall) -> None:
         demand, listener, reports = self._demand, self._listener, lane.sent
+        # From here, not from the answer: the server may have granted the leases long before the answer arrives.
+        lane.leases_end = time.monotonic() + self._settings.live.now().lease_ms / 1000
         call = self._call_of(lane, asks)
-        lane.unreceived = []  # the call is repeated until it is answered
         demand.sent(time.monotonic(), large=asks.large)
         try:
             answer = await self._persist(call)
@@ -232,13 +233,10 @@ class Fetcher:
             lane.task, lane.sent = None, []
         self.advances += 1
         if 0 in answer.accepted:
-            statuses = answer.accepted[: len(reports)]  # the others are of runs that never arrived here
-            for report, status in zip(reports, statuses, strict=True):
+            for report, status in zip(reports, answer.accepted, strict=True):
                 if status == 0:
                     listener.refused(report)
-            reports = [report for report, status in zip(reports, statuses, strict=True) if status == 1]
-        if answer.unreceived:
-            lane.report_unreceived(answer.unreceived)
+            reports = [report for report, status in zip(reports, answer.accepted, strict=True) if status == 1]
         listener.accepted(reports, answer.now)
         for stalled in answer.stalled:
             listener.stalled(stalled)
@@ -268,16 +266,14 @@ class Fetcher:
             worker=settings.worker,
             lane=lane.name,
             request=lane.request,
-            outcomes=[
-                *(report.outcome for report in lane.sent),
-                *(commands.ended("", fence) for fence in lane.unreceived),
-            ],
+            outcomes=[report.outcome for report in lane.sent],
             take=asks.take,
             lease_ms=now.lease_ms,
             policy=now.policy,
             row=asks.row,
             fill=asks.fill,
             together_ms=self._together_ms(),
+            confirms=True,
             batch=settings.turn_size,
             epoch=None if settings.turn_size is None else self._demand.epoch,
         )

@@ -21,7 +21,10 @@ from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
 
 _SOON = 0.1
-_WORTH_BLOCKING = 1.0
+_LATE, _LEAST = 0.1, 0.02
+"""Seconds by which servers end a blocking read late, and the shortest blocking read that is worth its round trip."""
+_LONG = 1.0
+"""Seconds between beats from which on it does not matter if a beat is that late."""
 _MOST_ROUNDS = 10
 """Beats that follow each other at once; outcomes that are left then wait for the next interval."""
 
@@ -145,8 +148,9 @@ class Heartbeat:
     def _wait(self, connection: MailConnection, duration: float) -> None:
         """Wait until the next beat is due, or until there is mail."""
         end = time.monotonic() + duration
-        # Servers end a blocking read up to 100 ms late, so a short interval is slept instead.
-        while duration >= _WORTH_BLOCKING and (left := end - time.monotonic()) > 0 and not self._hurried.is_set():
+        # The last part of a short interval is slept, because the read may end that late.
+        early = 0.0 if duration >= _LONG else _LATE
+        while (left := end - early - time.monotonic()) > _LEAST and not self._hurried.is_set():
             try:
                 if connection.wait_for_mail(self._settings.worker, left):
                     return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from groupmq.worker.demand import LaneDemand
@@ -13,6 +13,9 @@ from groupmq.worker.outcome import RunReport
 class ReportLane(Protocol):
     """A lane as the executor uses it. The lane that took a job also reports it: outcomes of a group stay in order."""
 
+    leases_end: float
+    """When the leases that its last answer brought end at the earliest, by this process's clock."""
+
     def report(self, report: RunReport) -> None:
         """Send this with the next call, as soon as one can be made."""
 
@@ -20,7 +23,7 @@ class ReportLane(Protocol):
         """Send this with the next call, which another report of this lane will ask for."""
 
     def slot_freed(self) -> None:
-        """A run has ended without anything to report: its slot may be filled."""
+        """A run has ended, or does not begin, without anything to report: its slot may be filled."""
 
     def row_ended(self) -> None:
         """No job of a row that this lane has brought runs or waits any more."""
@@ -33,12 +36,12 @@ class FetchLane:
         "_on_report",
         "_on_slot",
         "demand",
+        "leases_end",
         "name",
         "reports",
         "request",
         "sent",
         "task",
-        "unreceived",
         "urgent",
     )
 
@@ -55,8 +58,7 @@ class FetchLane:
         """One of them cannot wait for the end of its row."""
         self.sent: list[RunReport] = []
         """Reports in the call under way."""
-        self.unreceived: list[int] = []
-        """Fences of runs that never arrived here. An operator who ended such a job waits for the end of its run."""
+        self.leases_end = 0.0
         self.request = 0
         self.task: asyncio.Task[None] | None = None
 
@@ -68,12 +70,8 @@ class FetchLane:
     def report_later(self, report: RunReport) -> None:
         self.reports.append(report)
 
-    def report_unreceived(self, fences: Sequence[int]) -> None:
-        self.unreceived += fences
-        self.urgent = True
-        self._on_report()
-
     def slot_freed(self) -> None:
+        self.urgent = self.urgent or bool(self.reports)  # the run that would have asked for their call is over
         self._on_slot()
 
     def row_started(self) -> None:

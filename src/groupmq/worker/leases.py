@@ -117,19 +117,20 @@ class LeaseKeeper:
             self.in_loop(self._executor.cancel, beat.cancelled, beat.ended)
         if beat.tick_ms >= 0:
             self.in_loop(self._dispatcher.tick, beat.tick_ms)
-        return self._give_back(beat.recalled, beat.wanted)
+        return self._give_back(beat.recalled, beat.wanted, leases)
 
-    def _give_back(self, recalled: Sequence[int], reserved: int) -> bool:
-        """Give these prefetched jobs back, or report that they have begun; True if there is any of either.
+    def _give_back(self, recalled: Sequence[int], reserved: int, renewed: Sequence[tuple[str, int]]) -> bool:
+        """Give these jobs back unless they have begun, and report those that have; True if there is any of either.
 
         Jobs that are still on their way here go back when they arrive, or are asked for again with the next beat.
-        `reserved`: another worker is idle and wants what was reserved under fences up to this one.
+        `reserved`: another worker is idle and wants what was reserved under fences up to this one. `renewed`: by this
+        beat, which has confirmed that these have begun.
         """
         back = self._executor.withdraw(recalled)
         if reserved:
             back += self._executor.withdraw_reserved(reserved)
         self._outcomes += [self._policy.released(job) for job, _ in back]
-        wanted = set(recalled)
+        wanted = set(recalled).difference(fence for _, fence in renewed)
         begun = self._executor.running(wanted)
         begun += [report.job for report in self._fetcher.unreported() if report.job.fence in wanted]
         self._outcomes += [self._policy.begun(job) for job in begun]

@@ -60,7 +60,14 @@ class OutcomePolicy:
     """The settings as they are now; None = those above, for good."""
 
     def ending(
-        self, job: Job, value: Any, error: BaseException | None, verdict: Verdict | None, *, abandoned: bool
+        self,
+        job: Job,
+        value: Any,
+        error: BaseException | None,
+        verdict: Verdict | None,
+        *,
+        abandoned: bool,
+        begun: bool = True,
     ) -> RunReport | None:
         """The handler has returned a value or raised an error. `verdict`: why it was stopped, None = it was not.
 
@@ -70,7 +77,9 @@ class OutcomePolicy:
             return None
         if error is None:
             return self.returned(job, value)
-        return self.raised(job, error) if verdict is None else self.stopped(job, verdict, abandoned=abandoned)
+        if verdict is None:
+            return self.raised(job, error)
+        return self.stopped(job, verdict, abandoned=abandoned, begun=begun)
 
     def returned(self, job: Job, value: Any) -> RunReport:
         """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
@@ -126,10 +135,13 @@ class OutcomePolicy:
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
         return RunReport(job, outcome, "snoozed", error, yields=outside)
 
-    def stopped(self, job: Job, verdict: Verdict, *, abandoned: bool) -> RunReport:
-        """The handler was stopped and did not return a value. A run whose lease is lost has nothing to report."""
+    def stopped(self, job: Job, verdict: Verdict, *, abandoned: bool, begun: bool = True) -> RunReport:
+        """The handler was stopped, or not called at all (`begun`), and did not return a value.
+
+        A run whose lease is lost has nothing to report.
+        """
         if verdict == "closing":
-            return self.released(job)
+            return self.released(job, begun=begun)
         if verdict == "cancelled":
             return self.cancelled(job, abandoned=abandoned)
         return self.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
@@ -139,12 +151,15 @@ class OutcomePolicy:
         outcome = commands.abandoned if abandoned else commands.failed
         return RunReport(job, outcome(job.id, job.fence, JobCancelled.REASON, ""), "failed", JobCancelled(job.id))
 
-    def released(self, job: Job) -> RunReport:
-        """Not finished: the job goes back to its group with its sort key, and no attempt is used."""
-        return RunReport(job, commands.released(job.id, job.fence), "released")
+    def released(self, job: Job, *, begun: bool = False) -> RunReport:
+        """Not finished: the job goes back to its group with its sort key, and no attempt is used.
+
+        `begun`: its handler was called, which the history of the job then shows.
+        """
+        return RunReport(job, commands.released(job.id, job.fence, begun=begun), "released")
 
     def begun(self, job: Job) -> RunReport:
-        """Not an end: a prefetched job has started."""
+        """Not an end: the handler of the job was called."""
         return RunReport(job, commands.begun(job.id, job.fence), "begun")
 
     def ended(self, job: Job) -> RunReport:

@@ -26,12 +26,12 @@ def take_last(row: RunRow, n: int) -> list[Job]:
 class Rows:
     """Rows that have not ended. Their jobs can be withdrawn until they start."""
 
-    __slots__ = ("_recalled", "_rows")
+    __slots__ = ("_rows", "recalled")
 
     def __init__(self) -> None:
         self._rows: set[RunRow] = set()
-        self._recalled: set[int] = set()
-        """Fences of jobs to give back that are not here yet: the reply that brings them may be on its way."""
+        self.recalled: set[int] = set()
+        """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -49,7 +49,7 @@ class Rows:
         """From now on the jobs of this row can be withdrawn; returns those that were asked for before they came."""
         # Added first, then compared. `withdraw` does both the other way round, so one of the two finds the job.
         self._rows.add(row)
-        return self._cut(row, self._recalled) if self._recalled else []
+        return self._cut(row, self.recalled) if self.recalled else []
 
     def discard(self, row: RunRow) -> None:
         self._rows.discard(row)
@@ -61,7 +61,7 @@ class Rows:
 
         Those behind must not start before them. Jobs that are not here yet are given back when they come.
         """
-        wanted = self._recalled = set(fences)
+        wanted = self.recalled = set(fences)
         if not wanted:
             return []
         return [(job, row.lane) for row in self for job in self._cut(row, wanted)]

@@ -15,16 +15,18 @@ from groupmq.worker.stopping import StoppableRun
 class RunRow:
     """Jobs of one group that were taken together and run one after the other in one slot.
 
-    `rest`: those that have not started. `fence`: of its first job. `started`: when the row came.
+    `rest`: those that have not started. `fence`: of its first job. `started`: when the row came. `leases_end`: when the
+    leases of those that have not started end; later than that none of them may start.
     """
 
-    __slots__ = ("fence", "lane", "rest", "run", "started")
+    __slots__ = ("fence", "lane", "leases_end", "rest", "run", "started")
 
     def __init__(self, jobs: Sequence[Job], lane: ReportLane) -> None:
         self.lane = lane
         self.rest = deque(jobs)
         self.run: JobRun | None = None
         self.started = time.monotonic()
+        self.leases_end = lane.leases_end
         self.fence = jobs[0].fence
 
 

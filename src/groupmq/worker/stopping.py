@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Self, TypeVar
 
 Verdict = Literal["timeout", "lease-lost", "closing", "cancelled"]
@@ -26,19 +26,16 @@ class StoppableRun:
     give_up: asyncio.TimerHandle | None = None
     verdict: Verdict | None = None
     begun = False
+    """Its handler was called."""
     abandoned = False
     """Its slot was taken back, and its handler has not ended."""
     started = 0.0
-    """When its handler was called, or its task was made."""
+    """When its handler was called, or before that, when it got its slot."""
 
     def cancel_task(self, task: asyncio.Task[None], abandon: Callable[[Self], None]) -> None:
         """Cancel the handler. `abandon` is called if it does not end within GRACE."""
         task.cancel()
-        loop = asyncio.get_running_loop()
-        if not self.begun:
-            # A task that is cancelled before its first step never runs, so nothing in it would end the run.
-            loop.call_soon(abandon, self)
-        self.give_up = loop.call_later(GRACE, abandon, self)
+        self.give_up = asyncio.get_running_loop().call_later(GRACE, abandon, self)
 
     def take_slot_back(self) -> None:
         """Note whether the handler goes on without its slot.
@@ -57,20 +54,12 @@ AnyRun = TypeVar("AnyRun", bound=StoppableRun)
 
 
 class StopRequests:
-    """Fences of runs that the server wants stopped."""
+    """Fences of runs that the server wants stopped. Used by the heartbeat thread."""
 
-    __slots__ = ("_since", "awaited")
+    __slots__ = ("_since",)
 
     def __init__(self) -> None:
-        self.awaited: set[int] = set()
-        """Fences of runs to stop that are not here yet: the reply that brings them may be on its way."""
         self._since: dict[int, float] = {}
-
-    def await_others(self, fences: Iterable[int], here: Container[int]) -> None:
-        """Remember those of these runs that are not here yet. Fences of earlier calls no longer count."""
-        self.awaited = {fence for fence in fences if fence not in here}
-
-    # From the heartbeat thread
 
     def note(self, fences: Sequence[int]) -> None:
         """The server wants these runs stopped, and no others."""

@@ -26,6 +26,7 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
         yield from never_early(story, life)
         yield from never_too_late(story, life)
         yield from nothing_after_removal(story, life)
+        yield from nothing_begins_after_it_was_ended(story, life)
     yield from rates(story)
     yield from nothing_while_paused(story)
     yield from ticks(story, notes)
@@ -74,6 +75,21 @@ def nothing_after_removal(story: Story, life: Life) -> Iterator[Finding]:
             yield Finding("S13", f"{life} was removed {story.when_ms(gone.at)}; {run} was granted after that")
 
 
+def nothing_begins_after_it_was_ended(story: Story, life: Life) -> Iterator[Finding]:
+    """A job that was granted before an operator ended it does not begin after the operator got the answer."""
+    for event in life.events:
+        if event.kind not in ("removed", "failed"):
+            continue
+        late = [run for run in life.runs if run.at <= event.at < story.ms(run.start)]
+        if not late:
+            continue
+        for action in story.actions_on(life, "remove", "fail", "cancel"):
+            if action.known and story.ms(action.t0) - MARGIN <= event.at <= story.ms(action.t1) + MARGIN:
+                for run in late:
+                    if run.start > action.t1:
+                        yield Finding("S13", f"{life}: {run} began after {action.what} had returned")
+
+
 def rates(story: Story) -> Iterator[Finding]:
     for q, (count, per) in RATES.items():
         starts = sorted(run.at for run in story.runs if run.q == q)
@@ -98,6 +114,8 @@ def nothing_while_paused(story: Story) -> Iterator[Finding]:
             for since, until in pauses.get(key, ()):
                 if since < run.at < until:
                     yield Finding("S13", f"{run.q}: {run} was granted {story.when_ms(run.at)}, while it was paused")
+                elif run.at <= since < story.ms(run.start) < until:
+                    yield Finding("S13", f"{run.q}: {run} began {story.when(run.start)}, while it was paused")
 
 
 def ticks(story: Story, notes: Notes) -> Iterator[Finding]:

@@ -68,6 +68,8 @@ class Keyspace:
     lease_workers: dict[str, str]
     holders: dict[str, float]
     """Workers that have taken a reserve, and when."""
+    granted: set[str]
+    """Jobs that were granted for a free slot and are not known to have begun."""
     ahead: set[str]
     """Jobs that were prefetched, in a row or in a reserve, and are not known to have started."""
     starts: list[int]

@@ -221,8 +221,10 @@ def _notes(k: Keyspace) -> list[str]:
     for job_id, fence in (k.cancels | k.recalls).items():
         if k.leases.get(job_id, (0, ""))[0] != fence:
             found.append(f"job {job_id!r} is to be stopped under fence {fence}; its lease is {k.leases.get(job_id)}")
-        if (job_id in k.ahead) != (job_id in k.recalls):
-            found.append(f"job {job_id!r}: prefetched {job_id in k.ahead}, recalled {job_id in k.recalls}")
+        if job_id in k.recalls and job_id not in k.ahead | k.granted:
+            found.append(f"job {job_id!r} is asked for, but is known to have begun")
+        if job_id in k.cancels and job_id in k.ahead:
+            found.append(f"job {job_id!r} is to be stopped, but may not have begun")
     if any(end < 0 or not worker for end, _, worker in k.stopping.values()):
         found.append(f"entries of runs that are being stopped are incomplete: {k.stopping}")
     first = min((end for end, _, _ in k.stopping.values()), default=None)

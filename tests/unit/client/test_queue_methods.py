@@ -20,9 +20,9 @@ from groupmq.core.retention import Retention
 from groupmq.protocol import commands
 from groupmq.protocol.commands import (
     DONE,
+    FOUND_UNSETTLED,
     FRESH,
     LEFT,
-    PREFETCHED,
     UNSETTLED,
     Added,
     Call,
@@ -188,7 +188,7 @@ def test_only_what_is_not_settled_is_asked_for_again() -> None:
     assert (removed, [arguments(call)["ids"] for call in calls]) == (2, [["a", "b", "c"], ["b"]])
     found, calls = play(
         cancel_all(asked, ["a", "b"]),
-        Cancelled([("a", PREFETCHED), ("b", "waiting")], 0),
+        Cancelled([("a", FOUND_UNSETTLED), ("b", "waiting")], 0),
         Cancelled([("a", "waiting")], 0),
     )
     assert found == [("b", "waiting"), ("a", "waiting")]

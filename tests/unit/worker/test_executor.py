@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from typing import Any
 
 import pytest
@@ -22,6 +24,8 @@ POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 
 class Harness:
     """Starts runs and notes how they end: the listener of the executor, and the lane of every job."""
+
+    leases_end = math.inf
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -92,14 +96,14 @@ async def test_a_word_to_stop_that_comes_before_the_handler_has_begun_is_obeyed_
     assert harness.ran == []
 
 
-async def test_a_word_to_stop_that_is_ahead_of_its_job_waits_for_it() -> None:
+async def test_one_that_was_asked_for_before_it_came_goes_back() -> None:
     harness = Harness()
     harness.start("newer", 9)
     await asyncio.sleep(0)
-    harness.executor.cancel([5])
+    assert harness.executor.withdraw([5]) == []
     harness.start("another", 10)
     harness.start("older", 5)
-    assert await harness.next_end(GRACE / 2) == ("older", "failed job 'older' was cancelled")
+    assert await harness.next_end(GRACE / 2) == ("older", "released")
     harness.go_on.set()
     assert {await harness.next_end(1), await harness.next_end(1)} == {("newer", "completed"), ("another", "completed")}
     assert harness.ran == ["newer", "another"]
@@ -143,3 +147,56 @@ async def test_however_a_run_is_stopped_it_ends_once(verdict: Any) -> None:
     await harness.next_end(GRACE)
     harness.executor.abandon_all()
     assert harness.ends.empty()
+
+
+async def test_only_what_has_begun_is_renewed_and_cannot_be_asked_for() -> None:
+    harness = Harness()
+    harness.start("a", 1)
+    assert harness.executor.slots_used == 1
+    assert (harness.executor.held(), harness.executor.running({1})) == ([], [])
+    await asyncio.sleep(0)
+    assert (harness.executor.held(), [job.id for job in harness.executor.running({1})]) == ([("a", 1)], ["a"])
+    assert harness.executor.withdraw([1]) == []
+    harness.go_on.set()
+    assert await harness.next_end(1) == ("a", "completed")
+
+
+@pytest.mark.parametrize("how", ["asked for", "blocked loop"])
+async def test_one_that_has_a_slot_and_has_not_begun_can_be_taken_back(how: str) -> None:
+    """The thread that took it back reports it, so the executor does not."""
+    harness = Harness()
+    harness.start("a", 1)
+    harness.start("b", 2)
+    taken = harness.executor.withdraw([1]) if how == "asked for" else harness.executor.withdraw_all()
+    assert [job.id for job, _ in taken] == (["a"] if how == "asked for" else ["a", "b"])
+    harness.go_on.set()
+    if how == "asked for":
+        assert await harness.next_end(1) == ("b", "completed")
+    await asyncio.sleep(0)
+    assert "a" not in harness.ran
+    assert (harness.executor.slots_used, harness.ends.qsize()) == (0, 0)
+
+
+async def test_one_whose_lease_is_over_does_not_start() -> None:
+    """The process was frozen, or the answer came late: another worker may have the job by now."""
+    harness = Harness()
+    harness.leases_end = time.monotonic()
+    harness.start("late", 1)
+    harness.leases_end = math.inf
+    harness.start("in time", 2)
+    assert await harness.next_end(1) == ("late", "released")
+    harness.go_on.set()
+    assert await harness.next_end(1) == ("in time", "completed")
+    assert harness.ran == ["in time"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "end"),
+    [("closing", "released"), ("cancelled", "failed job 'a' was cancelled"), ("lease-lost", "nothing to say")],
+)
+async def test_one_that_is_stopped_before_it_has_begun_ends_without_its_handler(verdict: Any, end: str) -> None:
+    harness = Harness()
+    harness.start("a", 1)
+    harness.executor.stop(harness.executor.runs[1], verdict)
+    assert await harness.next_end(1) == ("a", end)
+    assert (harness.ran, harness.executor.slots_used) == ([], 0)

@@ -241,5 +241,5 @@ def test_reason_and_stack_are_bounded() -> None:
 
 def test_a_released_job_says_no_more_than_that() -> None:
     report = POLICY.released(running())
-    assert report.outcome == (commands.RELEASE, "id", 77)
+    assert report.outcome == (commands.RELEASE, "id", 77, False)
     assert report.event == "released"

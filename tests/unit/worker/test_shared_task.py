@@ -110,13 +110,22 @@ async def test_runs_that_are_abandoned_before_they_have_begun_never_run() -> Non
     assert harness.nothing_left
 
 
-async def test_one_that_was_cancelled_before_it_came_never_runs() -> None:
+async def test_one_that_was_asked_for_before_it_came_goes_back() -> None:
     harness = Harness()
-    harness.executor.cancel([2])
+    harness.executor.withdraw([2])
     harness.start_each("abc")
     await harness.hears("c completed")
-    await harness.hears("b failed")
+    await harness.hears("b released")
     assert "b" not in harness.tasks
+
+
+async def test_one_that_is_taken_back_before_it_has_begun_never_runs_and_the_others_do() -> None:
+    harness = Harness()
+    harness.start_each("abc")
+    assert [job.id for job, _ in harness.executor.withdraw([2])] == ["b"]
+    await harness.hears("c completed")
+    assert list(harness.tasks) == ["a", "c"]
+    assert harness.nothing_left
 
 
 async def test_a_task_that_its_handler_has_cancelled_runs_no_other_job() -> None:

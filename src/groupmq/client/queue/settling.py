@@ -1,4 +1,4 @@
-"""Prefetched jobs: a worker holds them, and only that worker knows whether they have begun.
+"""Jobs that a worker holds and may not have begun: prefetched ones, and those whose reply is still on its way to it.
 
 Nothing is done to such a job before that is settled. The scripts ask its worker, which gives the job back or says that
 it has begun, within milliseconds while it is alive; the end of the lease settles it otherwise. Until then the answer
@@ -15,8 +15,9 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, UNSETTLED, Call, Change
 
 T = TypeVar("T")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
-"""Seconds before an unsettled call is made again. A worker that is alive answers within two round trips."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
+"""Seconds before an unsettled call is made again. A worker that is alive answers within two round trips. A job that it
+gives back is not taken again for five times the longest pause (`lua/transitions/release.lua`)."""
 
 
 def pauses() -> Iterator[float]:
@@ -76,16 +77,16 @@ async def cancel_all(call: Caller, ids: Sequence[str]) -> list[tuple[str, str]]:
         waits = pauses()
         while left:
             answer = await call(commands.cancel(left)._replace(after=pause))
-            settled = [one for one in answer.found if one[1] != commands.PREFETCHED]
+            settled = [one for one in answer.found if one[1] != commands.FOUND_UNSETTLED]
             unread = left[len(answer.found) :]
-            left = [job_id for job_id, state in answer.found if state == commands.PREFETCHED] + unread
+            left = [job_id for job_id, state in answer.found if state == commands.FOUND_UNSETTLED] + unread
             found += settled
             pause = 0.0 if settled else next(waits)
     return found
 
 
 async def recall(call: Caller, group_id: str | None = None) -> tuple[bool, list[str]]:
-    """Have all prefetched jobs, or those of one group, given back or known to have begun.
+    """Have all jobs that workers hold, or those of one group, given back or known to have begun.
 
     Whether there were any, and the jobs that turned out to be running.
     """

@@ -213,7 +213,7 @@ def _parse_recalled(reply: list[Any]) -> Recalled:
 
 
 def recall(ids: Sequence[str], now: int | None = None) -> Call[Recalled]:
-    """Ask workers for prefetched jobs; those that are back, or have begun, are settled."""
+    """Ask workers for jobs that may not have begun; those that are back, or have begun, are settled."""
     return Call("recall", arguments(ids=list(ids), now=now), _parse_recalled)
 
 
@@ -222,12 +222,12 @@ def recall_page(cursor: str, group_id: str | None = None, now: int | None = None
     return Call("recall", arguments(cursor=cursor, group=group_id, now=now), _parse_recalled)
 
 
-PREFETCHED = "prefetched"
+FOUND_UNSETTLED = "unsettled"
 
 
 class Cancelled(NamedTuple):
     found: list[tuple[str, str]]
-    """Job and the state it was found in, '' = there is none, PREFETCHED = it is not settled yet."""
+    """Job and the state it was found in, '' = there is none, FOUND_UNSETTLED = it may not have begun."""
     left: int
     """Of a group: how many wait still."""
 

@@ -39,8 +39,6 @@ class Advanced(NamedTuple):
     """How many of the jobs run one after the other, row by row; empty = each alone. A reserve comes last."""
     wanted: int = 0
     """Another worker is idle: give back what was reserved under fences up to this one; 0 = none is."""
-    unreceived: Sequence[int] = ()
-    """Fences of runs that an answer brought which was lost, and that are over by now: they never began."""
 
 
 class Beat(NamedTuple):
@@ -53,7 +51,7 @@ class Beat(NamedTuple):
     ended: list[int]
     """Fences of the runs whose job an operator has ended: to be stopped too, their outcome does not matter."""
     recalled: list[int]
-    """Fences of the prefetched jobs that are to be given back."""
+    """Fences of jobs that are to be given back unless they have begun."""
     accepted: list[int]
     """1 or 0 for each outcome."""
     wanted: int = 0
@@ -90,8 +88,9 @@ def failed(job_id: str, fence: int, reason: str, stack: str, error: str = "") ->
     return FAIL, job_id, fence, reason, stack, error
 
 
-def released(job_id: str, fence: int) -> Outcome:
-    return RELEASE, job_id, fence
+def released(job_id: str, fence: int, *, begun: bool = False) -> Outcome:
+    """The job goes back to its group, and no attempt is used. `begun`: its handler was called."""
+    return RELEASE, job_id, fence, begun
 
 
 def rate_limited(job_id: str, fence: int, delay_ms: int, reason: str = "", error: str = "") -> Outcome:
@@ -104,7 +103,7 @@ def snoozed(job_id: str, fence: int, delay_ms: int, yields: bool, reason: str = 
 
 
 def begun(job_id: str, fence: int) -> Outcome:
-    """No outcome yet: a job that was taken ahead runs by now."""
+    """No outcome yet: the handler of a job that this worker holds was called."""
     return BEGIN, job_id, fence
 
 
@@ -170,6 +169,7 @@ def advance(
     row: int = 1,
     fill: int = 0,
     together_ms: int | None = None,
+    confirms: bool = False,
     batch: int | None = None,
     epoch: int | None = None,
     now: int | None = None,
@@ -180,6 +180,8 @@ def advance(
 
     Where that makes fewer than `fill` jobs, a reserve comes as well: jobs of other groups, or without one, to be
     started when there is a slot for them.
+
+    `confirms`: the worker confirms when it begins a job; otherwise a job has begun once it was taken.
 
     `batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have.
     """
@@ -196,6 +198,7 @@ def advance(
         row=row if row > 1 else None,
         fill=fill or None,
         together=together_ms,
+        confirms=confirms or None,
         batch=batch,
         epoch=epoch,
         now=now,
@@ -205,8 +208,7 @@ def advance(
         now, wait_ms, refused, stalled, jobs, tick_ms, epoch, rows, wanted = reply
         statuses = sent.statuses(refused)
         found, lost = _parse_taken(*jobs), _parse_stalled(stalled)
-        unreceived = _unreceived(jobs[0], jobs[1]) if None in jobs[0] else ()
-        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted, unreceived)
+        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted)
 
     return Call("advance", args, parse, sent.blob)
 
@@ -229,10 +231,6 @@ def _parse_taken(
         for job_id, fence, state, record in zip(ids, count(first), states or repeat(None), records, strict=False)
         if job_id is not None
     ]
-
-
-def _unreceived(ids: list[bytes | None], first: int) -> list[int]:
-    return [fence for job_id, fence in zip(ids, count(first), strict=False) if job_id is None]
 
 
 def _parse_stalled(flat: list[Any]) -> list[Stalled]:

@@ -15,6 +15,7 @@ Arguments
               none; absent = the jobs behind a head are prefetched
   fill        how many jobs to take in all, those prefetched from other groups included (lib/reserve.lua); absent = none
   policy      {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
+  confirms    true = the worker confirms when it begins a job; absent = it begins each job as soon as it has it
   batch       jobs per turn (lib/turn.lua); exclusive queues only
   epoch       the turn that the worker believes it has, 0 = none; exclusive queues only
 Blob       the return values of the completed jobs, joined

@@ -13,10 +13,10 @@ Arguments
 Blob       the return values of the completed jobs, joined
 Reply      {ids whose lease no longer belongs to this worker, ms until the next tick of a repeat or -1,
             fences of runs to cancel, fences of runs whose job an operator has removed or failed,
-            fences of prefetched jobs to give back,
+            fences of jobs to give back that have not begun,
             indexes of the refused outcomes (completed jobs are counted first),
             0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua)}
-Events     begun, completed, retrying, failed, blocked, drained; without outcomes none
+Events     begun, completed, retrying, failed, blocked, drained; without outcomes only begun
 Cost       O(held + outcomes) fields in some ten commands; while there are interrupts or stopping runs, also all of them
 ]]
 --- @include "lib/args"
@@ -33,6 +33,7 @@ Cost       O(held + outcomes) fields in some ten commands; while there are inter
 --- @include "lib/interrupts"
 --- @include "lib/reserve"
 --- @include "lib/stopping"
+--- @include "transitions/begin"
 --- @writes allow-oom
 local refused = {}
 if A.others then
@@ -44,8 +45,10 @@ local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
 local leases = lease.load(ids)
 for i = 1, #ids do
-  if leases[i] and leases[i].fence == A.held[2 * i] then
+  local l = leases[i] and lease.current(ids[i], leases[i])
+  if l and l.fence == A.held[2 * i] then
     W.zadd(K.active, now + A.lease, ids[i])
+    if not l.begun then begin_job(ids[i], l) end -- workers renew only what runs
     horizon.put(now + A.lease)
   else
     lost[#lost + 1] = ids[i]

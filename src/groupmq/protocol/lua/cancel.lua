@@ -5,11 +5,11 @@ Arguments  `ids`, or `group` and `limit`
   ids         job ids
   group       cancel the waiting jobs of this group
   limit       how many of them, at most
-Reply      {per job, flat: id, the state it was found in ('' = no such job, 'prefetched' = not settled yet: ask again),
+Reply      {per job, flat: id, the state it was found in ('' = no such job, 'unsettled' = it may not have begun: ask again),
             how many jobs of the group are left waiting}
            Jobs beyond the bytes that one call may read (lib/room.lua) are not in the reply.
 Events     removed, drained
-Cost       O(ids) fields in some ten commands, and one or two commands per running or prefetched job;
+Cost       O(ids) fields in some ten commands, and one or two commands per job that a worker holds;
            in a queue with large jobs also two commands per job
 ]]
 --- @include "lib/args"
@@ -35,7 +35,7 @@ local reply, gone = {}, {}
 local found = find.jobs(ids)
 for i = 1, #found do
   local job = found[i]
-  local found_in = not gone[job.id] and recall.pending(job) and 'prefetched' or job.state or ''
+  local found_in = not gone[job.id] and recall.pending(job) and 'unsettled' or job.state or ''
   reply[2 * i - 1], reply[2 * i] = job.id, found_in
   if found_in == 'active' then
     interrupts.cancel(job.id, job.lease)

@@ -1,14 +1,14 @@
 --[[
-Ask workers for prefetched jobs: those named, or those in one page of all leases. A worker gives such a job back or
-answers that it has begun (lib/recall.lua).
+Ask workers for jobs that may not have begun: those named, or those in one page of all leases. A worker gives such a job
+back or answers that it has begun (lib/recall.lua).
 
 Arguments  `ids`, or `cursor` and `group`
   ids         job ids
   cursor      '0' = start
   group       only jobs of this group; absent = of all groups
-Reply      {next cursor ('0' = end), ids of prefetched jobs that are not settled yet, ids of running jobs of the page}
+Reply      {next cursor ('0' = end), ids of jobs that may not have begun, ids of running jobs of the page}
 Events     none
-Cost       about 300 leases per page: some 10 commands, and 2 for each prefetched job
+Cost       about 300 leases per page: some 10 commands, and 2 for each job that may not have begun
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"

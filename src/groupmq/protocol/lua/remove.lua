@@ -5,10 +5,10 @@ Remove N jobs, in any state, with everything that is stored of them. The handler
 Arguments
   ids         job ids
   states      names: remove only jobs in one of these states; absent = any
-Reply      per id: 1 = removed, 0 = not there or in another state, 2 = ask again: it is prefetched and not settled yet,
-           or beyond the bytes that one call may read (lib/room.lua)
+Reply      per id: 1 = removed, 0 = not there or in another state, 2 = ask again: it may not have begun, or it is
+           beyond the bytes that one call may read (lib/room.lua)
 Events     removed, unblocked, drained
-Cost       O(ids) fields in some ten commands, about 2 commands per group, running or prefetched job; with large jobs
+Cost       O(ids) fields in some ten commands, about 2 commands per group and per job that a worker holds; with large jobs
            also 2 commands per job
 ]]
 --- @include "lib/args"
@@ -23,7 +23,8 @@ if A.states then
   wanted = {}
   for _, name in ipairs(A.states) do wanted[name] = true end
 end
--- A prefetched job is settled as waiting or running. If neither state is wanted, its worker need not be asked.
+-- A job that may not have begun is settled as waiting or running. If neither state is wanted, its worker need not be
+-- asked.
 local settles = not wanted or wanted.waiting or wanted.active
 local reply, gone = {}, {}
 for i, job in ipairs(find.jobs(meta.large and room.first(A.ids) or A.ids)) do

@@ -6,7 +6,7 @@ Arguments
   delay         ms, 0 = now
   only_delayed  true = refuse a waiting job that is not held
 Reply      {the state the job was found in ('' = no such job), 1 = changed, 0 = not,
-            2 = prefetched and not settled yet: ask again}
+            2 = it may not have begun: ask again}
 Events     none
 Cost       O(1): some 20 commands
 ]]

@@ -5,7 +5,7 @@ Arguments
   id          job id
 Blob       the new data
 Reply      {the state of the job ('' = no such job), 1 = changed, 0 = not there,
-            2 = prefetched and not settled yet: ask again}
+            2 = it may not have begun: ask again}
 Events     none
 Cost       O(1): some 15 commands
 ]]

@@ -78,7 +78,7 @@ class JobChanges(QueueBase):
         made = commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
         answer = until(self._call, made, lambda answer: answer.change.status != UNSETTLED)
         if answer.group_id:
-            # The job blocks its group. Prefetched jobs of the group must not run after the failed job.
+            # The job blocks its group. Jobs of the group that have not begun must not run after the failed job.
             recall(self._call, answer.group_id)
         return _changed(job_id, answer.change, *LIVE)
 

@@ -2,7 +2,7 @@
 Requests of an operator to the worker that holds a job. `interrupts`: job id -> kind (1 byte), fence (7 bytes), worker.
 
   cancel  a running job: its handler must be stopped. The job is active until the worker reports
-  recall  a prefetched job: the worker must give it back, or answer that it has begun
+  recall  a job that may not have begun: the worker must give it back, or answer that it has begun
 
 The worker's heartbeat is woken (lib/mail.lua) and reads its interrupts at once. An interrupt ends with the lease that
 it refers to, a recall also when its job is known to have begun. If the worker is gone, the lease expires instead.
@@ -36,21 +36,27 @@ end
 -- Whether the current run of `id` must be stopped.
 function interrupts.cancels(id) return is(CANCEL, id) end
 
+-- Whether an operator asks for `id`, which may not have begun.
+function interrupts.recalls(id) return is(RECALL, id) end
+
 -- The worker reports that the job has begun. That answers a recall.
 function interrupts.begun(id)
   if is(RECALL, id) then W.hdel(K.interrupts, id) end
 end
 
--- Fences of the worker's runs to cancel, and of its prefetched jobs to give back. All of them are returned, not only
--- those that the worker names: the reply that hands it a job may still be on its way.
+-- Fences of the worker's runs to cancel, and of its jobs to give back. All of them are returned, not only
+-- those that the worker names: the reply that hands it a job may still be on its way. What this call has settled is left
+-- out.
 function interrupts.of(worker)
   local found = { {}, {} }
   if not meta.interrupts then return found end
   local all = redis.call('HGETALL', K.interrupts)
   if not all[1] then meta.interrupts = false end -- later calls need not look
+  local over, begun = call.over or NONE, call.begun or NONE
   for i = 2, #all, 2 do
-    local kind, fence, after = struct.unpack('>BI7', all[i])
-    if string.sub(all[i], after) == worker then
+    local id, kind, fence, after = all[i - 1], struct.unpack('>BI7', all[i])
+    local settled = over[id] or (kind == RECALL and begun[id])
+    if not settled and string.sub(all[i], after) == worker then
       local fences = found[kind]
       fences[#fences + 1] = fence
     end

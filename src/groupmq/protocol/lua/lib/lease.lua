@@ -7,16 +7,22 @@ A worker may take jobs before it has a slot for them: prefetched jobs. They have
 they have started, and until it is, they do not count as active. They come behind a job of their group
 (transitions/take.lua) or are the heads of other groups (lib/reserve.lua).
 
-  ahead  0 = the job runs, FOLLOWS = prefetched behind a job of its group, RESERVED = prefetched as a group's head
+A job that was granted for a free slot counts as active at once. But the reply that brings it may still be on its way,
+so until its worker confirms that the handler was called, an operation must ask first (lib/recall.lua). Otherwise the
+handler could start after `remove` or `pause` has returned. A renewal of the lease confirms it: workers renew only what
+runs.
+
+  stage  BEGUN = the handler was called, GRANTED = for a free slot, not confirmed, FOLLOWS = prefetched behind a job of
+         its group, RESERVED = prefetched as a group's head
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
 --- @include "lib/seen"
-local lease = { FOLLOWS = 1, RESERVED = 2 }
+local lease = { BEGUN = 0, GRANTED = 1, FOLLOWS = 2, RESERVED = 3 }
 --- @private
 
 -- `call.over`: job id -> true if this call has ended its lease. `call.begun`: job id -> its lease, if this call reports
--- that the prefetched job has begun.
+-- that the job has begun.
 function lease.is_over(id) return call.over ~= nil and call.over[id] end
 
 function lease.set_over(id)
@@ -27,17 +33,19 @@ end
 -- The lease with the changes of this call, false if the call has ended it.
 function lease.current(id, l) return not lease.is_over(id) and (call.begun and call.begun[id] or l) end
 
--- Fence, started, attempts, stalls, ahead, group, where the name of the worker begins. Returned as values: a call may
+-- Fence, started, attempts, stalls, stage, group, where the name of the worker begins. Returned as values: a call may
 -- read hundreds of leases, and a table for each would cost more than all other work on them.
 function lease.fields(raw) return struct.unpack('>I7I6I2I2BI2c0', raw) end
 
--- The name of the worker is cut out on demand, by lease.worker.
+-- Whether a job in this stage was prefetched.
+function lease.is_ahead(stage) return stage >= lease.FOLLOWS end
+
+-- `ahead`: it was prefetched. The name of the worker is cut out on demand, by lease.worker.
 function lease.decode(raw)
-  local fence, started, attempts, stalls, ahead, gid, after = lease.fields(raw)
+  local fence, started, attempts, stalls, stage, gid, after = lease.fields(raw)
   return {
-    fence = fence, started = started, attempts = attempts, stalls = stalls, ahead = ahead > 0,
-    follows = ahead == lease.FOLLOWS, gid = gid, raw = raw,
-    after = after,
+    fence = fence, started = started, attempts = attempts, stalls = stalls, ahead = lease.is_ahead(stage),
+    begun = stage == lease.BEGUN, follows = stage == lease.FOLLOWS, gid = gid, raw = raw, after = after,
   }
 end
 

@@ -1,4 +1,4 @@
---[[ Grant leases, end them, and record that a prefetched job has begun (lib/lease.lua). ]]
+--[[ Grant leases, end them, and record that a job has begun (lib/lease.lua). ]]
 --- @include "lib/call"
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -10,10 +10,10 @@ local lease_changes = {}
 --- @private
 
 -- The value of a lease without its fence. `s`: the job's state, false if it never ran.
-function lease_changes.terms(gid, worker, s, ahead)
+function lease_changes.terms(gid, worker, s, stage)
   local attempts, stalls = 0, 0
   if s then attempts, stalls = s[ATTEMPTS], s[STALLS] end
-  return struct.pack('>I6I2I2BI2', now, attempts, stalls, ahead, #gid) .. gid .. worker
+  return struct.pack('>I6I2I2BI2', now, attempts, stalls, stage, #gid) .. gid .. worker
 end
 
 -- Grant a lease to each of `ids`, with the terms at the same index. `deadline` is text: it and the terms are built once
@@ -29,9 +29,9 @@ function lease_changes.grant(ids, terms, deadline)
   return first
 end
 
--- A prefetched job is known to have started. It may end in the same call.
+-- The handler of the job is known to have been called. The run may end in the same call.
 function lease_changes.begin_run(id, l)
-  l.ahead = false
+  l.ahead, l.begun = false, true
   call.begun = call.begun or {}
   call.begun[id] = l
 end
@@ -64,7 +64,7 @@ end
 function lease_changes.note()
   for id, l in pairs(call.begun) do
     if not lease.is_over(id) then
-      local head = struct.pack('>I7I6I2I2B', l.fence, l.started, l.attempts, l.stalls, 0)
+      local head = struct.pack('>I7I6I2I2B', l.fence, l.started, l.attempts, l.stalls, lease.BEGUN)
       W.hset(K.leases, id, head .. string.sub(l.raw, #head + 1))
     end
   end

@@ -26,7 +26,7 @@ local RETRY = 1 -- the attempt failed, another one follows
 local FAIL = 2 -- the job has failed for good
 local RELEASE = 3 -- given back, no attempt is used
 local LIMITED = 4 -- the handler raised RateLimited
-local BEGIN = 5 -- a prefetched job has started and runs
+local BEGIN = 5 -- a job that the worker holds has begun
 local ABANDON = 6 -- a FAIL whose handler has not ended yet
 local SNOOZE = 8 -- the handler raised Snooze: later, no attempt is used
 local ENDED = 7 -- the handler has ended of a run that was abandoned or whose job an operator has ended
@@ -79,18 +79,19 @@ local KIND, ID, FENCE = 1, 2, 3
 local FAILURE = { REASON = 4, STACK = 5, ERROR = 6 } -- of FAIL and ABANDON
 local RETRIED = { DELAY = 4, YIELD = 5, REASON = 6, STACK = 7, ERROR = 8 }
 local RESTED = { DELAY = 4, REASON = 5, ERROR = 6 } -- of LIMITED
+local RELEASED = { BEGUN = 4 } -- whether its handler was called
 local SNOOZED = { DELAY = 4, YIELD = 5, REASON = 6, ERROR = 7 }
 
 -- Apply the transition for a run that has ended without completing its job.
 local function conclude(o, id, l, rec)
-  local kind, cancelled = o[KIND], interrupts.cancels(id)
+  local kind, cancelled, asked = o[KIND], interrupts.cancels(id), interrupts.recalls(id)
   if kind == ABANDON then stopping.add(id, l) else end_run(id, l) end
   local s = lease.state_after(l)
   if kind == FAIL or kind == RETRY or kind == ABANDON then
     measure.run(now - l.started)
     if not cancelled then breaker_changes.failed(group.get(l.gid)) end
   end
-  if kind ~= RELEASE then announce_begin(id, l) end
+  if kind ~= RELEASE or o[RELEASED.BEGUN] then announce_begin(id, l) end
   if not rec then
     retention.lose(id) -- its record was deleted from outside: nothing of the job may stay
   elseif kind == FAIL or kind == ABANDON then
@@ -113,8 +114,12 @@ local function conclude(o, id, l, rec)
     s[REASON], s[ERROR] = o[SNOOZED.REASON] or '', o[SNOOZED.ERROR] or ''
     history.note(id, s, 'snoozed', l.attempts == 0)
     snooze_job(id, rec, o[SNOOZED.DELAY], o[SNOOZED.YIELD])
+  elseif o[RELEASED.BEGUN] then
+    history.note(id, s, 'released', l.attempts == 0)
+    put_back(id, rec)
+  elseif asked then
+    release_asked(id, rec)
   else
-    if not l.ahead then history.note(id, s, 'released', l.attempts == 0) end
     put_back(id, rec)
   end
 end
@@ -141,7 +146,7 @@ function outcome.apply(outcomes, refused, before)
       end
     elseif o[KIND] ~= BEGIN then
       conclude(o, id, l, recs[i])
-    elseif l.ahead then
+    elseif not l.begun then
       begin_job(id, l)
     end
   end

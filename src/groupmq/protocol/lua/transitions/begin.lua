@@ -1,4 +1,4 @@
---[[ Begin: a prefetched job starts to run. ]]
+--[[ Begin: the handler of a job was called. ]]
 --- @include "lib/lease"
 --- @include "lib/lease_changes"
 --- @include "lib/events"

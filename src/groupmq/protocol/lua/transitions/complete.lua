@@ -30,10 +30,11 @@ end
 -- values (false = none); `keep`: how many completed jobs are kept.
 function complete_jobs(ids, leases, results, keep, worker)
   local n, gids, attempts, sizes, aheads, any_ahead = #ids, {}, nil, nil, {}, false
-  local g, gid_before, ended, behind, fields = nil, nil, 0, 0, lease.fields
+  local g, gid_before, ended, behind, fields, is_ahead = nil, nil, 0, 0, lease.fields, lease.is_ahead
   for i = 1, n do
     local id = ids[i]
-    local _, started, attempts_before, _, ahead, gid = fields(leases[i])
+    local _, started, attempts_before, _, stage, gid = fields(leases[i])
+    local ahead = is_ahead(stage)
     local same = gid == gid_before
     if same then
       ended = ended + 1
@@ -44,8 +45,8 @@ function complete_jobs(ids, leases, results, keep, worker)
     end
     -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. For
     -- a job prefetched from another group, only that its run was short is known.
-    if ahead == lease.RESERVED or (same and ahead > 0) then behind = behind + 1 else measure.run(now - started) end
-    gids[i], aheads[i], any_ahead = gid, ahead > 0 and 1 or 0, any_ahead or ahead > 0
+    if stage == lease.RESERVED or (same and ahead) then behind = behind + 1 else measure.run(now - started) end
+    gids[i], aheads[i], any_ahead = gid, ahead and 1 or 0, any_ahead or ahead
     if attempts_before > 0 then
       attempts = attempts or {}
       attempts[i] = attempts_before + 1

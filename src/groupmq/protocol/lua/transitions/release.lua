@@ -37,11 +37,10 @@ local function snooze_job(id, rec, delay, yields)
   end
 end
 
--- The handler raised RateLimited: the whole group rests for `delay` ms, and the job keeps its sort key. A job without a
--- group has no group to rest, so it is delayed instead.
-local function release_rate_limited(id, rec, delay)
+-- The whole group rests for `delay` ms, and the job keeps its sort key. A job without a group has no group to rest, so it
+-- is delayed instead.
+local function put_back_resting(id, rec, delay)
   local gid = record.group_of(rec)
-  measure.count('rate_limited', 1)
   if delay > 0 and gid == '' then
     delay_job(id, rec, now + delay)
   else
@@ -49,3 +48,15 @@ local function release_rate_limited(id, rec, delay)
     if delay > 0 then group.rest(group.get(gid), now + delay) end
   end
 end
+
+-- The handler raised RateLimited.
+local function release_rate_limited(id, rec, delay)
+  measure.count('rate_limited', 1)
+  put_back_resting(id, rec, delay)
+end
+
+-- An operator has asked for a job that has not begun, and acts on it with its next call. Until then no worker must take
+-- it again, or it would run although the operator found it waiting. ASKED: longer than the operator pauses between two
+-- calls (client/queue/settling.py).
+local ASKED = 100
+local function release_asked(id, rec) put_back_resting(id, rec, ASKED) end

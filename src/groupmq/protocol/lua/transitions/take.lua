@@ -41,7 +41,7 @@ local function has_rows() return not (rules.round_robin or rules.ageing or rules
 -- prefetch further heads.
 local function grant(n, row, most, who, more_due, fill)
   local is_fit = reserve.fitness(who.policy.max_attempts)
-  local wait = who.together
+  local wait, stage = who.together, who.confirms and lease.GRANTED or lease.BEGUN
   local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local short = #groups < n
   if #ids == 0 then return NOTHING, {}, left, short end
@@ -58,7 +58,7 @@ local function grant(n, row, most, who, more_due, fill)
       local since, max, has_ttl = record.terms(rec)
       m, n_rows = m + 1, n_rows + 1
       taken[m], found[m], found_states[m] = id, rec, raw_states[first]
-      terms[m] = lease_changes.terms(g.id, worker, s, r > n and lease.RESERVED or 0)
+      terms[m] = lease_changes.terms(g.id, worker, s, r > n and lease.RESERVED or stage)
       if r <= n then
         n_started = n_started + 1
         started_ids[n_started], gids[n_started], attempts[n_started] = id, g.id, s and s[ATTEMPTS] + 1 or 1
@@ -68,7 +68,7 @@ local function grant(n, row, most, who, more_due, fill)
       local head = m
       -- The outcome of a job that may run only once must be reported at once, so nothing is prefetched behind it.
       if lengths[r] > 1 and not s and (max > 0 and max or default) > 1 then
-        local ahead = lease_changes.terms(g.id, worker, false, wait and 0 or lease.FOLLOWS)
+        local ahead = lease_changes.terms(g.id, worker, false, wait and stage or lease.FOLLOWS)
         for i = first + 1, math.min(first + lengths[r] - 1, last) do
           rec = recs[i]
           if not rec or states[i] then break end

@@ -1,0 +1,35 @@
+"""Runs that have a slot and whose handler has not been called yet.
+
+The event loop begins them. The heartbeat thread takes them back if an operator asks for a job, or if the loop is
+blocked. Both remove a run from the set first, which is atomic and succeeds once, so every run goes to exactly one of
+the two, without a lock.
+"""
+
+from __future__ import annotations
+
+from typing import Generic
+
+from groupmq.worker.stopping import AnyRun
+
+
+class Unbegun(Generic[AnyRun]):
+    """Runs that may still be taken back."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs: set[AnyRun] = set()
+
+    def add(self, run: AnyRun) -> None:
+        self._runs.add(run)
+
+    def claim(self, run: AnyRun) -> bool:
+        """Decide what becomes of a run. False: it has begun, or the other thread was faster."""
+        try:
+            self._runs.remove(run)
+        except KeyError:
+            return False
+        return True
+
+    def claim_all(self) -> list[AnyRun]:
+        return [run for run in tuple(self._runs) if self.claim(run)]
