@@ -1,6 +1,6 @@
 # Needs python3 >= 3.11 and make. Everything else is installed into .venv on first use.
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants ticks failovers soak fuzz sync check bench
+.PHONY: help demo dashboard test test-mutants test-oldest test-scripts test-cluster test-on-cluster chaos chaos-ci chaos-mutants ticks failovers soak fuzz sync check bench
 .PHONY: bench-python clean venv chromium
 
 VENV := .venv
@@ -29,8 +29,11 @@ demo: $(READY_DEMO) ## run the demo on an embedded server
 dashboard: $(READY_DEMO) ## run the demo with the dashboard, at a URL that it prints
 	@$(PYTHON) -m groupmq.cli demo --dashboard
 
-test: $(READY_DEV) chromium ## run the whole test suite
-	@$(PYTHON) -m pytest tests --ignore tests/cluster -n $(AT_ONCE) --dist worksteal
+test: $(READY_DEV) chromium ## run the test suite
+	@$(PYTHON) -m pytest tests --ignore tests/cluster --ignore tests/model/test_mutants.py -n $(AT_ONCE) --dist worksteal
+
+test-mutants: $(READY_DEV) ## put each known defect into the Lua side: the model must find every one
+	@$(PYTHON) -m pytest tests/model/test_mutants.py -n $(AT_ONCE) --dist worksteal
 
 # The dashboard is tested in a real browser.
 chromium:

@@ -68,7 +68,7 @@ MUTANTS = [
     Mutant(
         "slot never freed when a running job is removed",
         "stopping.add(job.id, job.lease)",
-        "lease.revoke(job.id)",
+        "lease_changes.revoke(job.id)",
     ),
     Mutant("head not looked up after it was taken", "if member == g.head then g.head = heads.find(g) end", ""),
     Mutant("work left and nobody woken", "if left then wake.up() end", ""),
@@ -95,7 +95,7 @@ MUTANTS = [
     Mutant(
         "priority ignored across groups",
         "return (MOST_2 - priority) * PRIORITY_UNIT + (ticket or MOST_6 - seq)",
-        "return turn or MOST_6 - seq",
+        "return ticket or MOST_6 - seq",
     ),
     Mutant("head at the wrong end", "waiting.starts_before(member, g.head)", "waiting.starts_before(g.head, member)"),
     Mutant(

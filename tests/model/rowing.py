@@ -24,8 +24,9 @@ WITH_ROWS = ("plain", "default", "steady", "arrival", "max group", "silent", "ho
 
 
 class RowMachine(QueueMachine):
-    """All rules, and many steps with prefetched jobs."""
+    """All rules, and many steps with jobs that workers hold and may not have begun."""
 
+    confirming = 2
     kinds: Sequence[draws.Kind] = [kind for kind in draws.KINDS if kind.name in WITH_ROWS]
 
     @initialize(

@@ -29,6 +29,9 @@ NOBODY = "never added", 1
 
 
 class Work(Pair):
+    confirming = 4
+    """One request in so many is of a worker that confirms when it begins a job."""
+
     def __init__(self, client: redis.Redis) -> None:
         super().__init__(client)
         self.requests = 0
@@ -129,7 +132,7 @@ class Work(Pair):
         epoch = self.epochs.get(lane[0], 0)
         batch = self.kind.batch
         request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill)
-        request = replace(request, confirms=self.requests % 2 == 0)
+        request = replace(request, confirms=self.requests % self.confirming == 0)
         self.last[lane[1]] = request
         self.carry_out(request)
 
