@@ -50,7 +50,11 @@ MUTANTS = [
         "struct.unpack('>I7', raw) ~= request",
     ),
     # Groups
-    Mutant("group not re-armed after a run", "g.running - n)\n  group.touch(g)", "g.running - n)"),
+    Mutant(
+        "group not re-armed after a run",
+        "running > 0 and running or 0\n  group.touch(g)",
+        "running > 0 and running or 0",
+    ),
     Mutant("limit ignored", "if g.running >= g.limit or", "if"),
     Mutant(
         "limit raised and nobody told",

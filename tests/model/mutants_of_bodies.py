@@ -39,10 +39,15 @@ BODIES = [
         "  call.bodies[id] = data\n",
         KIND,
     ),
-    Mutant("large data not given to the worker", "if rec and bodies.bring(id, rec, m + 1) then", "if rec then", KIND),
+    Mutant(
+        "large data not given to the worker",
+        "if rec and (not large or bodies.bring(id, rec, m + 1)) then",
+        "if rec then",
+        KIND,
+    ),
     Mutant(
         "large data of a job behind another not given to the worker",
-        "          if not bodies.bring(ids[i], rec, m + 1) then break end\n",
+        "          if large and not bodies.bring(ids[i], rec, m + 1) then break end\n",
         "",
         "rows: default",
     ),

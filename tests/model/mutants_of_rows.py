@@ -28,7 +28,7 @@ ROWS = [
     ),
     Mutant(
         "one that may not follow is passed over",
-        "== 1 then break end\n          if not bodies.bring(ids[i], rec, m + 1) then break end\n"
+        "== 1 then break end\n          if large and not bodies.bring(ids[i], rec, m + 1) then break end\n"
         "          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\n",
         "~= 1 then\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\nend\n",
         STEADY,

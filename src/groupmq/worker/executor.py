@@ -8,8 +8,7 @@ whose handlers hardly take any time share a task, until one of their handlers wa
 not begun get a new task, and none of them waits for it. Each job has a context of its own, and what a handler does to
 its task does not reach the next one.
 
-Jobs that have not started can be withdrawn by the heartbeat thread (rows.py), when an operator or another worker asks
-for them or when the event loop is blocked.
+Jobs that have not begun can be taken back by the heartbeat thread (held_runs.py).
 """
 
 from __future__ import annotations
@@ -25,15 +24,14 @@ from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
+from groupmq.worker.held_runs import HeldRuns
 from groupmq.worker.lane import ReportLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reserve import Reserve
-from groupmq.worker.rows import Rows
 from groupmq.worker.runs import JobRun, RunListener, RunRow
 from groupmq.worker.shared_task import SharedTask
-from groupmq.worker.stopping import StopRequests, Verdict, cancel_abandoned, end_when_left
-from groupmq.worker.unbegun import Unbegun
+from groupmq.worker.stopping import Verdict, cancel_abandoned, end_when_left
 
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
 """Seconds that one run, and a whole row, may take; then the jobs behind go back, where other workers can take them."""
@@ -43,8 +41,8 @@ _SLICE = 0.001
 """Seconds after which a row whose handlers never wait lets the rest of the program run."""
 
 
-class Executor:
-    """Holds the runs of a worker, and the jobs that will follow them in their rows."""
+class Executor(HeldRuns):
+    """Runs jobs, and those that follow them in their rows."""
 
     def __init__(
         self,
@@ -55,6 +53,7 @@ class Executor:
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_end` is called when a slot may have become free."""
+        super().__init__(Reserve(self._claim, self._row_ended, ROW_LASTS))
         self._invoke = invoke
         self._coroutine_of = as_coroutine_function(invoke)
         self._policy = policy
@@ -63,28 +62,14 @@ class Executor:
         self._on_end = on_end
         self._context = copy_context()
         """Each handler runs in a copy of this."""
-        # By fence: after a lost lease the same job may be back here before its old handler has ended.
-        self.runs: dict[int, JobRun] = {}
-        self._rows = Rows()
-        self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
         self._shared = SharedTask(self._work, self._is_live, lambda: self._context.copy())
-        self._unbegun: Unbegun[JobRun] = Unbegun()
         self._check_timer: asyncio.TimerHandle | None = None
-        self._stops = StopRequests()
         self._left_behind: set[JobRun] = set()
         """Abandoned runs whose handlers have not ended."""
 
     def use_context_of_caller(self) -> None:
         """Handlers find the context variables that are set where this is called."""
         self._context = copy_context()
-
-    @property
-    def slots_used(self) -> int:
-        return len(self.runs)
-
-    def current(self) -> list[tuple[Job, float]]:
-        """Running jobs, the longest-running first, each with the time at which its handler was called."""
-        return [(run.job, run.started) for run in self.runs.values()]
 
     def start(self, jobs: Sequence[Job], lane: ReportLane, *, together: bool = False) -> None:
         """Run these one after the other, as long as each of them completes. Their outcomes go to `lane`.
@@ -373,50 +358,3 @@ class Executor:
                 self.stop(self.runs[fence], "cancelled")
         for fence in ended:
             self.lease_lost(fence)
-
-    # From the heartbeat thread
-
-    def request_stop(self, fences: Sequence[int]) -> None:
-        """The server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
-        self._stops.note(fences)
-
-    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
-        """Take back these jobs and those behind them (Rows.withdraw), each with its lane, unless they have begun."""
-        back = self._rows.withdraw(fences)
-        found = [run for fence in fences if (run := self.runs.get(fence)) is not None]
-        return back + [(run.job, run.row.lane) for run in found if self._unbegun.claim(run)]
-
-    def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
-        """Take back every job that has not begun."""
-        back = [(run.job, run.row.lane) for run in self._unbegun.claim_all()]
-        return back + self._rows.withdraw_all()
-
-    def withdraw_reserved(self, fence: int) -> list[tuple[Job, ReportLane]]:
-        """Take back what was reserved under fences up to this one. Jobs that come later are given back then."""
-        return self._reserve.withdraw(fence)
-
-    def held(self) -> list[tuple[str, int]]:
-        """Leases (id, fence) of running jobs. Those of jobs that have not begun are not renewed."""
-        return [(run.job.id, fence) for fence, run in tuple(self.runs.items()) if run.begun]
-
-    def running(self, fences: set[int]) -> list[Job]:
-        """The running jobs among these."""
-        return [run.job for fence, run in tuple(self.runs.items()) if fence in fences and run.begun]
-
-    def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
-        return [(run.job, run.task) for run in tuple(self.runs.values())]
-
-    @property
-    def unstarted(self) -> int:
-        """How many jobs have not started."""
-        return self._rows.unstarted
-
-    def given_up(self) -> set[int]:
-        """Fences of leases that must not be renewed any more.
-
-        A handler past its hard timeout, or one that is to stop, may block the event loop, so that it cannot be
-        cancelled. Its lease must end all the same, or its group would wait for ever.
-        """
-        now = time.monotonic()
-        late = {fence for fence, run in tuple(self.runs.items()) if run.is_past_timeout(now)}
-        return late | self._stops.overdue(now)

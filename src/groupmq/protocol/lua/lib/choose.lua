@@ -9,6 +9,7 @@ take further heads, which are prefetched too (lib/reserve.lua). For a handler of
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/seen"
+--- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/horizon"
 --- @include "lib/group"
@@ -89,7 +90,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local page, waits = math.max(n, fill), wait ~= nil and wait > 0
   local gids, scores = untouched((more_due or waits) and n + FURTHER or page, call.touched)
   local changed = changed_groups(call.touched, not (more_due or waits) and scores[page] or math.huge)
-  local passed_over, unfilled, room = false, false, ROOM
+  local passed_over, unfilled, room, large = false, false, ROOM, meta.large
   local groups, lengths, ids, count, taken, next_up = {}, {}, {}, 0, 0, 1
   while (taken < n or count < fill) and count < most and room > 0 do
     local g = changed[#changed]
@@ -110,7 +111,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
     elseif g.state == 'ready' and taken >= n and not is_fit(g, gids, next_up, fill - count) then
       passed_over = true
       break -- it is next in order: prefetching a later head would reorder them
-    elseif g.state == 'ready' and taken > 0 and bodies.size(record.id_of(g.head)) > room then
+    elseif large and g.state == 'ready' and taken > 0 and bodies.size(record.id_of(g.head)) > room then
       passed_over, room = true, 0
     elseif g.state == 'ready' then
       local other_heads = n - taken - 1
@@ -120,7 +121,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
       taken = taken + 1
       groups[taken], lengths[taken], ids[count + 1] = g, length, record.id_of(member)
       for i = 2, length do ids[count + i] = record.id_of(g.stored[i]) end
-      room = room - bodies.size(ids[count + 1])
+      if large then room = room - bodies.size(ids[count + 1]) end
       count = count + length
       group_state.refresh(g)
       if g.state == 'ready' and wait and length > 1 then

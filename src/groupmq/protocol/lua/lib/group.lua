@@ -116,6 +116,7 @@ end
 
 -- Free the slots of `n` runs.
 function group.free(g, n)
-  g.running = math.max(0, g.running - n)
+  local running = g.running - n
+  g.running = running > 0 and running or 0
   group.touch(g)
 end

@@ -12,6 +12,7 @@ which is the most frequent case, never has its own key. lib/settle.lua creates t
 local group_value = {}
 --- @private
 local NONE = {}
+local RUNS_ONE = '\0\0\0\1\0\0\0\0\0\0\0' -- one job runs and none waits: the most frequent value
 
 -- Apply an operator's settings, and the missing limit of the jobs without a group.
 local function configure(g, conf)
@@ -55,6 +56,8 @@ function group_value.read(gid, raw, conf, gated)
   local limit = meta.limit
   if not raw then
     raw = false
+  elseif raw == RUNS_ONE then
+    running = 1
   elseif #raw < 11 then
     -- A damaged value: no job of this group starts until repair has counted it again. Other groups are not affected.
     running = math.huge
@@ -112,6 +115,8 @@ function group_value.pack(g)
   local value
   if head then
     value = struct.pack('>I4I4BI2', running, delayed, g.alone and 1 or 0, #head) .. head
+  elseif running == 1 and delayed == 0 then
+    value = RUNS_ONE
   elseif running > 0 or delayed > 0 then
     value = struct.pack('>I4I4BI2', running, delayed, 0, 0)
   else

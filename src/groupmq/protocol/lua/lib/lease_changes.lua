@@ -16,6 +16,11 @@ function lease_changes.terms(gid, worker, s, stage)
   return struct.pack('>I6I2I2BI2', now, attempts, stalls, stage, #gid) .. gid .. worker
 end
 
+-- The same for a job that never ran, from what all such jobs of a call have in common (lease_changes.fresh).
+function lease_changes.terms_of_fresh(fresh, gid, worker) return fresh .. struct.pack('>I2', #gid) .. gid .. worker end
+
+function lease_changes.fresh(stage) return struct.pack('>I6I2I2B', now, 0, 0, stage) end
+
 -- Grant a lease to each of `ids`, with the terms at the same index. `deadline` is text: it and the terms are built once
 -- for many jobs. Returns the first fence; the fences are consecutive.
 function lease_changes.grant(ids, terms, deadline)

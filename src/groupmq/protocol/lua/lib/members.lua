@@ -11,6 +11,7 @@ when it is settled. The head is always known; it is read from the set only when 
 --- @include "lib/waiting"
 local members = {}
 --- @private
+local NONE = {}
 
 -- `added` and `removed` are the arguments for ZADD and ZREM; `removed` is a set as well. `popped`: how many jobs, a
 -- head and the jobs prefetched behind it, were taken together; the group has no slot left then and loses no other
@@ -88,10 +89,10 @@ function members.pop(g, ahead)
   return member
 end
 
--- Take out the head of a group in which no other job waits: nothing has to be read.
+-- Take out the head of a group in which no other job waits, the most frequent case. Nothing has to be read, and there is
+-- no sorted set to remove it from.
 function members.pop_only(g, member)
-  g.stored, g.known_all, g.pos, g.head = { member }, true, 2, false
-  g.removed = { member, [member] = true }
+  g.stored, g.known_all, g.pos, g.head, g.alone = NONE, true, 1, false, false
   group.touch(g)
   return member
 end

@@ -42,6 +42,7 @@ local function has_rows() return not (rules.round_robin or rules.ageing or rules
 local function grant(n, row, most, who, more_due, fill)
   local is_fit = reserve.fitness(who.policy.max_attempts)
   local wait, stage = who.together, who.confirms and lease.GRANTED or lease.BEGUN
+  local fresh, large = lease_changes.fresh(stage), meta.large
   local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local short = #groups < n
   if #ids == 0 then return NOTHING, {}, left, short end
@@ -54,11 +55,15 @@ local function grant(n, row, most, who, more_due, fill)
   for r = 1, #groups do
     local g, id, rec, s = groups[r], ids[first], recs[first], states[first]
     if rec == nil then rec = redis.call('HGET', K.jobs, id) end
-    if rec and bodies.bring(id, rec, m + 1) then
+    if rec and (not large or bodies.bring(id, rec, m + 1)) then
       local since, max, has_ttl = record.terms(rec)
       m, n_rows = m + 1, n_rows + 1
       taken[m], found[m], found_states[m] = id, rec, raw_states[first]
-      terms[m] = lease_changes.terms(g.id, worker, s, r > n and lease.RESERVED or stage)
+      if s or r > n then
+        terms[m] = lease_changes.terms(g.id, worker, s, r > n and lease.RESERVED or stage)
+      else
+        terms[m] = lease_changes.terms_of_fresh(fresh, g.id, worker)
+      end
       if r <= n then
         n_started = n_started + 1
         started_ids[n_started], gids[n_started], attempts[n_started] = id, g.id, s and s[ATTEMPTS] + 1 or 1
@@ -74,7 +79,7 @@ local function grant(n, row, most, who, more_due, fill)
           if not rec or states[i] then break end
           since, max, has_ttl = record.terms(rec)
           if (has_ttl and not wait) or (max > 0 and max or default) == 1 then break end
-          if not bodies.bring(ids[i], rec, m + 1) then break end
+          if large and not bodies.bring(ids[i], rec, m + 1) then break end
           m = m + 1
           taken[m], found[m], terms[m] = ids[i], rec, ahead
           if wait then
