@@ -6,10 +6,13 @@ import asyncio
 import random
 import subprocess
 from itertools import count, takewhile
+from typing import Any
 
 import pytest
+import redis
 
 from groupmq import Queue
+from groupmq.protocol.keys import Keys
 from tests.faults.conftest import StartServer
 from tests.support.fleet import Fleet
 from tests.support.history import History
@@ -152,3 +155,26 @@ async def test_a_poison_pill_kills_only_as_many_workers_as_it_may_and_its_group_
     history = fleet.history()
     history.check([pill.id, *behind], unfinished=[pill.id])
     assert len(history.by_job()[pill.id]) == deaths
+
+
+async def test_a_job_that_had_run_for_a_while_is_removed_at_once_though_its_worker_is_dead(
+    start_server: StartServer,
+) -> None:
+    """The lease and the time between heartbeats are long. The worker has reported that the job began."""
+    server = start_server(prefer("valkey"))
+    async with Queue("orders", server.url, job_timeout=600) as queue:
+        with Fleet(server.url, "orders", job_timeout=600) as fleet:
+            (worker,) = fleet.start()
+            (job_id,) = await produce(queue, [0], seconds=60)
+            client = redis.Redis.from_url(server.url)
+            leases = Keys("groupmq", "orders").fixed("leases")
+            await eventually(lambda: stages(client, leases) == [0], "the job is known to have begun")
+            fleet.kill(worker)
+            async with asyncio.timeout(20):
+                assert await queue.remove(job_id)
+            client.close()
+
+
+def stages(client: Any, leases: str) -> list[int]:
+    """How far each leased job has come, 0 = it has begun (`lua/lib/lease.lua`)."""
+    return [raw[17] for raw in client.hvals(leases)]

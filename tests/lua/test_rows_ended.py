@@ -161,14 +161,14 @@ def test_the_last_chance_of_the_first_is_nothing_to_those_behind_it(engine: Engi
     assert engine.run_rows() == [["b", "c"]]
 
 
-def test_a_heartbeat_says_that_what_it_renews_has_begun(engine: Engine) -> None:
+def test_a_heartbeat_renews_the_leases_of_a_whole_row(engine: Engine) -> None:
     engine.add(*"abc")
-    a, b, _ = engine.take_row()
+    row = engine.take_row()
     engine.pass_time(LEASE - 1)
-    assert engine.beat(a, b) == []
-    assert engine.look().ahead == {"c"}
+    assert engine.beat(*row) == []
     assert engine.stall(1) == []
-    assert engine.stall(LEASE - 1) == [Stalled("a", "g", final=False), Stalled("b", "g", final=False)]
+    assert engine.look().ahead == {"b", "c"}
+    assert engine.stall(LEASE - 1) == [Stalled("a", "g", final=False)]
 
 
 def test_those_of_a_row_that_nobody_renews_wait_for_the_rest_of_it(engine: Engine) -> None:

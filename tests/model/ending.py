@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from groupmq.protocol.commands import FRESH, Stalled, StoredState
 from tests.model.arriving import Arriving
-from tests.model.parts import STORED, UNGROUPED, Finished, Job, Report, Stop
+from tests.model.parts import STORED, UNGROUPED, Conf, Finished, Job, Report, Stop
 
 CANCELLED = "cancelled"
 UNUSED = {"release": "released", "limited": "rate_limited", "snooze": "snoozed"}
@@ -73,7 +73,7 @@ class Ending(Arriving):
                 self.keep_run(job, stored, UNUSED[report.kind], now)
             job.state = "waiting"
             if report.kind == "release":
-                if asked and not report.begun:
+                if asked and not report.begun and not (self.paused or self.conf.get(job.group, Conf()).paused):
                     self._rest_with_group(job, now + ASKED)
             elif report.kind == "limited":
                 self._come_back_later(job, later)

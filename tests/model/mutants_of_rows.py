@@ -153,7 +153,7 @@ ROWS = [
     Mutant("begin of a granted job not recorded", "    elseif not l.begun then\n", "    elseif l.ahead then\n", STEADY),
     Mutant(
         "renewal does not say that a job has begun",
-        "if not l.begun then begin_job(",
+        "if not (l.begun or l.ahead) then begin_job(",
         "if false then begin_job(",
         STEADY,
     ),
@@ -164,7 +164,11 @@ ROWS = [
         STEADY,
     ),
     Mutant("recall told after the renewal that settles it", "(kind == RECALL and begun[id])", "false", STEADY),
-    Mutant("job that was asked for taken again", "  elseif asked then\n", "  elseif false then\n", STEADY),
+    Mutant(
+        "begin of a follower told by its renewal", "if not (l.begun or l.ahead) then", "if not l.begun then", STEADY
+    ),
+    Mutant("job that was asked for taken again", "  elseif asked and not (", "  elseif false and not (", STEADY),
+    Mutant("group rests after a pause", " and not (meta.paused or group.get(l.gid).paused) then", " then", STEADY),
     Mutant(
         "start of a follower that is given back while it runs not told",
         "if kind ~= RELEASE or o[RELEASED.BEGUN] then announce",

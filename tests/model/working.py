@@ -69,7 +69,7 @@ class Working(Ending):
     def beat(
         self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
     ) -> tuple[list[str], int, list[int], list[int], list[int]]:
-        """Renew leases, which also says that these jobs have begun.
+        """Renew leases, which also says that these jobs have begun, unless they were prefetched.
 
         Returns the jobs whose lease this worker has lost, the fence up to which it must give back its reserve, and the
         fences of its cancelled runs, of its runs whose job an operator has ended, and of its recalled jobs."""
@@ -79,7 +79,8 @@ class Working(Ending):
             if job is None or job.lease is None:
                 lost.append(job_id)
             else:
-                self.begin(job)
+                if not job.lease.ahead:
+                    self.begin(job)
                 job.lease = replace(job.lease, deadline=now + lease_ms)
         if self.turn is not None and self.turn.worker == worker:
             self.turn = replace(self.turn, deadline=now + lease_ms)

@@ -15,6 +15,7 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.worker import batch_outcome
 from groupmq.worker.lane import ReportLane
+from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.runs import RunListener
 from groupmq.worker.stopping import StoppableRun, StopRequests, Verdict, cancel_abandoned, end_when_left
@@ -59,6 +60,7 @@ class BatchExecutor:
         self._unbegun: Unbegun[BatchRun] = Unbegun()
         self._recalled: set[int] = set()
         """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
+        self._long_runs = LongRuns(lambda: tuple(self._batches), self._report_begun)
         self._stops = StopRequests()
         self._left_behind: set[BatchRun] = set()
         """Abandoned batches whose handlers have not ended."""
@@ -97,6 +99,7 @@ class BatchExecutor:
                 run.lane.report(self._policy.released(job))
             return False
         run.begun = True
+        self._long_runs.began()
         for job in run.jobs:
             self._listener.started(job)
         if run.limit is not None:
@@ -119,6 +122,11 @@ class BatchExecutor:
             self._end(run, error=error)
             return
         self._end(run, value)
+
+    def _report_begun(self, run: BatchRun) -> None:
+        for job in run.jobs:
+            if job.fence not in run.lost:
+                run.lane.report(self._policy.begun(job))
 
     def _forget(self, run: BatchRun) -> None:
         del self._batches[run]
@@ -219,6 +227,7 @@ class BatchExecutor:
 
     def close(self) -> None:
         """Cancel abandoned handlers and forget them."""
+        self._long_runs.close()
         cancel_abandoned(self._left_behind)
 
     def lease_lost(self, fence: int) -> None:

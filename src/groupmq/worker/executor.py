@@ -26,6 +26,7 @@ from groupmq.client.job import Job
 from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
 from groupmq.worker.held_runs import HeldRuns
 from groupmq.worker.lane import ReportLane
+from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reserve import Reserve
@@ -63,6 +64,7 @@ class Executor(HeldRuns):
         self._context = copy_context()
         """Each handler runs in a copy of this."""
         self._shared = SharedTask(self._work, self._is_live, lambda: self._context.copy())
+        self._long_runs = LongRuns(lambda: tuple(self.runs.values()), self._report_begun)
         self._check_timer: asyncio.TimerHandle | None = None
         self._left_behind: set[JobRun] = set()
         """Abandoned runs whose handlers have not ended."""
@@ -145,6 +147,7 @@ class Executor(HeldRuns):
             self._release(job, row.lane)
             return False
         run.begun = True
+        self._long_runs.began()
         self._listener.started(job)
         if job.timeout is not None:
             run.hard_end = run.started + job.timeout
@@ -294,13 +297,17 @@ class Executor(HeldRuns):
                 self._prefetch.saw(now - run.started)
                 self.give_back(row)
                 if run.begun:
-                    row.lane.report(self._policy.begun(run.job))
+                    run.confirmed = True
+                    self._report_begun(run)
         if self._reserve:
             # If no slot has become free for a while, the whole reserve goes back.
             busy = max((run.started for run in self.runs.values()), default=now)
             self._reserve.end(now if now - busy >= PATIENCE else now - ROW_PATIENCE)
         if self._rows:
             self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
+
+    def _report_begun(self, run: JobRun) -> None:
+        run.row.lane.report(self._policy.begun(run.job))
 
     def give_back_reserved(self, fence: int) -> None:
         """Another worker is idle: give back what was reserved under fences up to this one."""
@@ -345,6 +352,7 @@ class Executor(HeldRuns):
 
     def close(self) -> None:
         """Cancel abandoned handlers and forget them."""
+        self._long_runs.close()
         cancel_abandoned(self._left_behind)
 
     def lease_lost(self, fence: int) -> None:

@@ -117,20 +117,19 @@ class LeaseKeeper:
             self.in_loop(self._executor.cancel, beat.cancelled, beat.ended)
         if beat.tick_ms >= 0:
             self.in_loop(self._dispatcher.tick, beat.tick_ms)
-        return self._give_back(beat.recalled, beat.wanted, leases)
+        return self._give_back(beat.recalled, beat.wanted)
 
-    def _give_back(self, recalled: Sequence[int], reserved: int, renewed: Sequence[tuple[str, int]]) -> bool:
+    def _give_back(self, recalled: Sequence[int], reserved: int) -> bool:
         """Give these jobs back unless they have begun, and report those that have; True if there is any of either.
 
         Jobs that are still on their way here go back when they arrive, or are asked for again with the next beat.
-        `reserved`: another worker is idle and wants what was reserved under fences up to this one. `renewed`: by this
-        beat, which has confirmed that these have begun.
+        `reserved`: another worker is idle and wants what was reserved under fences up to this one.
         """
         back = self._executor.withdraw(recalled)
         if reserved:
             back += self._executor.withdraw_reserved(reserved)
         self._outcomes += [self._policy.released(job) for job, _ in back]
-        wanted = set(recalled).difference(fence for _, fence in renewed)
+        wanted = set(recalled)
         begun = self._executor.running(wanted)
         begun += [report.job for report in self._fetcher.unreported() if report.job.fence in wanted]
         self._outcomes += [self._policy.begun(job) for job in begun]

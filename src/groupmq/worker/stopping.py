@@ -27,6 +27,8 @@ class StoppableRun:
     verdict: Verdict | None = None
     begun = False
     """Its handler was called."""
+    confirmed = False
+    """That was reported."""
     abandoned = False
     """Its slot was taken back, and its handler has not ended."""
     started = 0.0

@@ -16,7 +16,7 @@ Reply      {ids whose lease no longer belongs to this worker, ms until the next 
             fences of jobs to give back that have not begun,
             indexes of the refused outcomes (completed jobs are counted first),
             0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua)}
-Events     begun, completed, retrying, failed, blocked, drained; without outcomes only begun
+Events     begun, completed, retrying, failed, blocked, drained; without outcomes none
 Cost       O(held + outcomes) fields in some ten commands; while there are interrupts or stopping runs, also all of them
 ]]
 --- @include "lib/args"
@@ -48,7 +48,9 @@ for i = 1, #ids do
   local l = leases[i] and lease.current(ids[i], leases[i])
   if l and l.fence == A.held[2 * i] then
     W.zadd(K.active, now + A.lease, ids[i])
-    if not l.begun then begin_job(ids[i], l) end -- workers renew only what runs
+    -- Workers renew only what runs. The begin of a prefetched job is published when its worker reports it, after the end
+    -- of the job before it.
+    if not (l.begun or l.ahead) then begin_job(ids[i], l) end
     horizon.put(now + A.lease)
   else
     lost[#lost + 1] = ids[i]

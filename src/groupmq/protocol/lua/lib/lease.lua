@@ -9,8 +9,8 @@ they have started, and until it is, they do not count as active. They come behin
 
 A job that was granted for a free slot counts as active at once. But the reply that brings it may still be on its way,
 so until its worker confirms that the handler was called, an operation must ask first (lib/recall.lua). Otherwise the
-handler could start after `remove` or `pause` has returned. A renewal of the lease confirms it: workers renew only what
-runs.
+handler could start after `remove` or `pause` has returned. A renewal of its lease confirms it, too: workers renew only
+what runs.
 
   stage  BEGUN = the handler was called, GRANTED = for a free slot, not confirmed, FOLLOWS = prefetched behind a job of
          its group, RESERVED = prefetched as a group's head

@@ -4,6 +4,7 @@ lease: with any other fence it changes nothing, and the reply says so. A refused
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
+--- @include "lib/meta"
 --- @include "lib/group"
 --- @include "lib/state"
 --- @include "lib/lease"
@@ -117,7 +118,7 @@ local function conclude(o, id, l, rec)
   elseif o[RELEASED.BEGUN] then
     history.note(id, s, 'released', l.attempts == 0)
     put_back(id, rec)
-  elseif asked then
+  elseif asked and not (meta.paused or group.get(l.gid).paused) then
     release_asked(id, rec)
   else
     put_back(id, rec)

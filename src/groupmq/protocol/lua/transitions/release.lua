@@ -56,7 +56,7 @@ local function release_rate_limited(id, rec, delay)
 end
 
 -- An operator has asked for a job that has not begun, and acts on it with its next call. Until then no worker must take
--- it again, or it would run although the operator found it waiting. ASKED: longer than the operator pauses between two
--- calls (client/queue/settling.py).
+-- it again, or it would run although the operator found it waiting. (While the queue or the group is paused, no worker
+-- does.) ASKED: longer than the operator pauses between two calls (client/queue/settling.py).
 local ASKED = 100
 local function release_asked(id, rec) put_back_resting(id, rec, ASKED) end

@@ -1,0 +1,49 @@
+"""Runs that take long are reported as begun.
+
+An operation on a job that may not have begun waits for its worker to answer (client/queue/settling.py), and for the end
+of the lease if that worker is dead. So it must not have to wait because of a job that has run for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Generic
+
+from groupmq.worker.stopping import AnyRun
+
+LONG = 1.0
+"""Seconds after which a run is reported."""
+
+
+class LongRuns(Generic[AnyRun]):
+    """Reports each of these runs once, when it has lasted for LONG; short ones cost nothing."""
+
+    __slots__ = ("_report", "_runs", "_timer")
+
+    def __init__(self, runs: Callable[[], Iterable[AnyRun]], report: Callable[[AnyRun], None]) -> None:
+        self._runs = runs
+        self._report = report
+        self._timer: asyncio.TimerHandle | None = None
+
+    def began(self) -> None:
+        """A run has begun."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LONG, self._check)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _check(self) -> None:
+        self._timer = None
+        since = time.monotonic() - LONG
+        for run in self._runs():
+            if not run.begun or run.confirmed:
+                continue
+            if run.started <= since:
+                run.confirmed = True
+                self._report(run)
+            else:
+                self.began()
