@@ -38,8 +38,9 @@ async def test_workers_that_are_killed_with_jobs_of_many_groups_ahead_lose_nothi
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=concurrency, **QUEUE) as fleet:
             victim = await start_used_to_short_handlers(fleet, queue)
-            added = await add_all(queue, GROUPS, 4, max_attempts=9)
-            await in_the_middle(fleet, 100)
+            before = len(fleet.lines("end"))
+            added = await add_all(queue, GROUPS, 8, max_attempts=9)
+            await in_the_middle(fleet, 100, before)
             await freeze_in_a_row(fleet, queue, victim, concurrency)
             held = (await queue.get_job_counts()).active
             fleet.kill(victim)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from groupmq import Job, JobNotFound, Queue, Worker, WrongState
+from tests.support.handlers import sleep_and_mark
 from tests.support.waiting import eventually
 
 SLOTS, JOBS, AHEAD = 50, 400, 23
@@ -75,3 +77,19 @@ async def test_no_job_starts_after_pause_has_returned(queue: Queue, prefetch: An
         await queue.resume()
         assert await queue.wait_for_empty(20)
     assert sorted(starts.started) == list(range(JOBS))
+
+
+async def test_a_child_process_that_is_still_being_started_has_not_begun_its_job(queue: Queue, tmp_path: Path) -> None:
+    """To start one takes some tenths of a second, in which the job can be given back."""
+    mark = tmp_path / "begun"
+    job = await queue.add([str(mark), 0])
+    async with Worker(queue, sleep_and_mark, executor="process") as worker:
+        await eventually(worker.is_processing, "the job has a slot")
+        await queue.pause()
+        began = mark.exists()
+        await eventually(lambda: not worker.is_processing(), "nothing runs")
+        assert mark.exists() == began
+        assert await job.get_state() == ("completed" if began else "waiting")
+        await queue.resume()
+        assert await queue.wait_for_empty(20)
+    assert mark.exists()

@@ -157,12 +157,6 @@ ROWS = [
         "if false then begin_job(",
         STEADY,
     ),
-    Mutant(
-        "renewal says twice that a job has begun",
-        "leases[i] and lease.current(ids[i], leases[i])\n  if l and l.fence == A",
-        "leases[i]\n  if l and l.fence == A",
-        STEADY,
-    ),
     Mutant("recall told after the renewal that settles it", "(kind == RECALL and begun[id])", "false", STEADY),
     Mutant(
         "begin of a follower told by its renewal", "if not (l.begun or l.ahead) then", "if not l.begun then", STEADY

@@ -30,6 +30,7 @@ from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reserve import Reserve
+from groupmq.worker.runners import Preparing
 from groupmq.worker.runs import JobRun, RunListener, RunRow
 from groupmq.worker.shared_task import SharedTask
 from groupmq.worker.stopping import Verdict, cancel_abandoned, end_when_left
@@ -52,8 +53,9 @@ class Executor(HeldRuns):
         listener: RunListener,
         prefetch: Prefetch,
         on_end: Callable[[], None] = lambda: None,
+        preparing: Preparing | None = None,
     ) -> None:
-        """`on_end` is called when a slot may have become free."""
+        """`on_end` is called when a slot may have become free. `preparing`: asked before each run begins."""
         super().__init__(Reserve(self._claim, self._row_ended, ROW_LASTS))
         self._invoke = invoke
         self._coroutine_of = as_coroutine_function(invoke)
@@ -61,6 +63,7 @@ class Executor(HeldRuns):
         self._listener = listener
         self._prefetch = prefetch
         self._on_end = on_end
+        self._preparing = preparing
         self._context = copy_context()
         """Each handler runs in a copy of this."""
         self._shared = SharedTask(self._work, self._is_live, lambda: self._context.copy())
@@ -169,6 +172,8 @@ class Executor(HeldRuns):
                     self._start_task(run)
                     return
                 slice_began = now()
+            if self._preparing is not None and not await self._prepare(self._preparing, run):
+                return
             begun = self._begin(run)
             try:
                 if not begun:
@@ -199,6 +204,17 @@ class Executor(HeldRuns):
                 return
             run, context = following, self._context.copy()
 
+    async def _prepare(self, preparing: Preparing, run: JobRun) -> bool:
+        """Prepare the call of the handler. Meanwhile the run has not begun, and may be taken back."""
+        self._shared.start()  # they must not wait for it
+        try:
+            await preparing.prepare()
+        except asyncio.CancelledError:  # the worker is closed, or it was meant for an earlier handler of this task
+            if self._is_live(run):
+                self._start_task(run)
+            return False
+        return True
+
     def _end_and_go_on(self, run: JobRun, error: BaseException) -> None:
         """End a run that raised; the next one runs in a task of its own."""
         following = self._end(run, error=error)
@@ -208,6 +224,8 @@ class Executor(HeldRuns):
 
     def _drop(self, run: JobRun) -> JobRun | None:
         """Free the slot of a run that does not begin, and give back the jobs behind it; returns the next run."""
+        if self._preparing is not None:
+            self._preparing.unprepare()
         if self.runs.pop(run.job.fence, None) is None:
             return None
         run.row.run = None

@@ -24,6 +24,7 @@ from groupmq.worker.health import Health
 from groupmq.worker.hooks import Hooks
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.parts import make_parts
+from groupmq.worker.runners import preparing_of
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.telemetry import Telemetry
 from groupmq.worker.worker import Worker
@@ -90,6 +91,7 @@ class Member(Worker):
                 self._has_changed,
                 crew.slots,
                 loop_watch=crew.watch,
+                preparing=preparing_of(owner._runner),
                 watches_marker=watches_marker,
                 rounds=ROUNDS,
             )

@@ -31,6 +31,7 @@ from groupmq.worker.outage import OutageLog
 from groupmq.worker.outcome import OutcomePolicy
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reachability import Reachability
+from groupmq.worker.runners import Preparing
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.telemetry import Telemetry
 
@@ -82,6 +83,7 @@ def make_parts(
     before: WorkerParts | None = None,
     loop_watch: LoopWatch | None = None,
     *,
+    preparing: Preparing | None = None,
     watches_marker: bool = True,
     rounds: int = 1,
 ) -> WorkerParts:
@@ -89,8 +91,8 @@ def make_parts(
 
     `changed` is called when a run has ended, when nothing is ready, and when the worker gives up. `slots`: those that
     it shares with other workers; None = it has its own. `before`: parts that these replace and that were not started.
-    `loop_watch`: one that it shares too. `watches_marker`: it has its own connection that waits for work; `rounds` as
-    in `Fetcher`.
+    `loop_watch`: one that it shares too. `preparing`: as in `Executor`. `watches_marker`: it has its own connection
+    that waits for work; `rounds` as in `Fetcher`.
     """
     shared, connection = queue.options, queue._connection
     serializer, live = shared.serializer, LiveSettings(queue, options)
@@ -113,7 +115,7 @@ def make_parts(
 
     executor: JobExecutor
     if options.batch is None:
-        executor = Executor(invoke, outcomes, telemetry, prefetch, ended)
+        executor = Executor(invoke, outcomes, telemetry, prefetch, ended, preparing)
     else:
         executor = BatchExecutor(invoke, outcomes, telemetry, ended)
     dispatcher = Dispatcher(

@@ -10,13 +10,13 @@ import pickle
 import signal
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context, copy_context
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import SpawnContext
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from groupmq.client.job import Job
 from groupmq.core.checks import takes, with_signature
@@ -57,6 +57,18 @@ def invoker(
     kind = ProcessRunner if options.executor == "process" else ThreadRunner
     runner = kind(handler, options.concurrency, options.name)
     return runner, runner
+
+
+class Preparing(Protocol):
+    """Gets ready for the call of a handler: a runner."""
+
+    async def prepare(self) -> None: ...
+    def unprepare(self) -> None:
+        """The call is not made."""
+
+
+def preparing_of(runner: ThreadRunner | ProcessRunner | None) -> Preparing | None:
+    return runner if isinstance(runner, ProcessRunner) else None
 
 
 def checked_handler(handler: object) -> None:
@@ -158,11 +170,39 @@ class ProcessRunner:
             ) from error
         self._context = multiprocessing.get_context("spawn")
         self._idle: list[HandlerProcess] = []
+        self._prepared: list[HandlerProcess] = []
+        """Children that wait for the next calls."""
         self._threads = ThreadPoolExecutor(size, thread_name_prefix=name)
         self._closed = False
 
+    async def prepare(self) -> None:
+        """Have a child ready for the next call. To start one takes up to a second, in which no handler has begun.
+
+        A child that cannot be started is left to the call itself, which then fails.
+        """
+        child = self._any_child()
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._threads, child.start)
+        except asyncio.CancelledError:
+            child.kill()
+            raise
+        except (WorkerProcessDied, RuntimeError):  # RuntimeError: closed meanwhile
+            pass
+        if self._closed:
+            child.kill()
+        else:
+            self._prepared.append(child)
+
+    def unprepare(self) -> None:
+        """The call for which a child was prepared is not made."""
+        if self._prepared:
+            self._idle.append(self._prepared.pop())
+
+    def _any_child(self) -> HandlerProcess:
+        return self._idle.pop() if self._idle else HandlerProcess(self._context, self._handler)
+
     async def __call__(self, job: Job) -> Any:
-        child = self._idle.pop() if self._idle else HandlerProcess(self._context, self._handler)
+        child = self._prepared.pop() if self._prepared else self._any_child()
         try:
             loop = asyncio.get_running_loop()
             forward = _forwarder(loop, job)
@@ -185,10 +225,14 @@ class ProcessRunner:
 
     def close(self) -> None:
         self._closed = True
-        for child in self._idle:
+        for child in (*self._idle, *self._prepared):
             child.kill()
         self._idle.clear()
+        self._prepared.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+READY = "ready"
 
 
 class HandlerProcess:
@@ -201,25 +245,41 @@ class HandlerProcess:
         self._lock = threading.Lock()
         self._killed = False
 
+    def start(self) -> None:
+        """Start the child, unless it runs, and wait until it can be asked. Called in a thread, since both block."""
+        with self._dying():
+            self._start()
+
     def ask(self, job: Job, forward: Forward) -> Any:
-        """Have the child run a job. Called in a thread, since starting a process and waiting for it both block.
+        """Have the child run a job. Called in a thread, since it blocks.
 
         Progress and log lines of the handler go to `forward`.
         """
-        try:
-            with self._lock:
-                if self._killed:
-                    raise EOFError
-                if self._theirs is not None:
-                    self._process.start()
-                    self._theirs.close()
-                    self._theirs = None
+        with self._dying():
+            self._start()
             self._pipe.send(job)
             while True:
                 answer = self._pipe.recv()
                 if answer[0] not in ("progress", "line"):
                     return answer
                 forward(*answer)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._killed:
+                raise EOFError
+            theirs, self._theirs = self._theirs, None
+            if theirs is not None:
+                self._process.start()
+                theirs.close()
+        if theirs is not None:
+            self._pipe.recv()  # READY
+
+    @contextlib.contextmanager
+    def _dying(self) -> Iterator[None]:
+        """What to do if the child ends meanwhile."""
+        try:
+            yield
         except (EOFError, OSError) as error:
             # Closed here, in the thread that reads from it; joined so that no zombie process stays.
             self._pipe.close()
@@ -272,6 +332,7 @@ def _serve(pipe: Pipe, pickled: bytes) -> None:
     # Ctrl-C on a terminal reaches every process of its group; the worker decides what happens to running jobs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     handler = pickle.loads(pickled)  # noqa: S301 - our own parent's handler, never stored data
+    pipe.send(READY)
     while True:
         try:
             job: Job = pipe.recv()

@@ -24,7 +24,7 @@ from groupmq.worker.closing import Closing
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.outage import START
 from groupmq.worker.parts import WorkerParts, make_parts
-from groupmq.worker.runners import checked_handler, invoker
+from groupmq.worker.runners import checked_handler, invoker, preparing_of
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry
@@ -90,7 +90,15 @@ class Worker(WorkerView):
         invoke = middlewares.around(self.options.middleware, self._invoke)
         self._use_parts(
             make_parts(
-                self.id, self.queue, self.options, self._telemetry, invoke, self._has_changed, self._slots, self._parts
+                self.id,
+                self.queue,
+                self.options,
+                self._telemetry,
+                invoke,
+                self._has_changed,
+                self._slots,
+                self._parts,
+                preparing=preparing_of(self._runner),
             )
         )
 

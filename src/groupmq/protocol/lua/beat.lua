@@ -45,7 +45,7 @@ local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
 local leases = lease.load(ids)
 for i = 1, #ids do
-  local l = leases[i] and lease.current(ids[i], leases[i])
+  local l = leases[i]
   if l and l.fence == A.held[2 * i] then
     W.zadd(K.active, now + A.lease, ids[i])
     -- Workers renew only what runs. The begin of a prefetched job is published when its worker reports it, after the end
