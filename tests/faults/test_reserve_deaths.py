@@ -62,8 +62,9 @@ async def test_one_that_was_frozen_starts_nothing_of_what_others_have_run_meanwh
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=1, **QUEUE) as fleet:
             sleeper = await start_used_to_short_handlers(fleet, queue)
-            added = await add_all(queue, GROUPS, 1, max_attempts=9)
-            await in_the_middle(fleet, 100)
+            before = len(fleet.lines("end"))
+            added = await add_all(queue, GROUPS, 2, max_attempts=9)
+            await in_the_middle(fleet, 100, before)
             await freeze_in_a_row(fleet, queue, sleeper, 1)
             await asyncio.to_thread(fleet.start, 2)
             assert await queue.wait_for_empty(30)

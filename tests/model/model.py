@@ -78,7 +78,7 @@ class Model(Batches):
             if job is None or unsettled:
                 continue
             if job.lease:
-                job.lease = replace(job.lease, cancelled=True)
+                job.lease = replace(job.lease, cancelled=True, recalled=False)  # one request at a time to its worker
                 self.send_mail([job.lease.worker])
             elif job.state in ("waiting", "delayed"):
                 self._remove(job)
