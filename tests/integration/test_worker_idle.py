@@ -193,7 +193,8 @@ async def test_an_expired_lease_is_noticed_on_time_by_a_worker_that_sleeps(
         start = loop.time()
         take_in_secret(queue, client)
         await eventually(lambda: handler.started, "the job was taken over", timeout=10)
-    assert 0.99 <= loop.time() - start < 1 + 1
+        took = loop.time() - start  # without the time that closing takes
+    assert 0.99 <= took < 1 + 1
     assert handler.attempts == [2]
 
 
