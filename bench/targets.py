@@ -120,7 +120,7 @@ TARGETS = (
 
 
 def ratio(samples: Samples, top: tuple[str, str], bottom: tuple[str, str]) -> float | None:
-    upper, lower = samples.median(*top), samples.median(*bottom)
+    upper, lower = samples.reported(*top), samples.reported(*bottom)
     return upper / lower if upper is not None and lower else None
 
 

@@ -46,7 +46,7 @@ def build(
                 "title": settings.fill(metric.title),
                 "unit": metric.unit,
                 "more_is_better": metric.more_is_better,
-                "medians": {library.key: _rounded(samples.median(metric.key, library.key)) for library in libraries},
+                "medians": {library.key: _rounded(samples.reported(metric.key, library.key)) for library in libraries},
                 "samples": {
                     library.key: [_rounded(value) for value in samples.get(metric.key, library.key)]
                     for library in libraries

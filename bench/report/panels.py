@@ -69,7 +69,7 @@ def _beside(metrics: Sequence[Metric], samples: Samples, libraries: Sequence[Lib
             continue
         bars = []
         for library in libraries:
-            value = samples.median(metric.key, library.key)
+            value = samples.reported(metric.key, library.key)
             if value is not None:
                 mine = library.key == OURS
                 bars.append(Bar(library.title, value, COLOURS.get(library.key, "#94a3b8"), mine))
@@ -80,7 +80,7 @@ def _own_panel(grid: Grid, row: Row, samples: Samples, settings: Settings) -> Pa
     """The columns of a row as bars; with `ratios`, each shows its ratio to the first."""
     bars: list[Bar] = []
     for column, key in zip(grid.columns, row.keys, strict=True):
-        value = samples.median(key, OURS)
+        value = samples.reported(key, OURS)
         if value is not None:
             compared = times(value, bars[0].value) if grid.ratios and bars else ""
             bars.append(Bar(settings.fill(column), value, COLOURS[OURS], True, compared))
@@ -93,10 +93,10 @@ def _heading(title: str, unit: str) -> str:
 
 
 def _comparison(metric: Metric, samples: Samples, libraries: Sequence[Library]) -> str:
-    ours = samples.median(metric.key, OURS)
+    ours = samples.reported(metric.key, OURS)
     ratios = []
     for library in libraries:
-        peer = samples.median(metric.key, library.key)
+        peer = samples.reported(metric.key, library.key)
         if library.key != OURS and ours is not None and peer:
             ratios.append(f"{_times(ours / peer)} {library.title}")
     return _note(metric.more_is_better, ratios)

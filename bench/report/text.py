@@ -42,10 +42,10 @@ def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> str:
     libraries = [library for library in libraries if library.kind != "python"]
     rows = [["", *(library.title for library in libraries)]]
     for metric in samples.metrics(COMPARED):
-        ours = samples.median(metric.key, OURS)
+        ours = samples.reported(metric.key, OURS)
         row = [f"{metric.title} [{metric.unit}]"]
         for library in libraries:
-            value = samples.median(metric.key, library.key)
+            value = samples.reported(metric.key, library.key)
             row.append(number(value) + ("" if library.key == OURS else times(ours, value)))
         rows.append(row)
     return "\n".join(_aligned(rows)) if len(rows) > 1 else ""
@@ -60,7 +60,7 @@ def _beside_python(samples: Samples, libraries: Sequence[Library]) -> str:
             continue
         row = [f"{library.title} {library.version}"]
         for metric in metrics:
-            value, ours = samples.median(metric.key, library.key), samples.median(metric.key, OURS)
+            value, ours = samples.reported(metric.key, library.key), samples.reported(metric.key, OURS)
             row.append(number(value) + ("" if library.key == OURS else times(ours, value)))
         rows.append(row)
     return "\n".join(_aligned(rows)) if metrics else ""
@@ -92,7 +92,7 @@ def _grid(grid: Grid, samples: Samples, settings: Settings) -> str:
     """Medians under their columns, and in brackets the ratio of each to the first; empty if nothing was measured."""
     rows = [[settings.fill(title) for title in (grid.title, *grid.columns)]]
     for row in grid.rows:
-        first, *others = [samples.median(key, OURS) for key in row.keys]
+        first, *others = [samples.reported(key, OURS) for key in row.keys]
         if first is None:
             continue
         cells = [number(value) + (times(value, first) if grid.ratios else "") for value in others]

@@ -27,7 +27,7 @@ from tests.chaos.operating import Operator
 from tests.chaos.schedule import LEASE, plan
 from tests.chaos.skew import true_time
 from tests.chaos.stage import Stage
-from tests.chaos.topology import Topology
+from tests.chaos.topology import Topology, stolen
 from tests.chaos.working import BLOCK, open_queue
 from tests.support.waiting import wait_until
 
@@ -180,15 +180,18 @@ def _idle(stage: Stage, topology: Topology, history: HistoryFile) -> None:
 
 
 def _watch_calls(topology: Topology, history: HistoryFile, over: threading.Event) -> None:
-    """Record slow calls, with the time that the server waited for a processor around them."""
-    last, since = topology.waited(), time.monotonic()
+    """Record slow calls, with the time for which the server had no processor around them."""
+    looks = [(time.monotonic(), topology.waited() + stolen())]
     while not over.wait(SERVED):
-        waited, slow = topology.waited(), list[tuple[str, int]]()
+        waited, slow = topology.waited() + stolen(), list[tuple[str, int]]()
         with contextlib.suppress(redis.RedisError):
             slow = slow_calls(topology.nodes())
         if slow:
-            history.note("served", since=since, waited=max(0.0, waited - last), slow=slow)
-        last, since = waited, time.monotonic()
+            # A call that ended since the last look began earlier by as long as it took.
+            began = looks[-1][0] - max(micros for _, micros in slow) / 1e6
+            since, before = max((look for look in looks if look[0] <= began), default=looks[0])
+            history.note("served", since=since, waited=max(0.0, waited - before), slow=slow)
+        looks.append((time.monotonic(), waited))
 
 
 def _watch_server(topology: Topology, history: HistoryFile, over: threading.Event) -> None:

@@ -7,6 +7,7 @@ learns of its faults from the history.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -28,6 +29,15 @@ def waited_of(server: Server) -> float:
         return int(Path(f"/proc/{server.pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, RuntimeError):
         return 0.0
+
+
+def stolen() -> float:
+    """Seconds for which the host of a virtual machine took its processors away, of all of them together."""
+    try:
+        ticks = int(Path("/proc/stat").read_text().split("\n", 1)[0].split()[8])
+    except (OSError, IndexError):
+        return 0.0
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Topology(ABC):

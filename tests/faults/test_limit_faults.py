@@ -21,8 +21,17 @@ LIMIT = RateLimit(10, per=0.25)
 
 
 def starts(history: History) -> list[int]:
-    """When jobs were granted, in milliseconds. The fences contain that, even if the answer was lost and sent again."""
-    return [run.fence // 1000 for run in history.runs]
+    """When jobs were granted, in milliseconds. The fences contain that, even if the answer was lost and sent again.
+
+    The fences of one call are consecutive microseconds from the time of the call on, so the last ones may lie in the
+    next millisecond. The first one tells when all of them were granted.
+    """
+    found: list[int] = []
+    before = 0
+    for fence in sorted(run.fence for run in history.runs):
+        found.append(found[-1] if fence == before + 1 else fence // 1000)
+        before = fence
+    return found
 
 
 async def completed(fleet: Fleet, count: int) -> None:

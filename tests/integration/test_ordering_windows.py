@@ -207,7 +207,7 @@ async def test_windows_hold_across_processes(make_queue: MakeQueue, client: redi
 async def test_ticks_of_a_repeat_wait_for_their_window_like_any_job(make_queue: MakeQueue) -> None:
     queue, witness = make_queue(ordering=Ordering.event_time(0.2)), Witness()
     async with Worker(queue, witness):
-        first = await queue.add(0, group_id="g", repeat=Every(0.05, limit=5))
+        first = await queue.add(0, group_id="g", repeat=Every(0.05, limit=5, catch_up="all"))
         await eventually(lambda: len(witness.jobs) == 5, "all ticks ran")
     assert [job.order_ms for job in witness.jobs] == [first.order_ms + 50 * i for i in range(5)]
     assert all(millis(job.started_at) >= job.order_ms + 200 for job in witness.jobs)

@@ -136,7 +136,7 @@ async def test_a_listener_of_ready_that_raises_is_logged_and_the_worker_works(
     await queue.add(1)
     await worker.run(burst=True)
     assert handler.ended == [1]
-    assert "a listener of 'ready' raised RuntimeError: no pool" in caplog.text
+    assert f"of queue {queue.name}: a listener of 'ready' raised RuntimeError: no pool" in caplog.text
 
 
 async def test_a_listener_of_ready_may_close_the_worker(queue: Queue) -> None:

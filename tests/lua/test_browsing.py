@@ -193,6 +193,33 @@ def test_a_prefetched_job_does_not_hold_its_group_before_the_one_that_runs(engin
     assert held(engine) == ("running", "a", 1, None)
 
 
+def states(engine: Engine) -> dict[str, str]:
+    """The states by which groups are found."""
+    return {group.id: group.state for group in engine.call(commands.scan_groups(now=engine.now)).found}
+
+
+def test_groups_are_found_by_the_state_that_they_have(engine: Engine) -> None:
+    engine.add("h", group="held")
+    engine.retry_run(engine.take_one(), 5 * SECOND)
+    engine.add("b", "b2", group="busy")
+    engine.take_one()
+    engine.add("r", "r2", group="ready")
+    engine.add("alone", group="alone")
+    expected = {"held": "parked", "busy": "busy", "ready": "ready", "alone": "ready"}
+    assert states(engine) == expected
+    engine.add("p", group="paused")
+    engine.pause("paused")  # from here on, the values of groups do not say all
+    assert states(engine) == expected | {"paused": "paused"}
+
+
+def test_groups_that_the_rules_of_the_queue_make_wait_are_found_as_parked(make_engine: MakeEngine) -> None:
+    engine = make_engine(ordering=Ordering.event_time(2))
+    engine.add("a")
+    assert states(engine) == {"g": "parked"}
+    engine.pass_time(3 * SECOND)
+    assert states(engine) == {"g": "ready"}
+
+
 def test_groups_are_sorted_by_what_is_asked(engine: Engine) -> None:
     engine.add("deep1", "deep2", "deep3", group="deep")
     engine.pass_time(SECOND)

@@ -16,9 +16,11 @@ Listener = Callable[..., Any]
 class Emitter:
     """Named events with any number of listeners, sync or async."""
 
-    def __init__(self, events: tuple[str, ...], logger: Logger) -> None:
+    def __init__(self, events: tuple[str, ...], logger: Logger, who: str = "") -> None:
+        """`who` emits, for the log."""
         self._listeners: dict[str, list[Listener]] = {name: [] for name in events}
         self._logger = logger
+        self._prefix = f"{who}: " if who else ""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on(self, event: str, listener: Listener) -> Listener:
@@ -56,7 +58,7 @@ class Emitter:
                 if inspect.isawaitable(outcome):
                     self.watch(event, outcome)
             except BaseException as error:
-                complain(self._logger, event, error)
+                complain(self._logger, event, error, self._prefix)
 
     async def emit_and_wait(self, event: str, *args: Any) -> None:
         """Like `emit`, and return when the asynchronous listeners have ended."""
@@ -72,7 +74,9 @@ class Emitter:
         while tasks := self._tasks.difference(leave_out):
             left = end - loop.time()
             if left <= 0:
-                self._logger.error("listeners that did not end within %.1f s are cancelled: %d", timeout, len(tasks))
+                self._logger.error(
+                    "%slisteners that did not end within %.1f s are cancelled: %d", self._prefix, timeout, len(tasks)
+                )
                 for task in tasks:
                     task.cancel()
                 return
@@ -88,7 +92,7 @@ class Emitter:
         try:
             await outcome
         except BaseException as error:
-            complain(self._logger, event, error)
+            complain(self._logger, event, error, self._prefix)
 
     def _of(self, event: str) -> list[Listener]:
         try:
@@ -98,9 +102,9 @@ class Emitter:
             raise ConfigurationError.expected("event", f"one of {known}", event) from None
 
 
-def complain(logger: Logger, event: str, error: BaseException) -> None:
+def complain(logger: Logger, event: str, error: BaseException, prefix: str = "") -> None:
     """Log what a listener has raised."""
-    logger.error("a listener of %r raised %s: %s", event, type(error).__name__, said(error))
+    logger.error("%sa listener of %r raised %s: %s", prefix, event, type(error).__name__, said(error))
 
 
 def call_listener(logger: Logger, event: str, listener: Listener, *args: Any) -> None:

@@ -19,7 +19,7 @@ _ORDER = struct.Struct(">Q")
 _LAST_PRIORITY, _LAST_ORDER, _LAST_ARRIVAL = (1 << 16) - 1, (1 << 63) - 1, (1 << 48) - 1
 
 ORDER_GIVEN, HAS_TTL, HOLDS, CONTINUES, BESIDE = 1, 2, 4, 8, 16
-"""BESIDE: the data is not in the record but in `bodies`; whoever reads a record joins the two."""
+"""BESIDE: the data is not in the record but in `bodies`; code that reads a record joins the two."""
 LARGE = 8 * 1024
 """Data of more bytes is stored beside its record (`lua/lib/bodies.lua`)."""
 

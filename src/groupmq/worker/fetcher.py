@@ -205,8 +205,9 @@ class Fetcher:
             if call == TOO_SOON:
                 asyncio.get_running_loop().call_later(LATER, self._schedule)
                 continue
+            kept = self._settings.live.queue.keep_completed.count != 0
             with self._lock:
-                reports = lane.sent = lane.reports[: portion_of(lane.reports)]
+                reports = lane.sent = lane.reports[: portion_of(lane.reports, kept=kept)]
                 del lane.reports[: len(reports)]
             lane.urgent = bool(lane.reports)
             lane.request += 1

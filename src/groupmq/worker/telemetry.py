@@ -87,7 +87,7 @@ class Telemetry:
             keeps_failed=queue.keep_failed.kept != 0,
             on_failed=queue.on_failed,
         )
-        self.events = Emitter(EVENTS, options.logger)
+        self.events = Emitter(EVENTS, options.logger, self._who)
         self.metrics = WorkerMetrics(options.name)
         self._active_listeners, self._completed_listeners = map(self.events.listeners, ("active", "completed"))
 

@@ -68,8 +68,9 @@ def _too_often(story: Story, actor: str, times: list[float], since: float, until
 def short_calls(story: Story, notes: Notes) -> Iterator[Finding]:
     """L7: no call takes the server longer than 5 ms, not counting the time for which it waited for a processor.
 
-    The server's slow log measures wall time. The time that the server waited for a processor in that second is
-    subtracted, so this proves little on a busy machine, and everything on an idle one.
+    The server's slow log measures wall time. The time that the server waited for a processor in that second, and that
+    a host took from its virtual machine, is subtracted, so this proves little on a busy machine, and everything on an
+    idle one.
     """
     stops = [(fault.t0, fault.t1) for fault in story.faults if fault.kind == "stop"]
     for line in story.of_kind("served"):

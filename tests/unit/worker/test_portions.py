@@ -31,6 +31,11 @@ def test_jobs_without_a_group_count_as_one_group() -> None:
     assert portion_of([report(None) for _ in range(1000)]) == portion_of([report("g") for _ in range(1000)])
 
 
+def test_completed_jobs_that_are_kept_cost_more() -> None:
+    reports = [report("g") for _ in range(1000)]
+    assert 80 <= portion_of(reports, kept=True) < portion_of(reports)
+
+
 def test_failures_cost_more_than_completions() -> None:
     failed = [report(f"g{i}", commands.failed("j", 1, "boom", "")) for i in range(1000)]
     assert portion_of(failed) < portion_of([report(f"g{i}") for i in range(1000)])

@@ -10,7 +10,7 @@ from groupmq.core.views import GroupInfo
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Index
 
-LOOKS_PER_CALL = 100
+LOOKS_PER_CALL = 60
 LISTED_PER_CALL = 1_000
 
 

@@ -17,6 +17,8 @@ Cost       about PAGE groups (or 4 * first), one command for each group that is 
 --- @include "lib/distinct"
 --- @include "lib/record"
 --- @include "lib/group"
+--- @include "lib/group_value"
+--- @include "lib/gate"
 --- @include "lib/waiting"
 --- @include "lib/group_state"
 --- @include "lib/lease"
@@ -45,12 +47,16 @@ end
 --- @reads
 local cursor, gids, values
 if A.first then cursor, gids, values = front() else cursor, gids, values = page() end
-local groups, packed, n = {}, {}, 0
-if gids[1] then group.build(groups, gids, values) end
+local packed, n, glanced = {}, 0, {}
+local is_all = group_value.is_all() and not gate.is_everywhere()
+local groups = {}
+if gids[1] and not is_all then group.build(groups, gids, values, gate.is_everywhere()) end
 for i = 1, #gids do
+  local gid, value = gids[i], values[i]
   -- The jobs without a group are not a group. A damaged value is left to repair.
-  if gids[i] ~= '' and values[i] and #values[i] >= 11 then
-    local g = groups[gids[i]]
+  if gid ~= '' and value and #value >= 11 then
+    local g = groups[gid]
+    if not g then g = group_value.glance(glanced, gid, value) and glanced or group_value.read(gid, value) end
     local state, head, seq, order, n_waiting = group_state.decide(g), g.head, 0, 0, 0
     if head then
       seq, order = record.seq_of(head), record.order_of(head)
@@ -60,7 +66,7 @@ for i = 1, #gids do
     n = n + 1
     packed[n] = struct.pack(
       '>BBI4I4I4I6d', STATES[state], head and 1 or 0, n_waiting, g.running, g.delayed, seq, order
-    ) .. g.id
+    ) .. gid
   end
 end
 return { cursor, redis.call('HLEN', K.groups) - redis.call('HEXISTS', K.groups, ''), packed }

@@ -26,7 +26,7 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 --- @include "lib/waiting"
 --- @include "lib/group_state"
 --- @include "lib/lease"
-local PAGE, LEASES, TEXT, LOAD = 100, 250, 300, 4000
+local PAGE, LEASES, TEXT, LOAD = 60, 150, 300, 4000
 
 -- Sorts `list` by `before` and returns the first `n` items, each converted by `convert`.
 local function first(list, n, before, convert)

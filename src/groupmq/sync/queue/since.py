@@ -11,7 +11,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Index
 from groupmq.sync.queue.caller import Caller
 
-LOOKS_PER_CALL = 100
+LOOKS_PER_CALL = 60
 LISTED_PER_CALL = 1_000
 
 

@@ -34,8 +34,8 @@ class StateWalk:
     """The jobs of one state. Finished ones by when they ended, the newest or the oldest first; running and delayed ones
     by the end of their lease or their due time; waiting ones group by group, or those of one group, in their order.
 
-    Whatever is in the state all the while is seen. A job that moves may be seen twice: its lease renewed, its delay
-    changed.
+    Every job that stays in the state meanwhile is seen. A job that moves may be seen twice: its lease renewed, its
+    delay changed.
     """
 
     def __init__(

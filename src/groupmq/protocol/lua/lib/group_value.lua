@@ -49,6 +49,22 @@ function group_value.read_breaker(g, raw)
   end
 end
 
+-- Whether the stored value of a group, and the settings of the queue, say all that decides its state.
+function group_value.is_all() return not (meta.overrides or meta.blocks or meta.breakers) end
+
+-- Put what a stored value says into `g`, a table that may be used again for the next group: for calls that look at
+-- hundreds of groups and change none. Returns false, and changes nothing, for a value that says more than the counts and
+-- the head, or is damaged; `group_value.read` reads those.
+function group_value.glance(g, gid, raw)
+  if #raw < 11 then return false end
+  local running, delayed, alone, head, after = struct.unpack('>I4I4BI2c0', raw)
+  if after <= #raw then return false end
+  head = head ~= '' and head
+  g.id, g.running, g.delayed, g.limit, g.head, g.was_head = gid, running, delayed, meta.limit, head, head
+  g.alone, g.unset = alone == 1, alone == 1 or not head
+  return true
+end
+
 -- Build a group from its stored value and an operator's settings. `gated`: the rules of the queue may make any head
 -- wait (lib/gate.lua).
 function group_value.read(gid, raw, conf, gated)
@@ -88,16 +104,16 @@ function group_value.read(gid, raw, conf, gated)
     stale = false, -- this call has changed something that may change its state
     stored = false, -- members as read from its sorted set, the first to start first
     added = false, -- members that this call adds, as arguments of ZADD
-    removed = false, -- members that this call removes, as arguments of ZREM, and as a set
+    -- The group has no sorted set, since no job waits or its head is alone. Not known if the value is damaged.
+    unset = running < math.huge and (alone == 1 or not head),
   }
   -- Fields that few groups have: holds (job id -> the time before which it must not start), gated (its head may have to
   -- wait), rest, since, till (all lib/gate.lua), rate, started (jobs that this call starts, if rates or tickets need
   -- it), paused, blocked (since when), blockers (how many jobs block it; both lib/blocking.lua), failures (attempts in
   -- a row that failed), opened (its breaker is open and it rests until then; both lib/breaker_changes.lua), snoozed
   -- (job id -> true), due (when a parked group may start), ticket (lib/line.lua), size (transitions/enter.lua), pos and
-  -- known_all (of `stored`), popped, undone, new, sorted, sorted_of (lib/members.lua, lib/heads.lua).
-  -- unset: the group has no sorted set, since no job waits or its head is alone. Not known if the value is damaged.
-  g.unset = running < math.huge and (g.alone or not head)
+  -- known_all (of `stored`), popped, removed (members that this call removes, as arguments of ZREM, and as a set),
+  -- undone, new, sorted, sorted_of (lib/members.lua, lib/heads.lua).
   if waits then unpack_waits(g, waits) end
   if gated and gid ~= '' then g.gated, g.rate = true, rules.group_rate end
   if conf or gid == '' then configure(g, conf) end

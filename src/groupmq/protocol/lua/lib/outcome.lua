@@ -46,22 +46,11 @@ local function load_groups(leases, count)
   group.load(gids)
 end
 
--- The return value of each completed job, false = none.
-local function cut(blob, sizes)
-  local results, from = {}, 1
-  for i = 1, #sizes do
-    local size = sizes[i]
-    results[i] = size >= 0 and (size == #blob and blob or string.sub(blob, from, from + size - 1))
-    if size > 0 then from = from + size end
-  end
-  return results
-end
-
 -- Completed jobs, the common case, in columns: ids, fences, bytes of the result in `blob` or -1 (false = no job has
 -- one). Returns the indexes of the refused ones.
 function outcome.complete(completed, blob, keep, worker)
   local ids, leases, refused = lease_changes.redeem(completed[1], completed[2])
-  local results = completed[3] and cut(blob, completed[3])
+  local results = completed[3] and cut_results(blob, completed[3])
   if refused[1] then
     measure.count('lease_lost', #refused)
     for i = 1, #refused do stopping.finish(completed[2][refused[i]]) end

@@ -13,9 +13,20 @@ the same group.
 --- @include "lib/measure"
 --- @include "lib/breaker_changes"
 --- @include "lib/unique"
-local complete_jobs
+local complete_jobs, cut_results
 --- @private
 local NONE = {}
+
+-- The return value of each completed job, false = none. `sizes`: their bytes in `blob`, -1 = none.
+function cut_results(blob, sizes)
+  local results, from = {}, 1
+  for i = 1, #sizes do
+    local size = sizes[i]
+    results[i] = size >= 0 and (size == #blob and blob or string.sub(blob, from, from + size - 1))
+    if size > 0 then from = from + size end
+  end
+  return results
+end
 
 -- Store a completed job that is kept.
 local function keep_one(id, l, result)
