@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, Job, Queue, Worker, Workers
-from groupmq.client.connection.blocking_reads import WakeConnection
+from groupmq.client.connection.blocking_reads import Popped, WakeConnection
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 from tests.support.workers import knows_of_work, settled
@@ -135,7 +135,7 @@ async def test_a_burst_is_not_over_while_an_idle_worker_has_not_heard_of_its_job
     a, b = await two(make_queue)
     asked, ready = asyncio.Event(), Worker._has_ready_job
 
-    async def held_wait(wake: WakeConnection) -> bool:
+    async def held_wait(wake: WakeConnection) -> Popped | None:
         popped = await hint(wake)
         await asked.wait()
         return popped

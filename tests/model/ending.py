@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from groupmq.protocol.commands import FRESH, Stalled, StoredState
-from tests.model.arriving import Arriving
+from tests.model.granting import Granting
 from tests.model.parts import STORED, UNGROUPED, Conf, Finished, Job, Report, Stop
 
 CANCELLED = "cancelled"
@@ -19,7 +19,7 @@ ROOM = 524_288
 """Bytes available in an entry of the log for results that are also stored with their jobs."""
 
 
-class Ending(Arriving):
+class Ending(Granting):
     # Reports
 
     def report_all(self, reports: Sequence[Report], worker: str, now: int) -> list[int]:
@@ -216,6 +216,7 @@ class Ending(Arriving):
 
     def take_back_of(self, worker: str, held: Sequence[tuple[str, int]], now: int) -> list[Stalled]:
         """Take back the leases of a worker that is known to be dead. Slots of its stopping runs are freed, too."""
+        self.take_back_grant(worker)
         jobs = [self.holder(job_id, fence) for job_id, fence in held]
         stalled = self._stall([job for job in jobs if job and job.lease and job.lease.worker == worker], now)
         self.stopping = {fence: stop for fence, stop in self.stopping.items() if stop.worker != worker}
@@ -228,7 +229,7 @@ class Ending(Arriving):
         stalled = []
         for job in jobs:
             cancelled = job.lease is not None and job.lease.cancelled
-            if job.lease is not None and job.lease.ahead:
+            if job.lease is not None and (job.lease.ahead or self.is_unread(job)):
                 job.state, job.lease = "waiting", None
                 continue
             stored = self._end_run(job)
@@ -270,10 +271,6 @@ class Ending(Arriving):
         return len(joining)
 
     # Keeping
-
-    def next_stamp(self, now: int) -> int:
-        self.stamp = max(self.stamp + 1, now * 1000)
-        return self.stamp
 
     def retain(self, now: int) -> None:
         """Add the jobs that just ended to those kept, and delete the oldest beyond the bound.

@@ -16,7 +16,9 @@ from tests.model.parts import (
     Entry,
     Failing,
     Finished,
+    Grant,
     Job,
+    Offer,
     Repeat,
     StandIn,
     Starts,
@@ -64,6 +66,8 @@ class Ledger:
     """When a worker that found nothing to start last asked them to give back their reserves."""
     resting: tuple[int, str] | None = None
     """The time until which it counts, and the last worker that found nothing to start."""
+    offer: Offer | None = None
+    grant: Grant | None = None
     had_live: bool = False
     """Whether there was a live job after the last change."""
     had_ttl: bool = False
@@ -104,6 +108,10 @@ class Ledger:
     def send_mail(self, workers: Iterable[str]) -> None:
         """Send mail to workers that are registered."""
         self.mail |= set(workers) & set(self.workers)
+
+    def next_stamp(self, now: int) -> int:
+        self.stamp = max(self.stamp + 1, now * 1000)
+        return self.stamp
 
     def in_state(self, state: State, group: str | None = None) -> list[Job]:
         return [j for j in self.jobs.values() if j.state == state and group in (None, j.group)]

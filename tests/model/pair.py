@@ -77,6 +77,8 @@ class Pair(RuleBasedStateMachine):
         if self.seen != (self.calls, self.latest):
             self.seen = self.calls, self.latest
             self.stored = Stored(Dump(self.client), QUEUE, self.latest)
+            if self.stored.keyspace.offer is None:
+                self.model.offer = None  # any call that wakes a worker ends an offer, and calls may wake one needlessly
             self.look_at_the_line()
             self.look_at_the_log()
 

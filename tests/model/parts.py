@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from groupmq.core.drafts import Draft
 from groupmq.core.record import Record
@@ -129,6 +129,10 @@ class Request:
     """Whether the worker confirms when it begins a job; otherwise a job has begun once it was taken."""
     got: int = 0
     """The total number of jobs in the answer."""
+    offers: bool | None = None
+    """Whether the worker offers a slot if it finds nothing; None: an earlier offer stands."""
+    received: int = 0
+    """The fence of the last granted job that it has received."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,28 @@ class Answer:
     sooner: bool = False
     """Whether a wait that began with this call ends before everything else, so that sleeping workers must be woken."""
     taken_at: int | None = None
-    """For a request that was resent: when its jobs were taken; None if the worker holds none of them any more."""
+    """For a request that was resent, or a job that is granted again: when its jobs were taken; None if the worker
+    holds none of them any more."""
+    again: bool = False
+    """Whether the worker may have received these jobs before."""
+
+
+class Offer(NamedTuple):
+    """The slot that an idle worker offers, and the length of the lease that it wants."""
+
+    worker: str
+    lease_ms: int
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A job that an add has granted, until its worker is known to have received it."""
+
+    worker: str
+    job_id: str
+    fence: int
+    read: bool = False
+    """Whether the server has handed it out to the worker, which may not have received it all the same."""
 
 
 @dataclass

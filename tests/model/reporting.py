@@ -36,13 +36,16 @@ class Reporting(Repeating):
             worker, lease_ms = lane[0], draws.LEASES[0]  # the turn is renewed with the leases of its worker
         leases = [self.lease(which, fence, worker) for which, fence in held]
         self.take_mail(lane[0])
-        answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now))
-        lost, wanted, *asked = self.model.beat(lane[0], info, lease_ms, leases, self.now)
+        refuses = self.received.get(lane[0], 0) if leases and lease_ms == draws.LEASES[0] else None
+        answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now, refuses=refuses))
+        lost, wanted, *asked = self.model.beat(lane[0], info, lease_ms, leases, self.now, refuses)
+        same(answer.void, 0 if refuses is None else self.model.stamp)
         same((answer.lost, answer.tick_ms, answer.wanted), (lost, self.model.until_tick(self.now), wanted))
         same([sorted(answer.cancelled), sorted(answer.ended), sorted(answer.recalled)], asked)
         if leaves:
-            same(self.call(commands.leave([lane[0]], [lane[1]])), 1)
-            self.model.leave(*lane)
+            received = self.received.get(lane[0], 0) if info is None else None
+            same(self.call(commands.leave([lane[0]], [lane[1]], received, self.now)), 1)
+            self.model.leave(*lane, received)
             self.last.pop(lane[1], None)
 
     @precondition(lambda self: self.model.turn and not self.model.paused)

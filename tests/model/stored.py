@@ -99,6 +99,8 @@ class Stored:
             "lanes": {name.decode(): _lane(raw) for name, raw in lanes},
             "workers": {i.decode(): raw.decode() for i, raw in self._dump.fields(base + "workers").items()},
             "mail": set(k.mails),
+            "grant": k.grant,
+            "grants": k.grants,
             "waits": k.wait if any(k.wait) else [],
             "runs": k.run if any(k.run) else [],
             "cancels": k.cancels,
@@ -134,7 +136,7 @@ def _lane(raw: bytes) -> tuple[int, list[str]]:
 def expected(model: Model, now: int) -> dict[str, Any]:
     """The same view of the model."""
     jobs = model.jobs.values()
-    turn = model.turn
+    turn, grant = model.turn, model.grant
     return {
         "records": {j.id: j.record for j in jobs},
         "waiting": {g: [j.id for j in model.waiting(g)] for g in {j.group for j in model.in_state("waiting")}},
@@ -175,6 +177,8 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "lanes": {name: (number, [i for i, _ in leases]) for name, (number, _, leases) in model.lanes.items()},
         "workers": model.workers,
         "mail": model.mail,
+        "grant": grant and (grant.worker, grant.job_id, grant.fence),
+        "grants": {grant.worker: [grant.fence]} if grant and not grant.read else {},
         "waits": _histogram(model.waits),
         "runs": _histogram(model.runs),
         "cancels": {j.id: j.lease.fence for j in jobs if j.lease and j.lease.cancelled},
@@ -225,6 +229,11 @@ def differences(model: Model, stored: Stored, batch: int) -> list[str]:
     ready = set(stored.keyspace.ready) - model.awaited
     if ready and needs_marker(model, stored.keyspace.now, batch) and not stored.marker(model.turn):
         found.append(f"{sorted(ready)} are ready, but no marker wakes a worker")
+    offered = stored.keyspace.offer
+    if offered is not None and offered != model.offer:
+        found.append(f"the stored offer is {offered}, expected {model.offer}")
+    if ready and offered and needs_marker(model, stored.keyspace.now, batch):
+        found.append(f"{sorted(ready)} are ready, but the next job that is added is granted before them")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from groupmq.core import record
+from groupmq.core.drafts import Draft
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from tests.model import strategies as draws
@@ -18,6 +20,7 @@ from tests.model.gates import NEVER
 from tests.model.pair import KEPT, Pair, same
 from tests.model.parts import Report, Request
 from tests.model.promises import Promises
+from tests.support.keyspace.reading import grant_of
 
 LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
 ROW = st.sampled_from((1, 1, 2, 3))
@@ -38,6 +41,8 @@ class Work(Pair):
         self.last: dict[str, Request] = {}
         self.fences: list[tuple[str, int]] = []
         self.epochs: dict[str, int] = {}
+        self.received: dict[str, int] = {}
+        """By worker: the fence of the last grant that it has received."""
         self.promises = Promises()
 
     # Adding
@@ -66,9 +71,51 @@ class Work(Pair):
         known = self.known_due()
         answer = self.call(commands.add(drafts, self.now, whole=whole))
         same(answer, self.model.add(drafts, self.now, whole=whole))
+        self.look_for_a_grant(drafts, known)
         self.look()
         if self.now < self.known_due() < known:
             assert self.any_marker(), "something is due earlier than before, but no marker wakes sleeping workers"
+
+    def look_for_a_grant(self, drafts: Sequence[Draft], known: int) -> None:
+        """An add of one job may have granted it to an idle worker. It has to if nothing speaks against it."""
+        stored, was = grant_of(self.client.hget(self.connection.session.keys.meta, "offer") or b""), self.model.grant
+        job = self.model.jobs.get(drafts[0].id)
+        if stored is not None and stored != (was and (was.worker, was.job_id, was.fence)):
+            assert job is not None
+            assert len(drafts) == 1, "one of several jobs is granted"
+            assert known > self.now, "a job is granted, though something is due before it"
+            self.model.grant_job(job, stored[2], self.now)
+            self.fences.append((job.id, stored[2]))
+            self.promises.started(self.model, [job.id], self.now)
+        elif job is not None and job.record.created_ms == self.now and len(drafts) == 1 and known > self.now:
+            small = len(drafts[0].data) <= record.LARGE
+            assert not (small and self.model.must_grant(job, self.now)), f"{job.id} is not granted to the idle worker"
+
+    @rule(lane=LANE, item=draws.items(), lease_ms=LEASE, reads=st.booleans(), again=st.booleans())
+    def an_idle_worker_offers_a_slot_and_a_job_comes(
+        self, lane: tuple[str, str], item: draws.Item, lease_ms: int, reads: bool, again: bool
+    ) -> None:
+        """The worker may receive the job, and may call before it has."""
+        self.requests += -self.requests % 2
+        self.advance(lane, [], 2, lease_ms)
+        self.look()
+        self.add([replace(item, when=(0, None), ttl=0, dedupe=None)])
+        if reads:
+            self.a_worker_pops_its_grant(received=not again)
+        if again:
+            self.look()
+            self.advance(lane, [], 1, lease_ms)
+
+    @rule(received=st.booleans())
+    def a_worker_pops_its_grant(self, received: bool) -> None:
+        """The server hands the job out. Unless it is `received`, the reply is lost or late."""
+        grant = self.model.grant
+        if grant is not None and not grant.read:
+            self.calls += 1
+            assert self.client.zpopmin(self.connection.session.keys.grants(grant.worker)), "the job is not there"
+            self.model.receive_grant()
+            if received:
+                self.received[grant.worker] = grant.fence
 
     def settled(self, item: draws.Item) -> draws.Item:
         """The item adapted to this kind of queue. Options of single jobs follow from their ids."""
@@ -132,6 +179,8 @@ class Work(Pair):
         epoch = self.epochs.get(lane[0], 0)
         batch = self.kind.batch
         request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill)
+        offers = (None, True, False, True)[self.requests % 4]
+        request = replace(request, offers=offers, received=self.received.get(lane[0], 0))
         request = replace(request, confirms=self.requests % self.confirming == 0)
         self.last[lane[1]] = request
         self.carry_out(request)
@@ -205,7 +254,7 @@ class Work(Pair):
         same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
         now = self.now if expected.taken_at is None else expected.taken_at
         same((answer.now, answer.tick_ms, answer.epoch), (now, expected.tick_ms, expected.epoch))
-        same(answer.wanted, expected.wanted)
+        same((answer.wanted, answer.again), (expected.wanted, expected.again))
         same(tuple(answer.rows), expected.rows)
         # The stored time may belong to something that has ended since: then the call at that time corrects it.
         unknown = known <= self.now
@@ -240,6 +289,8 @@ class Work(Pair):
             fill=request.fill,
             together_ms=request.together,
             confirms=request.confirms,
+            offers=request.offers,
+            received=request.received,
             batch=request.batch if exclusive else None,
             epoch=request.epoch if exclusive else None,
             now=self.now,

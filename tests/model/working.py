@@ -26,7 +26,7 @@ class Working(Ending):
             rows = self._rows_of(held, self.batches.get(request.lane, []))
             lease = self.jobs[held[-1][0]].lease if held else None
             answer = Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker), rows)
-            return replace(answer, taken_at=None if lease is None else lease.started)
+            return replace(answer, taken_at=None if lease is None else lease.started, again=True)
         before, throttled, asked = self.schedule(now), self.throttled, self._is_asked_for(now)
         statuses = self.report_all(request.reports, request.worker, now)
         reported = zip(statuses, request.reports, strict=True)
@@ -36,7 +36,10 @@ class Working(Ending):
         self.fail_unstarted(now)
         self.promote(now)
         batches: list[set[str]] = []
-        jobs, told = self._take(request, now, batches)
+        granted = self.granted_again(request, now)
+        jobs, told = self._take(request, now, batches) if granted is None else ([granted], {now})
+        if request.offers is False:
+            self.withdraw_offer(request.worker)
         self.retain(now)
         self.settle()
         self.lanes[request.lane] = request.number, statuses, [(job[0], job[1]) for job in jobs]
@@ -51,7 +54,11 @@ class Working(Ending):
         rows = self._rows_of(jobs, batches)
         answer = Answer(wait_ms, statuses, stalled, jobs, self.until_tick(now), self.epoch_of(request.worker), rows)
         wanted = self.stamp if asked else 0
-        return replace(answer, exact_ms=exact_ms, sooner=now + wait_ms in new, wanted=wanted)
+        answer = replace(answer, exact_ms=exact_ms, sooner=now + wait_ms in new, wanted=wanted)
+        if granted is None:
+            return answer
+        lease = self.jobs[granted[0]].lease
+        return replace(answer, again=True, taken_at=lease.started if lease else None)
 
     def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int, int]:
         """Jobs promoted, leases taken back, the wait if all duties were requested, 1 if more may have expired."""
@@ -67,7 +74,13 @@ class Working(Ending):
         return promoted, stalled, wait_ms, int(more_expired)
 
     def beat(
-        self, worker: str, info: str | None, lease_ms: int, held: Sequence[tuple[str, int]], now: int
+        self,
+        worker: str,
+        info: str | None,
+        lease_ms: int,
+        held: Sequence[tuple[str, int]],
+        now: int,
+        refuses: int | None = None,
     ) -> tuple[list[str], int, list[int], list[int], list[int]]:
         """Renew leases, which also says that these jobs have begun, unless they were prefetched.
 
@@ -86,6 +99,9 @@ class Working(Ending):
             self.turn = replace(self.turn, deadline=now + lease_ms)
         if info is not None:
             self.workers[worker] = f"{now} {info}"
+        if refuses is not None:
+            self.take_back_grant(worker, refuses)
+            self.withdraw_offer(worker)
         leases = [job.lease for job in self.jobs.values() if job.lease and job.lease.worker == worker]
         return (
             lost,
@@ -109,7 +125,9 @@ class Working(Ending):
                 job.log = [*job.log, [now, note.line]][-MOST_LINES:]
         return statuses
 
-    def leave(self, worker: str, lane: str) -> None:
+    def leave(self, worker: str, lane: str, received: int | None = None) -> None:
+        self.take_back_grant(worker, received)
+        self.withdraw_offer(worker)
         self.workers.pop(worker, None)
         self.mail.discard(worker)
         self.holders.pop(worker, None)
@@ -151,6 +169,8 @@ class Working(Ending):
             self._ask_for_reserves(request.worker, now)
         if self._has_rows:
             self._note_rest(request.worker, now, found_nothing=short, taken=bool(taken))
+        if self.offer_slot(request, found_nothing=short, taken=bool(taken)):
+            told = told | {now}
         if wanted:
             self.told = most < wanted * row and len(taken) == most
         if wanted and self.told:

@@ -101,6 +101,10 @@ class Keys:
         """The marker that makes a worker's heartbeat come at once."""
         return f"{self.base}mail:{worker}"
 
+    def grants(self, worker: str) -> str:
+        """The job that an add has granted to an idle worker, until that worker has received it."""
+        return f"{self.base}grants:{worker}"
+
     @property
     def durable(self) -> str:
         """What is written behind a call that waits to be durable (`core/durability.py`)."""

@@ -55,10 +55,10 @@ class CommonWake:
                     self._room.clear()
                     await self._room.wait()
                 try:
-                    popped = await wake.wait_for_any()
+                    popped = await wake.wait()
                     if popped is not None and self._slots.room() <= 0:
-                        await wake.put_back(popped)  # busy by now: another worker should have the hint
-                        self._fetchers[popped].poke()
+                        await wake.put_back(popped.key)  # busy by now: another worker should have the hint
+                        self._fetchers[popped.key].poke()
                         continue
                     pauses.reset()
                 except GroupMQError:
@@ -66,7 +66,7 @@ class CommonWake:
                     await asyncio.sleep(pauses.next())
                     continue
                 if popped is not None:
-                    self._fetchers[popped].poke()
+                    self._fetchers[popped.key].poke()
                 else:
                     self._ask_some()
         finally:

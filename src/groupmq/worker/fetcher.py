@@ -20,8 +20,9 @@ from groupmq.client.connection.faults import is_passing
 from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Advanced, Stalled, Taken
+from groupmq.protocol.commands import Advanced, Granted, Stalled, Taken
 from groupmq.worker.demand import LATER, TOO_SOON, Demand, FreeSlots, NextCall
+from groupmq.worker.grants import Grants
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import Pauses
@@ -62,13 +63,15 @@ class FetchSettings(NamedTuple):
     """Facts about a worker that go into each of its calls.
 
     `turn_size`: jobs per turn, of an exclusive queue. `together_ms`: jobs of a row start at once, as a batch; a group
-    waits that long for its batch to fill.
+    waits that long for its batch to fill. `grants`: the key of jobs that an add grants to this worker while it is idle;
+    None = it offers no slots.
     """
 
     worker: str
     live: LiveSettings
     turn_size: int | None = None
     together_ms: int | None = None
+    grants: str | None = None
 
 
 class Fetcher:
@@ -93,6 +96,9 @@ class Fetcher:
         self._make_wake = wake
         self._settings = settings
         self.waits_for_batches = True
+        self.offers = settings.grants is not None
+        """While it is idle, an add may grant a job to it at once."""
+        self.grants = Grants()
         self.lanes = [
             FetchLane(name, lane, self._schedule, self.poke)
             for name, lane in zip(commands.lane_names(settings.worker, len(demand.lanes)), demand.lanes, strict=True)
@@ -153,6 +159,8 @@ class Fetcher:
         """Take nothing new from now on; outcomes are still reported."""
         self._demand.stop_taking()
         self._listens.clear()
+        if self.offers and any(lane.demand.in_hand for lane in self.lanes):
+            self.lanes[0].urgent = True  # a call that withdraws the offer now; leaving may have to wait for these jobs
         self._schedule()
 
     async def flushed(self) -> None:
@@ -220,7 +228,8 @@ class Fetcher:
     async def _advance(self, lane: FetchLane, asks: NextCall) -> None:
         demand, listener, reports = self._demand, self._listener, lane.sent
         # From here, not from the answer: the server may have granted the leases long before the answer arrives.
-        lane.leases_end = time.monotonic() + self._settings.live.now().lease_ms / 1000
+        sent = time.monotonic()
+        lane.leases_end = sent + self._settings.live.now().lease_ms / 1000
         call = self._call_of(lane, asks)
         demand.sent(time.monotonic(), large=asks.large)
         try:
@@ -241,8 +250,13 @@ class Fetcher:
         listener.accepted(reports, answer.now)
         for stalled in answer.stalled:
             listener.stalled(stalled)
-        if answer.jobs:
-            listener.take_on(answer.jobs, answer.rows, answer.now, lane, asked)
+        jobs, rows = answer.jobs, answer.rows
+        if answer.again:
+            jobs, rows = self.grants.new_rows(answer)
+        else:
+            self.grants.heard(sent, answer.now)
+        if jobs:
+            listener.take_on(jobs, rows, answer.now, lane, asked)
         listener.use_reserve(demand.asked, answer.wanted)
         brought = len(answer.rows or answer.jobs)
         after = demand.answered(lane.demand, asked, brought, answer.wait_ms, answer.epoch, listener.vacant())
@@ -275,9 +289,19 @@ class Fetcher:
             fill=asks.fill,
             together_ms=self._together_ms(),
             confirms=True,
+            offers=self._offered(asks),
+            received=self.grants.received,
             batch=settings.turn_size,
             epoch=None if settings.turn_size is None else self._demand.epoch,
         )
+
+    def _offered(self, asks: NextCall) -> bool | None:
+        """Whether a slot is offered if this call finds nothing to start; False: not any more, None: no change."""
+        if not self.offers:
+            return None
+        if self._demand.phase != "taking":
+            return False
+        return True if asks.take else None
 
     def _together_ms(self) -> int | None:
         wait = self._settings.together_ms
@@ -315,6 +339,18 @@ class Fetcher:
             async with asyncio.timeout(pause):
                 await self._server_back.wait()
 
+    def _take_grant(self, granted: Granted) -> None:
+        """Start a job that an add has granted to this worker. If there is no free slot any more, it waits for one."""
+        if not self.grants.takes(granted.job.fence):
+            return
+        lane = next((lane for lane in self.lanes if lane.task is None), self.lanes[0])
+        leases_end, lane.leases_end = lane.leases_end, self.grants.lease_end(granted)
+        starts = int(self._listener.free() > self._demand.asked)
+        self._listener.take_on([granted.job], (), granted.now, lane, starts)
+        lane.leases_end = leases_end  # of the call that may be under way
+        if not self._demand.uses_hint(self._listener):
+            self._listens.clear()
+
     # Waiting
 
     async def _watch_marker(self, wake: WakeConnection) -> None:
@@ -327,7 +363,10 @@ class Fetcher:
                 began = time.monotonic()
                 try:
                     popped = await wake.wait()
-                    if popped and not self._demand.uses_hint(self._listener):
+                    if popped is not None and popped.key == self._settings.grants:
+                        self._take_grant(commands.read_grant(popped.member))
+                        continue
+                    if popped is not None and not self._demand.uses_hint(self._listener):
                         # Busy or closing by now: another worker should have the hint.
                         self._listens.clear()
                         # With slots that are shared there may be one for us soon.
@@ -338,7 +377,7 @@ class Fetcher:
                     pauses.reset()
                     again = False
                     self._reachability.reached(began)
-                    silent = 0 if popped else silent + 1
+                    silent = 0 if popped is not None else silent + 1
                     if silent % self._rounds:
                         continue
                 except GroupMQError as error:

@@ -44,6 +44,9 @@ class HeartbeatListener(Protocol):
     def received(self, beat: Beat, leases: Sequence[tuple[str, int]]) -> bool:
         """The server has answered a renewal of these leases; True if another beat must follow at once."""
 
+    def refuses(self) -> int | None:
+        """If the event loop is blocked: the fence of the last granted job that it has received."""
+
     def presence(self) -> str:
         """What `get_workers` shows of this worker. Asks the event loop for a sign of life."""
 
@@ -187,8 +190,15 @@ class Heartbeat:
             part = leases[at : at + commands.CHUNK]
             outcomes = [report.outcome for report in reports] if at == 0 else []
             now = settings.live.now()
+            presence, keep = listener.presence(), now.policy.keep
             call = commands.beat(
-                settings.worker, listener.presence(), now.lease_ms, part, outcomes=outcomes, keep=now.policy.keep
+                settings.worker,
+                presence,
+                now.lease_ms,
+                part,
+                outcomes=outcomes,
+                keep=keep,
+                refuses=listener.refuses(),
             )
             beat = connection.call(call, 0.0)
             if outcomes:

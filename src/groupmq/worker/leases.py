@@ -81,6 +81,9 @@ class LeaseKeeper:
         given_up = self._executor.given_up()
         return [pair for pair in held if pair[1] not in given_up] if given_up else held
 
+    def refuses(self) -> int | None:
+        return self._fetcher.grants.refuse(blocked=self._loop_watch.blocked_for > 0)
+
     def outcomes(self) -> list[RunReport]:
         if self._loop_watch.blocked_for:
             self._outcomes += [self._policy.released(job) for job, _ in self._executor.withdraw_all()]
@@ -115,6 +118,8 @@ class LeaseKeeper:
             self._stops = bool(beat.cancelled or beat.ended)
             self._executor.request_stop(beat.cancelled)
             self.in_loop(self._executor.cancel, beat.cancelled, beat.ended)
+        if beat.void:
+            self._fetcher.grants.refused(beat.void)
         if beat.tick_ms >= 0:
             self.in_loop(self._dispatcher.tick, beat.tick_ms)
         return self._give_back(beat.recalled, beat.wanted)

@@ -140,6 +140,10 @@ def make_parts(
     )
     keys = connection.session.keys
     markers = [keys.wake, keys.hail(worker_id)] if shared.exclusive else [keys.wake]
+    # No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
+    offers = watches_marker and slots is None and options.batch is None and not shared.exclusive
+    if offers:
+        markers.append(keys.grants(worker_id))
     fetcher = Fetcher(
         dispatcher,
         demand,
@@ -151,6 +155,7 @@ def make_parts(
             live,
             turn_size=options.batch_size if shared.exclusive else None,
             together_ms=None if options.batch is None else options.batch_wait_ms,
+            grants=keys.grants(worker_id) if offers else None,
         ),
         rounds,
     )

@@ -145,9 +145,10 @@ class Worker(WorkerView):
         if self._runner is not None:
             self._runner.close()
         self._telemetry.adopt(self.queue.options)
-        waits = self._fetcher.waits_for_batches
+        waits, offers = self._fetcher.waits_for_batches, self._fetcher.offers
         self._make_parts()
         self._fetcher.waits_for_batches = waits
+        self._fetcher.offers = self._fetcher.offers and offers
 
     # Life
 
@@ -165,6 +166,8 @@ class Worker(WorkerView):
         try:
             # A burst does not wait for jobs that would fill a batch.
             self._fetcher.waits_for_batches = not (burst or bursts_later)
+            # A job on its way to an idle worker would be left behind when the burst is over.
+            self._fetcher.offers = self._fetcher.offers and not (burst or bursts_later)
             await self._start_when_reachable()
             while self._state == "running" and self._gave_up is None:
                 if burst and await is_over([self], self._changed):
@@ -352,7 +355,8 @@ class Worker(WorkerView):
                     await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)
                 await self._fetcher.stop_watching()
                 lanes = [lane.name for lane in self._fetcher.lanes]
-                await self.queue._connection.call(commands.leave([self.id], lanes), patience=_GOODBYE / 4)
+                goodbye = commands.leave([self.id], lanes, self._fetcher.grants.received)
+                await self.queue._connection.call(goodbye, patience=_GOODBYE / 4)
         except (TimeoutError, GroupMQError) as error:
             self.logger.warning(
                 "worker %s of queue %s could not deregister (%r); its jobs run again when their leases expire",

@@ -84,6 +84,12 @@ class Keyspace:
     ticks: dict[str, float]
     hails: list[str]
     mails: list[str]
+    offer: tuple[str, int] | None
+    """The worker that offers a slot, and the length of its lease."""
+    grant: tuple[str, str, int] | None
+    """A job that an add has granted: worker, job id, fence; until the worker is known to have received it."""
+    grants: dict[str, list[int]]
+    """Fences of granted jobs that no worker has received, by worker."""
     workers: list[str]
     progress: dict[str, bytes]
     logs: dict[str, list[Any]]

@@ -12,7 +12,21 @@ LARGE_DATA = 8 * 1024
 
 def violations(k: Keyspace) -> list[str]:
     """A sentence for every broken invariant. Empty for a healthy queue."""
-    parts = (_jobs, _groups, _indexes, _due, _limits, _repeats, _turn, _notes, _log, _measures, _blocks, _bodies)
+    parts = (
+        _jobs,
+        _groups,
+        _indexes,
+        _due,
+        _limits,
+        _repeats,
+        _turn,
+        _grants,
+        _notes,
+        _log,
+        _measures,
+        _blocks,
+        _bodies,
+    )
     return [line for part in parts for line in part(k)]
 
 
@@ -205,6 +219,19 @@ def _turn(k: Keyspace) -> list[str]:
         found.append(f"markers of {k.hails}, which do not have the turn")
     if set(k.mails) - set(k.workers):
         found.append(f"mail for {k.mails}, but the registered workers are {k.workers}")
+    return found
+
+
+def _grants(k: Keyspace) -> list[str]:
+    """A granted job has a lease of its worker, and no other job is on its way to a worker."""
+    found = []
+    if k.grant is not None:
+        worker, job_id, fence = k.grant
+        if k.leases.get(job_id, (0, ""))[0] != fence or k.lease_workers.get(job_id) != worker:
+            found.append(f"job {job_id!r} is granted to {worker} under fence {fence}, without such a lease")
+    for worker, fences in k.grants.items():
+        if k.grant is None or (k.grant[0], [k.grant[2]]) != (worker, fences):
+            found.append(f"jobs under fences {fences} wait for {worker}, but {k.grant} is granted")
     return found
 
 

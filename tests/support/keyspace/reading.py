@@ -32,11 +32,13 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
     raw_states = dump.fields(keys.fixed("state"))
     rules: dict[str, Any] = msgspec.msgpack.decode(meta.pop("rules", b"\x80"))
     turn: list[Any] | None = msgspec.msgpack.decode(meta.pop("turn")) if "turn" in meta else None
+    offered = meta.pop("offer", b"")
     measured = _measured(meta, series)
     waiting: dict[str, list[bytes]] = {}
     group_starts: dict[str, list[int]] = {}
     hails: list[str] = []
     mails: list[str] = []
+    grants: dict[str, list[int]] = {}
     strangers: list[str] = []
     for key in dump:
         if not key.startswith(base):
@@ -50,6 +52,8 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
             mails.append(name[5:])
         elif name.startswith("hail:"):
             hails.append(name[5:])
+        elif name.startswith("grants:"):
+            grants[name[7:]] = [int.from_bytes(raw[:7], "big") for raw in dump.members(key)]
         elif name not in FIXED:
             strangers.append(name)
     groups = {g: _group(raw) for g, raw in hash_of("groups").items()}
@@ -104,6 +108,9 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         ticks=zset_of("ticks"),
         hails=hails,
         mails=mails,
+        offer=(offered[7:].decode(), int.from_bytes(offered[1:7], "big")) if offered[:1] == b"o" else None,
+        grant=grant_of(offered),
+        grants=grants,
         workers=list(hash_of("workers")),
         progress=hash_of("progress"),
         logs={i: msgspec.msgpack.decode(raw) for i, raw in hash_of("logs").items()},
@@ -219,3 +226,11 @@ def _lease(raw: bytes) -> tuple[int, str]:
     fence = int.from_bytes(raw[:7], "big")
     (size,) = struct.unpack_from(">H", raw, 18)
     return fence, raw[20 : 20 + size].decode()
+
+
+def grant_of(offer: bytes) -> tuple[str, str, int] | None:
+    """Worker, job id and fence of the granted job in the field `offer`, as `lua/lib/offer.lua` describes it."""
+    if offer[:1] != b"g":
+        return None
+    end = 10 + int.from_bytes(offer[8:10], "big")
+    return offer[end:].decode(), offer[10:end].decode(), int.from_bytes(offer[1:8], "big")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupmq.client.connection.call_pool import CallPool
 from groupmq.client.connection.connections import Connection
@@ -21,11 +21,19 @@ _BLOCK_MARGIN = 2.0
 _SHORT_BLOCK_MS = 100
 
 
+class Popped(NamedTuple):
+    """A marker, or a job that an add has granted to this worker."""
+
+    key: str
+    member: bytes
+
+
 class WakeConnection(Dropper):
-    """The one connection of a worker that blocks. It pops only a hint, so losing a reply loses nothing."""
+    """The one connection of a worker that blocks. It pops a hint, or a job that the server gives again if this reply is
+    lost, so losing a reply loses nothing."""
 
     def __init__(self, endpoint: Endpoint, keys: Sequence[str], timeout: float) -> None:
-        """`keys`: the marker for all workers, then the one for this worker alone, if there is one."""
+        """`keys`: the marker for all workers, then those for this worker alone."""
         super().__init__()
         self._endpoint = endpoint
         self._keys = keys
@@ -36,12 +44,8 @@ class WakeConnection(Dropper):
         self._calls = CallPool(self._client.connection_pool)
         endpoint.address.watch(self)
 
-    async def wait(self) -> bool:
-        """Block until the marker is there (True) or `timeout` passed (False)."""
-        return await self.wait_for_any() is not None
-
-    async def wait_for_any(self) -> str | None:
-        """Block until one of the markers is there, and return it; None if `timeout` has passed.
+    async def wait(self) -> Popped | None:
+        """Block until one of the keys is there, and pop it; None if `timeout` has passed.
 
         A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
         """
@@ -59,7 +63,7 @@ class WakeConnection(Dropper):
         if reply is None:
             return None
         self._popped = reply[0].decode()
-        return self._popped
+        return Popped(self._popped, reply[1])
 
     async def pass_on(self) -> None:
         """Put the marker back for another worker, if it was meant for all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from itertools import count, repeat
 from typing import Any, NamedTuple
@@ -39,6 +40,17 @@ class Advanced(NamedTuple):
     """How many of the jobs run one after the other, row by row; empty = each alone. A reserve comes last."""
     wanted: int = 0
     """Another worker is idle: give back what was reserved under fences up to this one; 0 = none is."""
+    again: bool = False
+    """This worker may have received these jobs before: the request was sent again, or an add has granted the job."""
+
+
+class Granted(NamedTuple):
+    """A job that an add has granted to an idle worker."""
+
+    now: int
+    """When, by the server's clock, in ms."""
+    lease_ms: int
+    job: Taken
 
 
 class Beat(NamedTuple):
@@ -56,6 +68,8 @@ class Beat(NamedTuple):
     """1 or 0 for each outcome."""
     wanted: int = 0
     """As in `Advanced`."""
+    void: int = 0
+    """If the beat refused grants: those up to this fence that come later must not start; 0 = it did not."""
 
 
 class Due(NamedTuple):
@@ -170,6 +184,8 @@ def advance(
     fill: int = 0,
     together_ms: int | None = None,
     confirms: bool = False,
+    offers: bool | None = None,
+    received: int = 0,
     batch: int | None = None,
     epoch: int | None = None,
     now: int | None = None,
@@ -182,6 +198,9 @@ def advance(
     started when there is a slot for them.
 
     `confirms`: the worker confirms when it begins a job; otherwise a job has begun once it was taken.
+
+    `offers`: if no more jobs can start, the next `add` may grant its job to this worker at once (`read_grant`); False =
+    not any more. `received`: the fence of the last job that it has received that way, 0 = none.
 
     `batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have.
     """
@@ -199,18 +218,31 @@ def advance(
         fill=fill or None,
         together=together_ms,
         confirms=confirms or None,
+        offers=offers,
+        received=received or None,
         batch=batch,
         epoch=epoch,
         now=now,
     )
 
     def parse(reply: list[Any]) -> Advanced:
-        now, wait_ms, refused, stalled, jobs, tick_ms, epoch, rows, wanted = reply
+        now, wait_ms, refused, stalled, jobs, tick_ms, epoch, rows, wanted, again = reply
         statuses = sent.statuses(refused)
         found, lost = _parse_taken(*jobs), _parse_stalled(stalled)
-        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted)
+        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted, again == 1)
 
     return Call("advance", args, parse, sent.blob)
+
+
+_GRANT = struct.Struct(">7s6s6sH")
+
+
+def read_grant(raw: bytes) -> Granted:
+    """Read a job that an add has granted, as `lua/lib/offer.lua` writes it."""
+    fence, now, lease_ms, size = _GRANT.unpack_from(raw)
+    at = _GRANT.size + size
+    job = Taken(raw[_GRANT.size : at].decode(), int.from_bytes(fence, "big"), FRESH, raw[at:])
+    return Granted(int.from_bytes(now, "big"), int.from_bytes(lease_ms, "big"), job)
 
 
 def _parse_taken(
@@ -256,8 +288,12 @@ def beat(
     *,
     outcomes: Sequence[Outcome] = (),
     keep: dict[str, int] | None = None,
+    refuses: int | None = None,
 ) -> Call[Beat]:
-    """A heartbeat. It carries outcomes for a worker whose event loop cannot; they need `keep`, as in a Policy."""
+    """A heartbeat. It carries outcomes for a worker whose event loop cannot; they need `keep`, as in a Policy.
+
+    `refuses`: the loop is blocked, and the last grant that it has received has this fence; a later one goes back.
+    """
     sent = _sort(outcomes)
     args = arguments(
         worker=worker,
@@ -267,12 +303,13 @@ def beat(
         completed=sent.completed if outcomes else None,
         others=sent.others if outcomes else None,
         keep=keep if outcomes else None,
+        refuses=refuses,
         now=now,
     )
 
     def parse(reply: list[Any]) -> Beat:
-        lost, tick_ms, cancelled, ended, recalled, refused, wanted = reply
-        return Beat(texts(lost), tick_ms, cancelled, ended, recalled, sent.statuses(refused), wanted)
+        lost, tick_ms, cancelled, ended, recalled, refused, wanted, void = reply
+        return Beat(texts(lost), tick_ms, cancelled, ended, recalled, sent.statuses(refused), wanted, void)
 
     return Call("beat", args, parse, sent.blob)
 
@@ -286,8 +323,11 @@ def lane_names(worker: str, count: int = LANES) -> list[str]:
     return [f"{worker}:{number}" for number in range(count)]
 
 
-def leave(workers: Sequence[str], lanes: Sequence[str]) -> Call[int]:
-    return Call("leave", arguments(workers=list(workers), lanes=list(lanes)), int)
+def leave(
+    workers: Sequence[str], lanes: Sequence[str], received: int | None = None, now: int | None = None
+) -> Call[int]:
+    """Forget these workers. `received`: as in `advance`, if it is the worker itself that leaves."""
+    return Call("leave", arguments(workers=list(workers), lanes=list(lanes), received=received, now=now), int)
 
 
 def take_back(

@@ -38,7 +38,7 @@ for i = 1, #A.sizes do
   end
 end
 for flag, name in pairs(EXACT) do found[flag] = redis.call('EXISTS', K[name]) == 1 end
-redis.call('HDEL', K.meta, 'rules', 'measures', 'turn', 'idle')
+redis.call('HDEL', K.meta, 'rules', 'measures', 'turn', 'idle', 'offer')
 if next(A.rules) then redis.call('HSET', K.meta, 'rules', cmsgpack.pack(A.rules)) end
 redis.call('HSET', K.meta, 'numbers', numbers.pack(found), unpack(A.fields))
 return 1

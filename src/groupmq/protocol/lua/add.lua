@@ -21,7 +21,7 @@ Reply      {now, the order given to jobs that brought none, indexes (from 1) of 
             jobs that another one stands for (dedupe, or a job that has ended and whose id is still taken), flat: index,
             id of that job, when that job was made,
             indexes of the jobs whose group is full}
-Events     added
+Events     added; active, if a single job is granted to an idle worker (lib/offer.lua)
 Cost       O(N): 2 commands per group and about 10 per call
 ]]
 --- @include "lib/args"
@@ -31,6 +31,7 @@ Cost       O(N): 2 commands per group and about 10 per call
 --- @include "lib/group"
 --- @include "lib/seen"
 --- @include "transitions/enter"
+--- @include "transitions/grant"
 --- @include "lib/dedupe"
 --- @include "lib/unique"
 local NONE = {}
@@ -85,7 +86,8 @@ for i = 1, #ids do
     local g = group.get(gids[i])
     if group_has_room(g) then
       if already then already[id] = true end
-      enter_job(g, id, priority, due, order, ttl, body, data)
+      local rec, member = enter_job(g, id, priority, due, order, ttl, body, data)
+      if member and not (ids[2] or ttl or data) then grant_offered(g, id, rec, member) end
       if d then dedupe.note(gids[i], d, id, now) end
       if stays then unique.enter(id, stays) end
     else

@@ -16,17 +16,22 @@ Arguments
   fill        how many jobs to take in all, those prefetched from other groups included (lib/reserve.lua); absent = none
   policy      {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
   confirms    true = the worker confirms when it begins a job; absent = it begins each job as soon as it has it
+  offers      true = if nothing is left to start, the worker offers a free slot (lib/offer.lua); false = it does not any
+              more; absent = it does not, and an earlier offer stands
+  received    fence of the last grant that the worker has received (lib/offer.lua); absent = it has received none
   batch       jobs per turn (lib/turn.lua); exclusive queues only
   epoch       the turn that the worker believes it has, 0 = none; exclusive queues only
 Blob       the return values of the completed jobs, joined
-Reply      {now (for a request that was sent again: when its jobs were taken), ms until something is due or -1,
+Reply      {now (for a request that was sent again, or a job that is granted again: when it was taken), ms until something is due or -1,
             indexes of the refused outcomes (completed jobs are counted first),
             stalled jobs, flat: id, group, 1 if it failed for good,
             jobs = {ids (null = the lease no longer stands), first fence, states ({} = no job has run yet), records,
             if there are large jobs: data of their records, flat: index, data ...},
             ms until the next tick of a repeat or -1, epoch of the worker's turn or 0,
             for each group how many of its jobs were taken together, {} = one each; prefetched heads come last,
-            0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua)}
+            0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua),
+            1 if the worker may have received these jobs before: the request was sent again, or an add has granted the
+            job (lib/offer.lua); else 0}
 Events     active, begun, completed, retrying, failed, stalled, blocked, drained
 Cost       O(outcomes + take * row) reads and writes: about 3 commands per group and 25 per call;
            lib/budget.lua bounds the jobs that one call handles
@@ -39,7 +44,9 @@ Cost       O(outcomes + take * row) reads and writes: about 3 commands per group
 --- @include "lib/outcome"
 --- @include "lib/due"
 --- @include "lib/reserve"
+--- @include "lib/offer"
 --- @include "transitions/take"
+--- @include "transitions/grant"
 --- @include "lib/lane"
 --- @include "lib/turn"
 --- @include "lib/wake"
@@ -49,7 +56,7 @@ local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
 local last = lane.last(A.lane, A.request)
 if last then
   local jobs, rows, taken_at = lane.jobs(last)
-  return { taken_at or now, 0, last[1], {}, jobs, tick, turn.epoch(A.worker), rows, 0 }
+  return { taken_at or now, 0, last[1], {}, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
 end
 
 budget.spend(#A.completed[1] + #A.others)
@@ -61,8 +68,12 @@ local stalled, more_overdue, more_due = due.everything(A.policy)
 local n = A.take
 if more_overdue then n, A.fill = 0, nil elseif budget.left() < room then n, A.fill = budget.share(n), nil end
 if n < A.take then horizon.note(now) end
-local jobs, rows, left, epoch = take_jobs(n, A, more_due)
+local left, epoch
+local jobs, rows, granted_at = granted_jobs(A)
+if granted_at then epoch = 0 else jobs, rows, left, epoch = take_jobs(n, A, more_due) end
+if A.offers == false then offer.withdraw(A.worker) end
 retention.settle(A.policy.keep)
 if left then wake.up() end
 lane.remember(A.lane, A.request, refused, jobs[1], jobs[2], A.together and rows or nil)
-return commit({ now, 0, refused, stalled, jobs, tick, epoch, rows, reserve.wanted() }, 2)
+local again = granted_at and 1 or 0
+return commit({ granted_at or now, 0, refused, stalled, jobs, tick, epoch, rows, reserve.wanted(), again }, 2)

@@ -10,12 +10,15 @@ Arguments
   completed   completed jobs, as in advance; absent = no outcomes
   others      all other outcomes, as in advance; absent = no outcomes
   keep        {completed, failed}: how many to keep; only with outcomes
+  refuses     the event loop of the worker is blocked: fence of the last grant that it has received (lib/offer.lua). A
+              grant after that is taken back, and the worker offers no slot; absent = the loop works
 Blob       the return values of the completed jobs, joined
 Reply      {ids whose lease no longer belongs to this worker, ms until the next tick of a repeat or -1,
             fences of runs to cancel, fences of runs whose job an operator has removed or failed,
             fences of jobs to give back that have not begun,
             indexes of the refused outcomes (completed jobs are counted first),
-            0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua)}
+            0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua),
+            with `refuses` the fence up to which grants that come later are void, else 0}
 Events     begun, completed, retrying, failed, blocked, drained; without outcomes none
 Cost       O(held + outcomes) fields in some ten commands; while there are interrupts or stopping runs, also all of them
 ]]
@@ -33,13 +36,19 @@ Cost       O(held + outcomes) fields in some ten commands; while there are inter
 --- @include "lib/interrupts"
 --- @include "lib/reserve"
 --- @include "lib/stopping"
+--- @include "lib/offer"
 --- @include "transitions/begin"
+--- @include "transitions/grant"
 --- @writes allow-oom
 local refused = {}
 if A.others then
   refused = outcome.complete(A.completed, blob, A.keep.completed, A.worker)
   outcome.apply(A.others, refused, #A.completed[1])
   retention.settle(A.keep)
+end
+if A.refuses then
+  take_back_granted(A.worker, A.refuses)
+  offer.withdraw(A.worker)
 end
 local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
@@ -60,4 +69,4 @@ if turn.renew(A.worker, A.lease) then wake.up() end
 if A.info then W.hset(K.workers, A.worker, string.format('%.0f', now) .. ' ' .. A.info) end
 local asked, stopped = interrupts.of(A.worker), stopping.of(A.worker)
 local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
-return commit({ lost, tick, asked[1], stopped, asked[2], refused, reserve.wanted() })
+return commit({ lost, tick, asked[1], stopped, asked[2], refused, reserve.wanted(), A.refuses and meta.stamp or 0 })

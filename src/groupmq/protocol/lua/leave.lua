@@ -5,6 +5,7 @@ deadline. Another worker is woken, because a wake-up may have been on its way to
 Arguments
   workers     ids of the workers
   lanes       names of their lanes
+  received    fence of the last grant that the worker has received (lib/offer.lua); absent = not known
 Reply      1
 Events     none
 Cost       O(workers + lanes) fields in some ten commands
@@ -14,12 +15,15 @@ Cost       O(workers + lanes) fields in some ten commands
 --- @include "lib/writes"
 --- @include "lib/wake"
 --- @include "lib/reserve"
+--- @include "transitions/grant"
 --- @writes allow-oom
 for i = 1, #A.workers do
   W.hdel(K.workers, A.workers[i])
   W.zrem(K.holders, A.workers[i])
   reserve.works(A.workers[i])
+  take_back_granted(A.workers[i], A.received)
   W.unlink(K.mail .. A.workers[i])
+  W.unlink(K.grants .. A.workers[i])
 end
 for i = 1, #A.lanes do W.hdel(K.lanes, A.lanes[i]) end
 wake.up()

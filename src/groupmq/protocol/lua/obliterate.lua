@@ -17,7 +17,9 @@ for i = 1, #gids do doomed[i] = K.group .. gids[i] end
 local rated = redis.call('ZRANGE', K.rated, 0, PAGE - 1)
 for i = 1, #rated do doomed[#doomed + 1] = K.rate .. rated[i] end
 local raw = redis.call('HGET', K.meta, 'turn')
-for _, worker in ipairs(redis.call('HKEYS', K.workers)) do doomed[#doomed + 1] = K.mail .. worker end
+for _, worker in ipairs(redis.call('HKEYS', K.workers)) do
+  doomed[#doomed + 1], doomed[#doomed + 2] = K.mail .. worker, K.grants .. worker
+end
 if raw then doomed[#doomed + 1] = K.hail .. cmsgpack.unpack(raw)[1] end
 if #doomed > 0 then redis.call('UNLINK', unpack(doomed)) end
 if #gids > 0 then redis.call('HDEL', K.groups, unpack(gids)) end

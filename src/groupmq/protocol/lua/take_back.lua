@@ -16,7 +16,9 @@ Cost       O(runs): about 3 commands for each
 --- @include "lib/due"
 --- @include "lib/stopping"
 --- @include "lib/retention"
+--- @include "transitions/grant"
 --- @writes allow-oom remembers
+take_back_granted(A.worker)
 local ids, mine = {}, {}
 for i = 1, #A.runs, 2 do ids[#ids + 1] = A.runs[i] end
 local leases = lease.load(ids)

@@ -226,7 +226,7 @@ def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
 def test_a_queue_of_another_format_is_refused_with_both_formats() -> None:
     server = conversation(opened=False)
     with pytest.raises(
-        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 5"
+        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 6"
     ):
         server.answer([b"9", b"{}", None, None])
 

@@ -19,6 +19,7 @@ calls again at once.
 --- @include "lib/find"
 --- @include "transitions/remove"
 --- @include "lib/stopping"
+--- @include "lib/offer"
 --- @include "transitions/fail"
 --- @include "transitions/promote"
 --- @include "transitions/release"
@@ -70,6 +71,12 @@ function due.unpark()
   return #gids
 end
 
+-- Whether the job was granted by an add (lib/offer.lua) and no worker has received it, so that it has not begun.
+local function was_not_received(id, l)
+  local worker, granted, fence = offer.granted()
+  return granted == id and fence == l.fence and offer.is_unread(worker)
+end
+
 -- Take back expired leases, as due.take_back does.
 function due.expire(policy)
   return due.take_back((due_entries.take(K.active, ENDS, COST_OF_END)), policy)
@@ -82,7 +89,7 @@ function due.take_back(ids, policy)
   local stalled = {}
   for i = 1, #ids do
     local id, l, rec = ids[i], leases[i], recs[i]
-    if l and rec and l.ahead then
+    if l and rec and (l.ahead or was_not_received(id, l)) then
       release_unstarted(id, l, rec)
     elseif l and rec then
       local final = stall_job(id, l, rec, policy)

@@ -3,7 +3,8 @@ The keys of one queue. Every call names one key, `<prefix>:{<queue>}:meta`; ever
 all of them share one hash tag and live in one cluster slot. keys.py spells the same names; a test compares the two.
 
   meta       hash  schema, config, handling and revision (open.lua), rules (lib/meta.lua), numbers (lib/numbers.lua),
-                   measures (lib/measure_value.lua), turn (lib/turn.lua), idle (lib/reserve.lua)
+                   measures (lib/measure_value.lua), turn (lib/turn.lua), idle (lib/reserve.lua),
+                   offer (lib/offer.lua)
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
   bodies     hash  job id -> data of a large job (lib/bodies.lua); all other data is in the record;
                    '\255' .. repeat id -> the same of a repeat (lib/repeats.lua)
@@ -46,6 +47,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   wake       zset  the marker that idle workers block on; a hint, never data
   hail:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
   mail:<w>   zset  the marker that makes a worker's heartbeat come at once
+  grants:<w> zset  the job that an add has granted to an idle worker (lib/offer.lua), until that worker pops it
   starts     list  times of the last starts, newest first, as many as the queue's rate limit counts
   r:<group>  list  the same for a group with a rate limit
   rated      zset  groups that have an `r:` list, by the time from which it is no longer needed
@@ -59,7 +61,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   never      none  does not exist; reading it stops a call in a slot that is being moved (lib/sending.lua)
   durable    text  the client's last write before it waits for replicas or a disk; expires
 ]]
-local SCHEMA = '5'
+local SCHEMA = '6'
 local FAILURES_KEPT = 1000
 local NEVER = '9007199254740992' -- ms, as text: 2^53, later than all times
 local keys = {}
@@ -72,7 +74,8 @@ local FIXED = {
   'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
   'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',
 }
-local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:' } -- with a group or a worker behind it
+-- With a group or a worker behind it.
+local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:', grants = 'grants:' }
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because
 -- a server may have had a million queues.
 local MOST = 1000

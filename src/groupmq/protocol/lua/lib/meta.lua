@@ -32,7 +32,8 @@ local NONE = {}
 -- Returns an error reply, which ends the call, if the queue does not exist or has another format, or if its settings are
 -- not those that the caller knows. `known`: their revision, '' or absent = the caller knows none.
 function meta.begin(known)
-  local stored = redis.call('HMGET', K.meta, 'schema', 'numbers', 'rules', 'idle', 'turn', 'measures', 'revision')
+  local stored =
+    redis.call('HMGET', K.meta, 'schema', 'numbers', 'rules', 'idle', 'turn', 'measures', 'revision', 'offer')
   local schema, raw = stored[1], stored[2]
   if schema ~= SCHEMA or not numbers.is_ours(raw) then
     return redis.error_reply('GROUPMQ_SCHEMA ' .. (schema or 'none') .. ' stored, this script needs ' .. SCHEMA)
@@ -46,6 +47,8 @@ function meta.begin(known)
   meta.idle = stored[4]
   meta.turn = stored[5] and cmsgpack.unpack(stored[5])
   meta.measures = stored[6]
+  meta.offer = stored[8] or ''
+  meta.stored_offer = meta.offer
 end
 
 function meta.next_seq()

@@ -24,6 +24,7 @@ that no worker takes a reserve.
 --- @include "lib/group"
 --- @include "lib/heads"
 --- @include "lib/mail"
+--- @include "lib/offer"
 local reserve = {}
 --- @private
 local PAUSE = 100 -- ms after a worker had to ask, during which no worker takes a reserve
@@ -122,8 +123,9 @@ function reserve.rests(worker)
   end
 end
 
--- `worker` is busy in every slot, or leaves.
+-- `worker` is busy in every slot, or leaves: it also offers no slot.
 function reserve.works(worker)
+  offer.withdraw(worker)
   if last_idle() == worker then W.hset(K.meta, 'idle', '') end
 end
 

@@ -18,6 +18,7 @@
 --- @include "lib/turn"
 --- @include "lib/wake"
 --- @include "lib/reserve"
+--- @include "lib/offer"
 --- @include "lib/settle"
 --- @include "transitions/enter"
 --- @include "lib/sending"
@@ -49,6 +50,7 @@ local function commit(reply, wait_at)
   if meta.interrupts then interrupts.note() end
   if call.wake then wake.note() end
   if call.asked then reserve.note() end
+  if meta.offer ~= '' or meta.stored_offer ~= '' then offer.note() end
   measure.note()
   if call.events then events.settle() end
   if call.slot then answered.note(reply) end

@@ -46,7 +46,8 @@ local function store(id, created, priority, due, order, ttl, body, data, replace
   return rec, later
 end
 
--- A new job joins the waiting jobs of its group `g`, or is delayed until it is due.
+-- A new job joins the waiting jobs of its group `g`, or is delayed until it is due. Returns its record and, if it has
+-- joined, its member.
 function enter_job(g, id, priority, due, order, ttl, body, data)
   local rec, later = store(id, now, priority, due, order, ttl, body, data)
   if not rules.silent then
@@ -56,11 +57,13 @@ function enter_job(g, id, priority, due, order, ttl, body, data)
   end
   if later then
     delay_job(id, rec, due)
-  else
-    gate.arrive(g)
-    record.remember(id, rec)
-    members.put(g, record.member(id, rec))
+    return rec
   end
+  gate.arrive(g)
+  record.remember(id, rec)
+  local member = record.member(id, rec)
+  members.put(g, member)
+  return rec, member
 end
 
 -- Replace a job that is still delayed. It keeps its id and creation time, by which waiting clients identify it.

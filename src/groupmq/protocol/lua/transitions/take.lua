@@ -31,6 +31,7 @@ attempt, and then runs alone, because it has run before: so the job that killed 
 --- @include "lib/turn"
 --- @include "lib/events"
 --- @include "lib/measure"
+--- @include "transitions/grant"
 local take_jobs
 --- @private
 local NOTHING = { {}, 0, {}, {} }
@@ -142,6 +143,7 @@ function take_jobs(n, who, more_due)
   if short and not left and not throttled then
     reserve.ask(who.worker)
     if has_rows() then reserve.rests(who.worker) end
+    offer_slot(who, has_rows() and not rules.rate)
   elseif taken > 0 then
     reserve.works(who.worker)
   end

@@ -1,0 +1,88 @@
+--[[
+Grant: a job that was just added starts at an idle worker that has offered a slot (lib/offer.lua), without waiting for a
+call of that worker. And the way back, for a job that its worker has not received.
+]]
+--- @include "lib/keys"
+--- @include "lib/clock"
+--- @include "lib/whole"
+--- @include "lib/meta"
+--- @include "lib/horizon"
+--- @include "lib/group"
+--- @include "lib/group_state"
+--- @include "lib/members"
+--- @include "lib/lease"
+--- @include "lib/lease_changes"
+--- @include "lib/events"
+--- @include "lib/measure"
+--- @include "lib/offer"
+--- @include "lib/writes"
+--- @include "lib/lane"
+--- @include "transitions/release"
+local grant_offered, take_back_granted, granted_jobs, offer_slot
+--- @private
+
+-- Only a job that any call would start next: nothing else is ready or due, and its group is not held back. Groups that
+-- run several jobs at once or may have to wait are left to `advance`, which counts their starts.
+local function may_start(g, member)
+  if meta.paused or horizon.is_reached() or g.gated or (g.limit ~= 1 and g.id ~= '') then return false end
+  group_state.refresh(g)
+  return g.state == 'ready' and g.head == member
+end
+
+-- Grant the new job `id`, which has just joined its group, to the worker whose offer stands, if there is one.
+function grant_offered(g, id, rec, member)
+  local worker, lease_ms = offer.standing()
+  if not (worker and may_start(g, member)) then return end
+  members.pop(g, 1)
+  group.start(g)
+  local terms = lease_changes.terms(g.id, worker, false, lease.GRANTED)
+  local fence = lease_changes.grant({ id }, { terms }, whole(now + lease_ms))
+  horizon.put(now + lease_ms)
+  measure.wait(0)
+  events.give('active', { id }, { g.id }, { 1 }, worker)
+  offer.use(worker, lease_ms, id, fence, rec)
+end
+
+-- Release the job that was granted to `worker` if it cannot have begun: nobody has received it, or `received` (the fence
+-- of the last grant that the worker has received) says that the worker has not. Returns true if it was released.
+function take_back_granted(worker, received)
+  local holder, id, fence = offer.granted()
+  if holder ~= worker or (received and received >= fence) then return false end
+  if not (received or offer.is_unread(worker)) then return false end
+  local l, rec = lease.load({ id })[1], redis.call('HGET', K.jobs, id)
+  offer.forget(worker, false)
+  if not (l and rec and l.fence == fence) then return false end
+  release_unstarted(id, l, rec)
+  return true
+end
+
+-- A job that was granted to the caller of `advance` and that it has not received, for the reply to this call: as
+-- `take_jobs` returns jobs, and when it was granted; nil if there is none. Its lease begins anew, because the worker
+-- counts it from this call.
+function granted_jobs(who)
+  local worker, id, fence = offer.granted()
+  if not worker or worker ~= who.worker then return nil end
+  if (who.received or 0) >= fence then
+    offer.forget(worker, true)
+    return nil
+  end
+  if who.take == 0 or lease.is_over(id) then return nil end
+  local jobs, rows, granted_at = lane.jobs({ false, { id }, fence })
+  offer.forget(worker, false)
+  if not jobs[1][1] then return nil end
+  W.zadd(K.active, whole(now + who.lease), id)
+  horizon.put(now + who.lease)
+  horizon.note(now)
+  return jobs, rows, granted_at
+end
+
+-- A worker found nothing more to start: it offers a slot if it does that and `may`. But a job may be granted to another
+-- worker and not received there, because that worker is gone: then the job is released, and the caller asks again at once.
+function offer_slot(who, may)
+  local holder = offer.granted()
+  if holder and holder ~= who.worker then
+    if take_back_granted(holder) then horizon.note(now) end
+  elseif who.offers and may then
+    offer.make(who.worker, who.lease)
+  end
+end
