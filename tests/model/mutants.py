@@ -14,6 +14,7 @@ from tests.model.mutants_of_breaking import BREAKING
 from tests.model.mutants_of_browsing import BROWSING
 from tests.model.mutants_of_calls import CALLS
 from tests.model.mutants_of_entries import ENTRIES
+from tests.model.mutants_of_grants import GRANTS
 from tests.model.mutants_of_members import MEMBERS
 from tests.model.mutants_of_partitions import PARTITIONS
 from tests.model.mutants_of_reporting import REPORTING
@@ -264,6 +265,7 @@ MUTANTS = [
     *CALLS,
     *ROWS,
     *RESERVES,
+    *GRANTS,
     *SETTINGS,
     *PARTITIONS,
     *REPORTING,

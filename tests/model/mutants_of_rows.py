@@ -81,7 +81,12 @@ ROWS = [
         STEADY,
     ),
     # How they end
-    Mutant("expired followers have stalled", "if l and rec and l.ahead then", "if false then", STEADY),
+    Mutant(
+        "expired followers have stalled",
+        "if l and rec and (l.ahead or was_not_received(id, l)) then",
+        "if false then",
+        STEADY,
+    ),
     Mutant(
         "slot not freed when a follower expires",
         "function release_unstarted(id, l, rec)\n  end_run(id, l)",

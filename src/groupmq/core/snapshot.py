@@ -86,6 +86,8 @@ class Snapshot:
     _blocks_ms: int = 0
     _sets_attempts: bool = False
     """Whether the job has a `max_attempts` of its own."""
+    _named: bool = False
+    """Whether its id was given to `add`, so that other jobs may have had it before."""
 
     def __init__(
         self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Stored, max_attempts: int
@@ -121,6 +123,8 @@ class Snapshot:
             self.on_failed = "hold" if options["f"] else "continue"
         if "h" in options:
             self.headers = options["h"]
+        if "n" in options:
+            self._named = True
 
     @property
     def data(self) -> Any:

@@ -24,11 +24,12 @@ def spelled_in_lua() -> dict[str, str]:
 
 def test_lua_and_python_spell_the_same_names() -> None:
     names = spelled_in_lua()
-    assert {name: names.pop(name) for name in ("group", "rate", "hail", "mail")} == {
+    assert {name: names.pop(name) for name in ("group", "rate", "hail", "mail", "grants")} == {
         "group": "g:",
         "rate": "r:",
         "hail": "hail:",
         "mail": "mail:",
+        "grants": "grants:",
     }
     assert names == {name: name for name in FIXED}
 
@@ -43,7 +44,7 @@ def test_lua_takes_the_base_from_the_meta_key() -> None:
 def test_the_legend_describes_every_key() -> None:
     legend = KEYS_LUA[: KEYS_LUA.index("local SCHEMA")]
     described = re.findall(r"^  ([\w:]+(?:<\w+>)?) +(?:hash|zset|list|stream|text|none)  ", legend, re.MULTILINE)
-    assert sorted(described) == sorted([*FIXED, "g:<group>", "r:<group>", "hail:<w>", "mail:<w>"])
+    assert sorted(described) == sorted([*FIXED, "g:<group>", "r:<group>", "hail:<w>", "mail:<w>", "grants:<w>"])
 
 
 def test_nobody_else_spells_a_key() -> None:

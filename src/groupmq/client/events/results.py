@@ -45,6 +45,11 @@ def end_of_gone_job(job_id: str, event: Event | None) -> Any:
         raise JobRemoved(job_id, "completed, but was gone before its large result could be read") from None
 
 
+def may_be_reused(job: Snapshot) -> bool:
+    """Whether another job may have had this id: it was given to `add`, or is that of a tick (`<repeat>:<time>`)."""
+    return job._named or ":" in job.id
+
+
 def finished(job: Snapshot) -> bool:
     """Whether a job has ended. Raises JobFailed if that was a failure."""
     if job.state == "failed":
@@ -86,11 +91,13 @@ class Results:
     async def _listen(self, channel: Channel, job: Snapshot) -> Any:
         job_id, created_ms = job.id, job._created_ms
         doubt = asyncio.Event()
-        wait = channel.wait_for(job_id, created_ms, doubt.set)
+        # An end in the millisecond in which the job was made is that of another job only if that could have its id.
+        after_ms = created_ms if may_be_reused(job) else created_ms - 1
+        wait = channel.wait_for(job_id, after_ms, doubt.set)
         channel.on_doubt(doubt.set)
         try:
             await channel.ready()
-            event = None if job.state == GONE else await self._received(channel, wait, doubt, job_id)
+            event = None if job.state == GONE else await self._received(channel, wait, doubt, job)
             while True:
                 if event is not None and event.kind != "failed":
                     try:
@@ -99,7 +106,7 @@ class Results:
                         pass
                 if event is not None:
                     channel.give_up(job_id, wait)
-                    wait = channel.wait_for(job_id, created_ms, doubt.set)
+                    wait = channel.wait_for(job_id, after_ms, doubt.set)
                 doubt.clear()
                 found = await self._look(job_id)
                 if found is None:
@@ -114,11 +121,11 @@ class Results:
             channel.give_up(job_id, wait)
             channel.off_doubt(doubt.set)
 
-    async def _received(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job_id: str) -> Event | None:
+    async def _received(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job: Snapshot) -> Event | None:
         """The end of a job whose every event came, or will come, by this channel: no need to look at the job."""
-        if not channel.has_received_all(wait.created_ms):
+        if not channel.has_received_all(job._created_ms):
             return None
-        recent = channel.recent_end(job_id, wait.created_ms)
+        recent = channel.recent_end(job.id, job._created_ms)
         if recent is not None and (recent.kind == "failed" or recent.at_ms == wait.created_ms):
             return None  # it may have been redriven since, or it was another job with the same id: look at the job
         return recent or await self._next(wait.future, doubt)

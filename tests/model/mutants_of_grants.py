@@ -1,0 +1,100 @@
+"""Defects of jobs that an add grants to an idle worker (`lua/lib/offer.lua`)."""
+
+from __future__ import annotations
+
+from tests.model.mutant import Mutant
+
+STEADY = "rows: steady"
+
+GRANTS = [
+    # Which jobs
+    Mutant("nothing is granted", "if not (worker and may_start(g, member)) then return end", "if true then return end"),
+    Mutant("job granted in a paused queue", "if meta.paused or horizon.is_reached()", "if horizon.is_reached()"),
+    Mutant(
+        "job granted before others that are due",
+        "if meta.paused or horizon.is_reached() or",
+        "if meta.paused or",
+        "default",
+    ),
+    Mutant(
+        "job granted though its group is not ready", "return g.state == 'ready' and g.head == member", "return true"
+    ),
+    Mutant(
+        "job granted where two may run at once",
+        "g.gated or (g.limit ~= 1 and g.id ~= '') then return false end\n  group_state",
+        "g.gated then return false end\n  group_state",
+        "steady",
+    ),
+    Mutant(
+        "job granted whose start a rate counts",
+        "horizon.is_reached() or g.gated or",
+        "horizon.is_reached() or",
+        "group rate",
+    ),
+    Mutant("one of several jobs granted", "not (ids[2] or ttl or data) then", "not (ttl or data) then"),
+    Mutant("job with a ttl granted", "not (ids[2] or ttl or data) then", "not (ids[2] or data) then", "default"),
+    # The offer
+    Mutant("an offer outlives work that is ready", "elseif call.wake and offer.standing() then", "elseif false then"),
+    Mutant("an offer where the queue has a rate", "has_rows() and not rules.rate)", "has_rows())", "queue rate"),
+    Mutant(
+        "an offer where groups take turns", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"
+    ),
+    Mutant("an offer that is withdrawn stands", "if A.offers == false then offer.withdraw(A.worker) end", ""),
+    Mutant("an offer is kept after it was used", "  meta.offer = 'g' ..", "  local _ = 'g' .."),
+    Mutant(
+        "a busy worker offers a slot",
+        "function reserve.works(worker)\n  offer.withdraw(worker)",
+        "function reserve.works(worker)",
+    ),
+    # The grant
+    Mutant("the lease of a grant is not due", "  horizon.put(now + lease_ms)\n  measure", "  measure"),
+    Mutant("a grant counts no wait", "  measure.wait(0)\n", ""),
+    Mutant("a grant is not published", "  events.give('active', { id }, { g.id }, { 1 }, worker)\n", ""),
+    Mutant("a granted job counts as begun", "false, lease.GRANTED)", "false, lease.BEGUN)"),
+    Mutant("a granted job takes no slot", "  members.pop(g, 1)\n  group.start(g)", "  members.pop(g, 1)"),
+    Mutant("a granted job waits too", "  members.pop(g, 1)\n  group.start(g)", "  group.start(g)"),
+    # Its worker receives it, or does not
+    Mutant(
+        "a lost grant is not repeated",
+        "  if who.take == 0 or lease.is_over(id) then return nil end",
+        "  if true then return nil end",
+    ),
+    Mutant("a grant that was received is repeated", "  if (who.received or 0) >= fence then", "  if false then"),
+    Mutant("a grant that has ended is repeated", "if who.take == 0 or lease.is_over(id) then", "if who.take == 0 then"),
+    Mutant("a grant is repeated to a worker without a slot", "if who.take == 0 or lease.is_over", "if lease.is_over"),
+    Mutant("the lease of a repeated grant is not renewed", "  W.zadd(K.active, whole(now + who.lease), id)\n", ""),
+    Mutant(
+        "a repeated grant stays on its way",
+        "  offer.forget(worker, false)\n  if not jobs",
+        "  meta.offer = ''\n  if not jobs",
+    ),
+    Mutant("another worker gets the grant", "if not worker or worker ~= who.worker then", "if not worker then"),
+    Mutant(
+        "a grant that was handed out is taken back",
+        "if not (received or offer.is_unread(worker)) then return false end",
+        "",
+    ),
+    Mutant(
+        "a grant that was received is taken back",
+        "or (received and received >= fence) then return false end",
+        "then return false end",
+    ),
+    Mutant(
+        "a grant that nobody received waits for its lease",
+        "    if take_back_granted(holder) then horizon.note(now) end",
+        "",
+    ),
+    Mutant(
+        "a worker is not told that a grant was taken back",
+        "if take_back_granted(holder) then horizon.note(now) end",
+        "take_back_granted(holder)",
+    ),
+    Mutant("a worker leaves with its grant", "  take_back_granted(A.workers[i], A.received)\n", ""),
+    Mutant("a blocked worker keeps its grant", "  take_back_granted(A.worker, A.refuses)\n", ""),
+    Mutant("a blocked worker offers a slot", "A.refuses)\n  offer.withdraw(A.worker)", "A.refuses)"),
+    Mutant("a grant that nobody received stalls", "(l.ahead or was_not_received(id, l))", "l.ahead"),
+    Mutant(
+        "a grant that was handed out does not stall", "fence == l.fence and offer.is_unread(worker)", "fence == l.fence"
+    ),
+    Mutant("a grant is watched for ever", "  if worker and lease.is_over(id) then", "  if false then"),
+]
