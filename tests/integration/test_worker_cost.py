@@ -11,8 +11,8 @@ from groupmq import Job, Queue, Worker
 from tests.support.waiting import eventually
 from tests.support.workers import settled
 
-CALLS, COMMANDS = 3, 46
-"""Script calls of a lone job's life (add, take, complete), and the commands they make.
+CALLS, COMMANDS = 2, 32
+"""Script calls of a lone job's life (an add that grants it to the idle worker, complete), and the commands they make.
 
 Stated, not bounded: a change that makes a job cheaper says so here.
 """

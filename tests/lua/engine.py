@@ -23,7 +23,18 @@ from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.core.retention import Retention
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Added, Advanced, Call, Change, Outcome, Policy, Stalled, StoredJob, Taken
+from groupmq.protocol.commands import (
+    Added,
+    Advanced,
+    Call,
+    Change,
+    Granted,
+    Outcome,
+    Policy,
+    Stalled,
+    StoredJob,
+    Taken,
+)
 from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync.connection.connections import BlockingConnection
 from tests.support import keyspace, meta
@@ -98,6 +109,8 @@ class Engine:
         fill: int = 0,
         together_ms: int | None = None,
         confirms: bool = False,
+        offers: bool | None = None,
+        received: int = 0,
         batch: int | None = None,
         epoch: int | None = None,
     ) -> Advanced:
@@ -117,11 +130,22 @@ class Engine:
                 fill=fill,
                 together_ms=together_ms,
                 confirms=confirms,
+                offers=offers,
+                received=received,
                 batch=batch,
                 epoch=epoch,
                 now=self.now,
             )
         )
+
+    def offer_slot(self, worker: str = "w", **how: Any) -> None:
+        """A worker finds nothing to start and offers a slot."""
+        assert self.advance(take=1, worker=worker, lane=f"{worker}:0", confirms=True, offers=True, **how).jobs == []
+
+    def pop_grant(self, worker: str = "w") -> Granted | None:
+        """What a worker that waits for work gets."""
+        popped = self.client.zpopmin(self.keys.grants(worker))
+        return commands.read_grant(popped[0][0]) if popped else None
 
     def take(self, n: int = 1, **how: Any) -> list[Taken]:
         return self.advance(take=n, **how).jobs

@@ -30,6 +30,9 @@ STATED = {
 }
 """Commands that a call makes in a queue without a backlog; neither the call itself nor TIME, which tests never ask."""
 
+WITH_AN_OFFER = {"add": 13, "complete and take where nothing waits": 17}
+"""The same for the life of a job whose worker was idle and had offered a slot: these two calls are all there is."""
+
 BLOCKS, CALLS = 25, 20
 CLOSURES = "local made = {} for i = 1, 200 do made[i] = function() return i end end return #made"
 """A script that makes as many closures as our library has functions, and does nothing with them."""
@@ -96,6 +99,26 @@ def test_small_calls_make_as_many_commands_as_stated(engine: Engine) -> None:
     meter = Meter(engine)
     found = {name: meter.commands(action) for name, action in small_calls(engine).items()}
     assert found == STATED
+
+
+def test_the_life_of_a_lone_job_is_two_calls_while_a_worker_offers_a_slot(engine: Engine) -> None:
+    for action in small_calls(engine, "first").values():
+        action()
+    engine.offer_slot()
+    meter, found = Meter(engine), {}
+    for group in ("g", "h"):  # twice: what comes first may cost more
+        engine.pass_time(1)
+        found["add"] = meter.commands(lambda group=group: engine.add("job", group=group))  # type: ignore[misc]
+        granted = engine.pop_grant()
+        assert granted is not None
+        found["complete and take where nothing waits"] = meter.commands(
+            lambda job=granted.job: engine.advance(  # type: ignore[misc]
+                commands.completed(job.id, job.fence, None), take=1, confirms=True, offers=True, received=job.fence
+            )
+        )
+        engine.remove("job")
+        engine.offer_slot()
+    assert found == WITH_AN_OFFER
 
 
 @pytest.mark.parametrize("empty", ["read nothing", "write nothing"])

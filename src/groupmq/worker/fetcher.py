@@ -353,6 +353,12 @@ class Fetcher:
 
     # Waiting
 
+    def _ask_at_once(self) -> None:
+        """Ask for work, and listen again when there is none. No outcome is worth waiting for."""
+        self._listens.clear()
+        self._demand.hint()
+        self._pump()
+
     async def _watch_marker(self, wake: WakeConnection) -> None:
         """Block on the marker while there are free slots and nothing is ready. Ends by cancellation."""
         pauses, again = Pauses(), False
@@ -365,6 +371,8 @@ class Fetcher:
                     popped = await wake.wait()
                     if popped is not None and popped.key == self._settings.grants:
                         self._take_grant(commands.read_grant(popped.member))
+                        pauses.reset()
+                        again = False
                         continue
                     if popped is not None and not self._demand.uses_hint(self._listener):
                         # Busy or closing by now: another worker should have the hint.
@@ -382,11 +390,11 @@ class Fetcher:
                         continue
                 except GroupMQError as error:
                     self._reachability.unreached(error)
+                    self._ask_at_once()  # over another connection: a job may have been on its way over this one
                     await self._rest(pauses.next() if again else 0.1)
                     again = True
+                    continue
                 # Popped, or the wait timed out. Ask in both cases: a worker that popped a marker may have died with it.
-                self._listens.clear()
-                self._demand.hint()
-                self._pump()  # at once: no outcome is worth waiting for
+                self._ask_at_once()
         finally:
             await wake.close()

@@ -14,7 +14,7 @@ Arguments
               changes the number of partitions may have removed it after the caller asked the queue
 Reply      {schema, config, handling, revision} as stored now
 Events     none
-Cost       O(1): at most 10 commands
+Cost       O(1): at most 12 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -27,6 +27,12 @@ local function next_revision(last)
   return string.format('%.0f', math.max(t[1] * 1000000 + t[2], (tonumber(last) or 0) + 1))
 end
 
+-- An offer (lib/offer.lua) was made by other settings, and a job must not be granted by those.
+local function end_offer()
+  local offer = redis.call('HGET', K.meta, 'offer') or ''
+  if string.sub(offer, 1, 1) == 'o' then redis.call('HDEL', K.meta, 'offer') end
+end
+
 --- @plain allow-oom
 local stored = redis.call('HMGET', K.meta, 'schema', 'config', 'handling', 'revision')
 if stored[1] and stored[1] ~= A.schema then return stored end
@@ -35,6 +41,7 @@ if stored[1] and A.was and (stored[2] ~= A.was[1] or (stored[3] or '') ~= A.was[
 local replaces = A.was or A.instead
 if stored[3] and not replaces then return stored end
 local revision = A.revision or next_revision(stored[4])
+end_offer()
 if stored[1] and (not replaces or stored[2] == A.config) then
   -- No script acts on `handling`. A queue of an early release has none stored: then the first process of a later
   -- release stores its own.

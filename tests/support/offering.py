@@ -1,0 +1,17 @@
+"""Waiting until a worker is idle and the server knows of the slot that it offers."""
+
+from __future__ import annotations
+
+from groupmq import Worker
+from tests.support.waiting import eventually
+
+
+async def offers(worker: Worker) -> bool:
+    """Whether the server knows that this worker offers a slot."""
+    connection = worker.queue._connection
+    raw = await connection.execute("HGET", connection.session.keys.meta, "offer") or b""
+    return bool(raw[:1] == b"o" and raw[7:].decode() == worker.id)
+
+
+async def idle(worker: Worker) -> None:
+    await eventually(lambda: offers(worker), "the worker offers a slot", 10)
