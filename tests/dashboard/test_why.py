@@ -72,7 +72,7 @@ async def test_the_whole_queue_is_paused(make_queue: MakeQueue, site: Site) -> N
 
 async def test_every_slot_is_taken(full: Queue, site: Site) -> None:
     await eventually(full.get_workers, "the worker is there")
-    await everywhere(site, full, "Every slot of its workers is taken: what is ready waits for one.")
+    await everywhere(site, full, "Every slot of its workers is taken: ready jobs wait for one.")
     assert "Waits for a slot" in await site.page("lanes", queue="orders")
 
 

@@ -57,7 +57,7 @@ def test_a_queue_must_be_named(programs: Programs) -> None:
     ("words", "told"),
     [
         (["-c", "0"], "concurrency: expected an integer from 1"),
-        (["--job-timeout", "-1"], "is no duration"),
+        (["--job-timeout", "-1"], "is not a duration"),
         (["--name", ""], "name: expected a non-empty string"),
         (["--reload", "--burst"], "--reload and --burst exclude each other"),
         (["--redis-url", "http://x"], "redis: expected a URL"),
