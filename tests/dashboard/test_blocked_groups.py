@@ -19,7 +19,7 @@ async def test_a_retry_says_when_others_of_the_group_have_run_since(busy: Busy, 
 
 
 async def blocked(busy: Busy, n: int = 1) -> list[str]:
-    """Groups of jobs of which the first `n` have failed and block it."""
+    """A group whose first `n` jobs have failed and block it."""
     await busy.queue.pause_group("user:blocked")
     ids = []
     for _ in range(n + 1):

@@ -1,4 +1,4 @@
-"""Jobs as JSON lines: out of one queue, into another, the same in all that counts."""
+"""Jobs as JSON lines: exported from one queue and imported into another, the same in everything that matters."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ pytestmark = one_kind
 
 
 def said(programs: Programs, *words: str, code: int) -> str:
-    """What the program says before it ends, which is one line."""
+    """The one line that the program prints before it ends."""
     program = programs.start("worker", *words)
     assert program.ends() == code, program.log
     lines = program.log.splitlines()
@@ -64,7 +64,7 @@ def test_a_queue_must_be_named(programs: Programs) -> None:
     ],
 )
 def test_a_wrong_option_is_bad_usage(programs: Programs, words: list[str], told: str) -> None:
-    """Told at once, though nobody has made the queue yet."""
+    """The error is reported at once, although nobody has created the queue yet."""
     assert told in said(programs, "tasks:handle", "--queue", "orders", *words, code=2)
 
 

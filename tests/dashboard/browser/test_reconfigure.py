@@ -1,4 +1,5 @@
-"""Settings of a queue are changed on its page: a mistake beside its field, what becomes what, then the change."""
+"""Settings of a queue are changed on its page: a mistake is shown beside its field, then the list of changes, then the
+change is made."""
 
 from __future__ import annotations
 
