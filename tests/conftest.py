@@ -19,7 +19,8 @@ MakeQueue = Callable[..., Queue]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On a cluster, leave out tests that start servers of their own, and those that say why they need a single one."""
+    """On a cluster, skip tests that start their own servers, and those that are marked with a reason why they need a
+    single one."""
     for item in items:
         for marker in item.iter_markers("one_server"):
             if not marker.args:

@@ -140,7 +140,7 @@ class Injector:
 
     def _serve(self) -> None:
         while (fault := self._server_faults.get()) is not None:
-            if self._healing.is_set():  # too late: the faults before it took longer than planned
+            if self._healing.is_set():  # too late: earlier faults took longer than planned
                 continue
             self._begun(fault, None)
             try:

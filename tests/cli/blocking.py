@@ -9,7 +9,7 @@ from groupmq.sync import Queue
 
 
 def blocked(queue: Queue, group_id: str, minutes: float, *, backs_off: bool = False) -> None:
-    """Two jobs of a group that came so long ago: `stuck` runs, or is in its back-off, and `behind` waits."""
+    """Two jobs of a group that were added this long ago: `stuck` runs, or is in its back-off, and `behind` waits."""
     call = queue._connection.call
     then = call(commands.stats()).now - int(minutes * 60_000)
     drafts = [draft(queue.options, 1, group_id=group_id, job_id=job_id) for job_id in ("stuck", "behind")]

@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
-    """`groupmq` as programs of its own, started in a folder with handlers."""
+    """`groupmq` as separate programs, started in a folder with handlers."""
     yield from in_folder(tmp_path, url)
 
 

@@ -1,4 +1,4 @@
-"""The operator's side of the command: called in this process or in its own, and compared with golden answers."""
+"""The command as an operator uses it: called in this process or in its own, and compared with golden answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).with_name("golden")
 PROGRAM = [sys.executable, "-m", "groupmq.cli"]
 
-# What differs from run to run, as wide as it was where columns depend on it.
+# Replacements for values that differ from run to run, of the same width where columns depend on it.
 _VARYING = [
     (r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", "<time>"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "YYYY-MM-DD hh:mm:ss"),
@@ -43,7 +43,8 @@ def steady(text: str) -> str:
 
 
 def golden(name: str, text: str) -> None:
-    """Compare with tests/cli/golden/NAME; GOLDEN=write makes it what it is now, to be read and committed."""
+    """Compare with tests/cli/golden/NAME; GOLDEN=write overwrites the file with the current answer, to be read and
+    committed."""
     file, found = GOLDEN / name, steady(text)
     if os.environ.get("GOLDEN") == "write":
         file.write_text(found, encoding="utf-8")
@@ -53,7 +54,7 @@ def golden(name: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call of the command gave."""
+    """The result of a call of the command."""
 
     code: int
     out: str

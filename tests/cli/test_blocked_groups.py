@@ -1,4 +1,4 @@
-"""Groups that a failed job blocks: seen, and let go on, from the command line."""
+"""Groups that a failed job blocks: how they are seen and unblocked from the command line."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ def option(words: list[str], name: str) -> str:
 
 
 def test_the_dockerfile_says_what_it_must() -> None:
-    """Where no engine runs, this and the lint of `make check` are what can be checked."""
+    """Without a container engine, only this and the lint of `make check` can be checked."""
     path = DEPLOY / "Dockerfile"
     lines = path.read_text().splitlines()
     words = [line.split(" ", 1) for line in lines if re.match(r"[A-Z]+ ", line)]
     found = dict(words)
-    assert json.loads(found["ENTRYPOINT"]) == ["groupmq"]  # in this form: a shell in between would keep the signals
+    assert json.loads(found["ENTRYPOINT"]) == ["groupmq"]  # in this form: a shell in between would not pass signals on
     assert found["STOPSIGNAL"] == "SIGTERM"
     assert found["USER"].isdigit()
     assert "GROUPMQ_BIND=0.0.0.0" in path.read_text(), "ports of a container are served to its network"
@@ -124,7 +124,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
 
 @one_kind
 def test_the_pre_stop_hook_drains(tmp_path: Path, url: str) -> None:
-    """It lasts as long as the drain; the SIGTERM that follows when time is up gives back what still runs."""
+    """It lasts as long as the drain; the SIGTERM that follows when time is up gives back the jobs that still run."""
     (hook,) = [container["lifecycle"]["preStop"] for _, container in containers() if "lifecycle" in container]
     for impatient in (False, True):
         folder = tmp_path / str(impatient)

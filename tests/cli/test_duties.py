@@ -39,7 +39,7 @@ def take(queue: Queue, lease_ms: int = 100) -> str:
 
 
 def test_the_scheduler_starts_what_is_due(programs: Programs, queue: Queue) -> None:
-    """Also what it did not know of when it went to sleep."""
+    """It also does work that it did not know of when it went to sleep."""
     queue.pause()
     program = programs.start("scheduler", "-q", "orders", "--interval", "0.2")
     program.says("scheduler works on queue orders")
@@ -133,7 +133,7 @@ def test_a_queue_that_does_not_exist_is_told_as_by_every_other_command(
 
 
 def test_they_wait_for_a_queue_if_they_are_asked_to(programs: Programs, url: str, client: redis.Redis) -> None:
-    """And wait again if it is obliterated; they never make it, since its producer may have other settings."""
+    """They wait again if it is obliterated, and never create it, since its producer may have other settings."""
     names = ("scheduler", "recovery")
     copies = [programs.start(name, "-q", "orders", "--wait", "--interval", "0.05") for name in names]
     for copy in copies:

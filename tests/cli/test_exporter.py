@@ -1,4 +1,4 @@
-"""Metrics of queues: the collector in one's own program, and the exporter."""
+"""Metrics of queues: the collector in a user's program, and the exporter."""
 
 from __future__ import annotations
 

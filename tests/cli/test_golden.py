@@ -55,7 +55,7 @@ CASES = {
 def test_the_answer_is_the_golden_one(command: Command, stocked: Queue, name: str, form: str) -> None:
     answer = command(*CASES[name], *(["--json"] if form == "json" else []))
     assert answer.err == ""
-    # Jobs wait and nobody works: that is what check is for.
+    # Jobs wait and there is no worker, which is what check is for.
     assert answer.code == (1 if name == "check" else 0)
     golden(f"{name}.{form}", answer.out)
 

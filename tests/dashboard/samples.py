@@ -291,7 +291,7 @@ class Samples(SampleRows):
             queue=self.row(),
             settings=[
                 Setting(
-                    name="job_timeout", value="30 s", words="a job that is not heard of for this long is taken back"
+                    name="job_timeout", value="30 s", words="a job whose worker is silent for this long is taken back"
                 ),
                 Setting(name="fairness", value=self.say("oldest"), words="which group is next"),
             ],

@@ -1,4 +1,4 @@
-"""Every action: first the plan, then the deed."""
+"""Every action: first the plan, then the change."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ async def test_a_worker_has_a_number_of_its_own(make_queue: MakeQueue, site: Sit
 
 
 async def test_workers_with_different_numbers(make_queue: MakeQueue, site: Site) -> None:
-    """Nobody knows which of them takes the next attempt; of a job that runs it is known."""
+    """It is not known which worker takes the next attempt; for a running job it is known."""
     queue, gate = make_queue("orders", max_attempts=5, backoff=Backoff.fixed(600)), asyncio.Event()
 
     async def handle(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""What the audit says of bulk actions and of what was not allowed."""
+"""What the audit says about bulk actions and about actions that were not allowed."""
 
 from __future__ import annotations
 

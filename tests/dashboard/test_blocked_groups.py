@@ -19,7 +19,7 @@ async def test_a_retry_says_when_others_of_the_group_have_run_since(busy: Busy, 
 
 
 async def blocked(busy: Busy, n: int = 1) -> list[str]:
-    """Groups of jobs of which the first `n` have failed and block it."""
+    """A group whose first `n` jobs have failed and block it."""
     await busy.queue.pause_group("user:blocked")
     ids = []
     for _ in range(n + 1):
@@ -48,7 +48,7 @@ async def _completed(busy: Busy, job_id: str) -> bool:
 async def test_of_several_jobs_that_block_a_group_each_is_decided_about(busy: Busy, site: Site) -> None:
     first, second, behind = await blocked(busy, 2)
     plan = await site.plan("skip", job=first)
-    assert "user:blocked stays blocked: 1 other failed job of it must be decided about too." in plan["effects"]
+    assert "user:blocked stays blocked: 1 other failed job must be decided about too." in plan["effects"]
     await site.act("skip", job=first)
     assert (await busy.queue.get_group("user:blocked")).blocked_by == second
     plan = await site.plan("resume-group", group="user:blocked")

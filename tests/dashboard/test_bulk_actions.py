@@ -111,7 +111,7 @@ async def test_remove_all_that_match(queue: Queue, site: Site) -> None:
 
 @pytest.mark.parametrize("action", ["retry-matching", "remove-matching"])
 async def test_a_search_that_is_not_understood_stops_a_bulk_action(queue: Queue, site: Site, action: str) -> None:
-    """It would act on more than was meant."""
+    """Otherwise the action would match more jobs than was meant."""
     await failures(queue, 3)
     await site.plan(action, 422, queue=queue.name, q="older:soon")
     await site.act(action, 422, queue=queue.name, q="older:soon group:g1")

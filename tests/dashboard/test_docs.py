@@ -1,4 +1,4 @@
-"""What docs/dashboard.md says can be typed can be typed. Its examples of host apps are in test_mounts.py."""
+"""The commands and options of docs/dashboard.md work as written. Its examples of host apps are in test_mounts.py."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_variable_of_the_environment_exists() -> None:
 
 
 def test_every_address_exists() -> None:
-    """Those of the JSON API that the page shows."""
+    """The examples of the JSON API on the page."""
     shown = re.findall(r"localhost:8400(?:/api/v1)?(/queues/\S*?)(?:\?|\s)", TEXT)
     templates = [re.sub(r"\{\w+\}", "[^/]+", path) for path in PATHS.values()]
     assert shown

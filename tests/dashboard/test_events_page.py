@@ -1,4 +1,4 @@
-"""The tail of events for those who have no stream: pages without JavaScript, and scripts that ask again."""
+"""The tail of events for clients without a stream: pages without JavaScript, and scripts that poll."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 
 
 async def after(site: Site, queue: Queue, n: int, **params: Any) -> Any:
-    """The page, once it has so many events."""
+    """The page, once it has this many events."""
     found: dict[str, Any] = {}
 
     async def there() -> bool:

@@ -22,7 +22,7 @@ async def test_failures_by_class_and_shape(busy: Busy, site: Site) -> None:
 
 
 async def test_each_row_of_the_failures_acts_on_its_own_jobs(queue: Queue, make_site: MakeSite) -> None:
-    """Messages of one shape, not all of the class; and never all failed jobs because a row has no class."""
+    """A row matches messages of one shape, not all of the class; one without a class never matches all failed jobs."""
     messages = {
         "card": ["card 17 ending '4111' was declined", "card 18 ending '42' was declined"],
         "bank": ['the bank said "no" \\ twice', 'the bank said "not now" \\ twice'],

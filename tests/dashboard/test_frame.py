@@ -1,4 +1,4 @@
-"""The frame of a page: tabs with their numbers, also where the page itself knows nothing of them."""
+"""The frame of a page: tabs with their numbers, even where the document of the page does not have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids, groups, data and errors are text everywhere, whatever stands in them."""
+"""Ids, groups, data and errors are shown as text everywhere, whatever they contain."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EARLIER = 20
 
 
 class Life:
-    """A queue on which jobs have run before, so that a fencing token is no small number."""
+    """A queue on which jobs have run before, so that a fence is not a small number."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue

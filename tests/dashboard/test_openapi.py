@@ -69,7 +69,7 @@ def live() -> Iterator[Live]:
 
 
 def fitting(case: Any, live: Live) -> Any:
-    """A path that leads somewhere: else every answer would be 404."""
+    """A path that leads somewhere: otherwise every answer would be 404."""
     known = {"queue": "orders", "job": live.ids["failed"], "group": "user:held"}
     for name in case.path_parameters:
         if name in known:

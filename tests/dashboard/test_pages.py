@@ -124,7 +124,7 @@ async def test_a_search_finds_jobs_and_says_what_it_scanned(
 
 async def test_a_search_that_is_not_understood_says_so(busy: Busy, site: Site) -> None:
     page = await site.json("jobs", queue="orders", q="older:soon")
-    assert page["search"]["problems"] == ["older:soon: 'soon' is no duration; for example older:10m"]
+    assert page["search"]["problems"] == ["older:soon: 'soon' is not a duration; for example older:10m"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ async def log_in(site: Site) -> str:
 
 
 async def with_cookie(site: Site, cookie: str, path: str = "/") -> int:
-    """What somebody gets who has nothing but a copy of the cookie."""
+    """The answer to a request with nothing but a copy of the cookie."""
     transport = httpx.ASGITransport(app=site.dashboard)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", cookies={SESSION: cookie}) as client:
         return (await client.get(path, headers={"Accept": "text/html"})).status_code

@@ -1,4 +1,4 @@
-"""Why a job does not run: each page that shows it says so, also where the reason is not in its group."""
+"""Why a job does not run: each page that shows it says so, even if the reason is not in its group."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_the_whole_queue_is_paused(make_queue: MakeQueue, site: Site) -> N
 
 async def test_every_slot_is_taken(full: Queue, site: Site) -> None:
     await eventually(full.get_workers, "the worker is there")
-    await everywhere(site, full, "Every slot of its workers is taken: what is ready waits for one.")
+    await everywhere(site, full, "Every slot of its workers is taken: ready jobs wait for one.")
     assert "Waits for a slot" in await site.page("lanes", queue="orders")
 
 
@@ -177,7 +177,7 @@ async def test_the_warning_about_blocked_groups_leads_to_them(busy: Busy, site: 
 
 
 async def test_of_the_warnings_of_all_queues_the_worst_comes_first(make_queue: MakeQueue, site: Site) -> None:
-    """`abc` is blocked, which is for people to decide; nobody works on `xyz`."""
+    """`abc` is blocked, and a person has to decide; no worker serves `xyz`."""
     first, second = make_queue("abc"), make_queue("xyz")
     job = await first.add(1, group_id="user:1", on_failed="hold")
     await first.fail(job.id, "declined")

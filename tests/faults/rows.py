@@ -99,7 +99,7 @@ async def failed_of(queue: Queue) -> list[str]:
 
 
 async def in_the_middle(fleet: Fleet, more: int, since: int | None = None) -> None:
-    """Wait until so many handlers have ended, counted from now, or from a number of ended handlers."""
+    """Wait until this many handlers have ended, counted from now, or from a number of ended handlers."""
     enough = (len(fleet.lines("end")) if since is None else since) + more
     await eventually(lambda: len(fleet.lines("end")) >= enough, f"{more} more handlers have ended")
 

@@ -15,18 +15,18 @@ def used_to_short_handlers(worker: Worker) -> Worker:
 
 
 def whatever_happens(worker: Worker) -> Worker:
-    """It does not even learn better, on a machine that is busy with something else, but for a moment."""
+    """Keep the worker used to short handlers: what it measures on a busy machine changes that only for a moment."""
     worker.on("active", lambda job: used_to_short_handlers(worker))
     return used_to_short_handlers(worker)
 
 
 async def add_row(queue: Queue, n: int, group_id: str = "g", **options: Any) -> list[Job]:
-    """Jobs 0 to n - 1 of one group: what a worker that starts now takes together."""
+    """Add jobs 0 to n - 1 of one group, which a worker that starts now takes together."""
     return await queue.add_many([{"data": i, "group_id": group_id, **options} for i in range(n)])
 
 
 async def add_reserve(queue: Queue, n: int, *, groups: bool = True, **options: Any) -> list[Job]:
-    """Jobs 0 to n - 1, each of a group of its own or of none: what a worker with one slot takes as a reserve."""
+    """Add jobs 0 to n - 1, each in its own group or in none, which a worker with one slot takes as a reserve."""
     return await queue.add_many([{"data": i, "group_id": f"g{i}" if groups else None, **options} for i in range(n)])
 
 

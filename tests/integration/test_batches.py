@@ -17,7 +17,7 @@ from tests.support.workers import Listener, one_kind, settled
 
 
 class Batches:
-    """A handler that notes the data of each batch, and does what `act` says."""
+    """A handler that records the data of each batch, and does what `act` says."""
 
     def __init__(self, act: Any = None) -> None:
         self.seen: list[list[Any]] = []

@@ -23,7 +23,7 @@ async def added(queue: Queue, n: int = 3, group_id: str = "g") -> list[Job]:
 
 
 async def moved_on(queue: Queue) -> bool:
-    """The server's clock shows another millisecond than the one in which a group was last blocked."""
+    """Wait until the server's clock has left the millisecond in which a group was last blocked."""
     last = (await queue.get_blocked_groups())[-1].blocked_since
     assert last is not None
     return (await queue.survey()).at > last
@@ -95,7 +95,7 @@ async def test_a_job_may_hold_where_its_queue_goes_on(make_queue: MakeQueue) -> 
 
 
 async def test_blocked_groups_are_listed_by_how_long_they_have_been_blocked(make_queue: MakeQueue, url: str) -> None:
-    """One that has no other job is among them, one that is paused too."""
+    """Groups that have no other job, or are paused, are among them."""
     queue = make_queue("q", on_failed="hold")
     for group_id, n in (("c", 1), ("a", 3), ("b", 1)):
         await added(queue, n, group_id)

@@ -1,4 +1,4 @@
-"""A handler that blocks the event loop of its worker: the log names it, and no other job waits without need."""
+"""A handler that blocks the event loop of its worker: the log names it, and no other job waits unnecessarily."""
 
 from __future__ import annotations
 

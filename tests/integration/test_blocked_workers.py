@@ -23,7 +23,7 @@ def jobs_of(group: str, n: int, **fields: Any) -> list[dict[str, Any]]:
 async def test_nothing_of_a_group_starts_behind_a_job_that_was_given_up(
     queue: Queue, prefetch: Literal["auto"] | int
 ) -> None:
-    """Neither what waits on the server nor what this worker has taken ahead."""
+    """Neither the jobs that wait on the server nor those that this worker has prefetched."""
     runs: list[str] = []
     fails = {"a7"}
 

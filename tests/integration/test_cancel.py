@@ -19,7 +19,7 @@ from tests.support.waiting import eventually
 from tests.support.workers import Listener, Waiting, one_kind
 
 AT_ONCE = 1.5
-"""Seconds: "within a second", and something for a busy machine. Heartbeats come each 10 s here."""
+"""Seconds: "within a second", and a margin for a busy machine. Heartbeats come only every 10 s here."""
 
 
 async def check_cancelled(queue: Queue, job: Job, stopped: Callable[[], object]) -> None:

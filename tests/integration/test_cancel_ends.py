@@ -1,4 +1,4 @@
-"""Cancelling many at once and whole groups; handlers that end in their own way, or not; workers that are gone."""
+"""Cancelling many jobs at once and whole groups; handlers that end in their own way, or not; workers that are gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Recorder, Waiting
 
 AT_ONCE = 1.5
-"""Seconds: "within a second", and something for a busy machine. Heartbeats come each 10 s here."""
+"""Seconds: "within a second", and a margin for a busy machine. Heartbeats come only every 10 s here."""
 
 
 async def test_many_running_jobs_are_cancelled_at_once(queue: Queue) -> None:

@@ -16,7 +16,7 @@ pytestmark = one_kind
 
 
 async def cancelled_at_once(closing: Awaitable[None]) -> None:
-    """Let it run until it waits for the first time, and cancel it there."""
+    """Run a coroutine until it waits for the first time, and cancel it there."""
     task = asyncio.ensure_future(closing)
     await asyncio.sleep(0)
     task.cancel()

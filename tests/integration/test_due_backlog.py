@@ -1,4 +1,5 @@
-"""An outage or midnight: more delayed jobs are due than one call lets join. Each group still runs in its order."""
+"""After an outage, or at midnight, more delayed jobs are due than one call promotes. Each group still runs in its
+order."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ PLACES: dict[str, Callable[[int], int]] = {"priority": lambda i: (JOBS - i) % 10
 
 
 async def fill(queue: Queue, place: str) -> None:
-    """All of them delayed, and due when this returns; who is due later comes first in its group."""
+    """Add delayed jobs, all of which are due when this returns. Those that are due later come first in their group."""
     for lead in (1.5, 6, 24):
         first_due = time.time() + lead
         items: list[dict[str, Any]] = [
@@ -29,7 +30,7 @@ async def fill(queue: Queue, place: str) -> None:
         await queue.add_many(items)
         if time.time() < first_due:
             break
-        # The machine was so busy that the first are due already: again, with more time.
+        # The machine was so busy that the first jobs are due already: try again, with more time.
         await queue.purge()
     assert await queue.get_delayed_count() == JOBS
     await eventually(lambda: time.time() > first_due + JOBS / 10_000 + 0.01, "all jobs are due")

@@ -22,7 +22,7 @@ BLOCK = 30
 
 
 def streaks(history: History) -> list[tuple[int, int]]:
-    """Process and number of the runs that follow each other in one process, by the order of their grants."""
+    """The process of each series of consecutive runs, and how many runs it has, in the order of their grants."""
     return [(pid, len(list(runs))) for pid, runs in groupby(history.runs, key=lambda run: run.pid)]
 
 
@@ -32,7 +32,7 @@ async def test_only_one_process_works_at_a_time_and_all_of_them_get_turns(
     queue = make_queue(exclusive=True)
     with Fleet(url, queue.name, concurrency=4, blocking_timeout=BLOCK, exclusive=True) as fleet:
         fleet.start(3)
-        # A process that is not yet in line could come too late for all of the turns: they last 0.3 s together.
+        # A process that is not yet in line could come too late for all turns, which together take 0.3 s.
         fleet.wait_for(lambda: workers_asleep(client) == 3, "all of them are in line for a turn")
         items = [{"data": {"n": n, "seconds": 0.01}, "group_id": f"g{n % 9}"} for n in range(90)]
         jobs = await queue.add_many(items)

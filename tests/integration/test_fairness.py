@@ -15,7 +15,7 @@ from tests.support.workers import one_kind
 
 
 class Order:
-    """A handler that notes the groups, and the jobs, in the order in which they ran."""
+    """A handler that records the groups, and the jobs, in the order in which they ran."""
 
     def __init__(self) -> None:
         self.groups: list[str | None] = []
@@ -48,9 +48,9 @@ async def test_without_round_robin_the_oldest_head_goes_first(make_queue: MakeQu
 
 
 def passed_over(grants: Sequence[str | None]) -> int:
-    """The most groups that one group was served twice before, though each of them had work. By order of grants.
+    """The most groups with work that had to wait while one group was served twice, in the order of grants.
 
-    A group that runs a job is not in the line: as many as there are other slots may be passed over for that.
+    A group that runs a job is not in the line, so as many groups as there are other slots may be passed over.
     """
     most = 0
     last: dict[str | None, int] = {}

@@ -1,4 +1,4 @@
-"""The function library on real servers: loaded on demand, shared, and done without where a server refuses it."""
+"""The function library on real servers: loaded on demand, shared, and replaced by scripts where a server refuses it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parametrize("kind", available_kinds())
 
 @pytest.fixture
 def fresh(kind: Kind) -> Iterator[Server]:
-    """A server of its own: functions are of the whole server."""
+    """A separate server, since functions belong to the whole server."""
     server = Server.start(kind)
     yield server
     server.stop()

@@ -19,7 +19,7 @@ from tests.support.workers import one_kind
 
 NEVER = 3600.0
 BEGINNING = "0-1/0/0"
-"""Before the first event of a queue."""
+"""A position before the first event of a queue."""
 
 
 def cut_off(client: Any) -> None:
@@ -29,7 +29,7 @@ def cut_off(client: Any) -> None:
 
 
 def forget(client: Any, queue: Queue) -> None:
-    """The log keeps nothing but its last entry."""
+    """Trim the log to its last entry."""
     client.xtrim(Keys("groupmq", queue.name).fixed("events"), maxlen=1, approximate=False)
 
 
@@ -91,7 +91,8 @@ def test_a_gap_is_told_by_the_blocking_twin(url: str, client: Any) -> None:
 async def test_whoever_waits_for_an_end_that_fell_into_a_gap_is_told_by_the_job(
     make_queue: MakeQueue, url: str, client: Any, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
-    """At once, not at the next regular look. Of a job that is not kept only its absence is known."""
+    """The wait ends at once, not at the next regular look. About a job that is not kept, it is only known that it is
+    gone."""
     monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
     keep: dict[str, Any] = {"keep_completed": 100 if kept else 0}
     queue = make_queue(**keep)

@@ -16,7 +16,7 @@ SLOTS, JOBS, AHEAD = 50, 400, 23
 
 
 class Starts:
-    """Counts what starts, and which jobs had an operation return for them before that."""
+    """Records which jobs start, and which of them start after an operation on them has returned."""
 
     def __init__(self) -> None:
         self.started: list[int] = []
@@ -80,7 +80,7 @@ async def test_no_job_starts_after_pause_has_returned(queue: Queue, prefetch: An
 
 
 async def test_a_child_process_that_is_still_being_started_has_not_begun_its_job(queue: Queue, tmp_path: Path) -> None:
-    """To start one takes some tenths of a second, in which the job can be given back."""
+    """Starting a process takes some tenths of a second, in which the job can be given back."""
     mark = tmp_path / "begun"
     job = await queue.add([str(mark), 0])
     async with Worker(queue, sleep_and_mark, executor="process") as worker:

@@ -32,7 +32,7 @@ class Later:
 
 
 class Own:
-    """An awaitable that is no coroutine."""
+    """An awaitable that is not a coroutine."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

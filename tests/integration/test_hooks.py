@@ -1,4 +1,4 @@
-"""Middleware on queues and workers: what it sees, what it adds, and what comes of what it raises."""
+"""Middleware on queues and workers: what it sees, what it adds, and what follows if it raises."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Tracing:
 
 
 class Noting:
-    """Notes what happens around a handler, and where."""
+    """Records what happens around a handler, and where."""
 
     def __init__(self, name: str, notes: list[str]) -> None:
         self.name, self.notes = name, notes

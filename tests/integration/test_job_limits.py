@@ -85,7 +85,7 @@ def test_the_blocking_client_is_told_too(url: str) -> None:
 
 
 async def test_a_job_that_no_worker_was_free_for_in_time_fails_and_its_group_goes_on(queue: Queue) -> None:
-    """A worker without a free slot looks at what is due each `stalled_interval`."""
+    """A worker without a free slot looks for due work every `stalled_interval`."""
     handler = Recorder()
     handler.gate = asyncio.Event()
     async with Worker(queue, handler, blocking_timeout=30, stalled_interval=0.1):

@@ -201,7 +201,7 @@ async def test_adds_that_add_nothing_now_say_so(queue: Queue, caplog: pytest.Log
 
 
 class Minimal:
-    """A logger that is none of `logging`, and has no `isEnabledFor`."""
+    """A logger that does not come from `logging`, and has no `isEnabledFor`."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str]] = []

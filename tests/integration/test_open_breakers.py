@@ -21,7 +21,7 @@ def queue(make_queue: MakeQueue) -> Queue:
 
 
 async def count(queue: Queue) -> int:
-    """The same everywhere it is shown."""
+    """The number of open breakers, which must be the same everywhere it is shown."""
     metrics, survey = await queue.get_metrics(), await queue.survey()
     page = await queue.get_groups(state="breaker")
     assert metrics.breakers_open == survey.breakers_open == len(survey.breakers) == page.total == len(page.groups)
@@ -85,7 +85,7 @@ async def test_a_job_that_completes_closes_the_breaker(make_queue: MakeQueue) ->
     await open_breakers(queue, "g", behind=0)
 
     async def works(job: Job) -> None:
-        """The endpoint is there again."""
+        """The endpoint works again."""
 
     await queue.add(1, group_id="g")
     await Worker(queue, works).run(burst=True)

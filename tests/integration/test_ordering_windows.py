@@ -44,7 +44,7 @@ def millis(instant: datetime | None) -> int:
 
 
 def inversions(jobs: Sequence[Job]) -> list[str]:
-    """Jobs of a group, as they started, that started after a later one although they were there by then."""
+    """Jobs of a group that started after a later one, although they were there by then."""
     return [
         f"{late.order_ms} started after {early.order_ms}"
         for early, late in combinations(jobs, 2)
@@ -87,7 +87,7 @@ async def test_event_time_runs_late_arrivals_in_order_and_none_before_its_window
 async def test_event_time_makes_a_late_job_the_next_one_even_behind_its_window(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
-    """What comes later than the window cannot be first any more, but nothing waits for longer because of it."""
+    """A job that comes after the window can no longer be first, but no job waits longer because of it."""
     queue, witness = make_queue(ordering=Ordering.event_time(0.1)), Witness()
     async with Worker(queue, witness):
         now = server_ms(client)

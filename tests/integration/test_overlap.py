@@ -53,7 +53,7 @@ async def test_ticks_are_skipped_while_the_last_occurrence_waits_for_whatever_re
 async def test_an_occurrence_that_failed_for_good_does_not_stop_the_schedule(
     make_queue: MakeQueue, on_failed: Any, most: int
 ) -> None:
-    """If it blocks its group, one more is added and waits behind it; of the other ticks none adds anything."""
+    """If it blocks its group, one more is added and waits behind it; the other ticks add nothing."""
     queue = make_queue(on_failed=on_failed)
 
     async def handle(job: Job) -> None:

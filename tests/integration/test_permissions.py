@@ -1,4 +1,4 @@
-"""The access rules of docs/security.md: each user can do what it is for, and a viewer can change nothing."""
+"""The access rules of docs/security.md: each user can do what it is meant for, and a viewer cannot change anything."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.one_server("users of a cluster have tests of their own:
 
 @pytest.fixture(params=["function", "script"])
 def make_user(request: pytest.FixtureRequest, server: Server, client: Any) -> Iterator[MakeUser]:
-    """Makes a user as the page says, called by one way only; its URL."""
-    client.execute_command("ACL", "LOG", "RESET")  # of what users of other tests were refused
+    """Makes a user as the page says, who can call only functions or only scripts. Returns the URL."""
+    client.execute_command("ACL", "LOG", "RESET")  # entries about users of other tests
     made = []
 
     def make(name: str) -> str:
@@ -44,7 +44,7 @@ def make_user(request: pytest.FixtureRequest, server: Server, client: Any) -> It
     refused = [entry[b"object"] for entry in map(_pairs, client.execute_command("ACL", "LOG"))]
     client.execute_command("ACL", "LOG", "RESET")
     client.execute_command("ACL", "DELUSER", *made)
-    # Without these it goes on in another way.
+    # Without these commands the client works in another way.
     spared = {b"client|setinfo", b"client|id", b"client|unblock"}
     if request.param == "script":
         spared |= {b"fcall", b"fcall_ro", b"function|list"}

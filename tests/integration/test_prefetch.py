@@ -106,7 +106,8 @@ async def test_a_worker_learns_by_itself_that_its_handlers_are_short(queue: Queu
 async def test_a_burst_leaves_nothing_behind_whenever_a_hint_comes(
     queue: Queue, concurrency: int, prefetch: int
 ) -> None:
-    """A hint makes the worker ask, while what makes further jobs ready is reported by another call at that moment."""
+    """A hint makes the worker ask at the very moment at which another call reports the outcome that makes further jobs
+    ready."""
 
     async def handle(job: Job) -> None:
         worker._fetcher.poke()
@@ -119,7 +120,7 @@ async def test_a_burst_leaves_nothing_behind_whenever_a_hint_comes(
 
 
 class Crowd:
-    """A handler that counts the jobs which are in its worker's hands."""
+    """A handler that counts the jobs that its worker holds."""
 
     def __init__(self, queue: Queue) -> None:
         self._look = SyncQueue(queue.name, queue._connection.endpoint.where)
@@ -141,7 +142,8 @@ class Crowd:
         self.unreported -= 1
 
     def _on_their_way_back(self) -> int:
-        """Given back, because a handler took long on a busy machine, and perhaps not known to the server yet."""
+        """Jobs that were given back because a handler took long on a busy machine. The server may not know of them
+        yet."""
         assert self.worker is not None
         lanes = self.worker._fetcher.lanes
         return sum(report.event == "released" for lane in lanes for report in (*lane.reports, *lane.sent))
@@ -211,7 +213,7 @@ async def test_whoever_stands_behind_a_handler_that_takes_long_waits_where_every
 
 
 async def test_handlers_that_have_become_slower_do_not_keep_a_whole_row_out_of_sight(queue: Queue) -> None:
-    """Each of them is short enough to be waited for; all of them together are not."""
+    """Each handler is short enough to be waited for; all of them together are not."""
     started: list[Any] = []
 
     async def handle(job: Job) -> None:

@@ -17,7 +17,7 @@ N, AT = 12, 4
 
 
 class Leaving:
-    """A handler that has its worker closed in the middle of a row, and goes on for a moment or for ever."""
+    """A handler that has its worker closed in the middle of a row, and then runs on for a moment or for ever."""
 
     def __init__(self, timeout: float, stays: bool) -> None:
         self.timeout = timeout
@@ -42,7 +42,7 @@ class Leaving:
 
 
 async def check_rest(queue: Queue, jobs: list[Job], done: int) -> None:
-    """The first `done` have completed, the others wait as if nothing had been, and run in their order."""
+    """The first `done` jobs have completed; the others wait as if they had never been taken, and run in their order."""
     counts = await queue.get_job_counts()
     assert (counts.completed, counts.active, counts.waiting) == (done, 0, N - done)
     assert await attempts_made(jobs) == [1] * done + [0] * (N - done)

@@ -25,7 +25,7 @@ mark: contextvars.ContextVar[int | None] = contextvars.ContextVar("mark", defaul
 
 
 def took_rows(worker: Worker, jobs: int) -> bool:
-    """Whether it needed less than a trip a job; or gave some back, since the machine was busy with something else."""
+    """Whether it needed fewer trips than jobs, or gave some jobs back because the machine was busy."""
     metrics = worker.get_worker_metrics()
     return metrics.advances < jobs - 20 or metrics.released > 0
 

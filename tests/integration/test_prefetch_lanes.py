@@ -20,7 +20,7 @@ LARGE, APART = 50, 0.0005
 class Trip(NamedTuple):
     sent: float
     noted: float
-    """When the worker says it was sent: a moment earlier, and on a busy machine a long one."""
+    """When the worker says that it was sent: a little earlier, and on a busy machine much earlier."""
     answered: float
     jobs: int
 

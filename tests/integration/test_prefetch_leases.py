@@ -1,4 +1,5 @@
-"""Leases of rows: those that are ahead, that run and that ended live until the server knows what became of them."""
+"""Leases of rows: those of jobs that are prefetched, run or have ended last until the server knows what became of the
+job."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ N = 15
 
 
 class Acts:
-    """Acts from within the handler of one job, as the handler of "order cancelled" does, and notes what starts."""
+    """Acts from within the handler of one job, as the handler of "order cancelled" does, and records which jobs
+    start."""
 
     def __init__(self, at: int, act: Callable[[], Awaitable[Any]]) -> None:
         self.at = at
@@ -149,7 +150,7 @@ async def test_the_same_from_another_process_while_many_groups_are_worked_on(que
             await eventually(lambda: _only_the_paused_group_is_left(queue), "the others are done")
         else:
             await eventually(lambda: _nothing_active(queue), "what ran has ended")
-        # What ran when the pause returned may have been counted or not; nothing else starts.
+        # The jobs that ran when the pause returned may or may not have been counted; no other job starts.
         assert sum(what == "queue" or group == "g1" for group in started) <= at_pause + 4
         await (queue.resume() if what == "queue" else queue.resume_group("g1"))
         assert await queue.wait_for_empty(20)
@@ -160,7 +161,7 @@ async def test_the_same_from_another_process_while_many_groups_are_worked_on(que
 async def test_after_a_job_that_waits_was_failed_under_hold_nothing_of_its_group_starts(
     make_queue: MakeQueue, url: str, which: int, client: str
 ) -> None:
-    """Neither what was prefetched behind the failed job nor what was prefetched in front of it."""
+    """Neither the jobs that were prefetched behind the failed job nor those in front of it."""
     queue = make_queue("held", on_failed="hold")
     jobs = await add_row(queue, 300)
 
@@ -246,7 +247,7 @@ async def test_purging_what_waits_takes_what_was_prefetched(queue: Queue) -> Non
 
 @pytest.mark.parametrize("data", [0, 1])
 async def test_purging_what_is_active_takes_what_runs_and_nothing_else(queue: Queue, data: int) -> None:
-    """What has ended, and has not been reported, counts as running."""
+    """A job that has ended, but has not been reported, counts as running."""
     jobs = await add_row(queue, 20)
     running, let_go = asyncio.Event(), asyncio.Event()
     seen: list[int] = []

@@ -1,4 +1,4 @@
-"""Which workers there are, how they are, and what becomes of one that cannot reach its server."""
+"""Which workers there are, whether they are healthy, and what a worker does that cannot reach its server."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def test_a_process_whose_server_is_away_for_too_long_exits_non_zero(mortal
 
 
 async def quiet_time(seconds: float) -> None:
-    """Nothing happens for a while, which is what the test is about."""
+    """Let time pass in which nothing happens: that is what the test is about."""
     began = time.monotonic()
     await eventually(lambda: time.monotonic() - began > seconds, "a quiet time")
 
@@ -169,7 +169,7 @@ async def quiet_time(seconds: float) -> None:
 async def test_a_connection_cut_after_a_quiet_time_is_no_reason_to_give_up(
     queue: Queue, client: Any, busy: bool
 ) -> None:
-    """Nothing was asked for longer than the worker's patience; then every connection breaks once."""
+    """The worker has asked for nothing for longer than its patience; then every connection breaks once."""
     recorder, patience = Recorder(), 0.3
     recorder.gate = asyncio.Event()
     worker = Worker(queue, recorder, unreachable_timeout=patience, heartbeat=0.1)

@@ -1,4 +1,5 @@
-"""`queue.process(handler)`, awaited or not, with and without an event loop: one worker, started, never silently not."""
+"""`queue.process(handler)`, awaited or not, with and without an event loop: one worker, which starts, or says that it
+did not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers say while they run: stored, delivered, only under their own lease, and gone with the job."""
+"""What handlers report while they run: stored, delivered, only under their own lease, and deleted with the job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def tell(job: Job) -> None:
 
 
 async def check_told(queue: Queue, worker: Worker) -> None:
-    """Everything said arrives everywhere, in order."""
+    """Everything that is reported arrives everywhere, in order."""
     by_job, by_queue, by_worker = Heard(), Heard(), Listener(worker, "progress")
     job = await queue.add({"progress": VALUES, "lines": ["one", "zwei ü"]})
     job.on("progress", by_job.append)

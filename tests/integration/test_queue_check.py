@@ -40,7 +40,7 @@ async def test_neither_the_address_nor_a_secret_is_told(make_queue: MakeQueue, s
     finally:
         client.execute_command("ACL", "DELUSER", "op")
     assert "s3cr3t" not in f"{found} {info}"
-    # Of a cluster it must be said which primary was looked at.
+    # For a cluster, the finding must say which primary was looked at.
     told = f"{[one for one in found if one.name not in ON_CLUSTER_TOO]} {info}"
     for address in ("127.0.0.1", str(server.port), "redis://"):
         assert address not in told

@@ -55,7 +55,7 @@ def nobody() -> str:
 
 
 async def works(queue: Queue, data: Any = "x") -> None:
-    """The whole way of a job: added, run, looked at."""
+    """The whole life of a job: added, run, looked at."""
     seen: list[Any] = []
 
     async def handle(job: Job) -> Any:

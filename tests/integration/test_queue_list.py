@@ -1,4 +1,4 @@
-"""The queues of a server: who is listed, who is not, and what happens when the list cannot be written."""
+"""The queues of a server: which are listed, which are not, and what happens when the list cannot be written."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ async def test_a_group_tells_its_state(queue: Queue) -> None:
 
 
 def counters(metrics: Metrics) -> dict[str, int]:
-    """Those that have counted something."""
+    """The minutes that have counted something."""
     return {name: n for name, n in asdict(metrics).items() if isinstance(n, int) and n and "groups" not in name}
 
 

@@ -22,7 +22,7 @@ from tests.support.waiting import eventually, wait_until
 
 @pytest.fixture
 def queue(url: str) -> Iterator[Queue]:
-    """Made where no loop runs, as by a module that is imported."""
+    """A queue that is made where no loop runs, as in a module that is imported."""
     queue = Queue(f"q-{new_id()}", url)
     yield queue
     asyncio.run(queue.close())
@@ -95,7 +95,7 @@ def test_an_add_that_its_loop_left_behind_stops_nobody(queue: Queue) -> None:
 
     async def leave() -> None:
         adding.append(asyncio.ensure_future(queue.add("left")))
-        await asyncio.sleep(0)  # it waits for the end of this tick, and so does everything else
+        await asyncio.sleep(0)  # it waits for the end of this tick, like everything else
 
     asyncio.run(leave())
     asyncio.run(queue.add("next"))

@@ -1,4 +1,5 @@
-"""A queue opened as it is stored: with its settings, never made, never at odds with those who work on it."""
+"""A queue opened as it is stored: with its settings, never created, and never in conflict with the processes that work
+on it."""
 
 from __future__ import annotations
 

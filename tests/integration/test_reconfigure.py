@@ -28,7 +28,7 @@ PLAIN: dict[str, Any] = {
     "max_group_size": None,
     "priority_ageing": None,
 }
-"""The defaults, given: to change from anything to them."""
+"""The defaults, given explicitly, to change from any other settings to them."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "event_time": {"ordering": Ordering.event_time(0.05)},
     "arrival": {"ordering": Ordering.arrival(0.05)},
@@ -102,7 +102,7 @@ async def test_a_change_holds_for_what_waits_and_everything_drains_in_order(
     async def handle(job: Job) -> None:
         ran.append(job)
 
-    # Some have run already, so that whatever the old settings keep account of is there.
+    # Some jobs have run already, so that everything that the old settings keep track of exists.
     await old.add_many([{"data": f"early {n}", "group_id": "g1"} for n in range(3)])
     await Worker(old, handle, concurrency=3).run(burst=True)
     items = shuffled_items(random.Random(f"{before} {after}"))
@@ -128,7 +128,7 @@ async def test_a_change_holds_for_what_waits_and_everything_drains_in_order(
 
 
 def shuffled_items(dice: random.Random) -> list[dict[str, Any]]:
-    """Forty jobs of five groups. Their orders are times as well, long past."""
+    """Forty jobs of five groups. Their orders are also times, long past."""
     orders = dice.sample(range(1_700_000_000_000, 1_700_000_100_000), 40)
     return [
         {"data": n, "group_id": f"g{n % 5}", "priority": dice.choice([0, 0, 5]), "order_ms": order}
@@ -208,7 +208,7 @@ async def test_an_exclusive_queue_that_becomes_a_common_one_ends_its_turn(
     async with Worker(old, handler, concurrency=1):
         await old.add(0, group_id="g0")
         await eventually(lambda: handler.started, "the holder is at work")
-        # They wake the holder alone, by its own marker, which no worker will ever look at.
+        # These adds wake only the holder, by its own marker, which no worker will ever look at.
         await old.add_many([{"data": n, "group_id": f"g{n}"} for n in range(1, 6)])
         await new.reconfigure()
         keyspace.check(client)

@@ -27,7 +27,7 @@ MISSED = 8
 async def ran_after_an_outage(
     queue: Queue, client: redis.Redis, catch_up: Literal["one", "all", "none"]
 ) -> tuple[list[int], int, int]:
-    """Ticks that ran after some that no worker was there for, the first of the grid, and when workers came back."""
+    """The ticks that ran after a time without workers, the first tick of the grid, and when workers came back."""
     first = await queue.add({}, group_id="g", repeat=Every(PERIOD / 1000, catch_up=catch_up))
     await pass_by(client, first.order_ms + MISSED * PERIOD)
     back = server_ms(client)
@@ -41,7 +41,7 @@ async def test_missed_ticks_are_one_run_by_default_and_then_it_goes_on(queue: Qu
     ticks, first, back = await ran_after_an_outage(queue, client, "one")
     assert ticks[0] >= first + MISSED * PERIOD, "an older tick than the last missed one ran"
     check_grid(ticks, first, PERIOD)
-    # The one that stands for all that was missed, then every tick.
+    # The one run for all ticks that were missed, then every tick.
     assert holes(ticks, PERIOD) == []
     assert ticks[0] > back - PERIOD
 
@@ -59,7 +59,7 @@ async def test_missed_ticks_are_not_run_when_told_so(queue: Queue, client: redis
 
 
 async def test_what_becomes_due_during_the_first_look_is_late_and_not_missed(queue: Queue, client: redis.Redis) -> None:
-    """Between its first answer and its last, a new scheduler is there already: those ticks are its own."""
+    """A new scheduler already counts between its first answer and its last: ticks in that time are not missed."""
     first = await queue.add({}, group_id="g", repeat=Every(PERIOD / 1000))
     await pass_by(client, first.order_ms + MISSED * PERIOD)
     look = run_due_repeats(asked)

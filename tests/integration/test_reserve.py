@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 from tests.support.workers import Recorder
 
 MOST = 80
-"""Jobs of a call, where each is of another group."""
+"""Jobs that one call takes if each is in its own group."""
 grouped = pytest.mark.parametrize("groups", [True, False], ids=["groups", "no groups"])
 
 
@@ -28,7 +28,7 @@ async def test_a_call_brings_many_jobs_though_there_is_one_slot(queue: Queue, gr
     await worker.run(burst=True)
     metrics = worker.get_worker_metrics()
     assert sorted(handler.started) == list(range(1000))
-    if not metrics.released:  # where the machine stood still for some milliseconds, what was ahead went back
+    if not metrics.released:  # if the machine stood still for some milliseconds, prefetched jobs went back
         assert handler.started == list(range(1000)), "in the order in which they would start one by one"
     assert (handler.most, set(handler.attempts)) == (1, {1})
     assert (metrics.completed, metrics.lease_lost) == (1000, 0)
@@ -43,7 +43,7 @@ async def test_all_slots_are_used_and_no_more(queue: Queue, groups: bool, concur
     worker = whatever_happens(Worker(queue, handler, concurrency=concurrency))
     run = asyncio.create_task(worker.run(burst=True))
     await eventually(lambda: len(handler.ended) > 300, "it is used to short handlers")
-    handler.gate = asyncio.Event()  # else it depends on the machine how many run at once
+    handler.gate = asyncio.Event()  # otherwise it depends on the machine how many run at once
     await eventually(lambda: handler.most == concurrency, "all slots are used")
     handler.gate.set()
     await run
@@ -53,7 +53,7 @@ async def test_all_slots_are_used_and_no_more(queue: Queue, groups: bool, concur
 
 
 async def test_the_order_across_groups_is_the_same_with_and_without(queue: Queue) -> None:
-    """Priorities, groups of several jobs and jobs without a group, all there before anybody looks."""
+    """Priorities, groups of several jobs and jobs without a group, all of them added before a worker asks."""
     orders = []
     for prefetch in (0, 200):
         handler = Recorder()
@@ -85,7 +85,7 @@ async def test_left_to_itself_a_worker_takes_no_more_than_some_milliseconds_of_w
     await add_reserve(queue, 300)
     await worker.run(burst=True)
     crowd.close()
-    # A call that was under way while handlers ended late may bring as many once more.
+    # A call that was under way while handlers ended late may bring as many again.
     assert MOST // 2 < crowd.most <= 2 * MOST
 
 
@@ -107,7 +107,7 @@ async def test_one_that_fails_costs_the_others_nothing(queue: Queue, groups: boo
 
 
 async def test_one_that_may_run_once_is_reported_before_the_next_starts_to_wait(queue: Queue) -> None:
-    """It does not wait for those behind it, as others do."""
+    """Its report does not wait for the jobs behind it, as other reports do."""
     [once] = await queue.add_many([{"data": -1, "group_id": "once", "max_attempts": 1}])
     await add_reserve(queue, 20)
     reported = asyncio.Event()
@@ -211,7 +211,7 @@ ENDS = {"remove": None, "fail": "failed", "cancel": None}
 
 
 class Acts:
-    """A handler that notes what starts, and whose fourth job acts on others."""
+    """A handler that records which jobs start, and whose fourth job acts on others."""
 
     def __init__(self, act: Callable[[], Awaitable[Any]]) -> None:
         self.act = act

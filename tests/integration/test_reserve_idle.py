@@ -1,6 +1,7 @@
 """No job waits in the reserve of one worker while another worker has a free slot.
 
-Nothing here depends on how long a job waits in its worker: without the idle worker's word it would wait for a minute.
+Nothing here depends on how long a job waits in its worker: without the message of the idle worker it would wait for a
+minute.
 """
 
 from __future__ import annotations

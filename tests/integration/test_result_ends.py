@@ -32,12 +32,12 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def result(job: Job | SyncJob) -> Any:
-    """What either client says."""
+    """The result of a job, of either client."""
     return await job.result(20) if isinstance(job, Job) else await asyncio.to_thread(job.result, 20)
 
 
 async def listen(queue: Queue) -> Heard:
-    """From now on this process gets all events of the queue, so it need not look at jobs made after this."""
+    """From now on this process gets all events of the queue, so it need not look at jobs that are made later."""
     heard = Heard()
     queue.on("added", heard.append)
     await queue.add("witness", delay=60)
@@ -191,7 +191,7 @@ async def test_an_id_used_again_in_the_same_moment_is_not_answered_by_the_end_of
     for n in range(80):
         old = await queue.add("old", job_id="same", delay=60)
         _, new = await asyncio.gather(old.remove(), queue.add(n, job_id="same", delay=60))
-        if not new.duplicate:  # else it came before the removal, and went with it
+        if not new.duplicate:  # otherwise it came before the removal, and was removed too
             answered += 1
             with pytest.raises(TimeoutError):
                 await new.result(0.005)

@@ -18,7 +18,7 @@ from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Recorder
 
 LARGE = "x" * 100_000
-"""Larger than what an event carries of a job that is kept."""
+"""Larger than the results that an event carries if the job is kept."""
 
 
 async def handle(job: Job) -> Any:
@@ -164,7 +164,7 @@ async def test_a_thousand_wait_at_once(make_queue: MakeQueue, client: Any) -> No
 async def test_the_results_of_many_jobs_that_are_gone_do_not_read_the_log_once_for_each(
     make_queue: MakeQueue, client: Any, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
-    """Else those who ask for a thousand jobs that have ended would time out: the log would be read a thousand times."""
+    """Otherwise callers that wait for a thousand ended jobs would time out: the log would be read a thousand times."""
     queue = make_queue(keep_completed=0)
     jobs = await queue.add_many([{"data": i, "group_id": f"g{i % 7}"} for i in range(300)])
     async with Worker(queue, handle, concurrency=4):
@@ -222,7 +222,7 @@ async def test_a_job_is_not_answered_by_an_earlier_one_of_the_same_id(make_queue
     listener = asyncio.create_task((await queue.add("other", delay=60)).result())
     await hears(client)
     end_connections(client, readers(client))
-    # Until it is back, no listener knows of this:
+    # Until it is back, no listener learns of this:
     await queue.add("first", job_id="same")
     await Worker(queue, handle).run(burst=True)
     assert await queue.get_job("same") is None

@@ -1,4 +1,4 @@
-"""Many failed jobs at once: each to its place, each once, in small steps that can be stopped."""
+"""Retrying many failed jobs: each gets its sort key back, each once, in small steps that can be stopped."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def fail_some(job: Job) -> None:
 
 
 async def test_a_dry_run_tells_which_jobs_others_of_their_group_have_overtaken(queue: Queue, url: str) -> None:
-    """Completed ones and those that run; not others that failed too, and not those of other groups."""
+    """Completed jobs and those that run count; other failed jobs, and jobs of other groups, do not."""
     await add(queue, "bad-1", "good-1", group_id="g1")
     await add(queue, "bad-2", "bad-3", group_id="g2")
     await add(queue, "good-2", "bad-4", group_id="g3")

@@ -26,7 +26,7 @@ every_end = pytest.mark.parametrize("how", ENDS)
 
 
 class Overlaps:
-    """Notes what starts and ends, and whether two of a group run at once."""
+    """Records which jobs start and end, and whether two of a group run at once."""
 
     def __init__(self) -> None:
         self.log: list[str] = []

@@ -1,4 +1,4 @@
-"""Stored settings that change: in one write, noticed by processes that run, refused to those that disagree."""
+"""Stored settings that change: in one write, noticed by running processes; those that disagree are refused."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ async def test_a_thousand_failures_of_a_bad_deploy_are_all_kept(make_queue: Make
 
 @pytest.mark.one_server("its proxy stands before one server; a cluster gives its clients the addresses of its nodes")
 async def test_a_change_rides_over_connections_that_break_and_is_made_once(make_queue: MakeQueue, url: str) -> None:
-    """Each of its replies is lost once: it is carried out, sent again, and finds itself done."""
+    """Each reply is lost once: the call takes effect, is sent again, and finds that its change is already made."""
     await make_queue("orders").add(1, group_id="g")
     lost: set[bytes] = set()
 

@@ -1,4 +1,4 @@
-"""What users notice: numbers of finished jobs, copies, URLs, permissions, and clear words for a wrong object."""
+"""What users notice: numbers of finished jobs, copies, URLs, permissions, and clear messages for a wrong object."""
 
 from __future__ import annotations
 

@@ -179,7 +179,8 @@ async def test_a_queue_of_a_release_that_stored_less_gets_what_the_first_process
 async def test_a_process_of_a_release_that_stored_less_goes_on_with_its_own(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
-    """It compares schema and config with what it would have written, and sends its own policy with each call."""
+    """That process compares schema and config with what it would have written, and sends its own policy with each
+    call."""
     queue = make_queue("orders", max_attempts=7, keep_failed=5, group_concurrency=2)
     await queue.add(1, job_id="a")
     assert client.hmget(META, "schema", "config") == [
@@ -243,7 +244,7 @@ async def test_results_of_a_queue_that_is_stored_without_events_are_found(make_q
 
 
 async def test_what_a_dead_worker_ran_is_taken_back_by_the_stored_settings(make_queue: MakeQueue, url: str) -> None:
-    """What it leaves behind was written before it knew them."""
+    """Its bequest was written before it knew these settings."""
     queue = make_queue("orders", max_attempts=1, keep_failed=0)
     await queue.add(1)
     dead = make_queue("orders", redis=url)

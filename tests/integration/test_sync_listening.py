@@ -267,7 +267,7 @@ def test_a_forked_child_listens_by_itself(queue: Queue, url: str) -> None:
 
 
 def test_whoever_stops_waiting_leaves_nothing_behind(url: str, client: Any) -> None:
-    """As a program: Ctrl-C ends the wait, and the program ends without a word of what it had open."""
+    """As a program: Ctrl-C ends the wait, and the program exits without any message about what it had open."""
     program = (
         "import signal\nfrom groupmq.sync import Queue\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in what a shell runs in the background

@@ -1,4 +1,5 @@
-"""Encrypted connections: queue, worker, heartbeat and wake-ups over TLS, and a stranger's certificate refused."""
+"""Encrypted connections: queue, worker, heartbeat and wake-ups over TLS, and certificates of another authority are
+refused."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ async def test_a_certificate_of_somebody_else_is_refused(tls: tuple[int, Path, P
 
 @pytest.fixture(scope="module")
 def mutual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path, tuple[Path, Path]]]:
-    """A server that wants a certificate of its clients: its port, its certificate, and key and certificate of one."""
+    """A server that requires client certificates: its port, its certificate, and the key and certificate of a
+    client."""
     folder = tmp_path_factory.mktemp("mutual")
     key, cert = make_certificate(folder, "server")
     client = make_certificate(folder, "client")

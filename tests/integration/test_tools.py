@@ -46,7 +46,7 @@ async def take(queue: Queue, lease_ms: int = 1) -> None:
 
 
 async def run_until(queue: Queue, duty: Duty, done: int) -> list[DutyReport]:
-    """Run a duty until it has done so many things: leases and delays of a millisecond may not be over at once."""
+    """Run a duty until it has done this many things: leases and delays of a millisecond may not be over at once."""
     reports: list[DutyReport] = []
 
     async def run() -> bool:

@@ -1,4 +1,4 @@
-"""The end of a worker: nothing new, nothing lost, nothing late."""
+"""The end of a worker: it takes nothing new, loses nothing, and ends in time."""
 
 from __future__ import annotations
 
@@ -222,7 +222,8 @@ async def test_an_idle_worker_closes_at_once_though_it_blocks(queue: Queue) -> N
 
 
 async def test_a_closing_worker_does_not_keep_hints_from_the_others(queue: Queue) -> None:
-    """Each round an idle worker leaves while a job arrives; who stays must start it without waiting for a poll."""
+    """In each round an idle worker leaves while a job arrives; the one that stays must start it without waiting for a
+    poll."""
     handler = Recorder()
     async with Worker(queue, handler, blocking_timeout=30):
         for i in range(15):
@@ -234,7 +235,7 @@ async def test_a_closing_worker_does_not_keep_hints_from_the_others(queue: Queue
 
 
 async def test_a_draining_worker_passes_hints_on(queue: Queue) -> None:
-    """It has free slots and still blocks on the marker, but takes nothing any more."""
+    """It has free slots and still blocks on the marker, but no longer takes jobs."""
     gate = asyncio.Event()
     started: list[str] = []
 

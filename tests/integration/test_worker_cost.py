@@ -53,5 +53,5 @@ async def test_the_life_of_a_lone_job_makes_as_many_calls_and_commands_as_stated
             calls = sum(rows.get(row, 0) for row in SCRIPT_CALLS)
             rows.pop("bzpopmin", None)  # the one that waits is not counted yet
             lives.append((calls, sum(rows.values()) - calls))
-    # The first loads scripts. Of the others the least counts: a heartbeat may fall into any of them.
+    # The first one loads scripts. Of the others the smallest counts: a heartbeat may fall into any of them.
     assert min(lives[1:]) == (CALLS, COMMANDS)

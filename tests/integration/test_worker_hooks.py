@@ -15,7 +15,7 @@ from tests.support.workers import Listener
 
 
 class Life:
-    """Hooks and a handler that note the order in which they are called."""
+    """Hooks and a handler that record the order in which they are called."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []

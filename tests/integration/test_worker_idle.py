@@ -28,7 +28,7 @@ def calls(client: redis.Redis) -> dict[str, int]:
 
 
 async def cost(client: redis.Redis, seconds: float = WATCHED) -> dict[str, int]:
-    """What a while of doing nothing costs the server: blocking reads and calls of functions."""
+    """What an idle period costs the server: blocking reads and calls of functions."""
     before = calls(client)
     await asyncio.sleep(seconds)
     after = calls(client)

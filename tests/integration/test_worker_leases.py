@@ -19,8 +19,8 @@ from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder, one_kind
 
 LEASE = 2.5
-"""Seconds. A heartbeat comes each third of it: a busy machine that gives this process no time for less than two thirds
-of it takes no lease away."""
+"""Seconds. A heartbeat comes every third of it, so no lease is lost if a busy machine gives this process no time for up
+to two thirds of it."""
 LONG = 2.2 * LEASE
 
 

@@ -1,4 +1,4 @@
-"""Failed attempts: how often, how soon, and who decides."""
+"""Failed attempts: how often and how soon they are repeated, and what decides that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.workers import Listener
 
 
 class Failing:
-    """A handler that fails its first `times` attempts and notes when each attempt started."""
+    """A handler that fails its first `times` attempts and records when each attempt started."""
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -145,7 +145,8 @@ async def test_with_on_retry_yield_the_group_goes_on_meanwhile(make_queue: MakeQ
 
 
 async def test_a_backoff_fires_on_time_though_the_worker_that_failed_is_busy_again(queue: Queue) -> None:
-    """The one that knows of the back-off takes another job at once; an idle one must learn of it nevertheless."""
+    """The worker that knows of the back-off takes another job at once; an idle worker must learn of the back-off
+    nevertheless."""
     starts: list[tuple[str, float]] = []
     let_go = asyncio.Event()
 

@@ -16,7 +16,7 @@ from tests.support.workers import knows_of_work, settled
 
 
 class Common:
-    """A handler of several queues that notes how many of their jobs run at once."""
+    """A handler of several queues that records how many of their jobs run at once."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
@@ -26,7 +26,7 @@ class Common:
         self.most_of: Counter[str] = Counter()
         self.gate: asyncio.Event | None = None
         self.free_runs = 0
-        """So many jobs do not wait for the gate."""
+        """The number of jobs that do not wait for the gate."""
 
     async def __call__(self, job: Job) -> None:
         name = str(job.data)

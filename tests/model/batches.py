@@ -8,7 +8,7 @@ from tests.model.working import Working
 
 class Batches(Working):
     def _take(self, request: Request, now: int, batches: list[set[str]]) -> tuple[list[Taken], set[int]]:
-        if request.take:  # a call that asks for nothing leaves it to the worker that knows of these groups
+        if request.take:  # a call that asks for nothing leaves these groups to the worker that knows of them
             self.awaited.clear()
         if request.together is None or self.options.exclusive:  # a turn counts its jobs one by one
             return super()._take(request, now, batches)

@@ -30,7 +30,7 @@ class Deciding(Reporting):
     def somebody_decides_about_a_blocked_group(
         self, what: str, which: int, other: int, lane: tuple[str, str], take: int, lease_ms: int
     ) -> None:
-        """A worker may ask for jobs right after it."""
+        """A worker may ask for jobs right after that."""
         blockers = [job.id for group in sorted(self.model.blocked) for job in self.model.blockers(group)]
         job_id = blockers[which % len(blockers)]
         if what == "skip":

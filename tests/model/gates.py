@@ -8,7 +8,7 @@ from tests.model.parts import UNGROUPED, Conf, Failing, Job, Starts, Window
 NEVER = 2**53
 """An order beyond this is not a time; a job that waited until then would wait for ever."""
 SWEPT = 100
-"""Expired entries of one kind that a call deletes at most."""
+"""The most expired entries of one kind that a call deletes."""
 
 
 class Gates(Ledger):

@@ -115,7 +115,7 @@ class Request:
     lease_ms: int
     batch: int = 1
     epoch: int = 0
-    """The epoch of the turn that this worker believes to have, in an exclusive queue."""
+    """The epoch of the turn that this worker believes it has, in an exclusive queue."""
     chosen: tuple[str, ...] | None = None
     """The jobs to take if they may start, when the order across groups is not promised."""
     row: int = 1

@@ -23,7 +23,7 @@ SHORT_JOBS = tuple(f"short-{n}" for n in range(100))
 ORDERS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**53, 2**53 + 1, 2**53 + 2, START, START + 1, 2**63 - 1)
 DATA = (b"{}", b"", b"\xff\x00\r\n")
 LARGE = b"large" * 1_640
-"""Slightly more than fits into a record."""
+"""Slightly more data than fits into a record."""
 DELAYS = (0, 1, 50, 999, 5000)
 WHENS: list[tuple[int, int | None]] = [
     *[(0, None)] * 6,

@@ -33,7 +33,7 @@ NOBODY = "never added", 1
 
 class Work(Pair):
     confirming = 4
-    """One request in so many is of a worker that confirms when it begins a job."""
+    """One request in this many comes from a worker that confirms when it begins a job."""
 
     def __init__(self, client: redis.Redis) -> None:
         super().__init__(client)

@@ -324,7 +324,7 @@ class Working(Ending):
         """How many jobs the worker may take, and when it should ask again because another worker has the turn.
 
         A turn continues while its worker has jobs, or takes new ones in the call that ends the last ones, until its
-        batch is full. A new turn begins when no worker has a job, and only for a worker that believes to have none.
+        batch is full. A new turn begins when no worker has a job, and only for a worker that believes it has none.
         """
         if not self.options.exclusive:
             return request.take, set()

@@ -1,4 +1,4 @@
-"""A process of an older release: only its public API is used here. Says what came of it in lines of JSON.
+"""A process of an older release: only its public API is used here. Prints the results as lines of JSON.
 
 Run by its path, with the older package first on PYTHONPATH.
 """
@@ -71,7 +71,7 @@ async def make(url: str, name: str, jobs: int) -> None:
 
 
 async def work(url: str, name: str) -> None:
-    """Until standard input ends. Notes each job in the list `log`, with who ran it."""
+    """Work until standard input ends. Records each job in the list `log`, with the process that ran it."""
     client = redis.asyncio.Redis.from_url(url)
 
     async def handle(job: Job) -> None:

@@ -32,7 +32,8 @@ class OlderRelease:
     """The unpacked package, and processes that use it."""
 
     def __init__(self, folder: Path, *, same_format: bool = False) -> None:
-        """`same_format`: a release that changed no format. No commit is one yet: it is this one with another text."""
+        """`same_format`: a release that changed no format. There is no such commit yet, so it is this one with another
+        text."""
         self.folder = folder
         if not same_format:
             with tarfile.open(HERE / f"format-{FORMAT}.tar.xz") as archive:

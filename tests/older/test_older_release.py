@@ -85,7 +85,7 @@ async def test_an_older_process_refuses_a_queue_of_this_format_and_changes_nothi
 async def test_this_release_refuses_a_queue_of_the_older_format_and_changes_nothing(
     older: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
-    """Whose processes go on meanwhile; when they have removed it, it is made again."""
+    """Its processes go on meanwhile; when they have removed the queue, it is made again."""
     await asyncio.to_thread(older.run, "make", url, "orders", "6")
     before = stored(client)
     queue = make_queue("orders", max_attempts=2)
@@ -155,7 +155,7 @@ async def test_an_older_worker_that_runs_takes_nothing_of_a_queue_that_was_made_
 async def test_processes_of_two_releases_of_one_format_work_on_one_queue(
     another: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
-    """Two texts of one format: both take, fail over to each other, and keep the order."""
+    """Two releases of one format: both take jobs, take over from each other, and keep the order."""
     queue = make_queue("orders", keep_completed=1000)
     await queue.add(0, group_id="g0")
     process = another.start("work", url, "orders")

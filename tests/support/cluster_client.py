@@ -1,8 +1,8 @@
-"""A cluster looked at as if it were one server: for tests that look behind a queue's back.
+"""A client that shows a cluster as if it were one server, for tests that look behind a queue's back.
 
-A command with a key goes to the primary that has it. One about a server (KEYS, INFO, CLIENT LIST, CONFIG SET) goes to
-every primary, and the answers are added up: what a test counts or expects to be gone may be on any of them. redis-py's
-own client for clusters asks one of them.
+A command with a key goes to the primary that has it. A command about a server (KEYS, INFO, CLIENT LIST, CONFIG SET)
+goes to every primary, and the answers are added up: the keys that a test counts, or expects to be gone, may be on any
+of them. The cluster client of redis-py asks only one of them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ WIDE = frozenset(
 )
 """First words of commands about a server."""
 LATER_KEYS = {"EVAL": 3, "EVALSHA": 3, "FCALL": 3, "FCALL_RO": 3}
-"""Where the first key stands, if it is not the first argument."""
+"""The index of the first key, if it is not the first argument."""
 EACH = ("DEL", "EXISTS", "UNLINK")
-"""Commands of any number of keys, wherever these are."""
+"""Commands with any number of keys, which may be on several primaries."""
 
 
 class WholeCluster(redis.Redis):
@@ -78,7 +78,8 @@ def node_of(client: redis.Redis, queue: str) -> redis.Redis:
 
 
 def added_up(answers: Sequence[Any]) -> Any:
-    """One answer of all: numbers are added, lists joined, tables added up field by field; else the first."""
+    """Merge the answers of all primaries: numbers are added, lists joined, tables added up field by field; otherwise
+    the first answer counts."""
     first = answers[0]
     if len(answers) == 1:
         return first

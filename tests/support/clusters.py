@@ -176,7 +176,7 @@ class Cluster:
             nonlocal asked_at
             if _role(replica) == "master":
                 return True
-            # A server gives up after 5 s without a word, if it did not get all votes or all data in time.
+            # A server gives up silently after 5 s, if it did not get all votes or all data in time.
             if time.monotonic() - asked_at > 7:
                 asked_at = time.monotonic()
                 run(replica, "CLUSTER", "FAILOVER")
@@ -254,7 +254,7 @@ class ClusterServer(Server):
 
 
 class Move:
-    """One slot that is being moved, as far as the test has moved it."""
+    """One slot that is being moved; the test decides how far."""
 
     def __init__(self, cluster: Cluster, queue: str, target: Server) -> None:
         self._cluster, self._slot = cluster, slot_of(queue)

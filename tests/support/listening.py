@@ -17,7 +17,7 @@ def readers(client: Any) -> list[dict[str, str]]:
 
 
 def end_connections(client: Any, found: list[dict[str, str]]) -> None:
-    """By their address: two nodes of a cluster may give the same id."""
+    """Identified by their address: two nodes of a cluster may give the same id."""
     for one in found:
         client.client_kill_filter(addr=one["addr"])
 

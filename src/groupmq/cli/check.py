@@ -35,7 +35,7 @@ def check(ctx: click.Context, target: Target, name: str | None, max_wait: float,
 
     Server: version, role, persistence, eviction, memory, scripts, functions, clock. Queue: workers, the longest wait of
     a job that could start now, and the longest wait in a group that is held: which group, by what, until when; and
-    whether failed jobs were dropped because more are not kept.
+    whether failed jobs were dropped because there were more than keep_failed.
     Exit code 0: no failure (warnings only, unless --strict). 1: a check failed. 3: the server cannot be reached.
     """
     pruned = Queue.prune_libraries(target.url, prefix=target.prefix) if prune else []

@@ -1,4 +1,4 @@
-"""`groupmq completion`: what a shell needs to complete the command."""
+"""`groupmq completion`: prints the script with which a shell completes the command."""
 
 from __future__ import annotations
 

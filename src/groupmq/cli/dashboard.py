@@ -42,10 +42,10 @@ _STOP_WITHIN = 2
     envvar="GROUPMQ_QUEUE",
     multiple=True,
     metavar="NAME",
-    help="Only this; may be repeated.",
+    help="Show only this queue; may be repeated.",
 )
 @click.option("--prefix", default="groupmq", show_default=True, help="Prefix of the queues' keys.")
-@click.option("--json", "as_json", is_flag=True, help="Its address, and log lines, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address, and log lines, as JSON.")
 @click.option("--host", envvar="GROUPMQ_DASHBOARD_HOST", default=HERE, show_default=True, help="Address to serve on.")
 @click.option("--port", envvar="GROUPMQ_DASHBOARD_PORT", type=click.IntRange(0, 65535), default=8400, show_default=True)
 @click.option(
@@ -55,19 +55,19 @@ _STOP_WITHIN = 2
     "--auth",
     envvar="GROUPMQ_DASHBOARD_AUTH",
     metavar="HOW",
-    help=f"token (in ${TOKEN_VARIABLE}), token:FILE, basic:FILE, or none (something in front of it asks).",
+    help=f"token (in ${TOKEN_VARIABLE}), token:FILE, basic:FILE, or none (a proxy in front of it asks).",
 )
 @click.option(
     "--secret-file",
     metavar="FILE",
-    help=f"Secret that logins are signed with (or ${SECRET_VARIABLE}); with it they outlast a restart.",
+    help=f"Secret that signs logins (or ${SECRET_VARIABLE}), so that they survive a restart.",
 )
 @click.option("--redact", multiple=True, metavar="FIELD", help="Hide this field of job data; may be repeated.")
 @click.option("--root-path", default="", metavar="PATH", help="Path at which a proxy serves it, such as /queues.")
 @click.option(
-    "--proxy", default=HERE, show_default=True, metavar="ADDRESSES", help="Proxies whose headers are believed."
+    "--proxy", default=HERE, show_default=True, metavar="ADDRESSES", help="Proxies whose headers are trusted."
 )
-@click.option("--hash-password", is_flag=True, help="Ask for a name and a password, print a line for basic:FILE, end.")
+@click.option("--hash-password", is_flag=True, help="Ask for a name and a password, print a line for basic:FILE, exit.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="warning", show_default=True)
 @click.option("--log-format", type=click.Choice(FORMATS), help="Log lines as text (default) or JSON.")
 def dashboard(
@@ -89,8 +89,8 @@ def dashboard(
 ) -> None:
     """See and steer the queues of a server in a browser.
 
-    Serves this machine only, unless --auth says who may come from elsewhere. Without --queue it shows all queues of the
-    server. Needs pip install 'groupmq[dashboard]'.
+    Serves this machine only, unless --auth says who may connect from elsewhere. Without --queue it shows all queues of
+    the server. Needs pip install 'groupmq[dashboard]'.
     """
     module = load()
     if hash_password:
@@ -99,7 +99,7 @@ def dashboard(
     if host not in LOOPBACK and auth is None:
         fail(
             f"--host {host} would let anyone in: give --auth token or --auth basic:FILE "
-            "(or --auth none if something in front of it asks who is there)",
+            "(or --auth none if a proxy in front of it authenticates users)",
             BAD_USAGE,
         )
     Queue.address_of(redis_url)  # raises for a wrong URL now, not on the first page
@@ -117,7 +117,7 @@ def dashboard(
 
 
 def load() -> Any:
-    """The dashboard, or one line about what is missing."""
+    """The dashboard module; fails with one line if a package is missing."""
     try:
         import uvicorn  # noqa: F401
 

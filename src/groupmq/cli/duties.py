@@ -45,7 +45,8 @@ class DutyLoop:
     ) -> None:
         """`cleanup_interval`: seconds between two clean-ups, which run beside the duty; None = no clean-ups.
 
-        `wait`: for a queue that does not exist yet; otherwise that is an error, so that a misspelled name is noticed.
+        `wait`: wait for a queue that does not exist yet. Otherwise a missing queue is an error, so that a misspelled
+        name is noticed.
         """
         self._queue = queue
         self._wait = wait
@@ -57,7 +58,7 @@ class DutyLoop:
         self._over = asyncio.Event()
         self._starting: asyncio.Future[None] | None = None
         self.did: list[DutyReport] = []
-        """Of the last look: the duty, then the clean-up if it was due."""
+        """Reports of the last look: of the duty, then of the clean-up if it was due."""
         self.report = ProcessReport(0, os.getpid(), patience=60.0)
 
     async def run(self, *, once: bool) -> int:
@@ -135,7 +136,7 @@ class DutyLoop:
             _logger.warning("job %s stalled: its lease expired, %s", stalled.id, what, extra=fields)
         gone = report.gone_workers
         if gone:
-            _logger.info("%s left without a word: %s", number(len(gone), "worker"), ", ".join(gone[:5]))
+            _logger.info("%s stopped without deregistering: %s", number(len(gone), "worker"), ", ".join(gone[:5]))
 
     def _stop(self) -> None:
         self._over.set()
@@ -166,7 +167,7 @@ def duty_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=1.0,
             show_default=True,
             metavar="TIME",
-            help="Longest sleep; what is known to come is done when it is due.",
+            help="Longest sleep; work whose time is known is done on time.",
         ),
     ):
         command = option(command)
@@ -180,8 +181,8 @@ def duty_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def scheduler(target: Target, **options: Any) -> None:
     """Add the jobs of repeats, and start delayed jobs, on time.
 
-    Workers do this too; run it where they have --no-maintenance or do not always run. Any number of
-    copies is safe: of each tick one makes a job. A queue that does not exist is an error (exit code 1), unless --wait.
+    Workers do this too; run it where they have --no-maintenance or do not always run. Any number of copies is safe:
+    each tick adds one job. A queue that does not exist is an error (exit code 1), unless --wait.
     """
     _run(target, {}, "scheduler", **options)
 

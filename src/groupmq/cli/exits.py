@@ -16,11 +16,11 @@ DONE, NOT_FOUND, BAD_USAGE, UNREACHABLE = 0, 1, 2, 3
 FAILED = 1
 """Exit code of a worker that could not start, or kept crashing."""
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as shells report it."""
 
 
 class StartFailed(GroupMQError):
-    """The program cannot start, though it was asked for correctly."""
+    """The program cannot start, although its command line is correct."""
 
 
 def fail(message: str, code: int) -> NoReturn:

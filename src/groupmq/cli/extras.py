@@ -56,7 +56,7 @@ def demo(ctx: click.Context, as_json: bool, in_browser: bool, port: int) -> None
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS]")
 @click.pass_context
 def bench(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Measure throughput and latency, beside the Node libraries where node is there. From a source checkout only."""
+    """Measure throughput and latency, beside the Node libraries if node is installed. From a source checkout only."""
     root = checkout()
     if root is None:
         fail(
@@ -67,6 +67,6 @@ def bench(ctx: click.Context, words: tuple[str, ...]) -> None:
 
 
 def checkout(package: Path | None = None) -> Path | None:
-    """The folder of the source checkout that this package is run from, if it is."""
+    """The source checkout that this package runs from; None if it is installed."""
     root = (package or Path(groupmq.__file__)).resolve().parents[2]
     return root if (root / "bench" / "__main__.py").is_file() and (root / "pyproject.toml").is_file() else None

@@ -58,7 +58,7 @@ def remove(target: Target, key: str, group_id: str | None) -> None:
         if not queue.remove_repeating_job(group_id, key):
             fail(_not_there(queue, key, group_id), NOT_FOUND)
         value = {"queue": queue.name, "key": key, "group": group_id, "removed": True}
-        show(target, value, lambda: f"{tables.words(key)}: repeats no more")
+        show(target, value, lambda: f"{tables.words(key)}: no longer repeats")
 
 
 def _not_there(queue: Queue, key: str, group_id: str | None) -> str:

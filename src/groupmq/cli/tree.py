@@ -56,7 +56,7 @@ class Tree(click.Group):
         try:
             command: click.Command = getattr(importlib.import_module(module), attribute)
         except ImportError as error:
-            # Not in this release, or an extra is missing: the other commands and the help must not suffer.
+            # Not in this release, or an extra is missing: the other commands and the help must still work.
             return _missing(cmd_name, error)
         return command
 

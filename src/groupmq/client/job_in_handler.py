@@ -19,7 +19,7 @@ _PATIENCE = 30.0
 
 
 class _Reported:
-    """What a handler in a thread gets, which has waited already: awaiting it, out of habit, does nothing."""
+    """The result for a handler in a thread, which has waited already: awaiting it, out of habit, does nothing."""
 
     def __await__(self) -> Generator[Any, None, None]:
         return

@@ -44,7 +44,8 @@ def flag(value: object, argument: str) -> bool:
 
 
 def takes(function: Callable[..., Any], arguments: int) -> bool:
-    """Whether a callable can be called with so many positional arguments. One without a signature is believed to."""
+    """Whether a callable can be called with this many positional arguments. One without a signature is assumed to
+    accept them."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -31,7 +31,7 @@ class JobDraft(Generic[R]):
         return self._set(group_id=group_id)
 
     def retries(self, n: int) -> Self:
-        """Run up to `n` times more after the first; the same as max_attempts = n + 1."""
+        """Run up to `n` more times after the first run; the same as max_attempts = n + 1."""
         return self._set(max_attempts=whole(n, "retries", 0, MAX_ATTEMPTS - 1) + 1)
 
     def timeout(self, duration: Any) -> Self:

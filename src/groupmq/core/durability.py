@@ -24,9 +24,9 @@ Confirmation = tuple[tuple[Any, ...], ...]
 class Durability:
     """An added job is safe once `replicas` replicas have it, and with `fsync` once it is on disk.
 
-    With both, it is on the disk of the primary and of so many replicas. `add` raises NotDurable if that takes longer
+    With both, it is on the disk of the primary and of that many replicas. `add` raises NotDurable if that takes longer
     than `timeout`. With `outcomes` workers wait for it too before they go on, so that a failover makes fewer jobs run
-    again; what is late there is a warning in the log.
+    again; if that takes too long, the worker logs a warning.
 
     >>> Durability(replicas=2, timeout=1)
     Durability(replicas=2, fsync=False, outcomes=False, timeout=1)

@@ -15,7 +15,7 @@ LONGEST_MS = 100 * 366 * 86_400_000
 
 
 def seconds(value: object, argument: str, *, minimum: float = 0.0) -> float:
-    """A duration in seconds. Refuses what is no number, not finite, below `minimum` or beyond a century."""
+    """A duration in seconds. Refuses a value that is not a number, not finite, below `minimum` or beyond a century."""
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -40,7 +40,7 @@ def millis(value: object, argument: str, *, minimum: float = 0.0) -> int:
     if isinstance(value, timedelta):
         return -(-value // timedelta(milliseconds=1))  # exact, also where a float would not be
     ms = checked * 1000
-    return math.ceil(ms - max(5e-7, ms * 4.5e-16))  # what is below that is the noise of floats, not a millisecond more
+    return math.ceil(ms - max(5e-7, ms * 4.5e-16))  # a smaller excess is float noise
 
 
 def epoch_millis(value: object, argument: str) -> int:

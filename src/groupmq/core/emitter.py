@@ -1,4 +1,4 @@
-"""Listeners, sync or async. One that raises is logged and harms nothing."""
+"""Listeners, sync or async. An error of a listener is logged and affects nothing else."""
 
 from __future__ import annotations
 

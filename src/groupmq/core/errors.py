@@ -42,7 +42,7 @@ class GroupFull(GroupMQError):
 
 
 class JobNotFound(GroupMQError, LookupError):
-    """There is no job with this id: it never was, was removed, or is no longer kept."""
+    """There is no job with this id: it was never added, was removed, or is no longer kept."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"job {job_id!r} does not exist (never added, removed, or no longer kept)")
@@ -146,7 +146,7 @@ class FailJob(Exception):
 
 
 class RetryJob(Exception):
-    """Raised by a handler: end this attempt and try again after `delay`, as far as attempts remain."""
+    """Raised by a handler: end this attempt and try again after `delay`, if attempts remain."""
 
     def __init__(self, reason: str = "retry requested", *, delay: float = 0.0) -> None:
         super().__init__(reason)
@@ -200,7 +200,7 @@ def said(error: BaseException) -> str:
 
 
 RAISED = "_groupmq_raised"
-"""An attribute of an error that stands for one of another process: the class of that one."""
+"""The attribute of an error from another process that holds the path of its original class."""
 
 
 def class_path(error: BaseException) -> str:

@@ -54,7 +54,8 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Position:
-        """Read an `event.id`. A server refuses ids beyond 64 bits, and with one of them the whole read of many logs."""
+        """Read an `event.id`. Numbers beyond 64 bits are refused here: a server would refuse the whole read of many
+        logs."""
         found = _POSITION.fullmatch(str(text))
         if found is None or max(int(found[1]), int(found[2])) >= 2**64:
             raise ConfigurationError.expected("since", "the id of an event", text)

@@ -15,7 +15,7 @@ STATES = ("active", "waiting", "delayed", "completed", "failed")
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Jobs that everything given here is true of.
+    """Selects the jobs for which every condition that is given is true.
 
     >>> JobFilter(error="shop.errors", group_id="user:42", older=600)
     """
@@ -31,9 +31,9 @@ class JobFilter:
     text: str | None = None
     """Occurs in the data or in the reason of the failure; upper and lower case are the same."""
     older: Duration | None = None
-    """At least so long ago: the end of a finished job, the start of a running one, else when it was added."""
+    """At least this long ago: the end of a finished job, the start of a running one, else when it was added."""
     newer: Duration | None = None
-    """At most so long ago."""
+    """At most this long ago."""
 
     def __post_init__(self) -> None:
         if self.state is not None:
@@ -56,7 +56,7 @@ class Matcher:
         self.older_ms = None if wanted.older is None else millis(wanted.older, "JobFilter.older")
         self.newer_ms = None if wanted.newer is None else millis(wanted.newer, "JobFilter.newer")
         folded = (wanted.text or "").casefold()
-        # JSON writes quotes, backslashes and line ends differently, and some serializers all that is not ASCII.
+        # JSON writes quotes, backslashes and line ends differently, and some serializers everything that is not ASCII.
         self._texts = {folded, json.dumps(folded)[1:-1], json.dumps(folded, ensure_ascii=False)[1:-1]}
 
     def matches(self, job: Snapshot, now_ms: int) -> bool:

@@ -46,7 +46,7 @@ def role(info: Info) -> Finding:
 
 
 def persistence(info: Info, save: str | None) -> Finding:
-    """What a restart of the server would leave."""
+    """How much a restart of the server would leave."""
     if info.get("aof_last_write_status", "ok") != "ok" or info.get("rdb_last_bgsave_status", "ok") != "ok":
         return Finding("persistence", FAIL, "the last write to disk failed", "see the server's log; is the disk full?")
     if info.get("aof_enabled") == "1":

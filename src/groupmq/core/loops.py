@@ -81,7 +81,7 @@ class PerProcess(Generic[T]):
     def here(self) -> T:
         found = self._made.get(_process)
         if found is None:
-            # Of two threads that make one at once, both get that of the faster one.
+            # If two threads make one at the same time, both get the one that was stored first.
             found = self._made.setdefault(_process, self._make())
         return found
 

@@ -29,7 +29,7 @@ class Attempt:
     nothing."""
     reason: str | None
     stack: str | None
-    """Of the last run the whole stack, of earlier ones its end."""
+    """The whole stack for the last run; for earlier runs, only its end."""
     worker: str | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -69,7 +69,7 @@ class RetryReport:
     """What `retry_many` has done; while it works, so far."""
 
     matched: int = 0
-    """Failed jobs that the filter is true of."""
+    """Failed jobs that the filter matches."""
     retried: int = 0
     skipped: int = 0
     """Matched, but meanwhile retried or removed by another process, or failed again."""
@@ -77,7 +77,7 @@ class RetryReport:
     """Failed jobs that were looked at."""
     dry_run: bool = False
     groups: int = 0
-    """Groups that the matched jobs are of."""
+    """Groups of the matched jobs."""
     sample: list[str] = field(default_factory=list)
     """Ids of the first ten that matched."""
     overtaken: int = 0
@@ -103,7 +103,8 @@ class RemoveReport:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failed jobs of one kind: the same class of error and the same message, but for numbers, ids and quoted text."""
+    """Failed jobs of one kind: the same class of error and the same message, apart from numbers, ids and quoted
+    text."""
 
     error_class: str | None
     """With its path; None where no handler raised anything: stalled, expired, failed by an operator."""
@@ -142,7 +143,7 @@ class Lane(Generic[J]):
     held: HeldGroup | None
     """The same as `group.held`."""
     running: list[J]
-    """The one that began first in front."""
+    """The running jobs, in the order in which they began."""
     next: list[J]
     """The next jobs, in the order in which they will start: those that a worker has prefetched, then waiting ones."""
 
@@ -157,7 +158,7 @@ class GroupPage(Generic[J]):
     scanned: int
     """Groups that were looked at."""
     matched: int
-    """Of these, the groups that `match` and `state` are true of; `groups` has the first of them."""
+    """Of these, the groups that satisfy `match` and `state`; `groups` has the first of them."""
     complete: bool
     """All groups and all running jobs were looked at. Otherwise another group may belong among the first, and a lane
     may lack running or next jobs that its counts include."""

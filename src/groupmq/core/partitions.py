@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 MOST_PARTITIONS = 1024
-"""More would make every fan-out long; a cluster has at most about as many primaries."""
+"""More would make every fan-out long, and a cluster has hardly more primaries than this."""
 PLACES = 2**24
 SLOTS = 16384
 """Slots of a cluster."""
@@ -59,8 +59,8 @@ def slot_of_tag(tag: str) -> int:
 def tag_of(name: str, part: Part) -> str:
     """The hash tag of a partition. Names have no braces, so it is the tag of no other queue.
 
-    The slots of a cluster are divided evenly: partition i of P gets a slot of the i-th P-th, by trying numbers until
-    one fits. Left to chance, of 64 partitions one of three shards would get a fifth more than its part.
+    The slots of a cluster are divided evenly: partition i of P gets a slot in the i-th of P equal ranges, by trying
+    numbers until one fits. Left to chance, one of three shards would get a fifth more than its share of 64 partitions.
     """
     number, of = part
     first, end = -(-number * SLOTS // of), -(-(number + 1) * SLOTS // of)

@@ -42,7 +42,7 @@ SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": F
 
 
 class QueueArguments(TypedDict, total=False):
-    """The options of `Queue`, declared once. QUEUE_DEFAULTS has what each of them is when it is left out."""
+    """The options of `Queue`, declared once. QUEUE_DEFAULTS has the value of each one that is left out."""
 
     job_timeout: Duration
     max_attempts: int
@@ -250,7 +250,7 @@ class QueueOptions:
 
 
 def queue_name(value: object, argument: str = "name") -> str:
-    """A name that can stand inside a hash tag: no braces, or keys of a queue would part over cluster slots."""
+    """A name that can stand inside a hash tag: no braces, or the keys of a queue would be spread over cluster slots."""
     name = text(value, argument)
     if "{" in name or "}" in name:
         raise ConfigurationError.expected(argument, "a name without braces (they mark the hash tag)", value)

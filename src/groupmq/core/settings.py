@@ -35,7 +35,7 @@ class StoredQueue(NamedTuple):
     handling: str = ""
     """The settings by which processes handle jobs. Empty: the queue was made by a release that stored none."""
     revision: bytes = b""
-    """Changes with every change of the settings. Empty as well with such a release."""
+    """Changes with every change of the settings. Also empty if such a release made the queue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def shows_options(declared: type, defaults: Mapping[str, Any]) -> Callable[[F], 
 
 
 def unknown_option(function: str, given: Collection[str], known: Collection[str]) -> TypeError | None:
-    """The error for the first name that is no option, with the nearest one; None if all are known."""
+    """The error for the first name that is not an option, with the nearest one; None if all are known."""
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1) or [one for one in known if one.startswith(name)][:1]

@@ -66,7 +66,7 @@ class Waiting(Generic[T]):
 
 
 def as_coroutine_function(called: Callable[[A], Awaitable[T]]) -> Callable[[A], Coroutine[Any, Any, T]]:
-    """The same function, so that calling it runs nothing of it yet, as is so with an `async def`."""
+    """The same function as an `async def`: calling it runs none of its code yet."""
     if getattr(getattr(called, "__code__", None), "co_flags", 0) & inspect.CO_COROUTINE:
         return cast("Callable[[A], Coroutine[Any, Any, T]]", called)
 

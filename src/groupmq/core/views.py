@@ -189,7 +189,7 @@ class Metrics:
     rate_limited: int
     """Runs that ended with RateLimited."""
     lease_lost: int
-    """Outcomes that were refused, since the lease was another's by then."""
+    """Outcomes that were refused, because the worker no longer held the lease."""
     groups_ready: int
     """Groups that may start a job now."""
     groups_parked: int
@@ -252,7 +252,7 @@ class WorkerInfo:
     blocked: float = 0.0
     """Seconds that a handler had been blocking its event loop when it was last seen; 0 = none did."""
     max_attempts: int | None = None
-    """How often it lets a job run that has no number of its own; None = as often as the queue says."""
+    """Its `max_attempts` for jobs that have none of their own; None = that of the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ class DutyReport:
     stalled: tuple[StalledJob, ...] = ()
     """Jobs whose lease ran out."""
     removed: int = 0
-    """Finished jobs that were older than they are kept."""
+    """Finished jobs that were removed because of their age."""
     gone_workers: tuple[str, ...] = ()
     """Workers that stopped sending heartbeats and were forgotten."""
     errors: tuple[str, ...] = ()

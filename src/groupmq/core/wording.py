@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def when(moment: datetime | None) -> str:
-    """A moment in UTC, always as wide."""
+    """A moment in UTC, always in the same width."""
     return "-" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -22,7 +22,7 @@ MAX_BATCH = 1000
 
 
 class WorkerArguments(TypedDict, total=False):
-    """The options of `Worker`, declared once. WORKER_DEFAULTS has what each of them is when it is left out."""
+    """The options of `Worker`, declared once. WORKER_DEFAULTS has the value of each one that is left out."""
 
     concurrency: int
     name: str | None
@@ -85,7 +85,7 @@ class WorkerOptions:
     max_attempts: int
     backoff: BackoffPolicy
     own_heartbeat: float | None
-    """Of these three, what the worker was given itself; None = the queue's, as it is stored at the time."""
+    """The values of these three that the worker was given itself; None = that of the queue, as stored at the time."""
     own_max_attempts: int | None
     own_backoff: BackoffPolicy | None
     on_error: Callable[..., Any] | None

@@ -56,7 +56,7 @@ class Dashboard:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Served alone it closes what it opened when the server stops. Mounted, it hears nothing of this."""
+        """An app that is served alone closes what it opened when the server stops. A mounted app gets no lifespan."""
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -64,7 +64,7 @@ class Dashboard:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def close(self) -> None:
-        """Close the queues that the dashboard opened. A host app that wants that calls it when it stops."""
+        """Close the queues that the dashboard opened. A host app may call this when it stops."""
         await self.shared.close()
 
 
@@ -86,11 +86,11 @@ def create_app(
 
     `queues`: names or Queue objects; None = all queues of the server `redis` (a URL or an asyncio client).
     `auth`: a token, names with hashed passwords (`hash_password`), or a function (request) -> user or None. Without it
-    only this machine is served. `permissions(user, action)` decides what a user may do; the action "view" is looking.
-    `redact`: names of fields, or a function (value, kind) -> value: what it hides is hidden on every path.
-    `audit(entry)` is called with every action: user, action, queue, target, count, outcome.
-    `secret`: what sessions and forms are signed with. With it they outlast a restart, and hold in every process that
-    has the same; without it everybody logs in again after a restart.
+    only this machine is served. `permissions(user, action)` decides what a user may do; the action "view" means
+    looking. `redact`: names of fields, or a function (value, kind) -> value: what it hides is hidden on every path.
+    `audit(entry)` is called with every action: user, action, queue, target, count, outcome. `secret`: signs sessions
+    and forms, so that they survive a restart and are valid in every process that has the same secret; without it
+    everybody logs in again after a restart.
 
     >>> app.mount("/queues", create_app(["orders"], auth=check, redact=["password"]))
     """

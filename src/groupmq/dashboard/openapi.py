@@ -128,7 +128,7 @@ def _stop() -> dict[str, Any]:
 
 
 def _parameters(query: type, ids: list[str]) -> list[dict[str, Any]]:
-    """Of the path, and of the query string: as the record of the query says."""
+    """The parameters of the path and of the query string, from the record of the query."""
     _, components = msgspec.json.schema_components([query], ref_template=_REF)
     (schema,) = components.values()
     found = [_path_parameter(name) for name in ids]

@@ -33,7 +33,7 @@ class Renderer:
         self._environment.filters |= FILTERS
 
     def render(self, name: str, block: str | None, context: dict[str, Any]) -> str:
-        """The template of this name, or a block that it has itself: those of the frame are not for a part."""
+        """The template of this name, or one of its own blocks; blocks of the frame are not served as parts."""
         template = self._environment.get_template(f"{name}.html")
         if block is None:
             return template.render(context)

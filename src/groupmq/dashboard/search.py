@@ -48,7 +48,7 @@ class TermInfo:
 
 @dataclass(slots=True)
 class Parsed:
-    """What a search line says. `problems` say which part of it was not understood, and does not count."""
+    """What a search line says. `problems` say which parts of it were not understood and do not count."""
 
     terms: list[TermInfo] = field(default_factory=list)
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _take(found: Parsed, qualifier: QualifierInfo, value: str, text: str) -> Non
     if qualifier.name in ("older", "newer"):
         converted = duration(value)
         if converted is None:
-            found.problems.append(f"{text}: {value!r} is no duration; for example {qualifier.example}")
+            found.problems.append(f"{text}: {value!r} is not a duration; for example {qualifier.example}")
             return
     if qualifier.argument in found.arguments:
         found.problems.append(f"{qualifier.name}: is there twice; the last one counts")

@@ -60,7 +60,7 @@ class Visit:
 
     @property
     def wants_json(self) -> bool:
-        """By the path, or because the client likes JSON better than a page."""
+        """Whether the path asks for JSON, or the client prefers it to a page."""
         if self.path.startswith(paths.API + "/"):
             return True
         return prefers_json(", ".join(self.request.headers.getlist("accept")))
@@ -137,7 +137,7 @@ class Visit:
         try:
             return await self.services.shared.named_row(heading.queue)
         except GroupMQError:
-            return None  # the frame is there without numbers
+            return None  # the frame is shown without numbers
 
     async def _layout(self, document: Any, heading: Heading, block: str | None) -> Any:
         shared, queue = self.services.shared, heading.queue

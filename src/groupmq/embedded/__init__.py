@@ -128,7 +128,7 @@ def listen(url: str, port: int) -> None:
 
 
 def is_running(url: str) -> bool:
-    """Whether that server is there; one too busy to answer is."""
+    """Whether that server is there; a server too busy to answer counts."""
     return _is_alive(_socket(url))
 
 
@@ -211,7 +211,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _join(note: Path) -> _Hold | None:
-    """Hold on to the running server that the note speaks of, if there is one."""
+    """Hold on to the running server that the note names, if there is one."""
     try:
         server = Path(json.loads(note.read_text())["socket"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -300,7 +300,7 @@ def _command(binary: str, run_dir: Path, directory: str) -> list[str]:
 
 
 def _spawn(run_dir: Path, directory: str, command: list[str], far_end: socket.socket) -> None:
-    """Start the supervisor, which leaves us at once: no child remains to be waited for.
+    """Start the supervisor, which detaches at once: no child remains to be waited for.
 
     In a session of its own: Ctrl-C ends the workers of a terminal, and the server only after them.
     """
@@ -338,7 +338,7 @@ def _wait_until_ready(server: Path, line: socket.socket) -> None:
 
 
 def _last_words(line: socket.socket) -> str | None:
-    """Return what the supervisor said before it ended, None while it has not."""
+    """Return what the supervisor said before it ended; None while it runs."""
     try:
         words = line.recv(65536)
     except BlockingIOError:
@@ -356,7 +356,7 @@ def _ping(server: Path) -> bytes:
 
 
 def _is_alive(server: Path) -> bool:
-    """Say whether a server is there; one too busy to answer is."""
+    """Say whether a server is there; a server too busy to answer counts."""
     try:
         return bool(_ping(server))
     except (TimeoutError, BlockingIOError):
@@ -376,7 +376,7 @@ def _hook() -> None:
 
 
 def _before_fork() -> None:
-    """Let no fork happen while a server starts: the child would hold on to it, unknown to all."""
+    """Let no fork happen while a server starts: the child would hold on to it, and no process would know."""
     _lock.acquire()
 
 

@@ -37,7 +37,8 @@ GAUGES = {
     "groupmq_worker_slots": "Jobs all those workers can run at once",
 }
 LABELS = {"groupmq_jobs": ["state"], "groupmq_longest_held_reason": ["reason"]}
-"""What a gauge has beside the queue. The held group itself is no label: each one would be a series of its own."""
+"""Labels that a gauge has besides the queue. The held group is not one of them: each group would be a series of its
+own."""
 COUNTERS = {
     "groupmq_jobs_completed": "Jobs that were completed",
     "groupmq_jobs_processed": "The same as groupmq_jobs_completed, which replaces it",
@@ -46,7 +47,7 @@ COUNTERS = {
     "groupmq_jobs_stalled": "Leases that ran out",
     "groupmq_jobs_lost": "Jobs whose record was deleted behind the queue's back",
     "groupmq_jobs_rate_limited": "Runs that ended with RateLimited",
-    "groupmq_jobs_lease_lost": "Outcomes that were refused, the lease being another's by then",
+    "groupmq_jobs_lease_lost": "Outcomes that were refused because the worker no longer held the lease",
 }
 HISTOGRAMS = {
     "groupmq_job_wait_seconds": "Seconds that jobs waited before their first start",

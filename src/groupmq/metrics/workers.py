@@ -25,7 +25,7 @@ COUNTERS = {
     "rate_limited": "Runs that ended with RateLimited",
     "snoozed": "Runs that ended with Snooze",
     "limited": "The same as rate_limited, which replaces it",
-    "lease_lost": "Runs whose outcome was refused, the lease being another's",
+    "lease_lost": "Runs whose outcome was refused because the worker no longer held the lease",
     "connection_errors": "Calls that failed and were tried again",
     "loop_blocks": "Times a handler blocked the event loop for half a second or more",
     "restarts": "Times the process was started again after it died",

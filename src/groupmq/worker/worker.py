@@ -22,6 +22,7 @@ from groupmq.worker.bequest import bequest_of, take_back
 from groupmq.worker.burst import is_over
 from groupmq.worker.closing import Closing
 from groupmq.worker.hooks import Hooks, StartupRaised
+from groupmq.worker.leaving import GOODBYE, leave
 from groupmq.worker.outage import START
 from groupmq.worker.parts import WorkerParts, make_parts
 from groupmq.worker.runners import checked_handler, invoker, preparing_of
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Job], Any]
 BatchHandler = Callable[[list[Job]], Any]
-_GOODBYE = 1.0
-"""Seconds beyond its timeout that a closing worker spends on giving jobs back and deregistering."""
-_DELIVERY = 10.0
-"""Seconds of its timeout that a closing worker spends at most on reporting outcomes while its server is away. Jobs
-whose outcome is not reported run again."""
 
 
 class Worker(WorkerView):
@@ -68,9 +64,8 @@ class Worker(WorkerView):
         self.name = self.options.name
         self.logger = self.options.logger
         self._telemetry = Telemetry(queue.options, self.options)
-        self._parts: WorkerParts | None = None
         self._slots: SharedSlots | None = None
-        self._make_parts()
+        self._make_parts(None)
         self._hooks = Hooks(self.options, self.name)
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._started = 0.0
@@ -84,7 +79,7 @@ class Worker(WorkerView):
         self._crew: Crew | None = None
         """The members that do the work, if the queue has partitions."""
 
-    def _make_parts(self) -> None:
+    def _make_parts(self, before: WorkerParts | None) -> None:
         self._made_for = self.queue.options
         self._invoke, self._runner = invoker(self._handler, self.options)
         invoke = middlewares.around(self.options.middleware, self._invoke)
@@ -97,7 +92,7 @@ class Worker(WorkerView):
                 invoke,
                 self._has_changed,
                 self._slots,
-                self._parts,
+                before,
                 preparing=preparing_of(self._runner),
             )
         )
@@ -130,7 +125,7 @@ class Worker(WorkerView):
         given["name"] = self.name
         self.options = WorkerOptions.checked(self.queue.options, self.id, given)
         self._given, self._on_change, self._slots = given, on_change, slots
-        self._make_parts()
+        self._make_parts(self._parts)
 
     def _adopt_settings(self) -> None:
         """Make the parts again if the stored settings of the queue differ from those that the worker was made for.
@@ -146,7 +141,7 @@ class Worker(WorkerView):
             self._runner.close()
         self._telemetry.adopt(self.queue.options)
         waits, offers = self._fetcher.waits_for_batches, self._fetcher.offers
-        self._make_parts()
+        self._make_parts(self._parts)
         self._fetcher.waits_for_batches = waits
         self._fetcher.offers = self._fetcher.offers and offers
 
@@ -186,9 +181,6 @@ class Worker(WorkerView):
     @property
     def _gave_up(self) -> BaseException | None:
         return self._reachability.gave_up if self._crew is None else self._crew.gave_up
-
-    def _nothing_runs(self) -> bool:
-        return not self._executor.slots_used
 
     def _is_idle(self) -> bool:
         """Whether it works and, as far as it knows, has nothing to do."""
@@ -255,14 +247,14 @@ class Worker(WorkerView):
             self._has_changed()
             raise
         except BaseException:
-            await self._hooks.shut_down(_GOODBYE)
+            await self._hooks.shut_down(GOODBYE)
             if self._state == "starting":
                 self._state = "new"
             raise
         finally:
             self._start_over.set()
         if self.is_closed():
-            await self._hooks.shut_down(_GOODBYE)
+            await self._hooks.shut_down(GOODBYE)
             return self
         self._state = "running"
         self._loop, self._process = asyncio.get_running_loop(), this_process()
@@ -334,36 +326,13 @@ class Worker(WorkerView):
             await self._stop_work()
         if self._runner is not None:
             self._runner.close()
-        await self._hooks.shut_down(self._deadline.left(_GOODBYE))
+        await self._hooks.shut_down(self._deadline.left(GOODBYE))
         self._state = "closed"
         self._has_changed()
         await self._emit_closed()
 
     async def _stop_work(self) -> None:
-        await self._deadline.wait_for(self._nothing_runs)
-        try:
-            async with asyncio.timeout(_GOODBYE):
-                self._dispatcher.give_back_running()
-                if not await self._deadline.wait_for(self._nothing_runs, grace=_GOODBYE / 2):
-                    # A handler that will not end: its job goes back, since its lease must not outlive the worker.
-                    self._executor.abandon_all()
-            async with asyncio.timeout(min(self._deadline.left(_GOODBYE), _DELIVERY)):
-                await self._fetcher.flushed()
-            async with asyncio.timeout(_GOODBYE):
-                self._heartbeat.stop()
-                if self._heartbeat.begun:
-                    await asyncio.to_thread(self._heartbeat.join, _GOODBYE / 4)
-                await self._fetcher.stop_watching()
-                lanes = [lane.name for lane in self._fetcher.lanes]
-                goodbye = commands.leave([self.id], lanes, self._fetcher.grants.received)
-                await self.queue._connection.call(goodbye, patience=_GOODBYE / 4)
-        except (TimeoutError, GroupMQError) as error:
-            self.logger.warning(
-                "worker %s of queue %s could not deregister (%r); its jobs run again when their leases expire",
-                self.name,
-                self.queue.name,
-                error,
-            )
+        await leave(self.id, self.name, self.queue, self._parts, self._deadline, self.logger)
         self._heartbeat.abandon()
         self._stop_watching_loop()
         self._executor.close()
@@ -375,7 +344,7 @@ class Worker(WorkerView):
 
     async def _emit_closed(self) -> None:
         self._telemetry.events.emit("closed")
-        await self._telemetry.events.settled(self._deadline.left(_GOODBYE), self._closers)
+        await self._telemetry.events.settled(self._deadline.left(GOODBYE), self._closers)
 
     async def __aenter__(self) -> Self:
         return await self.start()

@@ -34,7 +34,8 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def _blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
-    """Collect the times for which each group was blocked, and report blocks that ended though nobody asked for it."""
+    """Collect the times for which each group was blocked, and report blocks that ended although nobody asked for
+    that."""
     begun: dict[str, Event] = {}
     for event in story.events.get(q, ()):
         group = event.group or ""
@@ -72,7 +73,7 @@ def _decided(story: Story, event: Event) -> bool:
 def was_cancelled(story: Story, event: Event, granted: int) -> bool:
     """Whether a person cancelled the run that failed.
 
-    A handler that raises by itself right after its job was cancelled reports its own reason, so the operator's
+    A handler that raises on its own right after its job was cancelled reports its own reason, so the operator's
     action decides in that case.
     """
     return event.reason == "cancelled" or any(

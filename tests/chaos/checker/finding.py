@@ -47,7 +47,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Notes:
-    """Figures that the checks collect on their way and that are no violations."""
+    """Figures that the checks collect on their way, and that are not violations."""
 
     duplicates: Counter[str] = field(default_factory=Counter)
     """Second runs of a job that had not failed, by what caused them."""

@@ -25,7 +25,8 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def _last_moment(story: Story, run: Run) -> float:
-    """The latest moment at which a run can have ended. A child process that was killed in its run leaves no line."""
+    """The latest moment at which a run can have ended. A child process that was killed during its run leaves no
+    line."""
     if run.end < math.inf:
         return run.end
     dead: float = min(story.killed.get(run.pid, math.inf), story.gone.get(run.pid, math.inf))

@@ -1,4 +1,4 @@
-"""Jobs as JSON lines: out of one queue, into another, the same in all that counts."""
+"""Jobs as JSON lines: exported from one queue and imported into another, the same in everything that matters."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_list_says_in_json_can_be_imported(command: Command, stocked: Queue
         ('{"id": "x"}', "line 2: data is missing"),
         ('{"data": 1, "grp": "x"}', "line 2: unknown 'grp'"),
         ('{"data": 1, "priority": "high"}', "line 2: priority: expected an integer"),
-        ('{"data": 1, "run_at": "soon"}', "line 2: 'soon' is no time"),
+        ('{"data": 1, "run_at": "soon"}', "line 2: 'soon' is not a time"),
         ('{"data": 1, "backoff": {"bas": 1}}', "line 2: backoff: expected seconds, or base"),
         ('{"data": 1, "headers": {"a": 1}}', "line 2: headers: expected an object of strings"),
         ('{"data": 1, "group_id": 7}', "line 2: group_id: expected a non-empty string"),

@@ -81,7 +81,7 @@ EMPTY = QueueSurvey(AT, False, JobCounts(0, 0, 0, 0, 0, 0, 0), JobTotals(), JobT
 
 
 def state(looks: int = 30, **more: Any) -> State:
-    """What the monitor knows after so many looks."""
+    """What the monitor knows after this many looks."""
     found = State("orders", "redis://shop.example:6379")
     for second in range(looks):
         found = seen(found, look(second))

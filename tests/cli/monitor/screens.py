@@ -1,4 +1,4 @@
-"""A real terminal: a shell in tmux, typed at and read."""
+"""A real terminal: a shell in tmux, in which tests type and read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Screen:
         return done.stdout
 
     def __enter__(self) -> Self:
-        # What is shared with a shell that somebody works in, such as prompts, must not matter.
+        # Settings of a shell that somebody works in, such as prompts, must not matter.
         self.tmux("new-session", "-d", "-x", "80", "-y", "24", "env PS1='$ ' bash --norc --noprofile -i")
         try:
             self.shows(r"^\$ ?$")
@@ -58,7 +58,8 @@ class Screen:
         self.tmux("kill-server")
 
     def run(self, command: str) -> None:
-        """Run a command line in the shell; how the terminal was before and after, and the code, go to files."""
+        """Run a command line in the shell. The state of the terminal before and after it, and its exit code, go to
+        files."""
         script = f"stty -g > before\n{command}\necho $? > code\nstty -g > after\n"
         (self.folder / "run.sh").write_text(script)
         self.type(f"cd {shlex.quote(str(self.folder))} && clear && . ./run.sh", "Enter")
@@ -75,7 +76,7 @@ class Screen:
         return self.text.split("\n")
 
     def shows(self, pattern: str, timeout: float = PATIENCE) -> re.Match[str]:
-        """Wait until the screen has what matches."""
+        """Wait until the text on the screen matches a pattern."""
         try:
             wait_until(lambda: re.search(pattern, self.text, re.MULTILINE), f"shows {pattern!r}", timeout)
         except AssertionError as error:

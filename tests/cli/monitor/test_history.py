@@ -12,7 +12,7 @@ from tests.cli.monitor.samples import AT, look
 
 
 def history(*points: tuple[float, int]) -> History:
-    """Looks at so many seconds, with so many jobs completed by then."""
+    """Looks at these seconds, with these numbers of jobs completed by then."""
     found = History()
     for second, completed in points:
         found = found.and_then(look(at=AT + timedelta(seconds=second), totals=JobTotals(0, completed)))

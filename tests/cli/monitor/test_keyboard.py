@@ -41,7 +41,7 @@ def typed(*reads: bytes) -> list[KeyAction]:
 )
 def test_a_key_has_one_meaning(raw: bytes, action: KeyAction) -> None:
     assert typed(raw) == [action]
-    # However it is cut into reads.
+    # However the bytes are split into reads.
     assert typed(*(raw[i : i + 1] for i in range(len(raw)))) == [action]
 
 

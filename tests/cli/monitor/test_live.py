@@ -71,7 +71,7 @@ def test_a_session_under_load(screen: Screen, programs: Programs, orders: Queue)
     screen.type("G")
     screen.shows(r"^▸ broken")
     screen.type("r")
-    screen.shows(r"Retry job broken\? Attempts count anew\. y/n")
+    screen.shows(r"Retry job broken\? Its attempts start from 0 again\. y/n")
     screen.type("n")
     screen.shows("Enter inspect")
     assert len(programs.diary("start")) == 3

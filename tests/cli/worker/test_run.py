@@ -36,7 +36,7 @@ def test_a_burst_in_two_processes(programs: Programs, queue: Queue) -> None:
     ("own", "threshold"), [("", 5000), ("gc.set_threshold(9000, 5, 5)", 9000), ("gc.set_threshold(0)", 0)]
 )
 def test_what_is_imported_is_no_garbage(programs: Programs, queue: Queue, own: str, threshold: int) -> None:
-    """A program that has its own opinion about how often to look keeps it."""
+    """A program that has set its own thresholds of the garbage collector keeps them."""
     module = f"import gc\n{own}\ndef look(job):\n    return [gc.get_freeze_count(), *gc.get_threshold()]\n"
     programs.write("looking.py", module)
     job = queue.add(1)
@@ -56,7 +56,7 @@ def test_a_burst_of_a_queue_that_nobody_made_makes_none(programs: Programs, queu
 
 
 def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
-    """All of them, or the heartbeat's connection would disagree: the job outlives several beats."""
+    """All connections use them, or that of the heartbeat would be refused: the job outlives several beats."""
     settings: dict[str, object] = {
         "group_concurrency": 2,
         "ordering": Ordering.arrival(0.01, max_wait=0.02),

@@ -72,7 +72,8 @@ def test_a_queue_runs_the_handlers_that_were_decorated(programs: Programs, queue
 
 
 def test_decorated_handlers_start_with_their_queue_and_not_with_their_module(programs: Programs, queue: Queue) -> None:
-    """Else they would take jobs beside the handler that was asked for, and in a process that refuses its options."""
+    """Otherwise they would take jobs beside the handler that was asked for, and in a process that refuses its
+    options."""
     programs.write("app.py", DECORATED + OTHER)
     job = queue.add("not for the decorated one")
     program = programs.start("worker", "app:queue", "-c", "4")

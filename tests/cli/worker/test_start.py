@@ -16,7 +16,7 @@ pytestmark = one_kind
 
 
 def said(programs: Programs, *words: str, code: int) -> str:
-    """What the program says before it ends, which is one line."""
+    """The one line that the program prints before it ends."""
     program = programs.start("worker", *words)
     assert program.ends() == code, program.log
     lines = program.log.splitlines()
@@ -57,14 +57,14 @@ def test_a_queue_must_be_named(programs: Programs) -> None:
     ("words", "told"),
     [
         (["-c", "0"], "concurrency: expected an integer from 1"),
-        (["--job-timeout", "-1"], "is no duration"),
+        (["--job-timeout", "-1"], "is not a duration"),
         (["--name", ""], "name: expected a non-empty string"),
         (["--reload", "--burst"], "--reload and --burst exclude each other"),
         (["--redis-url", "http://x"], "redis: expected a URL"),
     ],
 )
 def test_a_wrong_option_is_bad_usage(programs: Programs, words: list[str], told: str) -> None:
-    """Told at once, though nobody has made the queue yet."""
+    """The error is reported at once, although nobody has created the queue yet."""
     assert told in said(programs, "tasks:handle", "--queue", "orders", *words, code=2)
 
 

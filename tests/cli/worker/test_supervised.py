@@ -45,7 +45,7 @@ def test_a_killed_process_is_started_again(programs: Programs, queue: Queue) -> 
 
 
 def test_what_a_killed_process_was_doing_goes_back_at_once(programs: Programs, queue: Queue) -> None:
-    """Long before its lease expires; with an attempt, as after a stall, and only its own jobs."""
+    """Its jobs go back long before their leases expire, with an attempt used, as after a stall. No other jobs do."""
     victims = [queue.add("wait", group_id="g") for _ in range(2)]
     other = queue.add("wait", group_id="other")
     queue.reconfigure(job_timeout=600)
@@ -95,7 +95,7 @@ def test_one_process_can_be_supervised(programs: Programs, queue: Queue) -> None
 
 
 def test_a_crash_loop_ends_with_1(programs: Programs, queue: Queue) -> None:
-    """Five deaths in a row; the other process ends what it runs first."""
+    """Five deaths in a row stop the supervisor; the other process finishes its running jobs first."""
     queue.add("die", group_id="g", max_attempts=100)
     queue.reconfigure(job_timeout=0.2)
     program = programs.worker("--processes", "1")
@@ -154,7 +154,7 @@ def test_an_embedded_server_is_shared_by_all_processes(programs: Programs) -> No
 
 def test_a_changed_file_restarts_and_a_broken_one_waits(programs: Programs, queue: Queue) -> None:
     programs.write("app.py", "async def handle(job): return 'first'\n")
-    queue.resume()  # made, so that the worker does not wait for it
+    queue.resume()  # create it, so that the worker does not wait for it
     program = programs.worker("--reload", spec="app:handle")
     (before,) = working(program, 1)
     first = queue.add(1)

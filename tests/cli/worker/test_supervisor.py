@@ -17,12 +17,12 @@ from tests.support.workers import one_kind
 
 pytestmark = one_kind
 PATIENCE = 25.0
-"""Less than the drain timeout, after which a process that got no signal would be killed."""
+"""Seconds: less than the drain timeout, after which a process that got no signal would be killed."""
 
 
 @pytest.fixture
 def plan(programs: Programs, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPlan]:
-    """Of two processes that would wait for jobs forever."""
+    """A supervisor of two processes that would wait for jobs for ever."""
     monkeypatch.chdir(programs.folder)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'src'}{os.pathsep}{programs.folder}")
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -137,7 +137,7 @@ class Site:
         await eventually(rests, f"{group_id} rests")
 
     async def states(self, **wanted: int) -> None:
-        """Wait until so many jobs are in these states."""
+        """Wait until this many jobs are in these states."""
 
         async def reached() -> bool:
             counts = await self.queue.get_job_counts()

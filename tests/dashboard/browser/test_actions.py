@@ -1,4 +1,4 @@
-"""Every action, as a dialog and without JavaScript: it says what will happen, does that, and says that it is done."""
+"""Every action, as a dialog and without JavaScript: it says what will happen, does it, and says that it is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Details that follow by themselves, and dialogs that stay when something in them is wrong."""
+"""Details that update on their own, and dialogs that stay open when something in them is wrong."""
 
 from __future__ import annotations
 

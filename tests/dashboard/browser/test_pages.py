@@ -47,7 +47,7 @@ PAGES = {
 
 PAPER = "getComputedStyle(document.documentElement).backgroundColor"
 PARTS = 3
-"""So many tests share the pages, so that each is short."""
+"""The number of tests that share the pages, so that each is short."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -1,4 +1,5 @@
-"""Settings of a queue are changed on its page: a mistake beside its field, what becomes what, then the change."""
+"""Settings of a queue are changed on its page: a mistake is shown beside its field, then the list of changes, then the
+change is made."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ async def test_a_mistake_is_corrected_the_change_is_looked_at_edited_again_and_m
     await page.get_by_role("link", name="Change settings").click()
     form = page.locator("#action")
     await expect(form.get_by_label("job_timeout")).to_have_value("30s")
-    await expect(form).to_contain_text("a job that is not heard of for this long is taken back", ignore_case=True)
+    await expect(form).to_contain_text("a job whose worker is silent for this long is taken back", ignore_case=True)
     await form.get_by_label("job_timeout").fill("soon")
     await form.get_by_label("on_failed").select_option("hold")
     await form.get_by_role("button", name="Review the change").click()

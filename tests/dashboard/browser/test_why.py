@@ -1,4 +1,4 @@
-"""Why a job does not run, seen in the browser: the reason stands there, and goes when it is gone."""
+"""Why a job does not run, seen in the browser: the reason is shown, and disappears when it no longer holds."""
 
 from __future__ import annotations
 

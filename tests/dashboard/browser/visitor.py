@@ -54,7 +54,7 @@ class Visitor:
         await self.context.close()
 
     def forgive(self) -> None:
-        """From here on the server may be away, and the browser may say so."""
+        """From here on the server may be away, and the browser may complain about that."""
         self._forgiven = True
 
     def found(self) -> list[str]:

@@ -93,7 +93,7 @@ def objects() -> Counter[str]:
 async def test_memory_is_flat_over_a_hundred_thousand_jobs() -> None:
     turns = Turns()
     while turns.made < JOBS / 4:
-        await turns.take()  # what is remembered for a while has its full size then
+        await turns.take()  # by then everything that is remembered for a while has its full size
     before = objects()
     while turns.made < JOBS:
         await turns.take()

@@ -1,4 +1,4 @@
-"""The word to stop reaches a handler in a thread, whatever the thread does in that moment."""
+"""The request to stop reaches a handler in a thread, whatever the thread does at that moment."""
 
 from __future__ import annotations
 

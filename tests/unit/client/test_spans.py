@@ -1,4 +1,4 @@
-"""Minutes summed up to spans: where they begin, how many there are, what they add up to."""
+"""Minutes summed up into spans: where they begin, how many there are, what they add up to."""
 
 from __future__ import annotations
 

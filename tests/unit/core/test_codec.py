@@ -1,4 +1,4 @@
-"""Serialization: JSON by default, any serializer by choice, and clear words when something cannot be stored."""
+"""Serialization: JSON by default, any serializer by choice, and clear messages when something cannot be stored."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ UNSTORABLE = [object(), {"x": object()}, "\ud800", lambda: None, 1j]
 
 
 def item_at(position: int, item: object) -> Draft:
-    """What an item of `add_many` becomes that has so many good ones before it."""
+    """The draft of an item of `add_many` behind this many good ones."""
     return drafts_from(OPTIONS, [{"data": 0}] * position + [item])[position]
 
 

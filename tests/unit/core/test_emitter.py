@@ -1,4 +1,4 @@
-"""Local events of a worker: any number of listeners, and none can do harm."""
+"""Local events of a worker: any number of listeners, and no error of one affects the others."""
 
 from __future__ import annotations
 

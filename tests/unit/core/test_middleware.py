@@ -1,4 +1,4 @@
-"""Hooks around a handler: their order, what they may be, and what comes of what they raise."""
+"""Hooks around a handler: their order, what they may be, and what follows if they raise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOB = Job(None, JSON, "id", "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"
 
 
 class Noting:
-    """Notes what is called; async on request."""
+    """Records which hooks are called; async on request."""
 
     def __init__(self, name: str, notes: list[str], *, asynchronous: bool = False, broken: str = "") -> None:
         self.name, self.notes, self.asynchronous, self.broken = name, notes, asynchronous, broken

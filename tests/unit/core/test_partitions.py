@@ -22,7 +22,7 @@ OPTIONS = QueueOptions("q")
 
 
 def test_the_place_of_a_group_never_changes() -> None:
-    """It is stored: another hash would look for the jobs of a group where they are not."""
+    """Places are stored: with another hash, the jobs of a group would be looked for in the wrong partition."""
     assert [place_of(group) for group in ("user:42", "", "ä", "g")] == [14040273, 13551594, 15155495, 3359908]
 
 

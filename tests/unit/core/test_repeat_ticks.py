@@ -1,4 +1,4 @@
-"""What a scheduler does about ticks that are due, and what holds of ticks whatever the repeat is."""
+"""What a scheduler does about ticks that are due, and properties of the ticks of every repeat."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def grid(*at: int) -> list[int]:
 
 
 def run(repeat: Repeat, late_ms: int, *, watched: bool, count: int = 0) -> tuple[list[int], int]:
-    """What is run, and the next tick, if the first tick of a repeat (5 s) is seen so late."""
+    """The ticks that are run, and the next tick, if the first tick of a repeat (5 s) is seen this late."""
     found = due_ticks(plan(repeat), T0 + 5000, count, T0 + 5000 + late_ms, watched=watched)
     return found.run, found.next
 

@@ -1,4 +1,4 @@
-"""The embedded server: who shares it, how long it lives, what is said when it cannot start."""
+"""The embedded server: which processes share it, how long it lives, and the error when it cannot start."""
 
 from __future__ import annotations
 

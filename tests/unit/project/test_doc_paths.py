@@ -21,7 +21,7 @@ PAGES = sorted(
 FILE = re.compile(r"^(?:[a-z_]+/)*[a-z_0-9]+\.(?:lua|py)$")
 WHOLE = re.compile(r"^[A-Za-z]\w+(?:\(\))?$")
 WITHIN = re.compile(r"\b(?:[A-Za-z]+(?:_\w+)+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+)\b")
-"""In longer code, names that are no plain words: with an underscore, or a capital inside."""
+"""Within longer code, names that are not plain words: with an underscore, or a capital inside."""
 DOTTED = re.compile(r"^([a-z_]+)\.([A-Za-z_]+)(?:\([^.]*\))?$")
 CODE = (".py", ".lua", ".js", ".html", ".toml", ".yml", ".json")
 

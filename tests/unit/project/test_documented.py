@@ -53,7 +53,7 @@ PUBLIC = {"Queue": Queue, "sync.Queue": SyncQueue, "Worker": Worker, "Job": Job,
 
 @pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
 def test_every_public_name_stands_in_the_reference(kind: type) -> None:
-    """A name that is not worth a word there is plumbing, and private."""
+    """A name that is not documented there is plumbing, and must be private."""
     words = set(re.findall(r"\w+", (DOCS / "reference.md").read_text(encoding="utf-8")))
     assert {name for name in names_of(kind) if not name.startswith("_")} - words == set()
 
@@ -68,7 +68,7 @@ def names_of(kind: type) -> set[str]:
 
 @pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
 def test_a_method_is_described_once(kind: type) -> None:
-    """An override has the docstring of what it overrides, which `help()` shows; a copy would go stale."""
+    """An override has the docstring of the method it overrides, which `help()` shows; a copy would go stale."""
     twice = []
     for name in (name for name in dir(kind) if not name.startswith("_")):
         owners = [vars(base)[name] for base in kind.__mro__ if name in vars(base)]

@@ -1,4 +1,4 @@
-"""The history checker has teeth: each broken promise is found, and an honest history with kills passes."""
+"""The history checker finds each broken promise, and a sound history with kills passes."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_no_part_of_a_queue_overrides_a_method_of_another_part() -> None:
 
 
 def test_partitions_come_in_one_line_of_classes() -> None:
-    """What a queue with partitions does differently is found by following `super()` upward."""
+    """The methods that a queue with partitions overrides are found by following `super()` upward."""
     kind: type = Queue
     while kind is not QueueMethods:
         assert len(kind.__bases__) == 1, kind

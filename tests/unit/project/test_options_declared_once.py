@@ -21,7 +21,7 @@ from tools.unasync import GENERATED
 PACKAGE = Path(groupmq.__file__).parent
 COPIES = {f"sync/{source}" for source in GENERATED}
 SOME = 3
-"""So many options of one kind in a signature may be a matter of their own; more are a copy of the declaration."""
+"""This many options of one kind in a signature may be a coincidence; more are a copy of the declaration."""
 
 
 def signatures() -> Iterator[tuple[str, set[str]]]:
@@ -50,7 +50,8 @@ def test_no_signature_repeats_the_options(options: Collection[str], reader: list
 
 @pytest.mark.parametrize("checked", [QueueOptions, QueueSettings, WorkerOptions])
 def test_no_class_of_options_spells_a_default(checked: type) -> None:
-    """The defaults are those of QUEUE_DEFAULTS and WORKER_DEFAULTS, but for what is no option or has another form."""
+    """The defaults are those of QUEUE_DEFAULTS and WORKER_DEFAULTS, apart from parameters that are not options or have
+    another form."""
     own = {"unknown", "given", "is_stored", "durability"} | ({"partitions"} if checked is QueueSettings else set())
     tree = ast.parse(Path(str(module_of(checked))).read_text("utf-8"))
     (body,) = [node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == checked.__name__]

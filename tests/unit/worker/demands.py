@@ -45,7 +45,7 @@ def call(
 
 
 def answer(of: Demand, room: Room, brought: int, wait_ms: int = NOTHING, lane: int = 0, epoch: int = 0) -> AfterAnswer:
-    """The call of a lane comes back with so many rows, which take their slots."""
+    """The call of a lane comes back with this many rows, which take their slots."""
     asked = of.ended(of.lanes[lane])
     room.slots -= brought
     return of.answered(of.lanes[lane], asked, brought, wait_ms, epoch, room.slots)

@@ -1,4 +1,4 @@
-"""Runs of a worker, without a server: each ends once, and a word to stop reaches even one that has not begun."""
+"""Runs of a worker, without a server: each ends once, and a request to stop reaches even one that has not begun."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 
 
 class Harness:
-    """Starts runs and notes how they end: the listener of the executor, and the lane of every job."""
+    """Starts runs and records how they end: the listener of the executor, and the lane of every job."""
 
     leases_end = math.inf
 

@@ -25,7 +25,7 @@ seen: ContextVar[str] = ContextVar("seen", default="nothing")
 
 
 class Lane:
-    """Notes what the executor reports to it."""
+    """Records what the executor reports to it."""
 
     leases_end = math.inf
 
@@ -54,7 +54,7 @@ class Lane:
 
 
 class Harness:
-    """Starts a row and notes all that the executor announces and reports, in order."""
+    """Starts a row and records all that the executor announces and reports, in order."""
 
     def __init__(self) -> None:
         self.said: list[str] = []

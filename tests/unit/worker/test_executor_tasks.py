@@ -1,4 +1,4 @@
-"""The jobs of a row share a task: what one does to it, or to its context, is nothing to the next."""
+"""The jobs of a row share a task: whatever one job does to it, or to its context, does not affect the next."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ async def test_anything_that_can_be_awaited_will_do() -> None:
 
 
 async def test_what_a_handler_does_when_it_is_called_is_its_own_as_well() -> None:
-    """It is no `async def`: the call itself runs code of the handler."""
+    """It is not an `async def`: the call itself runs code of the handler."""
     found: list[str] = []
 
     def handle(job: Job) -> Awaitable[Any]:

@@ -45,7 +45,7 @@ class Watch:
         self.log.failed(task, error)
 
     def answer(self, task: str = TAKE, after: float = 0.0) -> None:
-        """To a call that took no time."""
+        """An answer to a call that took no time."""
         self.now += after
         self.log.answered(task, self.now)
 

@@ -1,4 +1,4 @@
-"""Slots that several workers share: who may ask for how many."""
+"""Slots that several workers share: how many each may ask for."""
 
 from __future__ import annotations
 

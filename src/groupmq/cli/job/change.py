@@ -84,7 +84,7 @@ def cancel(target: Target, job_id: str) -> None:
 @click.option("--force", is_flag=True, help="Also while it runs: its handler is stopped.")
 @target_options
 def remove(target: Target, job_id: str, force: bool) -> None:
-    """Remove a job and all that is stored about it. One that runs only with --force (or use job cancel)."""
+    """Remove a job and all that is stored about it. A running job only with --force (or use job cancel)."""
     with target.existing() as queue:
         queue.require_job(job_id)
         states = [state for state in STATES if force or state != "active"]

@@ -1,4 +1,4 @@
-"""`groupmq job`: one job, or those one asks for."""
+"""`groupmq job`: commands about one job or a selection of jobs."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ FACTS = frozenset(
 
 
 def line_of(job: Job) -> dict[str, Any]:
-    """What is needed to add the job again with its order, and a few facts for people. ValueError if it cannot be."""
+    """What is needed to add the job again with its order, and a few facts for people. Raises ValueError if its data is
+    not JSON."""
     if isinstance(job.data, NotJson):
         raise ValueError(f"job {job.id!r}: its data is not JSON (the queue has a serializer of its own)")
     line = {
@@ -38,7 +39,7 @@ def line_of(job: Job) -> dict[str, Any]:
         "backoff": job.backoff and {name: getattr(job.backoff, name) for name in ("base", "factor", "max", "jitter")},
         "on_retry": job.on_retry,
         "on_failed": job.on_failed,
-        # The end of a back-off is no due time: it would take the job out of its group.
+        # The end of a back-off is left out: as a due time it would take the job out of its group.
         "run_at": job.run_at if job.state == "delayed" else None,
         "expires_at": job.expires_at,
         "headers": job.headers or None,
@@ -77,7 +78,7 @@ def item_of(line: str, *, new_id: bool = False) -> dict[str, Any]:
     if not _is_text_map(given.get("headers", {})):
         raise ConfigurationError.expected("headers", "an object of strings", given["headers"])
     if new_id:
-        given.pop("unique_for", None)  # it is about the id
+        given.pop("unique_for", None)  # it belongs to the id
     return {"data": data, "job_id": None if new_id else own_id, **given}
 
 

@@ -28,15 +28,15 @@ from groupmq.sync import Queue
 )
 @click.argument("job_id", metavar="[ID]", required=False)
 @click.option("--all", "every", is_flag=True, help="All failed jobs that are kept, instead of one.")
-@click.option("--failed", is_flag=True, help="Says what --all means: no other jobs can be retried.")
+@click.option("--failed", is_flag=True, help="The same as --all alone: only failed jobs can be retried.")
 @group_option("With --all: only those of this group.")
 @click.option("--error", metavar="CLASS", help="With --all: only those that failed with this class of error.")
 @click.option("--text", metavar="TEXT", help="With --all: only those with this text in their data or reason.")
-@click.option("--older", type=DURATION, help="With --all: only those that failed at least so long ago.")
-@click.option("--newer", type=DURATION, help="With --all: only those that failed at most so long ago.")
-@click.option("--rate", type=click.FloatRange(min=0.001), help="With --all: at most so many jobs per second.")
+@click.option("--older", type=DURATION, help="With --all: only those that failed at least this long ago.")
+@click.option("--newer", type=DURATION, help="With --all: only those that failed at most this long ago.")
+@click.option("--rate", type=click.FloatRange(min=0.001), help="With --all: at most this many jobs per second.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="With --all: at most so many jobs, the oldest failures first."
+    "--limit", type=click.IntRange(min=1), help="With --all: at most this many jobs, the oldest failures first."
 )
 @click.option("--dry-run", is_flag=True, help="With --all: only show how many there are, and which were overtaken.")
 @target_options

@@ -17,7 +17,7 @@ def ids_of(
 ) -> list[str]:
     """Ids of a state, as the queue lists them; finished ones oldest first, or newest first.
 
-    Only waiting jobs are known by their group; of other states all are listed, whatever the group.
+    Only waiting jobs are indexed by group; for any other state all jobs are listed, whatever their group.
     """
     return queue.get_job_ids(state, limit, group_id=group_id if state == "waiting" else None, newest=newest)
 

@@ -112,7 +112,7 @@ def _print(target: Target, state: State, glyphs: Glyphs) -> None:
 
 
 def _width() -> int:
-    """Of the terminal, or $COLUMNS, or 80 columns."""
+    """The width of the terminal, else $COLUMNS, else 80 columns."""
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((80, 24)).columns))
 
 

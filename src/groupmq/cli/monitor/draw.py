@@ -1,4 +1,4 @@
-"""A frame from the state and the size of the screen: lines that are never wider, and never more. Pure."""
+"""A frame from the state and the size of the screen: no line is too wide, and there are no more than fit. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 2
 NARROW = 64
 """Columns below which the right-hand part is left out."""
 AIRY = 32
-"""Rows from which on there are empty lines between the parts."""
+"""Fewest rows of a screen that has empty lines between the parts."""
 RATES_HEIGHT = 4
 MOST_STOPPED = 5
 """Blocked groups, and open breakers, that are shown; each of them is trouble, so they come first."""
@@ -75,7 +75,7 @@ def stopped_height(state: State, *, airy: bool) -> int:
 
 
 def shares(room: int, *, airy: bool) -> PanelRows:
-    """How the rows that are left go to the lists; more than is fetched is never given."""
+    """How the remaining rows are shared among the lists; none gets more rows than are fetched for it."""
     fixed = 1 + 2 + 1 + RATES_HEIGHT + 3 + (5 if airy else 0)
     left = max(0, room - fixed)
     groups = min(20, (left + 2) // 3)

@@ -14,7 +14,7 @@ CALLS = 5
 """Calls of one look; one more to inspect a job, and for each 100 that run or are parked; two more while groups are
 blocked."""
 GROUPS, RUNS, FAILURES = 20, 50, 50
-"""How many of each a look shows at most."""
+"""The most groups, running jobs and failures that a look shows."""
 PATIENCE = 5.0
 """Seconds a look or an action may take; then the server counts as out of reach."""
 

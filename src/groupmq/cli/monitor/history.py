@@ -9,7 +9,7 @@ from groupmq import JobTotals, QueueSurvey
 
 KEPT = 240
 WINDOW = 10.0
-"""Seconds that a rate is the mean of: steady enough to read, young enough to show a change."""
+"""Seconds over which a rate is averaged: steady enough to read, young enough to show a change."""
 RATES = ("added", "completed", "failed", "retried")
 
 
@@ -25,7 +25,7 @@ class History:
     samples: tuple[Sample, ...] = ()
 
     def and_then(self, look: QueueSurvey) -> History:
-        """The history with one look more."""
+        """The history with one more look."""
         sample = Sample(look.at.timestamp(), look.totals)
         if self.samples:
             last = self.samples[-1]
@@ -36,7 +36,7 @@ class History:
         return History((*self.samples[1 - KEPT :], sample))
 
     def rate(self, name: str) -> float | None:
-        """Per second, over the last seconds; None until there were two looks."""
+        """Per second, over the last seconds; None until there have been two looks."""
         if len(self.samples) < 2:
             return None
         last, first = self.samples[-1], self.samples[-2]

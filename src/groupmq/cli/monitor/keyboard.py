@@ -24,7 +24,7 @@ class KeyAction(Enum):
     YES = auto()
     NO = auto()
     OTHER = auto()
-    """A key without a meaning; it answers no question with yes."""
+    """A key without a meaning; it never counts as a yes to a question."""
 
 
 KEYS = {

@@ -20,7 +20,7 @@ from groupmq.cli.monitor.text import Glyphs
 from groupmq.cli.output import tables
 
 ESCAPE_WAIT = 0.05
-"""Seconds after which a lone escape is the key, not the begin of an arrow."""
+"""Seconds after which a lone escape is the key, not the beginning of an arrow key."""
 
 
 class Typed(NamedTuple):
@@ -34,7 +34,7 @@ class Trouble(NamedTuple):
 
 
 class ActionEnded(NamedTuple):
-    """An action ended, well or not."""
+    """An action succeeded or failed."""
 
     text: str
 

@@ -17,7 +17,7 @@ from groupmq.cli.output import tables
 from groupmq.cli.output.readable_data import NotJson
 
 LONGEST = 8000
-"""Letters of a job's data, stack or log that are shown; `groupmq job status` shows all."""
+"""Characters of a job's data, stack or log that are shown; `groupmq job status` shows all."""
 
 _HELP = """\
 Keys
@@ -96,7 +96,7 @@ def _block(text: str | None) -> Text | None:
     if not text:
         return None
     if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}\n({len(text) - LONGEST:,} letters more; groupmq job status shows all)"
+        text = f"{text[:LONGEST]}\n({len(text) - LONGEST:,} more characters; groupmq job status shows all)"
     return tables.lines(text)
 
 

@@ -37,7 +37,7 @@ NO_GROUP = "(no group)"
 _COUNT, _NAME, _CLOCK = 9, 12, 12
 """Columns for a count, for the name of the queue, for the time."""
 _WITH_HOST, _WITH_REASON = 56, 46
-"""Widths from which on workers are shown with host and pid, and delayed groups with what holds them."""
+"""Smallest widths at which workers are shown with host and pid, and delayed groups with what holds them."""
 _STATES = {"failed": BAD, "paused": BAD, "blocked": BAD, "completed": GOOD, "gone": DIM}
 
 
@@ -187,7 +187,7 @@ def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyp
         (
             _group(one.id),
             Cell(span(one.waited)),
-            # Of the group that is held longest the survey knows the reason, of the others only the state.
+            # The survey knows the reason only for the group that is held longest; for the others, only the state.
             _state(held.reason if held and held.group_id == one.id and width >= _WITH_REASON else one.state),
         )
         for one in found

@@ -183,7 +183,7 @@ def _asked_to_retry(state: State) -> State:
         return with_notice(state, NONE_SELECTED)
     if found != "failed":
         return with_notice(state, f"job {tables.words(job_id)} is {found}; only failed jobs can be retried")
-    text = f"Retry job {tables.words(job_id)}? Attempts count anew."
+    text = f"Retry job {tables.words(job_id)}? Its attempts start from 0 again."
     return replace(state, question=Question(text, RetryFailed(job_id)))
 
 

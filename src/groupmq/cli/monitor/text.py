@@ -14,7 +14,7 @@ DIM, BOLD, TITLE, GOOD, BAD, SPARK = "dim", "bold", "bold", "green", "red", "cya
 CHOSEN = "reverse"
 GAP = 2
 _MIDDLE = 8
-"""Cells from which on a name is cut in the middle."""
+"""Smallest width, in cells, at which a name is cut in the middle; below that, at its end."""
 _UNITS = "kMGTPE"
 
 
@@ -124,7 +124,7 @@ def beside(left: Sequence[Text], right: Sequence[Text], width: int, left_width: 
 
 
 def number(value: int) -> str:
-    """At most seven letters: `999,999`, `1.23M`."""
+    """At most seven characters: `999,999`, `1.23M`."""
     if value < 1_000_000:
         return f"{value:,}"
     power = min(len(_UNITS), (len(str(value)) - 1) // 3)
@@ -141,7 +141,7 @@ def per_second(rate: float | None) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """A duration in at most six letters: `1.2s`, `12s`, `3m05s`, `2h10m`, `4d03h`, `123d`."""
+    """A duration in at most six characters: `1.2s`, `12s`, `3m05s`, `2h10m`, `4d03h`, `123d`."""
     if seconds is None:
         return "-"
     if seconds < 9.95:
@@ -157,7 +157,7 @@ def span(seconds: float | None) -> str:
 
 
 def sparkline(values: Sequence[float], width: int, most: float, glyphs: Glyphs) -> str:
-    """The last values as bars, `most` the highest; nothing is the lowest bar, and a little never looks like nothing."""
+    """The last values as bars, `most` the highest; zero is the lowest bar, and a small value never looks like zero."""
     levels = glyphs.levels
     shown = values[-width:] if width > 0 else ()
     bars = "".join(

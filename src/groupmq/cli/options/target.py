@@ -32,14 +32,15 @@ class Target:
     prefix: str
     as_json: bool
     queues: tuple[str, ...] = ()
-    """Of a command that is about several."""
+    """The queues of a command that may name several."""
     is_queue_typed: bool = False
     """`queue` is from the command line, not from the environment."""
 
     def name(self, given: str | None = None) -> str:
         """The queue: named by the command, or `--queue`, or $GROUPMQ_QUEUE."""
         if given == "":
-            # A variable of a shell script that is not set: the queue of the environment is not what was meant.
+            # Probably an unset variable of a shell script, so the queue of the environment is not the one that was
+            # meant.
             fail("the name of the queue is empty", BAD_USAGE)
         if given and self.is_queue_typed and given != self.queue:
             fail(f"two queues are named, {given!r} and {self.queue!r} (--queue); name one", BAD_USAGE)
@@ -62,7 +63,7 @@ class Target:
             yield queue
 
     def unopened(self, given: str | None = None) -> Queue:
-        """A queue that may be in no state to be opened; nothing is sent yet."""
+        """A queue that may not be in a state to be opened; nothing is sent yet."""
         return Queue.attach(self.name(given), self.url, prefix=self.prefix, serializer=READABLE)
 
 

@@ -35,7 +35,7 @@ class DurationType(Type):
             return float(value)
         found = _DURATION.fullmatch(str(value).strip().lower())
         if found is None or (found[2] or "s") not in _UNITS:
-            self.fail(f"{value!r} is no duration; write seconds or a unit: 30, 1.5, 500ms, 10m, 2h, 7d.", param, ctx)
+            self.fail(f"{value!r} is not a duration; write seconds or a unit: 30, 1.5, 500ms, 10m, 2h, 7d.", param, ctx)
         found_seconds = float(found[1]) * _UNITS[found[2] or "s"]
         if found_seconds < self._least:
             self.fail(f"{value!r} is too short; it must be at least {self._least:g} s.", param, ctx)
@@ -68,7 +68,7 @@ def instant(value: Any) -> datetime | float:
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
-        raise ValueError(f"{value!r} is no time; write 2026-01-31T09:00:00+01:00 or epoch seconds.") from None
+        raise ValueError(f"{value!r} is not a time; write 2026-01-31T09:00:00+01:00 or epoch seconds.") from None
     if moment.tzinfo is None:
         raise ValueError(f"{value!r} has no time zone; add Z or an offset such as +01:00.")
     return moment

@@ -27,7 +27,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def plain(value: Any) -> Any:
-    """Anything we show, as JSON knows it."""
+    """Anything we show, in types that JSON has."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "to_dict"):

@@ -24,7 +24,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Visit)
 
     def server_bind(self) -> None:
-        # The library's own asks the name service who we are, which can take long.
+        # The method of HTTPServer looks up our host name, which can take long.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 

@@ -1,4 +1,4 @@
-"""Data of whatever queue, for people to read: a queue may have a serializer that the command cannot know."""
+"""Data of any queue, for people to read: a queue may have a serializer that the command cannot know."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def data(value: Any, longest: int | None = None) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Columns without lines. Numbers to the right; a cell that names a state has its colour."""
+    """Columns without rules. Numbers are right-aligned; a cell that names a state has the colour of the state."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     cells = [list(row) for row in rows]
     for at, heading in enumerate(headings):

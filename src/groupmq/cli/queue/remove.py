@@ -80,7 +80,7 @@ def _count(queue: Queue, states: Sequence[str]) -> tuple[int, str]:
     type=click.Choice(("completed", "failed", *UNDONE)),
     default="completed",
     show_default=True,
-    help="Of finished jobs the time of their end counts, of others that of their adding.",
+    help="Age counts from the end of a finished job, else from when it was added.",
 )
 @click.option("--older-than", type=DURATION, required=True, metavar="TIME", help="30, 10m, 2h, 7d; 0 = all.")
 @click.option("--limit", type=click.IntRange(1, EVERY), default=EVERY, metavar="N", help="At most this many.")

@@ -18,7 +18,7 @@ from groupmq.errors import ConfigurationError
     epilog=examples("groupmq queue pause orders && groupmq queue repartition orders --to 64"),
 )
 @queue_argument
-@click.option("--to", "partitions", type=click.IntRange(1, 1024), required=True, help="How many it shall have.")
+@click.option("--to", "partitions", type=click.IntRange(1, 1024), required=True, help="The new number of partitions.")
 @target_options
 def repartition(target: Target, name: str | None, partitions: int) -> None:
     """Spread a paused queue over another number of partitions.

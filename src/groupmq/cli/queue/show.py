@@ -14,7 +14,7 @@ from groupmq.cli.output import tables
 from groupmq.cli.output.answers import plain, show
 
 GROUP_STATES = ("ready", "parked", "paused", "blocked")
-"""Of groups: may start a job, has to wait, paused by an operator, blocked by a failed job."""
+"""States of a group: it may start a job, has to wait, is paused by an operator, is blocked by a failed job."""
 
 MOST_LISTED = 1_000
 

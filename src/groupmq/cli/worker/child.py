@@ -23,7 +23,7 @@ def main() -> int:
     logs.set_up(plan.log_level, plan.log_format)
 
     def publish(report: ProcessReport) -> None:
-        # A supervisor that is slow to read misses a line, one that is gone all of them; neither stops the work.
+        # A supervisor that reads slowly misses a line, and one that is gone misses all of them; neither stops the work.
         with contextlib.suppress(OSError):
             link.send(report.to_json() + b"\n")
 
@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def _first_line(link: socket.socket) -> str:
-    """Byte by byte: bytes that follow belong to the next reader."""
+    """Read byte by byte: the bytes behind the line belong to the next reader."""
     line = b""
     while (byte := link.recv(1)) not in (b"\n", b""):
         line += byte

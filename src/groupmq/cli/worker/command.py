@@ -68,7 +68,7 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
     default=30.0,
     show_default=True,
     metavar="TIME",
-    help="What running jobs have after the first SIGTERM.",
+    help="Time that running jobs have after the first SIGTERM.",
 )
 @click.option("--metrics-port", type=PORT, help="Serve /metrics for Prometheus there.")
 @running_options
@@ -173,7 +173,7 @@ async def _alone(plan: WorkerPlan, ports: dict[str, int | None], bind: str, regi
 async def _supervised(
     plan: WorkerPlan, processes: int, reload: bool, ports: dict[str, int | None], bind: str, registry: Any
 ) -> int:
-    """Several worker processes, and this one that minds them."""
+    """Several worker processes, and this one, which supervises them."""
     # An embedded server belongs to the first process that asks for it: to us, so that all children share it.
     Queue.address_of(plan.url)
     supervisor = Supervisor(plan, processes, Watch(Path.cwd()) if reload else None)

@@ -15,7 +15,7 @@ _BLOCKED = 2.0
 
 @dataclass
 class ProcessReport:
-    """The health of one process. Times are of the machine's monotonic clock, the same in all its processes."""
+    """The health of one process. Times are those of the monotonic clock, which all processes of the machine share."""
 
     process: int
     pid: int
@@ -27,9 +27,10 @@ class ProcessReport:
     ready: bool = False
     counters: dict[str, float] = field(default_factory=dict)
     workers: list[dict[str, Any]] = field(default_factory=list)
-    """Of each worker: queue, concurrency, counters."""
+    """One entry per worker: queue, concurrency, counters."""
     bequests: list[str] = field(default_factory=list)
-    """What `Worker.take_back` needs to give its jobs back after its death. Never shown: URLs hold passwords."""
+    """One text per worker, with which `Worker.take_back` gives its jobs back if the process dies. Never shown: URLs
+    hold passwords."""
 
     def is_alive(self) -> bool:
         return time.monotonic() - self.loop_seen <= self.patience

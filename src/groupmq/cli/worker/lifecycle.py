@@ -47,7 +47,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 def calm_collector() -> None:
     """Have the garbage collector pass over all that is loaded by now, and look at new objects less often.
 
-    Each job makes a few that end with it. By default the collector comes by for every seventy jobs, and at times walks
+    Each job makes a few that end with it. By default the collector runs for every seventy jobs, and at times walks
     through every imported module, which took a sixth of the time of a worker with short handlers.
     """
     gc.collect()
@@ -89,7 +89,7 @@ class WorkerLifecycle:
             _logger.info("stopped before there was anything to drain")
         except GroupMQError as error:
             logs.last_words(str(error), self._plan.log_format)
-            logging.disable(logging.WARNING)  # the module's own workers were never started, as they should be
+            logging.disable(logging.WARNING)  # no warning that the module's own workers never started
             code = code_of(error)
         finally:
             pulse.cancel()
@@ -196,7 +196,7 @@ class WorkerLifecycle:
 def _described(worker: Worker) -> dict[str, Any]:
     counters = asdict(worker.get_worker_metrics())
     del counters["name"]
-    counters["limited"] = counters["rate_limited"]  # its name until the next release
+    counters["limited"] = counters["rate_limited"]  # its old name, until the next release
     return {"queue": worker.queue.name, "concurrency": worker.options.concurrency, "counters": counters}
 
 

@@ -55,10 +55,10 @@ def load(spec: str) -> Callable[..., Any] | Worker | Workers | Queue:
 
 
 def _load_at_rest(spec: str) -> Callable[..., Any] | Worker | Workers | Queue:
-    """Load with no event loop in sight.
+    """Load while no event loop seems to run.
 
     Where a loop runs, `@queue.process` starts its worker at once: it would take jobs before the supervisor knows what
-    to give back, though another handler was asked for, or in a process that refuses its options and ends.
+    to give back, even if the command names another handler, or if this process is about to refuse its options and end.
     """
     loop = asyncio.get_running_loop()
     asyncio._set_running_loop(None)

@@ -1,4 +1,4 @@
-"""Worker processes under supervision: a dead one is started again, one that keeps dying ends it all."""
+"""Worker processes under supervision: a dead one is started again; if one keeps dying, all are stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groupmq.cli.worker.signals import Stages
 _logger = logging.getLogger("groupmq.cli")
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 STEADY = 10.0
-"""Seconds after which a process counts as having worked."""
+"""Seconds of life after which a process counts as having worked."""
 TOO_OFTEN = 5
 """Deaths in a row, none of them after a steady life, that make a crash loop."""
 _RELOAD_GRACE = 2.0
@@ -42,12 +42,12 @@ class ProcessSlot:
         self.process: asyncio.subprocess.Process | None = None
         self.report: ProcessReport | None = None
         self.up = asyncio.Event()
-        """Set once a process of this slot could open its queue, or waits for it."""
+        """Set once a process of this slot has opened its queue, or waits for it to exist."""
         self.starts = 0
         self.deaths = 0
         self.reloading = False
         self._missed: signal.Signals | None = None
-        """The signal came while no process ran; one may have been about to start."""
+        """A signal that came while no process ran. It is for the next one, which may have been about to start."""
 
     async def live(self) -> int:
         """Start a process and wait for its end; its exit code, negative for a signal."""
@@ -223,7 +223,7 @@ class Supervisor:
 
     def _stop(self) -> None:
         if not self._stopping.is_set():
-            _logger.info("stopping: every process ends what it runs")
+            _logger.info("stopping: every process finishes its running jobs")
         self._stopping.set()
         self._signal_all(signal.SIGTERM)
         after = self._plan.drain_timeout + _OVERTIME

@@ -13,14 +13,14 @@ from groupmq.protocol.commands import GroupLook, ListedRun, ScannedGroup
 
 
 def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: int, *, complete: bool) -> GroupInfo:
-    """`runs`: of this group, the one that began first in front; `complete`: there are no others."""
+    """`runs`: those of this group, in the order in which they began; `complete`: there are no others."""
     held = None
     if look.why:
         reason, job_id, attempt = look.why, look.holder, look.attempts
         if reason == "running" and runs:
             job_id, attempt = runs[0].id, runs[0].attempt
         elif reason == "running" and complete:
-            reason = "stopping"  # its slots are taken, and by no job that has a lease
+            reason = "stopping"  # its slots are taken, but by no job that has a lease
         held = HeldGroup(
             group_id,
             reason,
@@ -54,8 +54,8 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
 
 
 def first_groups(groups: Iterable[ScannedGroup], sort: str, limit: int) -> list[str]:
-    """Those that can be among the first `limit`. How long a head has waited is in its record, which is not read yet: it
-    is its arrival or its order, so the first by either are looked at."""
+    """The groups that can be among the first `limit`. Since when a head waits is in its record, which is not read yet:
+    since its arrival or since its order. So the first groups by either are looked at."""
     found = list(groups)
     if sort == "name":
         return [group.id for group in sorted(found, key=lambda group: group.id)[:limit]]

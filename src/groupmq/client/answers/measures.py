@@ -51,7 +51,7 @@ def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:
     return WorkerInfo(
         id=worker_id,
         last_seen=datetime.fromtimestamp(int(seen) / 1000, UTC),
-        # By name: a worker of a newer release may say more.
+        # By name: a worker of a newer release may report more.
         **{name: info[name] for name in ("name", "host", "pid", "concurrency", "current_jobs", "heartbeat", "version")},
         jobs=info.get("jobs", []),
         library=info.get("library", ""),

@@ -1,4 +1,4 @@
-"""The answers of the partitions of a queue, put together to the answer of the whole queue. Pure."""
+"""The answers of the partitions of a queue, combined into the answer of the whole queue. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def counts(found: Sequence[JobCounts]) -> JobCounts:
 
 
 def histogram(found: Sequence[Histogram]) -> Histogram:
-    """They have the same bounds, which are those of the format; one of nothing may have fewer."""
+    """All of them have the bounds of the format; an empty one may have fewer."""
     full = max(found, key=lambda one: len(one.bounds))
     same = [one for one in found if one.bounds == full.bounds]
     return Histogram(full.bounds, tuple(map(sum, zip(*(one.buckets for one in same), strict=True))), _sum(same, "sum"))
@@ -61,7 +61,7 @@ def longest_held(found: Iterable[HeldGroup | None]) -> HeldGroup | None:
 
 
 def series(found: Sequence[Sequence[MinuteStats]]) -> list[MinuteStats]:
-    """By the time of each span: the clocks of two servers need not be in the same minute."""
+    """Merged by the time of each span: the clocks of two servers need not be in the same minute."""
     by_time: dict[object, list[MinuteStats]] = {}
     for one in found:
         for span in one:
@@ -86,7 +86,7 @@ def _span(found: Sequence[MinuteStats]) -> MinuteStats:
 
 
 def workers(found: Iterable[Info]) -> list[Info]:
-    """A worker says in each partition what it runs there; it is one worker."""
+    """A worker reports in each partition what it runs there; it is listed once."""
     by_id: dict[str, Info] = {}
     for one in found:
         seen = by_id.get(one.id)
@@ -177,12 +177,12 @@ def live_workers(found: Iterable[LiveWorker]) -> list[LiveWorker]:
 
 
 def cursors(found: Sequence[str]) -> str:
-    """Where each partition goes on; "0" = all of them begin anew."""
+    """Where each partition goes on; "0" = all of them start again."""
     return ",".join(found) if any(one != "0" for one in found) else "0"
 
 
 def cursor_of_each(cursor: str, n: int) -> list[str]:
-    """The reverse of `cursors`. One of another number of partitions begins anew."""
+    """The reverse of `cursors`. With a cursor of another number of partitions, all start again."""
     found = cursor.split(",")
     return found if len(found) == n else ["0"] * n
 

@@ -51,7 +51,7 @@ def repeat_of(structure: str, field: bytes) -> bytes | None:
 
 
 def place_of_job(job_id: bytes, raw: bytes | None, deduped: dict[bytes, int]) -> int:
-    """`raw`: its record; without one it is damage, which goes somewhere for repair to find. `deduped`: places of jobs
+    """`raw`: its record. A job without one is damage, which is put where repair finds it. `deduped`: places of jobs
     without a group that stand for a key: adds with that key look for them there."""
     group = None if raw is None else group_of_record(raw)
     if group is not None:
@@ -60,7 +60,7 @@ def place_of_job(job_id: bytes, raw: bytes | None, deduped: dict[bytes, int]) ->
 
 
 def place_of_member(member: bytes, deduped: dict[bytes, int]) -> int:
-    """Of a waiting job that has no group."""
+    """The place of a waiting job that has no group."""
     return place_of_job(member[_SORT_KEY:], None, deduped)
 
 
@@ -91,12 +91,12 @@ def needs_entry(job_id: bytes, place: int, partitions: int) -> bool:
 
 
 def loose_value(delayed: int, head: bytes) -> bytes:
-    """The value of the jobs without a group in `groups`, `lua/lib/group_value.lua`; nothing of them runs."""
+    """The value of the jobs without a group in `groups`, `lua/lib/group_value.lua`; none of them runs."""
     return struct.pack(">IIBH", 0, delayed, 0, len(head)) + head
 
 
 def settings_for(stored: StoredQueue, partitions: int) -> StoredQueue:
-    """What is stored of a queue, with another number of partitions. It is a change of settings as any other."""
+    """What is stored of a queue, with another number of partitions. It is a change of settings like any other."""
     config = json.loads(stored.config)
     config.pop("partitions", None)
     if partitions > 1:

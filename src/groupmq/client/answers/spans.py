@@ -1,4 +1,4 @@
-"""Minutes, summed up to spans of any length."""
+"""Minutes, summed up into spans of any length."""
 
 from __future__ import annotations
 

@@ -79,7 +79,8 @@ class CallPool:
             await exchange.connection.disconnect(nowait=True)
         connection = self._pool.make_connection()
         self.made += 1
-        # Ours covers all of it. With its own, redis-py sends by `wait_for`, which loses cancellations on Python 3.11.
+        # Our timeout covers all of it. With its own, redis-py sends by `wait_for`, which loses cancellations on Python
+        # 3.11.
         connection.socket_timeout = None
         try:
             async with asyncio.timeout(self._timeout):
@@ -90,7 +91,7 @@ class CallPool:
             raise
 
     async def close_stale(self, moves: int, *, in_use: bool = False) -> None:
-        """Close what was made before the primary moved for the `moves`-th time; calls under way only if told."""
+        """Close what was made before the primary moved for the `moves`-th time; calls under way only with `in_use`."""
         old = [exchange for exchange in self._idle if is_stale(exchange.connection, moves)]
         self._idle = [exchange for exchange in self._idle if not is_stale(exchange.connection, moves)]
         if in_use:

@@ -16,8 +16,8 @@ from groupmq.core.loops import PerLoop
 from groupmq.core.queue_options import QueueOptions
 
 _MOST_SHARED_CALLS = 8
-"""Calls under way at a time of all partitions of a queue on one server: their timers fire together, and each call at
-once would take a connection that stays."""
+"""Calls that all partitions of a queue on one server have under way at a time. Their timers fire together, and without
+a bound each of these calls would open a connection that stays."""
 _MOST_REDIRECTIONS = 3
 
 

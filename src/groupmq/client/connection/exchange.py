@@ -26,7 +26,7 @@ class Exchange(asyncio.Protocol):
     """Sends one write at a time and collects its replies. An error reply is returned like any other reply."""
 
     def __init__(self, connection: Any) -> None:
-        """`connection`: of redis-py, open, and used by nobody else from now on."""
+        """`connection`: an open one of redis-py, which nothing else uses from now on."""
         self.connection = connection
         self.used = time.monotonic()
         """When it was last used."""
@@ -37,7 +37,7 @@ class Exchange(asyncio.Protocol):
         self._replies: list[Any] = []
         self._count = 0
         self._waiter: asyncio.Future[list[Any]] | None = None
-        # The other side may have gone while redis-py read: nothing would tell that again.
+        # The other side may have gone while redis-py read: we would not be notified again.
         self._lost = self._transport.is_closing() or connection._reader.at_eof()
         self._transport.set_protocol(self)
 

@@ -19,13 +19,13 @@ class Finder:
     """How the connections of an endpoint find the primary: the route, and how to reach the nodes that know it."""
 
     def __init__(self, route: Route, options: dict[str, Any], *, tls: bool) -> None:
-        """`options`: of the connections that ask."""
+        """`options`: those of the connections that ask."""
         self.route = route
         self._options = options
         self._tls = tls
 
     async def find(self) -> Node:
-        """The primary, as it is known or can be found out."""
+        """The primary, if it is known; otherwise it is searched for."""
         route = self.route
         node = route.node
         if node is None:
@@ -60,7 +60,7 @@ class Finder:
 
 
 class FindingPrimary(FoundConnection):
-    """What the connections below have beside those of the client library."""
+    """What the connections below add to those of the client library."""
 
     def __init__(self, *, finder: Finder, **options: Any) -> None:
         super().__init__(route=finder.route, **options)
@@ -92,7 +92,7 @@ class FindingPrimary(FoundConnection):
             try:
                 role = await this.read_response(disable_decoding=True)
             except ResponseError as error:
-                if not is_denied(error):  # otherwise this user may not ask, and the first write shows it
+                if not is_denied(error):  # if this user may not ask, the first write shows the role
                     raise
         self._confirm(role)
 

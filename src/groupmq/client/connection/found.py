@@ -59,7 +59,7 @@ def library(connection: object) -> Any:
 
 
 def stale(pool: Any, moves: int, *, in_use: bool) -> list[Any]:
-    """The connections of a client's pool that were made before the primary has moved for the `moves`-th time."""
+    """The connections of a client's pool that were made before the primary moved for the `moves`-th time."""
     return [connection for connection in made_by(pool, in_use=in_use) if is_stale(connection, moves)]
 
 
@@ -70,5 +70,5 @@ def made_by(pool: Any, *, in_use: bool) -> list[Any]:
 
 
 def is_stale(connection: Any, moves: int) -> bool:
-    """Whether a connection is older than the last move of the primary; one that does not know is."""
+    """Whether a connection is older than the last move of the primary; if it does not know, it counts as older."""
     return bool(getattr(connection, "made_at", -1) < moves)

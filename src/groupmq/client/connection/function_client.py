@@ -1,6 +1,6 @@
 """Calling functions of the Lua side: opening the queue, loading the library, and sending a call again.
 
-A library is loaded once and costs a call nothing; a script is set up anew by each call, which takes the server about
+A library is loaded once and costs a call nothing; a script is set up again by each call, which takes the server about
 100 us. Some servers and users have no FUNCTION, so both ways are there, and the first call finds out which one works.
 Every function is safe to resend: it does the same again without harm, or the server has kept its answer, which it finds
 by the slot and the number that are sent with the call (`protocol/slots.py`, `lua/lib/answered.lua`).
@@ -38,7 +38,7 @@ PATIENCE = 3.0
 """Seconds for which a producer's call is tried again while the server restarts or fails over; then it raises."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
-"""Another client may flush the functions again while we load ours; after so many tries this call goes as a script.
+"""Another client may flush the functions again while we load ours; after this many tries the call goes as a script.
 A call whose queue is gone, or whose settings have changed, is also tried at most this often."""
 
 

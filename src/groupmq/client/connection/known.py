@@ -20,7 +20,8 @@ class Known:
         self.given = given
         """The options that the process was started with."""
         self._learned = given, StoredQueue(None)
-        """Replaced together: with options of one revision under the number of another, a change would go unnoticed."""
+        """Options and stored settings are replaced together: with options of one revision and the number of another, a
+        change would go unnoticed."""
         self._told: dict[bytes, object] = {}
         self.opened = False
         self.creates = True

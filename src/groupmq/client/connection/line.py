@@ -23,11 +23,12 @@ class Line(Transport):
             self._address.watch(self)
 
     def limit(self, calls: int) -> None:
-        """From now on so many calls may be under way."""
+        """Allow this many calls under way from now on."""
         self._slots = self._bound(calls)
 
     async def execute(self, *parts: Any, wait: Confirmation = ()) -> Any:
-        """Send one command; with `wait`, what is sent behind it to wait for it to be durable: both replies."""
+        """Send one command. With `wait`, the commands that wait until it is durable are sent behind it; returns both
+        replies."""
         if self._moves != self._address.moves or self._renewing.locked():
             async with self._renewing:  # a call must not be given a connection that is just being dropped
                 if self._moves != self._address.moves:

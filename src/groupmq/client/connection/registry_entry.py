@@ -41,7 +41,7 @@ class RegistryEntry:
         self.due = math.inf
 
     def not_written(self, error: Exception) -> None:
-        """Plan another try if that may help, else log a warning and give up: nothing but the list suffers."""
+        """Plan another try if that may help, else log a warning and give up: only the list is affected."""
         known = understood(error, self._where)
         if is_passing(known) or (isinstance(known, ServerRefused) and known.kind in _FOR_NOW):
             self.due = time.monotonic() + TRY_AGAIN

@@ -38,7 +38,7 @@ class Session:
         self.entry = RegistryEntry(options, where)
         self.slots = CallSlots()
         self.calls_by: Literal["function", "script"] = "function"
-        """A function adds nothing to the cost of a call; a script is set up anew by each call. The first call that is
+        """A function adds nothing to the cost of a call; a script is set up again by each call. The first call that is
         refused a function switches to scripts."""
         self.closed = False
         self.needs_fsync = options.durability is not None and options.durability.fsync

@@ -14,7 +14,8 @@ from groupmq.core.durability import Confirmation
 from groupmq.core.tasks import await_honouring_cancel
 
 _CALLS = frozenset({"FCALL", "FCALL_RO", "EVALSHA", "EVALSHA_RO", "EVAL", "SADD", "EXISTS"})
-"""Commands that are sent over the call pool: redis-py does not convert their replies, so they need no client of its."""
+"""Commands that are sent over the call pool: redis-py does not convert their replies, so they do not need its
+client."""
 
 
 class Transport(Dropper):

@@ -28,7 +28,7 @@ _RECENT = 2000
 
 
 class Wait(NamedTuple):
-    """A wait for an end of a job that came after that time. An earlier job may have had the same id."""
+    """A wait for the end of a job that came after `created_ms`. An earlier job may have had the same id."""
 
     created_ms: int
     future: asyncio.Future[Event]
@@ -65,7 +65,7 @@ class Channel:
     # Position
 
     async def ready(self) -> None:
-        """From the return of this on nothing is missed."""
+        """Once this has returned, nothing is missed."""
         if self.position is None:
             if self._place is None:
                 self._place = asyncio.ensure_future(self._find_place())
@@ -114,7 +114,7 @@ class Channel:
         return bool(self.waiting or len(self._watchers) or len(self.feeds) or self.emitter.any)
 
     def reader(self) -> LogReader:
-        """One that sees what comes next."""
+        """A reader of the log from the current position on."""
         return LogReader(self.position or "0-0", self._number)
 
     # Receiving
@@ -123,7 +123,7 @@ class Channel:
         for raw in raw_entries:
             entry = self._read(raw)
             if self.position is not None and not newer(entry.stream_id, self.position):
-                continue  # read for another channel of the same log, which was not as far
+                continue  # read for another channel of the same log, which is behind
             if entry.number == UNREADABLE:
                 self.position = entry.stream_id
                 continue
@@ -163,7 +163,7 @@ class Channel:
             if event.at_ms > wait.created_ms and not wait.future.done():
                 wait.future.set_result(event)
             elif event.at_ms == wait.created_ms:
-                wait.doubt()  # its own end, or that of a job before it with the same id: the log knows
+                wait.doubt()  # its own end, or that of an earlier job with the same id: the log shows which
 
     def _remember(self, job_id: str, event: Event) -> None:
         self._recent.pop(job_id, None)
@@ -181,14 +181,15 @@ class Channel:
         return event if event is not None and event.at_ms >= created_ms else None
 
     def has_received_all(self, created_ms: int) -> bool:
-        """Whether every event of a job made at that time came by here, and none of its ends can be forgotten."""
+        """Whether every event of a job made at that time came through here, and none of its ends can have been
+        forgotten."""
         began = self._began_ms
         return began is not None and began < created_ms and self._forgot_ms < created_ms
 
     # Waiting
 
     def wait_for(self, job_id: str, created_ms: int, doubt: Callable[[], None]) -> Wait:
-        """The event that will end the job; `doubt` is called when one came that may have."""
+        """Wait for the event that ends the job; `doubt` is called for an event that may have ended it."""
         wait = Wait(created_ms, asyncio.get_running_loop().create_future(), doubt)
         self.waiting.setdefault(job_id, []).append(wait)
         return wait

@@ -32,7 +32,7 @@ class _Read:
 
     def __init__(self, first: EndOf) -> None:
         self.created_ms = first.created_ms
-        """All is here that the log had of jobs made at this time or later, up to `until`."""
+        """Everything that the log had about jobs made at this time or later, up to `until`, is here."""
         self.until = first.since
         self._events: dict[str, list[Event]] = {}
         self.kept = 0
@@ -58,7 +58,7 @@ class EndSearches:
     def __init__(self, page: Callable[[str, int], Awaitable[list[Entry]]]) -> None:
         self._page = page
         self._searches: list[_Search] = []
-        """To be served by the next reading."""
+        """Searches that the next reading serves."""
         self._reading: asyncio.Task[None] | None = None
         self._read: _Read | None = None
         self._forgetting: asyncio.TimerHandle | None = None
@@ -74,7 +74,7 @@ class EndSearches:
 
     async def close(self) -> None:
         await end_tasks([self._reading])
-        self._end_searches(self._searches)  # of a task that was cancelled before its first step
+        self._end_searches(self._searches)  # those left by a task that was cancelled before its first step
         self._forget()
 
     def _forget(self) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PAGE = 200
 
 _ALL = 10**9 - 1
-"""Behind every event of an entry."""
+"""An index behind every event of an entry."""
 _BUFFER = 1000
 """Entries kept for a reader that is slower than the log; beyond that it reads them from the server."""
 
@@ -44,7 +44,7 @@ class Follower:
     """All events from now on or from a position on, for a reader that asks for them."""
 
     async def start(self) -> None:
-        """From the return of this on nothing is missed."""
+        """Once this has returned, nothing is missed."""
         raise NotImplementedError
 
     async def next(self) -> list[Event] | None:

@@ -37,7 +37,7 @@ class FollowingAll(Follower):
 
     def _read_on(self, at: int) -> None:
         read = asyncio.get_running_loop().create_task(self._logs[at].next())
-        # A reader that has ended asks for it no more. asyncio logs an error that is never retrieved.
+        # A reader that has ended no longer asks for it. asyncio logs an error that is never retrieved.
         read.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._reads[read] = at
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("groupmq.events")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LINGER, _LINGER_EVENTS = 5.0, 500
-"""Seconds that a log is read on after the last listener has gone, and events: of a busy queue that is a moment."""
+"""Seconds, and events, for which a log is read on after the last listener has gone. In a busy queue, that many events
+take only a moment."""
 
 
 class Hub:

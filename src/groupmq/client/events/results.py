@@ -1,4 +1,5 @@
-"""Waiting for the end of a job, wherever it runs. Register first, look then, listen last: nothing falls in between."""
+"""Waiting for the end of a job, wherever it runs. Register first, then look, then listen: nothing is missed in
+between."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ class Results:
             channel.off_doubt(doubt.set)
 
     async def _received(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job: Snapshot) -> Event | None:
-        """The end of a job whose every event came, or will come, by this channel: no need to look at the job."""
+        """The end of a job whose every event came, or will come, through this channel: no need to look at the job."""
         if not channel.has_received_all(job._created_ms):
             return None
         recent = channel.recent_end(job.id, job._created_ms)

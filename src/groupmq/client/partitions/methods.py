@@ -1,4 +1,4 @@
-"""The methods of a queue, whether or not it has partitions. With one they are those of `QueueMethods`."""
+"""The methods of a queue, whether or not it has partitions. With one partition they are those of `QueueMethods`."""
 
 from __future__ import annotations
 

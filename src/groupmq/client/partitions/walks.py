@@ -24,7 +24,7 @@ class OneByOne:
     """Jobs that wait have no order across groups: one partition after the other."""
 
     def __init__(self, walks: Sequence[Walk], at: int, count: Callable[[], Coroutine[Any, Any, JobCounts]]) -> None:
-        """`at`: the partition to begin with. `count`: of the whole queue."""
+        """`at`: the partition to begin with. `count`: counts the jobs of the whole queue."""
         self._walks = walks
         self._at = self._shown = at
         self._count = count

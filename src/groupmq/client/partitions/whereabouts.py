@@ -1,4 +1,4 @@
-"""Where jobs are whose ids do not say it: a user gave the id, and the job is of a group of another partition.
+"""Where jobs are whose ids do not say it: a user gave the id, and the job belongs to a group of another partition.
 
 The partition that the id hashes to, its home, has an entry that names the place of the group. It is written before the
 job: a crash between the two leaves an entry without a job, which finds nothing and is swept away by the clean-up duty

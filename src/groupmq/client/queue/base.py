@@ -52,7 +52,7 @@ class QueueBase:
         middleware: Sequence[Any],
         known: KnownPart | None = None,
     ) -> None:
-        """`known`: of a partition."""
+        """`known`: for the queue object of a partition, what is known of the partition."""
         self._given = given
         self.name = options.name
         self.logger = options.logger or logging.getLogger("groupmq.queue")
@@ -72,7 +72,8 @@ class QueueBase:
 
     @property
     def options(self) -> QueueOptions:
-        """As they are stored with the queue, once this object has called the server; before, as it was made."""
+        """The options as stored with the queue, once this object has called the server; before that, those it was made
+        with."""
         return self._connection.session.known.options
 
     async def _call(self, call: Call[T], /) -> T:

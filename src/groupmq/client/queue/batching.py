@@ -13,7 +13,7 @@ O = TypeVar("O")  # noqa: E741
 
 
 class Batcher(Generic[I, O]):
-    """Collects the items of a tick. Nothing waits for a timer: a lone one leaves in the same tick as well.
+    """Collects the items of a tick. Nothing waits for a timer: a single item leaves in the same tick as well.
 
     `send` answers one outcome per item, an exception for one that was refused.
     """

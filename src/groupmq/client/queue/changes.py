@@ -26,7 +26,7 @@ class JobChanges(QueueBase):
     """The methods of a queue that change one job, or whether anything starts."""
 
     async def remove(self, job_id: str, *, states: Sequence[str] | None = None) -> bool:
-        """Remove a job in whatever state, or only in one of `states`; False if there is no such job.
+        """Remove a job in any state, or only in one of `states`; False if there is no such job.
 
         The handler of a running one is stopped, and its group goes on when it has ended.
         """

@@ -47,7 +47,7 @@ class Oversight(Measures):
         """The settings that are stored with the queue, whatever this process was given."""
         stored = await self._call(commands.look_at_queue())
         if stored.schema is None:
-            await self._call(commands.counts())  # it went after it was opened: opens it anew, or raises QueueNotFound
+            await self._call(commands.counts())  # it is gone since it was opened: opens it again, or raises
             stored = await self._call(commands.look_at_queue())
         return QueueSettings.of(stored)
 
@@ -82,7 +82,7 @@ class Oversight(Measures):
         stats = await self._call(commands.stats())
         _, minutes = await self._call(commands.series(_AN_HOUR))
         found = await self._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
-        # One call more for each 100 jobs that run or groups that are parked.
+        # One more call for each 100 jobs that run or groups that are parked.
         waits = await longest_waits(self._call)
         blocked = await groups_of(self._call, "blocked", groups) if stats.blocked else []
         breakers = await groups_of(self._call, "opened", groups) if stats.opened else []

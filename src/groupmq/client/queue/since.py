@@ -25,7 +25,7 @@ async def look_at_groups(call: Caller, index: Index, ids: Sequence[str]) -> list
     for at in range(0, len(ids), LOOKS_PER_CALL):
         page = ids[at : at + LOOKS_PER_CALL]
         now, looks = await call(commands.look_groups(page))
-        # One that has left the index between the two calls is not told.
+        # A group that has left the index between the two calls is left out.
         found += [
             group_info(group_id, look, [], now, complete=False)
             for group_id, look in zip(page, looks, strict=True)

@@ -59,7 +59,7 @@ class StateWalk:
         if cursor is not None:
             types = (str, str, bytes) if state == "waiting" else (str, str)
             self._position = tuple(unpacked(cursor, self._kind, *types))
-            # It may come from a URL: what the server would stumble over is refused here.
+            # A cursor may come from a URL: one that the server would stumble over is refused here.
             if not (_SCAN if state == "waiting" else _SCORE).fullmatch(self._position[0]):
                 raise refused(cursor)
 
@@ -89,9 +89,9 @@ class StateWalk:
 
 
 class WaitingWalk:
-    """All jobs that wait, or those of one group, a page at a time. Whatever waits all the while is seen.
+    """All jobs that wait, or those of one group, a page at a time. Every job that waits the whole time is seen.
 
-    After its end it begins anew.
+    After its end it starts again.
     """
 
     def __init__(self, call: Caller, group_id: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What an action is: a plan first, then the deed."""
+"""What an action is: a plan first, then the change itself."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Plan:
     fields: list[Field] = field(default_factory=list)
     sample: list[JobRow] = field(default_factory=list)
     title: str = ""
-    """Instead of the action's own, where it can name what it is about."""
+    """Replaces the title of the action where it can name the job or the group."""
     button: str = ""
-    """Instead of the action's own."""
+    """Replaces the text on the button of the action."""
     hidden: dict[str, str] = field(default_factory=dict)
-    """What the form sends beside its fields and what the action was given."""
+    """Hidden fields that the form sends, besides its own fields and those that the action was given."""
     review: str = ""
     """The form asks for another plan first, with a button of this name; nothing can be done yet."""
     edit: bool = False
-    """The plan was made of a form, which can be had again."""
+    """The plan was made from a form, and the reader can go back to it."""
 
 
 @dataclass(slots=True)

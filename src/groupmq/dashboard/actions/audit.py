@@ -12,7 +12,7 @@ from groupmq.dashboard.options import AuditHook
 _audit = logging.getLogger("groupmq.dashboard.audit")
 _logger = logging.getLogger("groupmq.dashboard")
 TARGETS = ("job", "group", "q", "state", "older", "key", "delay", "rate", "limit", "concurrency", "label")
-"""Fields that say what it was about. Never data: a log is read by more people than a queue."""
+"""Fields that say what an action was about. Never data: a log is read by more people than a queue."""
 SETTINGS = QueueSettings.names()
 """Fields that say what a setting was changed to."""
 

@@ -16,7 +16,7 @@ _SORTED_ANEW = ("ordering", "fairness", "priority_ageing")
 
 
 def effects(after: QueueSettings, changed: Sequence[str], counts: JobCounts) -> list[str]:
-    """Of the limits and of what stops a group; the others are said by their values."""
+    """Sentences about the limits and about what stops a group; for other settings the new values say enough."""
     waiting, n = jobs_of(counts.waiting, "waiting"), after.group_concurrency
     groups = "1 group" if counts.unique_groups == 1 else f"{counts.unique_groups:,} groups"
     said = {
@@ -40,12 +40,12 @@ def effects(after: QueueSettings, changed: Sequence[str], counts: JobCounts) -> 
         "on_failed": (
             "A job that fails for good from now on blocks its group until somebody decides about it."
             if after.on_failed == "hold"
-            else "A job that fails for good blocks its group no more. Groups that are blocked now stay blocked."
+            else "A job that fails for good no longer blocks its group. Groups that are blocked now stay blocked."
         ),
         "events": (
             "Events are written again."
             if after.events
-            else "The event log is deleted: listeners, and this dashboard, are no longer told what happens."
+            else "The event log is deleted: listeners, and this dashboard, no longer see what happens."
         ),
     }
     return [said[name] for name in changed if name in said]

@@ -22,7 +22,7 @@ class BadField(Exception):
 
 
 class Given:
-    """Field by field. What is empty counts as not given."""
+    """Reads field by field. An empty field counts as not given."""
 
     def __init__(self, fields: Mapping[str, str]) -> None:
         self.fields = dict(fields)

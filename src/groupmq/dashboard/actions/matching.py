@@ -23,7 +23,7 @@ _SAMPLE = 5
 
 
 def wanted(view: View, given: Given) -> JobFilter | None:
-    """The filter that a search line means. What was not understood stops a bulk action: it would act on more."""
+    """The filter that a search line means. Raises if a part was not understood: without it, more jobs would match."""
     parsed = search.parse(given.text("q"))
     if parsed.problems:
         raise BadField("q", "; ".join(parsed.problems))
@@ -94,7 +94,7 @@ class RetryMatching(Action):
             def tell(report: RetryReport) -> None:
                 task.progress(done=report.retried, skipped=report.skipped, scanned=report.scanned)
 
-            # The report of the work itself says how many it has met so far, which is no measure of what is left.
+            # The report of the work itself says how many it has met so far, not how many are left.
             task.matched = (await queue.retry_many(chosen, limit=limit, dry_run=True)).matched
             tell(await queue.retry_many(chosen, rate=rate, limit=limit, progress=tell))
 

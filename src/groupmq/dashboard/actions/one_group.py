@@ -123,7 +123,7 @@ class GroupConcurrency(Action):
     name = "group-concurrency"
     title = "Jobs of this group at once"
     button = "Set"
-    words = "Let so many jobs of a group run at once; empty = the queue's own setting."
+    words = "Let this many jobs of a group run at once; empty = the queue's own setting."
     takes = ("group", "concurrency")
 
     async def plan(self, view: View, given: Given) -> Plan:
@@ -153,7 +153,7 @@ class GroupRate(Action):
     name = "group-rate"
     title = "Rate limit of this group"
     button = "Set"
-    words = "Let a group start so many jobs in so many seconds; empty = the queue's own setting."
+    words = "Let a group start a number of jobs in a period; empty = the queue's own setting."
     takes = ("group", "limit", "per")
 
     async def plan(self, view: View, given: Given) -> Plan:

@@ -59,7 +59,7 @@ async def unblocked(view: View, job: Job) -> list[str]:
         return []
     others = (await view.queue.get_group(job.group_id)).blockers - 1
     if others > 0:
-        return [f"{job.group_id} stays blocked: {jobs_of(others, 'other failed')} of it must be decided about too."]
+        return [f"{job.group_id} stays blocked: {jobs_of(others, 'other failed')} must be decided about too."]
     return [f"{job.group_id}, which it blocks, goes on."]
 
 
@@ -112,7 +112,7 @@ class Remove(JobAction):
     name = "remove"
     title = "Remove this job"
     button = "Remove"
-    words = "Remove a job in whatever state."
+    words = "Remove a job in any state."
     states = ("waiting", "active", "delayed", "completed", "failed")
     danger = True
 

@@ -1,4 +1,4 @@
-"""Changing the settings that are stored with a queue: a form, then what becomes what, then the deed."""
+"""Changing the settings that are stored with a queue: a form, then a list of the changes, then the write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groupmq.dashboard.documents.view import View
 from groupmq.wording import expected_setting, read_setting, setting
 
 NAMES = tuple(name for name in QueueSettings.names() if name != "partitions")
-"""Those that can be changed while the queue is used; other partitions take moving the jobs."""
+"""Settings that can be changed while the queue is used. Another number of partitions means moving the jobs."""
 SEEN, EDIT = "seen", "edit"
 CHOICES = {
     "on_retry": {"hold": "hold: its group waits", "yield": "yield: its group goes on"},
@@ -36,7 +36,7 @@ class WantedSettings:
     shown: dict[str, str]
     """Each setting as it is in the form."""
     values: dict[str, Any]
-    """Those that change, read."""
+    """The new values of those that change."""
     problems: dict[str, str]
     """What is wrong, by setting."""
 
@@ -139,7 +139,7 @@ class Reconfigure(Action):
 
 
 def _confirmation(stored: QueueSettings, changes: WantedSettings, counts: JobCounts) -> Plan:
-    """The values go along as hidden fields; of the others nothing is sent."""
+    """The new values are sent along as hidden fields; nothing is sent for the other settings."""
     after = stored.changed(**changes.values)
     was = {name: setting(name, getattr(stored, name)) for name in changes.values}
     effects = [f"{name}: {was[name]} becomes {setting(name, getattr(after, name))}." for name in changes.values]

@@ -131,7 +131,7 @@ class Tasks:
         task = Task(action.name, queue.name, title, user, about, matched, lambda one: self._tell(queue, one))
         self._tasks.append(task)
         task.running = asyncio.ensure_future(run(task))
-        # Not in the coroutine itself: one that is stopped before its first step never runs.
+        # By a callback, not in the coroutine: a coroutine that is stopped before its first step never runs.
         task.running.add_done_callback(lambda over: self._ended(task, over))
         return task
 

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from groupmq import Job, WorkerInfo
 
 UNSET_ATTEMPTS = 65_535
-"""What a queue that was opened as it is stored says for a job that sets none."""
+"""The `max_attempts` of a queue that was opened as it is stored, if none is stored with it."""
 
 
 @record
 class AllowedAttempts:
-    """For jobs that have no number of their own."""
+    """How often jobs may run that have no number of their own."""
 
     most: int | None
     """None if it is not stored with the queue, or if the workers differ: nobody knows which one takes the job."""
     by_worker: dict[str, int]
-    """Ids of workers that were started with a number of their own."""
+    """The numbers of the workers that were started with one of their own, by their ids."""
 
 
 def attempts(stored: int, workers: Sequence[WorkerInfo]) -> AllowedAttempts:

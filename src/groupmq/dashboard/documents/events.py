@@ -42,7 +42,7 @@ class EventsPage:
     written: bool
     """Whether the queue writes events at all (its setting `events`)."""
     position: str | None
-    """What to give as `since` for the events after these, whichever of them were asked for."""
+    """The `since` that leads to the events after these, whatever the filters were."""
 
 
 async def build(view: View, query: EventsQuery) -> EventsPage:

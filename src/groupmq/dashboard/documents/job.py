@@ -86,7 +86,8 @@ class JobDocument:
     """How many attempts it has had, in words. After a retry by hand they are counted from 0."""
     position: Place | None
     lane: LaneDocument | None
-    """Of a job that waits or is delayed: its group, without its jobs; what holds it holds the job."""
+    """For a job that waits or is delayed: its group, without the jobs of the group. Whatever holds the group holds the
+    job."""
     blocks_since: datetime | None
     """Since when this failed job blocks its group; None if it does not."""
     settings: list[JobSetting]

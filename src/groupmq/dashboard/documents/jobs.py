@@ -113,8 +113,8 @@ async def found(view: View, query: JobsQuery, arguments: dict[str, Any]) -> JobP
 
 
 async def visible(view: View, query: JobsQuery, text: str, others: dict[str, Any]) -> JobPage[Job]:
-    """The jobs that show a text to their readers. The server never gets the text: where it stops looking would give
-    away what it has found in the hidden parts."""
+    """The jobs in whose visible parts a text occurs. The server never gets the text: the job at which it stops looking
+    would give away what it has found in the hidden parts."""
     wanted = JobFilter(**others) if others else None
     jobs: list[Job] = []
     cursor, scanned, total = query.cursor or None, 0, 0

@@ -16,7 +16,7 @@ from groupmq.dashboard.documents.view import View
 
 MOST = 200
 MOST_REASONS = 50
-"""Of so many blocked groups the page says why the job that blocks it has failed."""
+"""The number of blocked groups for which the page says why the job that blocks the group has failed."""
 SORTS = {
     "held": "Longest held",
     "oldest": "Oldest first job",
@@ -97,7 +97,7 @@ async def build(view: View, query: LanesQuery) -> LanesPage:
 
 def _states(state: str, row: QueueRow) -> list[Choice]:
     """Only what there is to choose."""
-    # Without a number: a blocked group may have no other job, and then is no lane of its own.
+    # "All" has no number: a blocked group without other jobs is not among the lanes.
     found = [Choice(value="", label="All", current=not state)]
     for value, label, count in (("blocked", "Blocked", row.blocked), ("breaker", "Breaker open", row.breakers_open)):
         if count or state == value:

@@ -11,12 +11,12 @@ from groupmq.dashboard.documents.record import record
 
 @record
 class NoQuery:
-    """The URL says nothing."""
+    """A URL without parameters."""
 
 
 @record
 class QueueQuery:
-    """The URL names a queue."""
+    """A URL that names a queue."""
 
     queue: str
 
@@ -28,7 +28,7 @@ class Page:
     name: str
     title: str
     query: type
-    """A record of what path and query string may say. Ids come from the path, everything else has a default."""
+    """The record of the parameters in path and query string. Ids come from the path, everything else has a default."""
     document: type
     build: Callable[[Any, Any], Awaitable[Any]]
     """build(view, query) -> document."""

@@ -42,7 +42,7 @@ class PlanPage:
     hidden: dict[str, str]
     sample: list[JobRow]
     review: str
-    """The form has to be looked at once more: its button asks for the plan with what was filled in."""
+    """The form needs a second look: its button asks for the plan of what was filled in."""
     edit: bool
     """The same plan with `edit=1` is the form again."""
     back: str

@@ -15,7 +15,7 @@ _PAIRS = (("done", "total"), ("current", "total"), ("completed", "total"), ("ste
 @record
 class Progress:
     fraction: float | None
-    """From 0 to 1; None if what was reported is no number of this kind."""
+    """From 0 to 1; None if the report is not a number of this kind."""
     text: str
 
 

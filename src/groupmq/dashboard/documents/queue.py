@@ -145,7 +145,7 @@ def quantile(histogram: Histogram, q: float) -> float | None:
 
 
 def quantiles(histograms: Sequence[Histogram]) -> Quantiles:
-    """Of all spans together."""
+    """The quantiles over all spans together."""
     measured = [one for one in histograms if one.count]
     if not measured:
         return Quantiles(p50=None, p95=None, mean=None, count=0)

@@ -119,7 +119,7 @@ async def queue_row(
 
 
 def unreadable_row(name: str, error: GroupMQError, *, display_name: str = "", description: str = "") -> QueueRow:
-    """The row of a queue that cannot be read: the others must not suffer."""
+    """The row of a queue that cannot be read: the others must still be shown."""
     return QueueRow(
         name=name,
         display_name=display_name or name,
@@ -149,7 +149,7 @@ def unreadable_row(name: str, error: GroupMQError, *, display_name: str = "", de
 
 
 def _why(error: GroupMQError) -> str:
-    """Only a mistake in the configuration says what it is: other messages may name the server."""
+    """Only the message of a configuration error is shown: other messages may name the server."""
     return str(error) if isinstance(error, ConfigurationError) else type(error).__name__
 
 
@@ -166,9 +166,9 @@ def _counts(counts: JobCounts) -> Counts:
 
 
 def rate(series: Sequence[MinuteStats], what: str, now: datetime | None = None) -> float:
-    """Per second. The minute under way is young, so the whole ones before it count.
+    """Per second, from the whole minutes before the one under way, which is too young to count.
 
-    Of a queue that is younger than that, those since it did anything, and the minute under way.
+    For a queue that is younger than that: from the first minute in which it did anything, the one under way included.
     """
     busy = [n for n, minute in enumerate(series) if minute.completed or minute.failed or minute.retried]
     if not busy:

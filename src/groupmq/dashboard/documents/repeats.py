@@ -36,7 +36,7 @@ class RepeatRow:
     zone: str | None
     next_run: datetime
     next_runs: list[datetime]
-    """The next three, as far as there are so many."""
+    """The next three, or fewer if it ends before."""
     last_run: datetime | None
     count: int
     limit: int | None
@@ -76,7 +76,7 @@ def repeat_row(repeat: RepeatingJob, view: View) -> RepeatRow:
 
 
 def next_runs(repeat: RepeatingJob) -> list[datetime]:
-    """The next three, as far as there are so many before its end or limit."""
+    """The next three, or fewer if its end or limit comes before."""
     left = NEXT if repeat.limit is None else min(NEXT, repeat.limit - repeat.count)
     schedule = read(repeat.schedule)
     after = [] if schedule is None else schedule.next_runs(repeat.next_run, NEXT - 1)

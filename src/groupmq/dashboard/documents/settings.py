@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from groupmq import QueueSettings
 
 WORDS = {
-    "job_timeout": "a job that is not heard of for this long is taken back",
+    "job_timeout": "a job whose worker is silent for this long is taken back",
     "max_attempts": "runs of a job that sets none",
     "backoff": "pause before the next attempt",
     "on_retry": "hold: a job that waits for its next attempt holds its group; yield: the group goes on",

@@ -18,13 +18,13 @@ class Starting:
 
 
 def starting(*, paused: bool, workers: int, slots: int, active: int, rate_limit: RateLimit | None) -> Starting:
-    """What comes first in a job's way."""
+    """The first thing that keeps a job from starting."""
     if paused:
         return Starting(reason="paused", words="The whole queue is paused.")
     if not workers:
         return Starting(reason="no-worker", words="Nobody works on this queue.")
     if active >= slots:
-        words = "Every slot of its workers is taken: what is ready waits for one."
+        words = "Every slot of its workers is taken: ready jobs wait for one."
         return Starting(reason="busy", words=words)
     if rate_limit is not None:
         return Starting(reason="rate", words=f"The whole queue starts at most {rate_words(rate_limit)}.")

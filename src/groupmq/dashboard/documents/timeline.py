@@ -20,7 +20,7 @@ _AFTER = {
 }
 _ENDS = {"completed": "Completed", "failed": "Failed", "cancelled": "Cancelled"}
 _NOW = {"Waited to retry": "Waits to retry"}
-"""How the last step of a job that has not ended is said."""
+"""Labels of the last step of a job that has not ended."""
 
 
 @record

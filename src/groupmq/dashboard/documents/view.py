@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A look at the server, or at one of its queues, by a user at a time."""
+    """One user's look at the server, or at one of its queues, at one moment."""
 
     shared: SharedState
     """What all readers of this process share."""
@@ -46,7 +46,8 @@ class View:
         return job_row(job, self.redactor, self.now, self.attempts(job))
 
     def attempts(self, job: Job) -> int | None:
-        """How often it may run, as far as it is known. By the workers that the last row of its queue was made of."""
+        """How often it may run, if that is known. Judged by the workers that the last row of its queue was made
+        from."""
         return attempts_of(job, self.shared.attempts.get(self.queue.name))
 
     def error(self, job: Job | None) -> str | None:

@@ -26,7 +26,7 @@ class QueueWarning:
     link: str | None
     """Name of the page that shows more."""
     state: str | None = None
-    """What that page is asked to show only."""
+    """The state to which that page is to be limited."""
 
 
 def warnings(
@@ -51,7 +51,7 @@ def warnings(
         say("fail", "Nobody works on this queue.", "Its jobs wait until a worker starts.", "workers")
     if blocked:
         groups = "A failed job blocks its group." if blocked == 1 else f"Failed jobs block {blocked:,} groups."
-        say("warn", groups, "Retry or skip it: nothing of its group starts before.", "lanes", "blocked")
+        say("warn", groups, "Retry or skip it: nothing of its group starts until then.", "lanes", "blocked")
     if breakers_open:
         groups = (
             "The breaker of a group is open."

@@ -90,7 +90,7 @@ def in_order(worker: WorkerInfo) -> list[tuple[int, str]]:
 def worker_row(
     worker: WorkerInfo, by_worker: dict[str, list[JobRow]], now: datetime, *, complete: bool = False
 ) -> WorkerRow:
-    """`complete`: all running jobs were read. They count then: what a worker said with its heartbeat is older."""
+    """`complete`: all running jobs were read. They are counted then, since the number in a heartbeat is older."""
     jobs = by_worker.get(worker.id) or by_worker.get(worker.name) or []
     listed = min(len(jobs), worker.concurrency)
     busy = listed if complete else max(listed, worker.current_jobs)

@@ -24,7 +24,7 @@ _OURS = (FIELD, "back", "fragment", "queue", "action")
 
 
 def action_endpoint(services: Services) -> Endpoint:
-    """One route for both, so that a wrong method is answered with those that there are."""
+    """One route for both, so that the answer to a wrong method names both."""
     plan, act = plan_endpoint(services), act_endpoint(services)
 
     async def endpoint(request: Request) -> Response:

@@ -45,7 +45,7 @@ class Failing:
         visit = Visit(request, self._services)
         if isinstance(error, LoginNeeded) and request.method == "GET" and not visit.wants_json and not visit.by_script:
             return visit.redirect(visit.to("login", next=visit.here))
-        # Of a job that is gone the queue is there, and so are its other pages.
+        # If a job is gone, its queue is still there, and so are the other pages of the queue.
         queue = request.path_params.get("queue") if isinstance(error, JobNotFound) else None
         queue = None if queue is None else paths.unsegment(queue)
         document = error_page(error, visit.to("queues") if queue is None else visit.to("jobs", queue=queue))

@@ -50,7 +50,7 @@ async def build(page: Page, view: View, query: Any, visit: Visit) -> Any:
 
 
 def read_query(kind: type, visit: Visit) -> Any:
-    """What path and query string say, checked. Raises msgspec.ValidationError, or Refused for a bad id."""
+    """The parameters in path and query string, checked. Raises msgspec.ValidationError, or Refused for a bad id."""
     found: dict[str, str] = dict(visit.request.query_params)
     found.pop("fragment", None)
     known = kind.__dataclass_fields__  # type: ignore[attr-defined]

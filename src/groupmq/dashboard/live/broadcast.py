@@ -46,7 +46,7 @@ class Subscription:
         self._ready.set()
 
     async def take(self, timeout: float) -> list[Message]:
-        """What there is, as soon as there is something; nothing after `timeout` seconds."""
+        """The pending messages, as soon as there are any; none after `timeout` seconds."""
         if not self._pending and not self.closed:
             self._ready.clear()
             try:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 
 SHARE = 0.03
-"""Of the time may go into looking."""
+"""Share of the time that may go into looking."""
 LONGEST = 10.0
 
 
 class NotifyRate:
-    """Of one queue. Looks are counted when they are made, not for each tab that shares them."""
+    """The notifications of one queue. Looks are counted when they are made, not for each tab that shares them."""
 
     def __init__(self) -> None:
         self._spent = 0.0

@@ -27,18 +27,18 @@ SNAPSHOT_EVERY = 2.0
 TELL_EVERY = 1.0
 ROWS_EVERY = 0.25
 MOST_EVENTS = 2000
-"""A second that are read where no tab shows them: a busy queue writes a hundred times as many."""
+"""Events per second that are read while no tab shows them: a busy queue writes a hundred times as many."""
 SKIPS = 60
-"""Looks without reading, before it reads again to see whether it is still so busy."""
+"""Looks without reading, before the reader reads again to see whether the queue is still that busy."""
 LINGER = 30.0
-"""Seconds for which it reads on when the last tab has gone: tabs reconnect."""
+"""Seconds for which the reader goes on when the last tab has gone: tabs reconnect."""
 MOST_ROWS = 200
 """Events in one message; a page shows no more."""
 _AGAIN_AFTER = 2.0
 _NEWS = ("changed", "missed", "back", "task")
 _ONE = r"\d{1,19}-\d{1,19}/\d{1,19}/-?\d{1,9}"
 _POSITION = re.compile(rf"{_ONE}(?:~{_ONE}){{0,1023}}")
-"""In one log, or in that of each partition of a queue."""
+"""A position in one log, or in the log of each partition of a queue."""
 _logger = logging.getLogger("groupmq.dashboard")
 
 
@@ -49,7 +49,8 @@ class EventBatch:
 
 
 class Reader:
-    """Ten tabs cost one of these. It starts with the first subscription and ends a while after the last."""
+    """Reads one queue for all of its tabs: ten tabs cost as much as one. It starts with the first subscription and ends
+    a while after the last."""
 
     def __init__(self, queue: Queue, shared: SharedState) -> None:
         self.queue = queue
@@ -80,11 +81,11 @@ class Reader:
         known = bool(_POSITION.fullmatch(last_id))
         await self._ensure_started(last_id if known else None)
         subscription = self._broadcast.add(events=events)
-        self._shared.acted()  # a tab that comes looks once more, and must not get a page from before its own
+        self._shared.acted()  # a new tab looks once more, and must not get a page older than its own
         if self._row is not None:
             subscription.push(Message.of("snapshot", self._row, self._since))
         if not last_id:
-            # Whatever happened between the making of the page and this moment.
+            # For whatever happened between the making of the page and this moment.
             subscription.push(Message.of("changed", all_changed(), self._since))
             return subscription, False
         events_since, missed = self.recent.since(last_id)
@@ -105,9 +106,9 @@ class Reader:
         async with self._starting:
             if self.running:
                 return
-            # With a position nothing is missed from here on, however long it takes until the first event is read. One
-            # that a tab brings is the better one: no reader ran meanwhile, and the log itself has what happened. But
-            # it must not lie ahead: then all tabs would wait for it.
+            # With a position nothing is missed from here on, however long it takes until the first event is read. The
+            # position that a tab brings is better than the newest one: no reader ran meanwhile, and the log itself has
+            # what happened. But it must not lie ahead of the log, or all tabs would wait until the log reaches it.
             newest = await self.queue.get_last_event_id()
             self._since = newest if since is None or lies_ahead(since, newest) else since
             self.recent = RecentEvents(self._since)
@@ -122,7 +123,8 @@ class Reader:
 
     @property
     def last_id(self) -> str | None:
-        """The newest event that it has read; None if it does not read. A page that is made now brings it back."""
+        """The newest event that it has read; None if it does not read. A page that is made now subscribes from
+        there."""
         return self._since if self.running else None
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -130,7 +132,7 @@ class Reader:
         self._idle_since = time.monotonic()
 
     def say(self, name: str, data: Any) -> None:
-        """Tell all tabs of this queue. A tab that then asks for its page must not get one from before."""
+        """Tell all tabs of this queue. A tab that then asks for its page must not get an older one."""
         if name in _NEWS:
             self._shared.acted()
         self._broadcast.send(Message.of(name, data, self._since))
@@ -170,7 +172,7 @@ class Reader:
                     continue
                 await self._read()
             except ConfigurationError:
-                self._has_events = False  # the numbers alone tell that something happened
+                self._has_events = False  # then only the numbers show that something happened
                 return
             except GroupMQError:
                 self._changes.see_all()
@@ -186,8 +188,7 @@ class Reader:
                     return
 
     async def _skip(self) -> None:
-        """So much happens that reading all of it would be felt by the workers, and no tab shows it: only look whether
-        something did."""
+        """Only look whether something happened: reading all of it would slow down the workers, and no tab shows it."""
         for _ in range(SKIPS):
             await asyncio.sleep(TELL_EVERY)
             newest = await self.queue.get_last_event_id()

@@ -35,7 +35,7 @@ class SharedAnswers:
         return answer
 
     def _keep(self, made: dict[Hashable, tuple[float, Any]], key: Hashable, answer: Any) -> None:
-        """Into the answers of the time when it was begun: if they are forgotten by now, this one is too."""
+        """Keep it with the answers of the time when it was begun: if those are forgotten by now, this one is too."""
         now = time.monotonic()
         if len(made) >= _MOST:
             for old in [k for k, one in made.items() if now - one[0] >= self._good_for]:
@@ -44,5 +44,5 @@ class SharedAnswers:
             made[key] = (now, answer)
 
     def forget(self) -> None:
-        """Something has changed: the next look is a new one, also where one that began earlier is under way."""
+        """Something has changed: the next look is a new one, even if one that began earlier is under way."""
         self._made, self._making = {}, {}

@@ -32,7 +32,7 @@ class SharedState:
         self._server = SharedAnswers(good_for=10.0)
         self._readers: dict[str, Reader] = {}
         self.attempts: dict[str, AllowedAttempts] = {}
-        """Of each queue whose row was made: what workers said then."""
+        """By queue, as of the last time that its row was made: how often jobs may run."""
 
     async def queue_row(self, queue: Queue, *, fresh: bool = False) -> QueueRow:
         """The queue in one row, for the head of a page, the list and the stream."""

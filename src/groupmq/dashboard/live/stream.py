@@ -39,7 +39,7 @@ class Streams:
         self, subscription: Subscription, leave: Callable[[Subscription], None], *, missed: bool
     ) -> AsyncIterator[bytes]:
         self._open += 1
-        # Tabs that were opened together must not all come again in the same second.
+        # Tabs that were opened together must not all reconnect in the same second.
         end = time.monotonic() + LIFETIME * random.uniform(0.9, 1.1)  # noqa: S311
         try:
             yield b": groupmq\nretry: 2000\n\n"

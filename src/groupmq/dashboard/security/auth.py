@@ -50,7 +50,7 @@ class Auth(ABC):
 
     @abstractmethod
     async def user(self, request: HTTPConnection) -> str | None:
-        """The name of who sends this; None if that is not known."""
+        """The name of the user who sends the request; None if that is not known."""
 
     def sign_with(self, secret: object) -> None:
         """Sign with a secret that outlasts this process, and that other processes may have too."""
@@ -152,7 +152,7 @@ class BasicAuth(Auth):
         return await self._verified(name, password)
 
     async def _verified(self, name: str, password: str) -> str | None:
-        """Each request brings the password, and scrypt is slow on purpose: what was right once is remembered."""
+        """Each request brings the password, and scrypt is slow on purpose: a password that was right is remembered."""
         import asyncio
 
         digest = hmac.digest(self.secret, f"{name}:{password}".encode(), "sha256")
@@ -185,7 +185,7 @@ class HostAuth(Auth):
         found: Any = self._check(request)
         if inspect.isawaitable(found):
             found = await found
-        # A user without a name is a check that looked into an empty session.
+        # An empty name comes from a check that looked into an empty session.
         return None if found is None or found is False or found == "" else str(found)
 
     def is_ambient(self, request: HTTPConnection) -> bool:

@@ -32,7 +32,7 @@ def is_json(request: Request) -> bool:
 
 
 async def read_fields(request: Request) -> dict[str, str]:
-    """The fields of a form or of a JSON object. A JSON value that is no string stands as JSON text."""
+    """The fields of a form or of a JSON object. A JSON value that is not a string stands as JSON text."""
     body = await read_body(request)
     if not body:
         return {}

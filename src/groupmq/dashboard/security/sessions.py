@@ -16,7 +16,7 @@ class Sessions:
 
     The ids of ended sessions are kept in memory until their cookies expire. What memory forgets must not become valid
     again: sessions from before this process began are refused, and if the list is full, all sessions end. With
-    `lasting`, sessions of earlier processes are accepted: those too that were ended there before their time.
+    `lasting`, sessions of earlier processes are accepted, even those that were ended there before their time.
     """
 
     def __init__(self, secret: bytes, *, lasting: bool = False, most_ended: int = MOST_ENDED) -> None:

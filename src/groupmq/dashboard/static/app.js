@@ -306,7 +306,7 @@
       if (message.at) skew = Date.parse(message.at) - Date.now() || skew;
       show(message.missed ? "gap" : "live");
       if (message.missed) setTimeout(() => show("live"), 6000);
-      // The first time the stream begins where the page was made; tasks are in no log of events.
+      // The first time the stream begins where the page was made; tasks are not in the event log.
       if (greeted || message.missed || "task" in body.dataset) update();
       greeted = true;
     });
@@ -341,7 +341,7 @@
       again();
     });
     document.addEventListener("visibilitychange", () => { if (!document.hidden) open(); });
-    // htmx looks at the page once, by a timer, and then its extension may not be loaded yet. So it is told here, later.
+    // htmx looks at the page once, by a timer, when its extension may not be loaded yet. So it is told here, later.
     setTimeout(() => {
       stream.setAttribute("hx-sse:connect", stream.dataset.href);
       htmx.process(stream);
@@ -367,7 +367,7 @@
     if ("tail" in body.dataset) follow();
     else refresh();
   };
-  // Log lines are in no log of events: the page of a running job looks for them.
+  // Log lines are not in the event log: the page of a running job looks for them.
   const LOGS_EVERY = 3000;
   setInterval(() => { if (actual === "live" && $("[data-running]")) update(); }, LOGS_EVERY);
   const pause = () => {
@@ -523,7 +523,7 @@
   dialog.addEventListener("close", () => inside.replaceChildren());
   $("#help")?.addEventListener("click", () => $("#keys").showModal());
 
-  // A menu closes when one looks elsewhere.
+  // A menu closes when the reader clicks elsewhere.
   document.addEventListener("click", (event) => $$("details.pick[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; }));
 
   // ------------------------------------------------------------------ keys
@@ -675,7 +675,7 @@
     });
   }
 
-  // What is chosen in a row that scrolls sideways is in view on a narrow screen.
+  // Keep the chosen item of a row that scrolls sideways in view on a narrow screen.
   for (const one of $$(".tabs [aria-current], .segments [aria-current]")) {
     const box = one.closest("ul, .segments");
     box.scrollLeft = Math.max(0, one.getBoundingClientRect().left - box.getBoundingClientRect().left - 40);

@@ -156,7 +156,7 @@
     const [low, high] = zoom || [spec.at[0], Math.max(last, ...spec.marks.map((mark) => mark.at))];
     plot.setScale("x", { min: low, max: high });
   };
-  // The span under way is counted until its end: of counts, the stretch that leads to it is drawn as unfinished.
+  // The span under way is still being counted, so in charts of counts the stretch that leads to it is drawn as unfinished.
   const unfinished = (spec) => spec.unit !== "s";
   const ended = (values) => values.map((v, i) => (i === values.length - 1 ? null : v));
   const rest = (values) => values.map((v, i) => (i < values.length - 2 ? null : v));

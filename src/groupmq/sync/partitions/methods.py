@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/partitions/methods.py by `make sync`; do not edit.
-"""The methods of a queue, whether or not it has partitions. With one they are those of `QueueMethods`."""
+"""The methods of a queue, whether or not it has partitions. With one partition they are those of `QueueMethods`."""
 
 from __future__ import annotations
 

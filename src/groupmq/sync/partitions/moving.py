@@ -1,9 +1,10 @@
 # Generated from src/groupmq/client/partitions/moving.py by `make sync`; do not edit.
 """Changing the number of partitions of a queue: everything is copied to new hash tags, compared, and switched over.
 
-While it lasts the queue and all its partitions have a format that no function takes, so nothing changes under the copy
-and no process can add. The old partitions are what counts until the switch, which is one command; a run that was killed
-before it starts the copy again, one that was killed after it goes on with removing the old ones.
+While it lasts, the queue and all its partitions have a format that no function accepts, so nothing changes under the
+copy and no process can add. Until the switch, which is one command, the old partitions count. If a run is killed before
+the switch, the next run starts the copy again; if it is killed after the switch, the next run goes on removing the old
+partitions.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Repartition:
         self._sign()
 
     def _fence(self, sources: Sequence[Keys]) -> None:
-        """No function takes a partition from now on. What was added before that is copied."""
+        """From now on no function accepts a partition. What was added before that is copied."""
         for one in sources:
             if self._run("EXISTS", one.meta, on=one.meta):
                 self._run("HSET", one.meta, "schema", commands.MOVING, on=one.meta)

@@ -33,9 +33,8 @@ class Adding(Repeats):
         """Add a job. Once this returns, the job runs to completion or is recorded as failed, whatever dies.
 
         An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set. The id is free again
-        once that job is gone (ended and not kept, or removed); `unique_for` keeps it taken longer. With `repeat` a job
-        is defined that is added anew at each tick; what is returned is its next occurrence, which exists from its
-        tick on.
+        once that job is gone (ended and not kept, or removed); `unique_for` keeps it taken longer. With `repeat`, this
+        defines a job that is added at each tick, and returns its next occurrence, which exists from its tick on.
         """
         headers = middlewares.headers(self._middleware)
         try:
@@ -112,7 +111,7 @@ class Adding(Repeats):
             views = self._views([drafts[i].id for i in added.duplicates])
             for i, view in zip(added.duplicates, views, strict=True):
                 nonce = drafts[i].nonce
-                # An add of this process that was sent twice is no duplicate: it made the id or the nonce.
+                # An add of this process that was sent twice is not a duplicate: this process made the id or the nonce.
                 if view is None:
                     jobs[i] = gone_job(make, drafts[i], added)
                     jobs[i].duplicate = nonce is not None

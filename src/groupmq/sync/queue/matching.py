@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/matching.py by `make sync`; do not edit.
-"""Going through all jobs that a filter is true of, to act on them in bounded steps."""
+"""Going through all jobs that match a filter, to act on them in bounded steps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MatchingJobs:
         self._groups: set[str] = set()
 
     def next_step(self, size: int) -> list[tuple[Job, str]]:
-        """At most `size` jobs, of failed ones each with the stamp of its failure; none at the end."""
+        """At most `size` jobs, failed ones each with the stamp of the failure; none at the end."""
         size = min(size, self._left)
         while size and not self._found and not self._walk.ended:
             self._look()
@@ -66,7 +66,7 @@ class MatchingJobs:
         walk = self._walk
         if self._wanted.job_id is not None:
             entries = [(self._wanted.job_id, ("", ""))]
-            walk.next_page(1)  # for the time
+            walk.next_page(1)  # to learn the time of the server
             walk.ended = True
         else:
             entries = list(walk.next_page(CHUNK))
@@ -90,7 +90,7 @@ class StepRate:
     def __init__(self, rate: float | None) -> None:
         self._rate = None if rate is None else number(rate, "rate", 0.001, 1_000_000)
         self._due = 0.0
-        # Several steps a second, so that a rate of hundreds is no burst either.
+        # Several steps a second, so that a rate of hundreds does not come in bursts either.
         self.step = STEP if self._rate is None else max(1, min(STEP, int(self._rate / 5)))
 
     def wait(self) -> float:

@@ -39,7 +39,7 @@ class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Dire
     def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
         """What is left to do once settings are stored; whether what waits has to be put in order by them.
 
-        `changed`: whether the scripts act on any that is another one than before.
+        `changed`: whether a setting that the scripts act on has changed.
         """
         return changed
 

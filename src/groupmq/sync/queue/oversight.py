@@ -48,7 +48,7 @@ class Oversight(Measures):
         """The settings that are stored with the queue, whatever this process was given."""
         stored = self._call(commands.look_at_queue())
         if stored.schema is None:
-            self._call(commands.counts())  # it went after it was opened: opens it anew, or raises QueueNotFound
+            self._call(commands.counts())  # it is gone since it was opened: opens it again, or raises
             stored = self._call(commands.look_at_queue())
         return QueueSettings.of(stored)
 
@@ -83,7 +83,7 @@ class Oversight(Measures):
         stats = self._call(commands.stats())
         _, minutes = self._call(commands.series(_AN_HOUR))
         found = self._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
-        # One call more for each 100 jobs that run or groups that are parked.
+        # One more call for each 100 jobs that run or groups that are parked.
         waits = longest_waits(self._call)
         blocked = groups_of(self._call, "blocked", groups) if stats.blocked else []
         breakers = groups_of(self._call, "opened", groups) if stats.opened else []

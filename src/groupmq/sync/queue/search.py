@@ -35,7 +35,7 @@ class JobSearch(QueueBase):
         cursor: str | None = None,
         scan: int = 2000,
     ) -> JobPage[Job]:
-        """Jobs of one state that the filter is true of; finished ones newest first.
+        """Jobs of one state that match the filter; finished ones newest first.
 
         Looks at no more than `scan` jobs: a page may hold fewer than `limit`, or none, and have a cursor to go on.
         """
@@ -68,7 +68,7 @@ class JobSearch(QueueBase):
         return JobPage(found, walk.cursor(), scanned, walk.total)
 
     def _search_one(self, job_id: str, matcher: Matcher, walk: Walk) -> JobPage[Job]:
-        walk.next_page(1)  # for the time, and how many there are
+        walk.next_page(1)  # to learn the time of the server, and how many there are
         (job,) = self.get_jobs_by_id([job_id])
         hit = job is not None and job.state == walk.state and matcher.matches(job, walk.now)
         return JobPage([job] if job is not None and hit else [], None, 1, walk.total)
@@ -82,7 +82,7 @@ class JobSearch(QueueBase):
         dry_run: bool = False,
         progress: Callable[[RetryReport], object] | None = None,
     ) -> RetryReport:
-        """Retry the failed jobs that the filter is true of, the oldest failure first, each with its original sort key.
+        """Retry the failed jobs that match the filter, the oldest failure first, each with its original sort key.
 
         Those that have failed by the time it begins, each once; in small steps, at most `rate` jobs per second.
         `dry_run` only counts, and tells which jobs would run after others of their group that have started since
@@ -123,7 +123,7 @@ class JobSearch(QueueBase):
         dry_run: bool = False,
         progress: Callable[[RemoveReport], object] | None = None,
     ) -> RemoveReport:
-        """Remove the jobs of one state that the filter is true of, in small steps. Like `retry_many` otherwise."""
+        """Remove the jobs of one state that match the filter, in small steps. Like `retry_many` otherwise."""
         wanted = checked_filter(filter)
         state = one_of(wanted.state or state, "state", *STATES)
         matching = MatchingJobs(self, wanted, state, limit, dry_run=dry_run)
