@@ -28,7 +28,7 @@ _RECENT = 2000
 
 
 class Wait(NamedTuple):
-    """A wait for the end of a job that came after `created_ms`. An earlier job may have had the same id."""
+    """A wait for an end of a job after `created_ms`. An earlier job may have had the same id."""
 
     created_ms: int
     future: asyncio.Future[Event]
