@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import Job, Queue, Worker, Workers
+from groupmq import GroupMQError, Job, Queue, Worker, Workers
 from groupmq.core.partitions import Part, place_of
+from groupmq.protocol import commands
 from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
@@ -169,3 +170,27 @@ async def test_nothing_stays_of_workers_that_were_killed(queue: Queue, client: r
     await queue.run_duty_once("cleanup")
     assert not any(client.hlen(key) for key in lanes)
     await worker.close(0)
+
+
+async def test_a_worker_that_cannot_serve_a_partition_is_closed_and_its_hook_called(
+    queue: Queue, make_queue: MakeQueue
+) -> None:
+    await queue.add(1)
+    part = (await queue._learn())[1]
+    await part._connection.execute("HSET", part._connection.session.keys.meta, "schema", "99")
+    calls: list[str] = []
+    worker = Worker(
+        make_queue("spread"),
+        nothing,
+        on_startup=lambda: calls.append("up"),
+        on_shutdown=lambda: calls.append("down"),
+    )
+    try:
+        with pytest.raises(GroupMQError, match="format 99"):
+            await worker.run()
+        assert calls == ["up", "down"]
+        assert worker.is_closed()
+        with pytest.raises(GroupMQError, match="make a new one"):
+            await worker.start()
+    finally:
+        await part._connection.execute("HSET", part._connection.session.keys.meta, "schema", commands.SCHEMA)

@@ -263,7 +263,14 @@ class Worker(WorkerView):
             from groupmq.worker.partitions import Crew
 
             self._crew = Crew(self, partitions)
-            await self._crew.start()
+            try:
+                await self._crew.start()
+            except Exception:
+                # All its members are closed. A worker that stayed "running" would look alive and serve nothing.
+                self._state = "closed"
+                await self._hooks.shut_down(GOODBYE)
+                self._has_changed()
+                raise
         else:
             self._begin_work(self._loop)
         return self
