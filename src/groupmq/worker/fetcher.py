@@ -254,7 +254,7 @@ class Fetcher:
         if answer.again:
             jobs, rows = self.grants.new_rows(answer)
         else:
-            self.grants.heard(sent, answer.now)
+            self.grants.set_clock(sent, answer.now)
         if jobs:
             listener.take_on(jobs, rows, answer.now, lane, asked)
         listener.use_reserve(demand.asked, answer.wanted)

@@ -21,7 +21,7 @@ _RESOLUTION = 0.001
 class Grants:
     """Decides for each granted job, once, whether it may start here."""
 
-    __slots__ = ("_heard", "_lock", "_refusing", "_seen", "_void", "received")
+    __slots__ = ("_clock", "_lock", "_refusing", "_seen", "_void", "received")
 
     def __init__(self) -> None:
         self.received = 0
@@ -30,17 +30,17 @@ class Grants:
         self._refusing = False
         self._void = 0
         self._lock = threading.Lock()
-        self._heard = 0.0, 0
+        self._clock = 0.0, 0
 
     # In the event loop
 
-    def heard(self, sent: float, now: int) -> None:
+    def set_clock(self, sent: float, now: int) -> None:
         """A call that was sent at `sent`, by this process's clock, was carried out at `now`, by the server's."""
-        self._heard = sent, now
+        self._clock = sent, now
 
     def lease_end(self, granted: Granted) -> float:
         """When the lease of a granted job ends at the earliest, by this process's clock."""
-        sent, now = self._heard
+        sent, now = self._clock
         return sent + (granted.now - now + granted.lease_ms) / 1000 - _RESOLUTION
 
     def takes(self, fence: int) -> bool:

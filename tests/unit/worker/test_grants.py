@@ -57,6 +57,6 @@ def test_an_answer_brings_a_job_also_while_grants_are_refused() -> None:
 
 def test_the_end_of_a_lease_is_counted_from_a_call_that_was_sent_before_it_was_granted() -> None:
     grants = Grants()
-    grants.heard(100.0, 1_000_000)  # carried out at some time after 100.0
+    grants.set_clock(100.0, 1_000_000)  # carried out at some time after 100.0
     granted = Granted(1_002_500, 30_000, job(1))
     assert grants.lease_end(granted) == 100.0 + 2.5 + 30.0 - 0.001
