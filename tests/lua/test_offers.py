@@ -240,3 +240,16 @@ def test_an_offer_ends_when_the_settings_change(engine: Engine) -> None:
     engine.connection.reconfigure({"job_timeout": 1})
     engine.add("a")
     assert engine.state("a") == "waiting"
+
+
+@pytest.mark.parametrize("damaged", [b"o", b"o123456", b"g", b"g1234567\xff\xffw", b"g1234567\x00\x01a", b"x", b"\xff"])
+def test_a_damaged_offer_counts_as_none(engine: Engine, damaged: bytes) -> None:
+    engine.add("a")
+    engine.client.hset(engine.keys.meta, "offer", damaged)
+    engine.complete(engine.take_one())
+    engine.add("b")
+    assert engine.state("b") == "waiting"
+    assert engine.run_all() == ["b"]
+    engine.offer_slot()
+    engine.add("c")
+    assert engine.state("c") == "active"

@@ -22,10 +22,12 @@ grant that it has received, and a grant after that is repeated in the reply.
 local offer = {}
 --- @private
 
--- The worker whose offer stands, and its lease in ms; nil if there is none.
+local OFFERED, GRANTED = 111, 103 -- the bytes 'o' and 'g'
+
+-- The worker whose offer stands, and its lease in ms; nil if there is none. A damaged value counts as none.
 function offer.standing()
   local raw = meta.offer
-  if raw == '' or string.sub(raw, 1, 1) ~= 'o' then return nil end
+  if string.byte(raw) ~= OFFERED or #raw < 8 then return nil end
   local lease_ms = struct.unpack('>I6', raw, 2)
   return string.sub(raw, 8), lease_ms
 end
@@ -33,9 +35,10 @@ end
 -- The job that was granted and may not have been received: worker, id, fence; nil if there is none.
 function offer.granted()
   local raw = meta.offer
-  if raw == '' or string.sub(raw, 1, 1) ~= 'g' then return nil end
-  local fence, id, after = struct.unpack('>I7I2c0', raw, 2)
-  return string.sub(raw, after), id, fence
+  if string.byte(raw) ~= GRANTED or #raw < 10 then return nil end
+  local fence, size = struct.unpack('>I7I2', raw, 2)
+  if #raw <= 10 + size then return nil end
+  return string.sub(raw, 11 + size), string.sub(raw, 11, 10 + size), fence
 end
 
 -- `worker` has a free slot and nothing is ready.
