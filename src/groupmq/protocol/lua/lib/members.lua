@@ -12,6 +12,7 @@ when it is settled. The head is always known; it is read from the set only when 
 local members = {}
 --- @private
 local NONE = {}
+local SCORE = '0' -- of every member; as text, because the server formats a number for each command
 
 -- `added` and `removed` are the arguments for ZADD and ZREM; `removed` is a set as well. `popped`: how many jobs, a
 -- head and the jobs prefetched behind it, were taken together; the group has no slot left then and loses no other
@@ -21,10 +22,10 @@ function members.put(g, member)
   if added and g.undone and g.undone[member] then
     g.undone[member], g.sorted_of = nil, 0
   elseif added then
-    added[#added + 1] = 0
+    added[#added + 1] = SCORE
     added[#added + 1] = member
   else
-    g.added = { 0, member }
+    g.added = { SCORE, member }
   end
   if not g.head or waiting.starts_before(member, g.head) then
     g.head = member
@@ -40,7 +41,7 @@ function members.to_add(g)
   local added = {}
   for i = 2, #g.added, 2 do
     local member = g.added[i]
-    if not g.undone[member] then added[#added + 1], added[#added + 2] = 0, member end
+    if not g.undone[member] then added[#added + 1], added[#added + 2] = SCORE, member end
   end
   return added
 end

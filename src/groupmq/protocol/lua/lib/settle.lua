@@ -44,7 +44,7 @@ end
 local function note_first_members(g)
   local all, was_alone = g.added and members.to_add(g) or {}, g.alone
   if g.alone and not (g.removed and g.removed[g.was_head]) then
-    all[#all + 1], all[#all + 2] = 0, g.was_head
+    all[#all + 1], all[#all + 2] = '0', g.was_head
   end
   g.alone = #all == 2 and g.id ~= ''
   if g.alone ~= was_alone then g.stale = true end -- its value says so, even if its head stays
