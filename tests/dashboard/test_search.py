@@ -34,9 +34,9 @@ def test_a_line_is_words_and_qualifiers(line: str, arguments: dict[str, object])
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("older:soon", "no duration"),
-        ("older:-5", "no duration"),
-        ("older:99999999999", "no duration"),
+        ("older:soon", "not a duration"),
+        ("older:-5", "not a duration"),
+        ("older:99999999999", "not a duration"),
         ("group:", "no value"),
         ("group:a group:b", "twice"),
         ("x" * 600, "cut"),

@@ -23,12 +23,16 @@ from groupmq.sync import Queue
 from tests.support.listening import Heard, end_connections, readers
 from tests.support.waiting import wait_until
 
+hanging: set[str] = set()
+"""Jobs whose handler was called and hangs."""
+
 
 async def handle(job: Job) -> Any:
     match job.data:
         case "fail":
             raise FailJob("no use")
         case "hang":
+            hanging.add(job.id)
             await asyncio.Event().wait()
         case "large":
             return "x" * 100_000
@@ -195,7 +199,8 @@ def test_without_events_results_are_asked_for(url: str) -> None:
 def test_cancelling(queue: Queue, url: str) -> None:
     with working(queue, url):
         job = queue.add("hang", group_id="g")
-        wait_until(lambda: job.get_state() == "active", "it runs")
+        wait_until(lambda: job.id in hanging, "it runs")
+        assert job.get_state() == "active"
         queue.save_all([queue.create_job(n).group("g") for n in range(5)])
         assert queue.cancel_group("g") == 6
         with pytest.raises(JobFailed, match="cancelled"):

@@ -39,7 +39,11 @@ GRANTS = [
     Mutant(
         "an offer where groups take turns", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"
     ),
-    Mutant("an offer that is withdrawn stands", "if A.offers == false then offer.withdraw(A.worker) end", ""),
+    Mutant(
+        "an offer that is withdrawn stands",
+        "if A.offers == false then withdraw_offer(A.worker, A.received or 0) end",
+        "",
+    ),
     Mutant("an offer is kept after it was used", "  meta.offer = 'g' ..", "  local _ = 'g' .."),
     Mutant(
         "a busy worker offers a slot",
@@ -89,9 +93,18 @@ GRANTS = [
         "if take_back_granted(holder) then horizon.note(now) end",
         "take_back_granted(holder)",
     ),
-    Mutant("a worker leaves with its grant", "  take_back_granted(A.workers[i], A.received)\n", ""),
-    Mutant("a blocked worker keeps its grant", "  take_back_granted(A.worker, A.refuses)\n", ""),
-    Mutant("a blocked worker offers a slot", "A.refuses)\n  offer.withdraw(A.worker)", "A.refuses)"),
+    Mutant("a worker leaves with its grant", "  withdraw_offer(A.workers[i], A.received)\n", ""),
+    Mutant("a blocked worker keeps its grant", "if A.refuses then withdraw_offer(A.worker, A.refuses) end\n", ""),
+    Mutant(
+        "a worker that takes no more jobs offers a slot",
+        "  take_back_granted(worker, received)\n  offer.withdraw(worker)",
+        "  take_back_granted(worker, received)",
+    ),
+    Mutant(
+        "a worker that takes no more jobs keeps its grant",
+        "  take_back_granted(worker, received)\n  offer.withdraw(worker)",
+        "  offer.withdraw(worker)",
+    ),
     Mutant("a grant that nobody received stalls", "(l.ahead or was_not_received(id, l))", "l.ahead"),
     Mutant(
         "a grant that was handed out does not stall", "fence == l.fence and offer.is_unread(worker)", "fence == l.fence"

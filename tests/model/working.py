@@ -39,6 +39,7 @@ class Working(Ending):
         granted = self.granted_again(request, now)
         jobs, told = self._take(request, now, batches) if granted is None else ([granted], {now})
         if request.offers is False:
+            self.take_back_grant(request.worker, request.received)
             self.withdraw_offer(request.worker)
         self.retain(now)
         self.settle()
@@ -308,6 +309,7 @@ class Working(Ending):
             since = job.record.created_ms if job.record.order_given else job.record.order_ms
             self.waits.append(max(0, now - since))
         job.state, job.hold, job.snoozed, job.expires = "active", 0, False, 0
+        self.rests.pop(job.group, None)  # it is over, even if the clock steps back
         fence, deadline = self.next_stamp(now), now + request.lease_ms
         begun = not ahead and not request.confirms
         job.lease = Lease(fence, deadline, now, request.worker, begun=begun, ahead=ahead, reserved=reserved)

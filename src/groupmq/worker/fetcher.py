@@ -340,8 +340,11 @@ class Fetcher:
                 await self._server_back.wait()
 
     def _take_grant(self, granted: Granted) -> None:
-        """Start a job that an add has granted to this worker. If there is no free slot any more, it waits for one."""
-        if not self.grants.takes(granted.job.fence):
+        """Start a job that an add has granted to this worker. If there is no free slot any more, it waits for one.
+
+        A worker that takes no more jobs does not receive it: withdrawing the offer, or leaving, releases the job.
+        """
+        if self._demand.phase != "taking" or not self.grants.takes(granted.job.fence):
             return
         lane = next((lane for lane in self.lanes if lane.task is None), self.lanes[0])
         leases_end, lane.leases_end = lane.leases_end, self.grants.lease_end(granted)

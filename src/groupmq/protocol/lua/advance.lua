@@ -17,7 +17,7 @@ Arguments
   policy      {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
   confirms    true = the worker confirms when it begins a job; absent = it begins each job as soon as it has it
   offers      true = if nothing is left to start, the worker offers a free slot (lib/offer.lua); false = it does not any
-              more; absent = it does not, and an earlier offer stands
+              more, and a grant that it has not received goes back; absent = it does not, and an earlier offer stands
   received    fence of the last grant that the worker has received (lib/offer.lua); absent = it has received none
   batch       jobs per turn (lib/turn.lua); exclusive queues only
   epoch       the turn that the worker believes it has, 0 = none; exclusive queues only
@@ -44,7 +44,6 @@ Cost       O(outcomes + take * row) reads and writes: about 3 commands per group
 --- @include "lib/outcome"
 --- @include "lib/due"
 --- @include "lib/reserve"
---- @include "lib/offer"
 --- @include "transitions/take"
 --- @include "transitions/grant"
 --- @include "lib/lane"
@@ -71,7 +70,7 @@ if n < A.take then horizon.note(now) end
 local left, epoch
 local jobs, rows, granted_at = granted_jobs(A)
 if granted_at then epoch = 0 else jobs, rows, left, epoch = take_jobs(n, A, more_due) end
-if A.offers == false then offer.withdraw(A.worker) end
+if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
 retention.settle(A.policy.keep)
 if left then wake.up() end
 lane.remember(A.lane, A.request, refused, jobs[1], jobs[2], A.together and rows or nil)

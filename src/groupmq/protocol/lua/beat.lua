@@ -36,7 +36,6 @@ Cost       O(held + outcomes) fields in some ten commands; while there are inter
 --- @include "lib/interrupts"
 --- @include "lib/reserve"
 --- @include "lib/stopping"
---- @include "lib/offer"
 --- @include "transitions/begin"
 --- @include "transitions/grant"
 --- @writes allow-oom
@@ -46,10 +45,7 @@ if A.others then
   outcome.apply(A.others, refused, #A.completed[1])
   retention.settle(A.keep)
 end
-if A.refuses then
-  take_back_granted(A.worker, A.refuses)
-  offer.withdraw(A.worker)
-end
+if A.refuses then withdraw_offer(A.worker, A.refuses) end
 local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end
 local leases = lease.load(ids)

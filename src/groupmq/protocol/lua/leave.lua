@@ -21,7 +21,7 @@ for i = 1, #A.workers do
   W.hdel(K.workers, A.workers[i])
   W.zrem(K.holders, A.workers[i])
   reserve.works(A.workers[i])
-  take_back_granted(A.workers[i], A.received)
+  withdraw_offer(A.workers[i], A.received)
   W.unlink(K.mail .. A.workers[i])
   W.unlink(K.grants .. A.workers[i])
 end

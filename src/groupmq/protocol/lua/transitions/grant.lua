@@ -18,7 +18,7 @@ call of that worker. And the way back, for a job that its worker has not receive
 --- @include "lib/writes"
 --- @include "lib/lane"
 --- @include "transitions/release"
-local grant_offered, take_back_granted, granted_jobs, offer_slot
+local grant_offered, take_back_granted, withdraw_offer, granted_jobs, offer_slot
 --- @private
 
 -- Only a job that any call would start next: nothing else is ready or due, and its group is not held back. Groups that
@@ -54,6 +54,12 @@ function take_back_granted(worker, received)
   if not (l and rec and l.fence == fence) then return false end
   release_unstarted(id, l, rec)
   return true
+end
+
+-- The worker takes no more jobs. `received`: as in take_back_granted.
+function withdraw_offer(worker, received)
+  take_back_granted(worker, received)
+  offer.withdraw(worker)
 end
 
 -- A job that was granted to the caller of `advance` and that it has not received, for the reply to this call: as
