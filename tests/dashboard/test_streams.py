@@ -20,7 +20,7 @@ from tests.support.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SNAPSHOT_EVERY", "TELL_EVERY", "ROWS_EVERY"):
+    for name in ("SNAPSHOT_EVERY", "CHANGES_EVERY", "ROWS_EVERY"):
         monkeypatch.setattr(readers, name, 0.05)
 
 
