@@ -93,7 +93,7 @@ def test_a_more_urgent_job_is_not_held_by_somebody_elses_back_off(engine: Engine
     assert engine.run_all() == ["a", "b"]
 
 
-def test_a_retry_that_yields_lets_its_group_go_on_and_comes_back_to_its_place(engine: Engine) -> None:
+def test_a_retry_that_yields_lets_its_group_go_on_and_comes_back_to_its_position(engine: Engine) -> None:
     engine.add("a", "b", "c")
     assert engine.retry_run(engine.take_one(), 500, yields=True) == [1]
     assert engine.state("a") == "delayed"
@@ -158,7 +158,7 @@ def test_each_failed_attempt_leaves_one_record(engine: Engine) -> None:
     assert engine.counter("retried") == 1
 
 
-def test_a_job_given_back_uses_no_attempt_and_keeps_its_place(engine: Engine) -> None:
+def test_a_job_given_back_uses_no_attempt_and_keeps_its_position(engine: Engine) -> None:
     engine.add("a", "b")
     assert engine.release(engine.take_one()) == [1]
     assert engine.view("a").stored == commands.FRESH

@@ -127,7 +127,7 @@ async def main() -> Proof:
   lost                {proof.lost:>5}
   order inversions    {proof.inversions:>5}
   overlaps in a group {proof.overlaps:>5}
-  retries             {proof.retries:>5}  attempts that failed and were tried again, in their place
+  retries             {proof.retries:>5}  attempts that failed and were tried again, at their position
   duplicates          {proof.again:>5}  runs cut short by the kill and run again ({metrics.stalled} leases expired)
 """)
     proof = replace(proof, beside=await more.show())

@@ -71,7 +71,7 @@ class RetryMatching(Action):
         order = "No group is affected."
         if report.groups:
             groups = "1 group" if report.groups == 1 else f"{report.groups:,} groups"
-            order = f"Each job goes back to its original place in its group ({groups})."
+            order = f"Each job goes back to its original position in its group ({groups})."
         if report.overtaken:
             whose = "its group" if report.overtaken == 1 else "their groups"
             order += f" At least {jobs_of(report.overtaken)} will run after jobs of {whose} that have run since."

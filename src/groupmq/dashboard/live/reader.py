@@ -257,11 +257,11 @@ class Reader:
 def lies_ahead(since: str, newest: str) -> bool:
     """Whether a position is beyond the newest event of a log, or of another number of logs."""
     ours, theirs = newest.split("~"), since.split("~")
-    return len(ours) != len(theirs) or any(place(a) > place(b) for a, b in zip(theirs, ours, strict=True))
+    return len(ours) != len(theirs) or any(log_position(a) > log_position(b) for a, b in zip(theirs, ours, strict=True))
 
 
-def place(event_id: str) -> tuple[int, int]:
-    """Where an event stands in one log."""
+def log_position(event_id: str) -> tuple[int, int]:
+    """The position of an event in one log."""
     milliseconds, _, number = event_id.partition("/")[0].partition("-")
     return int(milliseconds), int(number)
 

@@ -273,11 +273,11 @@
     return unit ? `${(n / size).toFixed(1).replace(/\.0$/, "")}${unit}` : String(n);
   };
   const count = ({ counts = {}, workers }) => {
-    for (const place of $$("[data-count]")) {
-      const n = { ...counts, workers }[place.dataset.count];
+    for (const element of $$("[data-count]")) {
+      const n = { ...counts, workers }[element.dataset.count];
       if (typeof n !== "number" || paused) continue;
-      setText(place, compact(n));
-      if (place.classList.contains("tag")) place.hidden = !n;
+      setText(element, compact(n));
+      if (element.classList.contains("tag")) element.hidden = !n;
     }
   };
 
