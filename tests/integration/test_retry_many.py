@@ -62,7 +62,7 @@ async def fail_some(job: Job) -> None:
         raise FailJob("not today")
 
 
-async def test_a_dry_run_tells_which_jobs_others_of_their_group_have_overtaken(queue: Queue, url: str) -> None:
+async def test_a_dry_run_reports_jobs_that_others_of_their_group_have_overtaken(queue: Queue, url: str) -> None:
     """Completed jobs and those that run count; other failed jobs, and jobs of other groups, do not."""
     await add(queue, "bad-1", "good-1", group_id="g1")
     await add(queue, "bad-2", "bad-3", group_id="g2")

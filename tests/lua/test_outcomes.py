@@ -211,7 +211,7 @@ def superseded(engine: Engine, how: str) -> Taken:
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("how", ["expired", "ended", "failed by hand", "removed", "removed and added again"])
-def test_a_stale_fence_changes_nothing_and_its_owner_is_told(engine: Engine, how: str, outcome: str) -> None:
+def test_an_outcome_with_a_stale_fence_changes_nothing_and_is_refused(engine: Engine, how: str, outcome: str) -> None:
     old = superseded(engine, how)
     before, told = engine.digest(), engine.meta()
     answer = engine.advance(OUTCOMES[outcome]("a", old.fence), lane="old:0")

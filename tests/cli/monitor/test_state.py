@@ -130,7 +130,7 @@ def test_a_job_that_comes_too_late_is_not_shown() -> None:
     assert shown(state(), "bad-1", job()) == state()
 
 
-def test_a_job_that_goes_while_it_is_inspected_is_told() -> None:
+def test_a_job_that_is_removed_while_it_is_inspected_is_reported() -> None:
     opened, _ = press(after(state(), DOWN), OPEN)
     assert "is gone" in (shown(opened, "job-1", None).message or "")
     gone = shown(shown(opened, "job-1", job("job-1")), "job-1", None)
