@@ -17,7 +17,7 @@ _FENCE = re.compile(r"#(\d+)")
 LAST_WORD = 15.0
 
 
-def places(event_id: str) -> list[tuple[int, int]]:
+def positions(event_id: str) -> list[tuple[int, int]]:
     """The stream positions in an event id, one for each partition. They grow along the log."""
     found = [one.split("/")[0].split("-") for one in event_id.split("~")]
     return [(int(ms), int(seq)) for ms, seq in found]
@@ -25,7 +25,7 @@ def places(event_id: str) -> list[tuple[int, int]]:
 
 def is_at(event_id: str, last: str) -> bool:
     """Whether everything up to the event `last` was read."""
-    return all(here >= there for here, there in zip(places(event_id), places(last), strict=True))
+    return all(here >= there for here, there in zip(positions(event_id), positions(last), strict=True))
 
 
 def fence_of(event: Event) -> int | None:

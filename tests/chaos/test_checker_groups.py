@@ -172,7 +172,7 @@ def test_a_job_that_yields_lets_others_pass() -> None:
     assert book.findings() == []
 
 
-def test_a_redriven_job_goes_back_to_its_place() -> None:
+def test_a_redriven_job_goes_back_to_its_position() -> None:
     book = Book()
     book.add("a", 1.0)
     book.add("b", 1.1)

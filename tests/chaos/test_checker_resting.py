@@ -86,7 +86,7 @@ def test_a_snoozed_job_that_wakes_early_is_seen() -> None:
     assert snoozed(2.61).findings() == []
 
 
-def test_a_worker_that_ends_later_has_told_of_a_snooze() -> None:
+def test_a_worker_that_exits_cleanly_has_reported_its_snooze() -> None:
     book = snoozed(2.4)
     book.note("closing", 50.0)
     book.note("exit", 51.0, of=100, code=0)
@@ -99,7 +99,7 @@ def test_a_snoozed_job_that_an_operator_promotes_may_wake_early() -> None:
     assert book.findings() == []
 
 
-def test_a_snooze_that_the_server_never_heard_of_is_none() -> None:
+def test_a_snooze_that_never_reached_the_server_is_none() -> None:
     book = Book()
     book.add("a", 1.0, do="snooze", snooze=5.0)
     start = book.start("a", 2.0, 1.0)

@@ -161,7 +161,7 @@ def test_a_completion_of_a_handler_that_raised_is_seen() -> None:
     assert book.rules() == {"S6"}
 
 
-def test_a_run_that_lost_its_lease_and_was_not_told_is_seen() -> None:
+def test_a_run_that_lost_its_lease_without_a_notice_is_found() -> None:
     book = stalled(sound())
     book.fault("freeze", 5.5, 8.5)
     book.end(next(line for line in book.lines if line["k"] == "start" and line["job"] == "c"), 20.0)
@@ -176,7 +176,7 @@ def test_a_loser_whose_outcome_was_accepted_is_seen() -> None:
     assert book.rules() == {"S6"}
 
 
-def test_a_worker_that_was_silent_for_long_may_be_told_the_opposite() -> None:
+def test_a_worker_that_was_silent_for_long_may_get_a_wrong_answer() -> None:
     book = sound()
     start = next(line for line in book.lines if line["k"] == "start" and line["job"] == "b")
     book.fault("freeze", 3.15, 71.0)

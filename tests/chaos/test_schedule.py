@@ -49,7 +49,7 @@ def test_some_kinds_may_strike_more_often_and_the_others_do_not_move() -> None:
     assert [f for f in dense if f.kind != "failover"] == [f for f in usual if f.kind != "failover"]
 
 
-def test_how_often_is_told_in_seconds() -> None:
+def test_intervals_of_faults_are_given_in_seconds() -> None:
     assert gaps_of(None) == {}
     assert gaps_of("failover=1.5, move=3") == {"failover": 1.5, "move": 3.0}
     for wrong in ("failover", "failover=0", "earthquake=1", "move=often"):

@@ -79,7 +79,7 @@ def test_recovery_takes_back_what_the_dead_held(programs: Programs, queue: Queue
     assert sum(copy.log.count("stalled: its lease expired") for copy in copies) == 1
 
 
-def test_recovery_trims_nothing_that_it_was_not_told_to(programs: Programs, url: str) -> None:
+def test_recovery_trims_nothing_without_a_retention_of_its_own(programs: Programs, url: str) -> None:
     with Queue("orders", url, keep_failed=1000, max_attempts=1) as queue:
         for job in queue.add_many([{"data": n} for n in range(120)]):
             queue.fail(job.id)
@@ -120,7 +120,7 @@ def test_once_answers_in_json_what_was_done(command: Command, queue: Queue) -> N
 
 @pytest.mark.parametrize("name", ["scheduler", "recovery"])
 @pytest.mark.parametrize("once", [(), ("--once",)])
-def test_a_queue_that_does_not_exist_is_told_as_by_every_other_command(
+def test_a_queue_that_does_not_exist_is_refused_as_by_every_other_command(
     programs: Programs, client: redis.Redis, name: str, once: tuple[str, ...]
 ) -> None:
     stats = programs.start("queue", "stats", "odrers")

@@ -52,7 +52,7 @@ def samples(queue: Queue) -> CollectorRegistry:
     return registry
 
 
-def test_a_group_that_is_held_is_told_apart_from_jobs_that_could_start(queue: Queue) -> None:
+def test_a_held_group_is_distinguished_from_jobs_that_could_start(queue: Queue) -> None:
     registry, labels = samples(queue), {"queue": "orders"}
     assert registry.get_sample_value("groupmq_longest_held_seconds", labels) == 0
     blocked(queue, "customer:7", minutes=10)

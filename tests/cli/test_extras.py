@@ -66,7 +66,7 @@ def test_the_server_keeps_its_data_and_listens_on_a_port(tmp_path: Path) -> None
     assert second.end()[0] == 0
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_an_error_of_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -74,7 +74,7 @@ def test_a_port_that_is_taken_is_told() -> None:
     assert answer.line(1).startswith("cannot listen on port")
 
 
-def test_a_server_that_dies_is_told() -> None:
+def test_a_server_that_dies_is_reported() -> None:
     running = Running("--json")
     os.kill(json.loads(running.said)["pid"], signal.SIGKILL)
     assert "has ended unexpectedly" in running.process.communicate(timeout=30)[1]

@@ -63,7 +63,7 @@ def test_a_queue_may_be_named_by_either_word_everywhere() -> None:
                 assert {"--namespace", "-q"} <= set(param.opts), words
 
 
-def test_a_command_that_cannot_be_loaded_is_told_and_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_cannot_be_loaded_is_reported_and_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(tree.COMMANDS, "telescope", ("groupmq.cli.no_such_module", "telescope", "Look"))
     assert "not available in this installation" in NOWHERE("telescope", "--far", "x").line(2)
     answer = NOWHERE("--help")
@@ -100,7 +100,7 @@ def test_a_shell_is_offered_what_fits(typed: str, offered: str) -> None:
     assert f"plain,{offered}" in answer.out.splitlines()
 
 
-def test_every_port_listens_on_this_machine_unless_told_otherwise() -> None:
+def test_every_port_listens_on_this_machine_by_default() -> None:
     names = tree.cli.list_commands(click.Context(tree.cli))
     found = {
         " ".join(words): option.default

@@ -68,12 +68,12 @@ BAD_USAGE = [
 
 
 @pytest.mark.parametrize("verb", ["status", "retry", "fail", "remove", "promote", "cancel"])
-def test_an_unknown_id_is_told(command: Command, stocked: Queue, verb: str) -> None:
+def test_an_unknown_id_is_refused(command: Command, stocked: Queue, verb: str) -> None:
     assert command("job", verb, "nobody").line(1).startswith("job 'nobody' does not exist")
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG_STATE)
-def test_a_wrong_state_is_told_and_nothing_changes(
+def test_a_wrong_state_is_refused_and_nothing_changes(
     command: Command, stocked: Queue, words: list[str], said: str
 ) -> None:
     before = stocked.get_jobs()
@@ -82,21 +82,23 @@ def test_a_wrong_state_is_told_and_nothing_changes(
 
 
 @pytest.mark.parametrize(("words", "said"), BAD_USAGE)
-def test_bad_usage_is_told_and_nothing_changes(command: Command, stocked: Queue, words: list[str], said: str) -> None:
+def test_bad_usage_is_refused_and_nothing_changes(
+    command: Command, stocked: Queue, words: list[str], said: str
+) -> None:
     before = stocked.get_jobs()
     assert said in command(*words).line(2)
     assert stocked.get_jobs() == before
 
 
 @pytest.mark.parametrize("words", [["queue", "stats", "oders"], ["job", "list", "--queue", "oders"]])
-def test_a_queue_that_does_not_exist_is_told_and_not_made(
+def test_a_queue_that_does_not_exist_is_refused_and_not_made(
     command: Command, client: redis.Redis, words: list[str]
 ) -> None:
     assert "queue 'oders' does not exist" in command(*words).line(1)
     assert client.dbsize() == 0
 
 
-def test_no_queue_is_told(url: str) -> None:
+def test_a_missing_queue_name_is_refused(url: str) -> None:
     assert command_without_queue(url)("job", "list").line(2).startswith("which queue?")
 
 
@@ -104,7 +106,7 @@ def command_without_queue(url: str) -> Command:
     return Command(url, queue="")
 
 
-def test_a_full_group_is_told(command: Command, url: str) -> None:
+def test_an_add_to_a_full_group_is_refused(command: Command, url: str) -> None:
     with Queue("orders", url, max_group_size=1, rate_limit=RateLimit(5, per=1)) as queue:
         queue.add(1, group_id="g")
     assert "group 'g' is full" in command("job", "add", "--payload", "1", "--group", "g").line(1)
@@ -129,5 +131,5 @@ def test_data_that_is_not_json_can_be_looked_at_but_not_exported(command: Comman
     assert "its data is not JSON" in command("job", "export").line(1)
 
 
-def test_a_folder_that_cannot_be_written_is_told(command: Command, stocked: Queue, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(command: Command, stocked: Queue, tmp_path: Path) -> None:
     assert "no/file" in command("job", "export", "--output", str(tmp_path / "no" / "file")).line(2)

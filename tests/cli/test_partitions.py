@@ -53,7 +53,7 @@ def test_settings_are_shown_and_changed_but_for_the_number_of_partitions(orders:
     assert "cannot be combined with partitions=4" in refused.err
 
 
-def test_blocked_groups_of_all_partitions_are_told(orders: Queue, command: Command) -> None:
+def test_blocked_groups_of_all_partitions_are_shown(orders: Queue, command: Command) -> None:
     for g in GROUPS:
         for i in range(2):
             orders.add(i, group_id=g, job_id=f"{g}-{i}", on_failed="hold")

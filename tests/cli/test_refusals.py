@@ -26,11 +26,11 @@ TO_ANY_SERVER = [
 
 
 @pytest.mark.parametrize("words", TO_ANY_SERVER)
-def test_a_dead_server_is_told(words: list[str]) -> None:
+def test_a_dead_server_is_reported_in_one_line(words: list[str]) -> None:
     assert "127.0.0.1:1 cannot be reached" in Command(DEAD)(*words).line(3)
 
 
-def test_a_dead_server_is_told_by_the_program_as_well() -> None:
+def test_a_dead_server_is_reported_by_the_program_as_well() -> None:
     assert "cannot be reached" in Command(DEAD).program("queue", "stats").line(3)
 
 
@@ -48,7 +48,7 @@ def replica() -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("words", [["job", "add", "--payload", "1"], ["job", "fail", "a"], ["queue", "pause"]])
-def test_a_read_only_server_is_told(replica: Server, words: list[str]) -> None:
+def test_a_write_to_a_read_only_server_is_refused(replica: Server, words: list[str]) -> None:
     assert "is a read-only replica" in Command(replica.url)(*words).line(3)
 
 
@@ -60,7 +60,7 @@ def test_a_read_only_server_can_be_looked_at(replica: Server) -> None:
     assert {"name": "role", "status": "fail"}.items() <= found.json["checks"][2].items()
 
 
-def test_a_server_that_wants_a_password_is_told() -> None:
+def test_missing_and_wrong_credentials_are_reported() -> None:
     server = Server.start("valkey", config={"requirepass": "secret"})
     try:
         said = Command(server.url)("queue", "stats").line(3)

@@ -146,7 +146,7 @@ async def test_libraries_of_other_releases_are_removed_from_every_primary(calm: 
     assert not any("groupmq_00000000" in str(run(node, "FUNCTION", "LIST")) for node in calm.nodes)
 
 
-async def test_a_plain_url_of_a_node_is_told_how_to_write_it(calm: Cluster) -> None:
+async def test_a_plain_url_of_a_node_is_refused_with_the_right_form(calm: Cluster) -> None:
     other = calm.other_than(calm.owner("orders"))
     async with Queue("orders", other.url) as queue:
         with pytest.raises(ServerRefused, match=r"write redis\+cluster:// in place of redis://") as caught:

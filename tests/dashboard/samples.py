@@ -22,7 +22,7 @@ from groupmq.dashboard.documents.event_row import EventRow
 from groupmq.dashboard.documents.events import EventsPage
 from groupmq.dashboard.documents.failures import FailureRow, FailuresPage
 from groupmq.dashboard.documents.group import GroupDocument, GroupSettings
-from groupmq.dashboard.documents.job import ActionLink, AttemptRow, JobDocument, JobSetting, LogRow, Place
+from groupmq.dashboard.documents.job import ActionLink, AttemptRow, JobDocument, JobSetting, LogRow, PositionInLine
 from groupmq.dashboard.documents.jobs import STATES, JobsPage, Search, Term, search_record
 from groupmq.dashboard.documents.lanes import SORTS, LanesPage
 from groupmq.dashboard.documents.outcome import OutcomePage
@@ -175,7 +175,7 @@ class Samples(SampleRows):
                 for n, outcome in ((1, "retried"), (2, "failed"))
             ],
             attempts_words="2 of 5",
-            position=Place(position=4, of=38, group_id=self.say("user:42")),
+            position=PositionInLine(position=4, of=38, group_id=self.say("user:42")),
             lane=self.lane(0),
             settings=[JobSetting(name="Priority", value="0"), JobSetting(name="Timeout", value="30 s")],
             actions=[
@@ -316,7 +316,7 @@ class Samples(SampleRows):
             bulk=True,
             jobs=812,
             effects=[self.say("812 failed jobs matching error:ReadTimeout will run again, oldest first.")],
-            order=self.say("Each job goes back to its original place in its group (44 groups)."),
+            order=self.say("Each job goes back to its original position in its group (44 groups)."),
             refused=None,
             fields=[
                 field("q", "Search", value=self.say("error:ReadTimeout"), hint="error:, group:"),

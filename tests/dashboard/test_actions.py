@@ -33,7 +33,7 @@ async def test_retry(busy: Busy, site: Site) -> None:
     plan = await site.plan("retry", job=busy.ids["failed"])
     assert plan["jobs"] == 1
     assert plan["refused"] is None
-    assert "original place in user:failed" in plan["order"]
+    assert "original position in user:failed" in plan["order"]
     assert await busy.queue.get_failed_count() == 1
     await site.act("retry", job=busy.ids["failed"])
     await eventually(lambda: _attempts(busy), "the job runs again")

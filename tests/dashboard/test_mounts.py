@@ -123,7 +123,7 @@ async def test_streams_deliver_and_a_stop_leaves_nothing(
     host: hosts.Host, orders: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind a real server with a lifespan, a tab open until the end."""
-    for name in ("SNAPSHOT_EVERY", "TELL_EVERY", "ROWS_EVERY"):
+    for name in ("SNAPSHOT_EVERY", "CHANGES_EVERY", "ROWS_EVERY"):
         monkeypatch.setattr(readers, name, 0.05)
     tasks, connections = asyncio.all_tasks(), connected(client)
     async with serving(host.app, lifespan="on") as at, httpx.AsyncClient(base_url=at, timeout=30) as visitor:

@@ -69,7 +69,7 @@ async def _works(site: Site) -> bool:
 
 
 async def test_a_stream_says_that_the_server_is_gone_and_back(mortal: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SNAPSHOT_EVERY", "TELL_EVERY", "ROWS_EVERY", "_AGAIN_AFTER"):
+    for name in ("SNAPSHOT_EVERY", "CHANGES_EVERY", "ROWS_EVERY", "_AGAIN_AFTER"):
         monkeypatch.setattr(readers, name, 0.05)
     async with Queue("orders", mortal.url) as queue:
         await queue.add({}, group_id="g")

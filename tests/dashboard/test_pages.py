@@ -215,7 +215,7 @@ async def test_a_job_in_full(busy: Busy, site: Site) -> None:
     assert [action["action"] for action in page["actions"]] == ["remove"]
 
 
-async def test_a_failed_job_tells_its_attempts(busy: Busy, site: Site) -> None:
+async def test_the_page_of_a_failed_job_shows_its_attempts(busy: Busy, site: Site) -> None:
     page = await site.json("job", queue="orders", job=busy.ids["failed"])
     assert page["reason"] == "password=hunter2 is wrong"
     (attempt,) = page["attempts"]

@@ -88,7 +88,7 @@ async def test_headers_are_hidden_on_the_page_of_a_job(queue: Queue, make_site: 
 
 
 @pytest.mark.parametrize("limit", [1, 2, 50])
-async def test_nothing_about_a_search_tells_whether_hidden_text_was_found(
+async def test_nothing_about_a_search_shows_whether_hidden_text_was_found(
     queue: Queue, make_site: MakeSite, limit: int
 ) -> None:
     """Neither the number of jobs looked at nor the beginning of the next page gives it away."""

@@ -352,7 +352,7 @@ async def test_what_is_redacted_is_on_no_path(busy: Busy, make_site: MakeSite, r
             assert "hunter2" not in (await site.get(path, Accept=accept)).text, path
 
 
-async def test_a_search_does_not_tell_what_is_redacted(busy: Busy, make_site: MakeSite) -> None:
+async def test_a_search_does_not_reveal_what_is_redacted(busy: Busy, make_site: MakeSite) -> None:
     site = make_site(redact=["password"])
     hidden = await site.json("jobs", queue="orders", state="completed", q="data:hunter2")
     assert hidden["jobs"] == []

@@ -73,7 +73,7 @@ async def test_one_who_gives_up_does_not_take_the_look_from_the_others() -> None
         await first
 
 
-async def test_a_tab_that_does_not_keep_up_is_told_so() -> None:
+async def test_a_tab_that_does_not_keep_up_gets_missed() -> None:
     broadcast = Broadcast()
     slow = broadcast.add(events=True)
     for n in range(500):
@@ -118,7 +118,7 @@ async def test_one_who_asks_after_a_change_does_not_get_a_look_that_began_before
     assert await answers.get("a", before) == "after"
 
 
-def test_tabs_are_told_less_often_when_looking_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tabs_are_notified_less_often_when_looking_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("groupmq.dashboard.live.notify_rate.time.monotonic", lambda: now)
     pace = NotifyRate()

@@ -200,7 +200,7 @@ def test_warnings_where_something_is_wrong(trouble: dict[str, Any], level: str |
     assert [(one.level, one.text) for one in found] == ([] if level is None else [(level, said)])
 
 
-def test_a_worker_that_is_late_or_blocked_is_told_apart() -> None:
+def test_the_row_of_a_worker_shows_whether_it_is_late_or_blocked() -> None:
     now = datetime(2026, 11, 17, 14, 0, tzinfo=UTC)
     worker = WorkerInfo("w-1", "web-1", "host", 7, 4, 2, 10.0, now - timedelta(seconds=15), "0.1.0", blocked=2.5)
     row = worker_row(worker, {}, now)

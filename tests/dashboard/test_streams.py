@@ -20,7 +20,7 @@ from tests.support.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SNAPSHOT_EVERY", "TELL_EVERY", "ROWS_EVERY"):
+    for name in ("SNAPSHOT_EVERY", "CHANGES_EVERY", "ROWS_EVERY"):
         monkeypatch.setattr(readers, name, 0.05)
 
 
@@ -31,7 +31,7 @@ async def changed_jobs(stream: AsyncIterator[Said]) -> Said:
     return said
 
 
-async def test_a_tab_is_told_what_changed(queue: Queue, site: Site) -> None:
+async def test_a_tab_gets_what_changed(queue: Queue, site: Site) -> None:
     await queue.get_job_counts()
     async with (
         serving(site.dashboard) as at,
@@ -131,7 +131,7 @@ async def test_a_new_process_catches_up_from_the_log(queue: Queue, make_site: Ma
 
 
 @pytest.mark.parametrize("last", ["1-0/1/0", "x", "999-0/1/0"])
-async def test_a_tab_that_missed_something_is_told_so(queue: Queue, site: Site, last: str) -> None:
+async def test_a_tab_that_missed_events_gets_missed(queue: Queue, site: Site, last: str) -> None:
     await queue.get_job_counts()
     path = f"/queues/{queue.name}/stream"
     async with serving(site.dashboard) as at, listening_to(at + path) as first:

@@ -180,7 +180,7 @@ async def test_adds_to_partitions_wait_too(pair: Pair) -> None:
         await asyncio.to_thread(block)
 
 
-async def test_outcomes_wait_if_told_to_and_late_ones_are_logged_once(
+async def test_outcomes_wait_for_replicas_if_asked_and_late_ones_are_logged_once(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "groupmq")

@@ -63,7 +63,7 @@ async def test_a_loop_whose_connection_is_cut_again_and_again_misses_nothing(sta
 
 
 @pytest.mark.parametrize("kind", available_kinds())
-async def test_whoever_waits_hears_of_what_ended_while_the_server_was_away(
+async def test_a_waiting_result_call_gets_what_ended_while_the_server_was_away(
     start_server: StartServer, kind: Kind
 ) -> None:
     """The server keeps its data, and the subscriber comes back later than the worker."""
@@ -82,7 +82,7 @@ async def test_whoever_waits_hears_of_what_ended_while_the_server_was_away(
 
 
 @pytest.mark.parametrize("hears_all", [True, False])
-async def test_whoever_waits_for_a_job_that_the_server_forgot_is_told_as_soon_as_it_is_back(
+async def test_a_result_call_for_a_job_that_the_server_lost_ends_as_soon_as_the_server_is_back(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch, hears_all: bool
 ) -> None:
     """It does not wait for its periodic look at the job."""
@@ -99,7 +99,7 @@ async def test_whoever_waits_for_a_job_that_the_server_forgot_is_told_as_soon_as
                 await task
 
 
-async def test_an_end_that_comes_while_the_listener_is_cut_off_is_told(start_server: StartServer) -> None:
+async def test_an_end_that_comes_while_the_listener_is_cut_off_is_delivered(start_server: StartServer) -> None:
     server = start_server(prefer("redis"))
     with redis.Redis.from_url(server.url) as client:
         async with Queue("orders", server.url, keep_completed=0) as queue, Worker(queue, echo):

@@ -104,7 +104,9 @@ ACTIONS: dict[str, tuple[str, Callable[[Queue], Awaitable[Any]], Act, Any]] = {
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-async def test_an_operator_whose_reply_is_lost_is_told_what_the_call_did(start_server: StartServer, name: str) -> None:
+async def test_an_operator_whose_reply_is_lost_gets_the_answer_of_the_first_call(
+    start_server: StartServer, name: str
+) -> None:
     server = start_server(prefer("valkey"))
     script, prepare, act, expected = ACTIONS[name]
     loses = Loses(server, script)

@@ -76,7 +76,7 @@ async def test_when_the_scheduler_is_killed_the_next_tick_is_made_by_another(sta
 
 
 @pytest.mark.parametrize("catch_up", ["one", "all", "none"])
-async def test_when_all_schedulers_are_killed_the_outage_is_caught_up_with_as_told(
+async def test_when_all_schedulers_are_killed_missed_ticks_are_caught_up_as_catch_up_demands(
     start_server: StartServer, catch_up: str
 ) -> None:
     server = start_server(prefer("valkey"))

@@ -25,7 +25,7 @@ def outcomes(attempts: list[Attempt]) -> list[tuple[int, str, str | None]]:
     return [(one.number, one.outcome, one.error) for one in attempts]
 
 
-async def test_each_failed_attempt_is_told_with_class_reason_stack_worker_and_times(queue: Queue) -> None:
+async def test_each_failed_attempt_has_class_reason_stack_worker_and_times(queue: Queue) -> None:
     async def handle(job: Job) -> None:
         raise CardDeclined(f"attempt {job.attempt}") if job.attempt < 3 else ValueError("the end")
 
@@ -59,7 +59,7 @@ async def test_a_job_that_completes_has_its_failed_attempts_and_the_completed_on
     assert outcomes(await job.get_attempts()) == [(1, "retried", "groupmq.errors.RetryJob"), (2, "completed", None)]
 
 
-async def test_a_first_attempt_that_completes_is_told_and_stores_nothing(queue: Queue, client: redis.Redis) -> None:
+async def test_a_first_attempt_that_completes_is_listed_and_stores_nothing(queue: Queue, client: redis.Redis) -> None:
     job = await queue.add("x", group_id="g")
     assert await job.get_attempts() == []
     await run_all(queue, lambda job: None)
@@ -96,7 +96,7 @@ async def test_a_worker_that_closes_gives_its_run_back(queue: Queue) -> None:
     assert outcomes(await job.get_attempts()) == [(1, "released", None)]
 
 
-async def test_a_run_that_an_operator_cancels_is_told_as_cancelled(queue: Queue) -> None:
+async def test_a_run_that_an_operator_cancels_is_recorded_as_cancelled(queue: Queue) -> None:
     started = asyncio.Event()
 
     async def handle(job: Job) -> None:

@@ -67,7 +67,7 @@ async def test_jobs_without_a_group_come_in_batches_too(queue: Queue) -> None:
     assert sorted(n for batch in handle.seen for n in batch) == [*range(25)]
 
 
-async def test_each_job_has_the_result_that_stands_at_its_place(queue: Queue) -> None:
+async def test_each_job_has_the_result_that_stands_at_its_position(queue: Queue) -> None:
     jobs = await add_row(queue, 4)
     handle = Batches()
 

@@ -40,7 +40,7 @@ async def test_many_drafts_are_saved_at_once_in_order(queue: Queue) -> None:
     assert await queue.save_all([]) == []
 
 
-async def test_a_saved_job_tells_its_progress_and_its_end(queue: Queue) -> None:
+async def test_listeners_of_a_saved_job_get_its_progress_and_its_end(queue: Queue) -> None:
     async def handle(job: Job) -> str:
         await job.report_progress(50)
         return "sum"

@@ -110,7 +110,7 @@ async def test_hard_timeouts_are_what_they_were(queue: Queue) -> None:
             await both.result(5)
 
 
-async def test_a_thread_that_runs_out_of_time_is_told_as_if_it_were_cancelled(queue: Queue) -> None:
+async def test_a_thread_that_runs_out_of_time_sees_its_cancel_event_set(queue: Queue) -> None:
     told = threading.Event()
 
     def handle(job: Job) -> None:

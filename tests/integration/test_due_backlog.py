@@ -16,15 +16,15 @@ from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 
 JOBS, GROUPS = 3000, 300
-PLACES: dict[str, Callable[[int], int]] = {"priority": lambda i: (JOBS - i) % 1000, "order_ms": lambda i: JOBS - i}
+ORDERS: dict[str, Callable[[int], int]] = {"priority": lambda i: (JOBS - i) % 1000, "order_ms": lambda i: JOBS - i}
 
 
-async def fill(queue: Queue, place: str) -> None:
+async def fill(queue: Queue, order: str) -> None:
     """Add delayed jobs, all of which are due when this returns. Those that are due later come first in their group."""
     for lead in (1.5, 6, 24):
         first_due = time.time() + lead
         items: list[dict[str, Any]] = [
-            {"data": i, "group_id": f"g{i % GROUPS}", "run_at": first_due + i / 10_000, place: PLACES[place](i)}
+            {"data": i, "group_id": f"g{i % GROUPS}", "run_at": first_due + i / 10_000, order: ORDERS[order](i)}
             for i in range(JOBS)
         ]
         await queue.add_many(items)
@@ -36,11 +36,11 @@ async def fill(queue: Queue, place: str) -> None:
     await eventually(lambda: time.time() > first_due + JOBS / 10_000 + 0.01, "all jobs are due")
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("workers", [1, 3])
-async def test_workers_run_each_group_in_its_order(make_queue: MakeQueue, place: str, workers: int) -> None:
+async def test_workers_run_each_group_in_its_order(make_queue: MakeQueue, order: str, workers: int) -> None:
     queue = make_queue(keep_completed=0)
-    await fill(queue, place)
+    await fill(queue, order)
     started: dict[str | None, list[int]] = defaultdict(list)
 
     async def handle(job: Job) -> None:
@@ -50,7 +50,7 @@ async def test_workers_run_each_group_in_its_order(make_queue: MakeQueue, place:
         for _ in range(workers):
             await stack.enter_async_context(Worker(queue, handle, concurrency=20))
         await eventually(lambda: sum(map(len, started.values())) == JOBS, "all jobs have run", 60)
-    wrong = [group for group, ran in started.items() if ran != sorted(ran, key=lambda i: (PLACES[place](i), i))]
+    wrong = [group for group, ran in started.items() if ran != sorted(ran, key=lambda i: (ORDERS[order](i), i))]
     assert wrong == []
 
 

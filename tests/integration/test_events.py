@@ -25,7 +25,9 @@ async def handle(job: Job) -> Any:
     return {"did": job.data}
 
 
-async def test_the_life_of_a_job_is_heard_in_order_with_what_each_step_knows(queue: Queue, client: Any) -> None:
+async def test_events_of_the_life_of_a_job_come_in_order_with_the_fields_of_each_step(
+    queue: Queue, client: Any
+) -> None:
     async with listening(queue, client) as heard, Worker(queue, handle):
         job = await queue.add("retry", group_id="g", max_attempts=3)
         await heard.has("drained")
@@ -39,7 +41,7 @@ async def test_the_life_of_a_job_is_heard_in_order_with_what_each_step_knows(que
     assert added.at.tzinfo is not None
 
 
-async def test_failures_removals_and_switches_are_heard(queue: Queue, client: Any) -> None:
+async def test_failures_removals_pauses_and_resumes_are_published(queue: Queue, client: Any) -> None:
     async with listening(queue, client) as heard:
         bad = await queue.add("fail", group_id="g")
         await Worker(queue, handle).run(burst=True)
@@ -57,7 +59,7 @@ async def test_failures_removals_and_switches_are_heard(queue: Queue, client: An
     assert [event.group_id for event in heard if event.kind in ("paused", "resumed")] == [None, None, "g", "g"]
 
 
-async def test_a_stall_is_heard(make_queue: MakeQueue, client: Any, url: str) -> None:
+async def test_a_stall_is_published(make_queue: MakeQueue, client: Any, url: str) -> None:
     queue = make_queue(job_timeout=0.2)
     async with listening(queue, client) as heard:
         with Fleet(url, queue.name, job_timeout=0.2, worker={"maintenance": False}) as fleet:
@@ -71,7 +73,7 @@ async def test_a_stall_is_heard(make_queue: MakeQueue, client: Any, url: str) ->
             await job.remove()
 
 
-async def test_the_events_of_all_workers_in_all_processes_are_heard_each_once(
+async def test_the_events_of_all_workers_in_all_processes_are_delivered_once_each(
     queue: Queue, client: Any, url: str
 ) -> None:
     async with listening(queue, client) as heard:
@@ -133,7 +135,7 @@ async def test_a_reader_that_is_slower_than_the_log_misses_nothing(queue: Queue,
 
 
 @one_kind
-async def test_what_the_log_no_longer_holds_is_told_as_a_gap(queue: Queue, client: Any) -> None:
+async def test_events_that_the_log_no_longer_holds_are_reported_as_a_gap(queue: Queue, client: Any) -> None:
     async def talk(job: Job) -> None:
         for _ in range(30):
             await job.report_progress("x" * 300_000)
@@ -157,7 +159,7 @@ async def test_an_id_that_is_none_is_refused(queue: Queue) -> None:
         await take(queue, 1, since="yesterday")
 
 
-async def test_a_log_that_began_anew_is_told_as_a_gap(queue: Queue, client: Any) -> None:
+async def test_a_log_that_was_deleted_and_began_again_is_reported_as_a_gap(queue: Queue, client: Any) -> None:
     async with listening(queue, client) as heard:
         await queue.add(1)
         await queue.add(2)
@@ -200,7 +202,7 @@ async def test_closing_the_queue_ends_the_loop(make_queue: MakeQueue, client: An
         assert await task in ("ended", "closed")
 
 
-async def test_everything_after_the_last_event_id_is_heard(queue: Queue) -> None:
+async def test_everything_after_the_last_event_id_is_delivered(queue: Queue) -> None:
     before_any = await queue.get_last_event_id()
     await queue.add(1, job_id="a")
     after_one = await queue.get_last_event_id()

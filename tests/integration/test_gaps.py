@@ -42,7 +42,7 @@ def miss_some(client: Any, queue: Queue, url: str) -> None:
     forget(client, queue)
 
 
-async def test_a_gap_is_told_to_whoever_listens_to_the_queue(queue: Queue, url: str, client: Any) -> None:
+async def test_a_gap_is_delivered_to_listeners_of_the_queue(queue: Queue, url: str, client: Any) -> None:
     called = Heard()
     async with listening(queue, client) as heard:
         for kind in ("gap", "added"):
@@ -61,7 +61,7 @@ async def test_a_gap_is_told_to_whoever_listens_to_the_queue(queue: Queue, url: 
         assert found.ids("added") == ["seen", "missed-4"], "what the log still holds is told"
 
 
-async def test_a_gap_is_told_to_whoever_listens_to_a_job(queue: Queue, url: str, client: Any) -> None:
+async def test_a_gap_is_delivered_to_listeners_of_a_job(queue: Queue, url: str, client: Any) -> None:
     heard, witness = Heard(), Heard()
     queue.on("gap", witness.append)
     job = await queue.add(1)
@@ -75,7 +75,7 @@ async def test_a_gap_is_told_to_whoever_listens_to_a_job(queue: Queue, url: str,
     assert heard.kinds() == ["added", "gap"]
 
 
-def test_a_gap_is_told_by_the_blocking_twin(url: str, client: Any) -> None:
+def test_a_gap_is_delivered_by_the_blocking_client(url: str, client: Any) -> None:
     with SyncQueue("twin", url) as queue:
         for n in range(6):
             queue.add(n, job_id=str(n))
@@ -88,7 +88,7 @@ def test_a_gap_is_told_by_the_blocking_twin(url: str, client: Any) -> None:
 
 @one_kind
 @pytest.mark.parametrize("kept", [True, False])
-async def test_whoever_waits_for_an_end_that_fell_into_a_gap_is_told_by_the_job(
+async def test_a_result_call_looks_at_the_job_when_its_end_fell_into_a_gap(
     make_queue: MakeQueue, url: str, client: Any, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     """The wait ends at once, not at the next regular look. About a job that is not kept, it is only known that it is

@@ -70,7 +70,7 @@ async def test_add_many_writes_all_or_nothing(make_queue: MakeQueue) -> None:
     assert len(await queue.add_many([{"data": n, "group_id": "g"} for n in range(3)])) == 3
 
 
-def test_the_blocking_client_is_told_too(url: str) -> None:
+def test_the_blocking_client_raises_group_full_too(url: str) -> None:
     with SyncQueue("sync", url, max_group_size=1) as queue:
         queue.add(1, group_id="g")
         with pytest.raises(GroupFull) as caught:

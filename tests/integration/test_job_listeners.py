@@ -19,7 +19,7 @@ async def handle(job: Job) -> Any:
     return job.data
 
 
-async def test_a_job_tells_its_listeners_what_happens_to_it_alone(queue: Queue) -> None:
+async def test_listeners_of_a_job_get_only_its_own_events(queue: Queue) -> None:
     heard = Heard()
     other, job = await queue.add(1), await queue.add("talk", group_id="g")
     for kind in ("active", "progress", "completed"):
@@ -31,7 +31,7 @@ async def test_a_job_tells_its_listeners_what_happens_to_it_alone(queue: Queue) 
     assert heard[1].progress == "half"
 
 
-async def test_a_job_that_is_over_already_tells_its_listeners_still(queue: Queue) -> None:
+async def test_listeners_of_a_job_that_has_ended_get_its_past_events(queue: Queue) -> None:
     heard = Heard()
     job = await queue.add("talk")
     await Worker(queue, handle).run(burst=True)
@@ -42,7 +42,7 @@ async def test_a_job_that_is_over_already_tells_its_listeners_still(queue: Queue
 
 
 @pytest.mark.parametrize("again", [True, False])
-async def test_whoever_listens_to_a_job_later_than_others_hears_its_past_too(queue: Queue, again: bool) -> None:
+async def test_a_later_listener_of_a_job_gets_its_past_events_too(queue: Queue, again: bool) -> None:
     first, second = Heard(), Heard()
     job = await queue.add("talk")
     job.on("completed", first.append)

@@ -33,7 +33,7 @@ async def test_a_listener_hears_whatever_is_done_after_it_began_and_the_rest_of_
 
 
 @pytest.mark.parametrize("how", ["add", "add_many", "pause", "pause_group", "cancel", "create_job"])
-async def test_the_very_next_call_is_heard_whatever_it_is(queue: Queue, how: str) -> None:
+async def test_the_event_of_the_very_next_call_is_delivered_whatever_it_is(queue: Queue, how: str) -> None:
     heard = Heard()
     if how == "cancel":
         await queue.add(1, job_id="x")
@@ -120,7 +120,7 @@ async def test_what_nobody_can_listen_to_is_refused(queue: Queue) -> None:
         queue.off("finished", print)
 
 
-async def test_two_queue_objects_of_one_name_both_hear(make_queue: MakeQueue) -> None:
+async def test_listeners_of_two_queue_objects_of_one_name_are_both_called(make_queue: MakeQueue) -> None:
     one, two = Heard(), Heard()
     first, second = make_queue("twice"), make_queue("twice")
     first.on("added", one.append)

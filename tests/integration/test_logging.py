@@ -31,7 +31,7 @@ def everything(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "groupmq")
 
 
-async def test_a_job_that_completes_is_told_as_added_taken_and_completed(
+async def test_a_job_that_completes_is_logged_as_added_taken_and_completed(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = await queue.add(1, group_id="user:42")
@@ -127,7 +127,7 @@ async def test_a_cancelled_job_is_no_error(queue: Queue, caplog: pytest.LogCaptu
     ]
 
 
-async def test_jobs_that_come_back_are_told(queue: Queue, caplog: pytest.LogCaptureFixture) -> None:
+async def test_jobs_that_come_back_are_logged(queue: Queue, caplog: pytest.LogCaptureFixture) -> None:
     handler = Waiting()
     told: list[int] = []
 
@@ -155,7 +155,7 @@ async def test_jobs_that_come_back_are_told(queue: Queue, caplog: pytest.LogCapt
     ]
 
 
-async def test_stalls_and_lost_leases_are_told_with_queue_and_group(
+async def test_stalls_and_lost_leases_are_logged_with_queue_and_group(
     make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = make_queue(job_timeout=0.3)

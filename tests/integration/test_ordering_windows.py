@@ -70,7 +70,7 @@ async def test_event_time_runs_late_arrivals_in_order_and_none_before_its_window
     window_ms = round(window * 1000)
     async with Worker(queue, witness, concurrency=4):
         now = server_ms(client)
-        # All of them within the window, so every one can still take its place.
+        # All of them within the window, so every one can still take its position.
         orders = [now + i * window_ms // 10 for i in range(20)]
         shuffled = [(group, order) for group in ("a", "b") for order in orders]
         dice.shuffle(shuffled)

@@ -60,7 +60,7 @@ async def test_a_run_is_linked_to_the_add_and_what_the_handler_does_is_inside_it
     assert trace.get_current_span() is trace.INVALID_SPAN
 
 
-async def test_a_run_that_fails_is_told_with_its_error(make_queue: MakeQueue) -> None:
+async def test_a_span_of_a_failed_run_has_its_error(make_queue: MakeQueue) -> None:
     traced = Traced(make_queue)
     await traced.work()
     with pytest.raises(JobFailed):

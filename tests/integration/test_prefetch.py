@@ -176,7 +176,7 @@ async def test_left_to_itself_a_worker_takes_no_more_of_a_group_than_a_row(queue
     assert crowd.most == LONGEST_ROW
 
 
-async def test_whoever_stands_behind_a_handler_that_takes_long_waits_where_everybody_sees_it(queue: Queue) -> None:
+async def test_prefetched_jobs_behind_a_long_handler_are_released_and_count_as_waiting(queue: Queue) -> None:
     started: list[int] = []
     let_go = asyncio.Event()
     since = 0.0

@@ -68,7 +68,7 @@ class Stumbling:
         ("returns what cannot be stored", ALL, "failed", [1]),
     ],
 )
-async def test_whoever_stands_behind_a_job_that_does_not_complete_comes_after_it_and_pays_nothing(
+async def test_prefetched_jobs_behind_one_that_does_not_complete_run_after_it_and_use_no_attempt(
     queue: Queue, how: str, seen: list[int], state: str, attempts: list[int]
 ) -> None:
     handler = Stumbling(how)
@@ -119,7 +119,7 @@ async def test_a_group_in_which_every_second_job_fails_keeps_its_order(queue: Qu
     assert worker.get_worker_metrics().retried == 30
 
 
-async def test_on_error_is_told_of_the_one_that_failed_and_of_nobody_behind_it(queue: Queue) -> None:
+async def test_on_error_is_called_for_the_failed_job_and_for_none_behind_it(queue: Queue) -> None:
     told: list[tuple[str, Any]] = []
 
     def note(error: BaseException, job: Job | None) -> None:

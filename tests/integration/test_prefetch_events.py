@@ -39,7 +39,7 @@ async def test_the_worker_shows_the_job_that_runs_and_none_that_is_ahead(queue: 
     assert worker.get_current_jobs() == []
 
 
-async def test_the_worker_tells_of_each_job_in_order(queue: Queue) -> None:
+async def test_the_worker_emits_events_of_each_prefetched_job_in_order(queue: Queue) -> None:
     order: list[tuple[str, int]] = []
 
     async def handle(job: Job) -> Any:
@@ -62,7 +62,7 @@ async def test_the_worker_tells_of_each_job_in_order(queue: Queue) -> None:
     assert Counter(heard.names()) == {"active": N, "completed": N, "drained": 1}
 
 
-async def test_the_queue_tells_of_each_job_that_it_started_and_ended_before_the_next_one_did(
+async def test_the_queue_publishes_start_and_end_of_each_job_before_those_of_the_next(
     queue: Queue, client: Any
 ) -> None:
     """Among them one that takes long, one that fails, and one that is rate-limited."""
@@ -99,7 +99,7 @@ async def test_the_queue_tells_of_each_job_that_it_started_and_ended_before_the_
     assert sum(kind == "active" for kind in heard.kinds(jobs["g"][12].id) + heard.kinds(jobs["h"][12].id)) == 3
 
 
-async def test_whoever_awaits_results_gets_each_of_them(queue: Queue) -> None:
+async def test_results_of_prefetched_jobs_all_arrive(queue: Queue) -> None:
     async def handle(job: Job) -> dict[str, int]:
         return {"square": job.data**2}
 

@@ -48,7 +48,7 @@ async def test_a_handler_that_blocks_the_event_loop_costs_nobody_of_its_row_a_le
     assert (await queue.get_metrics()).stalled == 0
 
 
-async def test_a_lease_is_renewed_from_the_first_moment_to_the_last_whatever_is_told_of_it_meanwhile(
+async def test_a_lease_is_renewed_from_the_first_moment_to_the_last_whatever_is_reported_of_it_meanwhile(
     queue: Queue,
 ) -> None:
     """The second job ends while the report that it has begun is on its way."""

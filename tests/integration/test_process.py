@@ -74,7 +74,7 @@ def test_without_a_loop_a_worker_starts_later(url: str, how: str, caplog: pytest
     assert "never started" not in caplog.text
 
 
-def test_a_worker_that_never_started_is_told_when_its_queue_is_closed(
+def test_a_worker_that_never_started_is_logged_when_its_queue_is_closed(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = Queue("module", url)
@@ -104,7 +104,7 @@ def test_a_program_that_only_adds_to_the_queue_of_decorated_handlers_is_not_warn
     assert "worker elsewhere of queue module was not started here" in caplog.text
 
 
-def test_a_worker_that_never_started_is_told_when_its_queue_is_thrown_away(
+def test_a_worker_that_never_started_is_logged_when_its_queue_is_thrown_away(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = Queue("module", url)
@@ -114,7 +114,7 @@ def test_a_worker_that_never_started_is_told_when_its_queue_is_thrown_away(
     assert "worker first of queue module was never started" in caplog.text
 
 
-def test_a_worker_that_never_started_is_told_when_the_program_ends(url: str) -> None:
+def test_a_worker_that_never_started_is_logged_when_the_program_ends(url: str) -> None:
     program = f"from groupmq import Queue; queue = Queue('module', {url!r}); queue.process(print, name='first')"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "worker first of queue module was never started" in ended.stderr

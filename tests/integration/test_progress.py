@@ -130,7 +130,7 @@ async def test_what_cannot_be_stored_is_refused_and_the_run_goes_on(make_queue: 
 
 
 @pytest.mark.parametrize("how", ["remove", "fail", "retry"])
-async def test_a_run_that_lost_its_lease_is_told_so_and_says_nothing(queue: Queue, how: str) -> None:
+async def test_a_run_that_lost_its_lease_gets_lease_lost_and_reports_nothing(queue: Queue, how: str) -> None:
     told: list[str] = []
 
     async def handle(job: Job) -> None:
@@ -213,7 +213,7 @@ async def test_nothing_said_outlives_its_job(make_queue: MakeQueue, client: Any)
     assert kept() == (0, 0)
 
 
-async def test_many_that_speak_in_the_same_moment_are_each_heard(queue: Queue) -> None:
+async def test_progress_that_many_jobs_report_at_once_is_all_delivered(queue: Queue) -> None:
     heard = Heard()
     queue.on("progress", heard.append)
     go = asyncio.Event()

@@ -30,7 +30,9 @@ async def test_everything_is_looked_at(queue: Queue, url: str) -> None:
         assert statuses(same.check()) == statuses(found)
 
 
-async def test_neither_the_address_nor_a_secret_is_told(make_queue: MakeQueue, server: Server, client: Any) -> None:
+async def test_check_and_server_info_show_neither_the_address_nor_a_secret(
+    make_queue: MakeQueue, server: Server, client: Any
+) -> None:
     client.execute_command("ACL", "SETUSER", "op", "on", ">s3cr3t", "~*", "&*", "+@all")
     try:
         queue = make_queue("orders", redis=server.url_of("op", "s3cr3t"))

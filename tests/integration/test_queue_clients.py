@@ -223,7 +223,7 @@ async def test_a_socket_that_is_not_there_says_where(tmp_path: Any) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_wrong_password_is_told_as_such_and_not_shown() -> None:
+async def test_a_wrong_password_is_reported_as_such_and_not_shown() -> None:
     guarded = Server.start("valkey", config={"requirepass": "right"})
     try:
         host = guarded.url.removeprefix("redis://")

@@ -188,7 +188,7 @@ async def test_any_client_of_the_users_lists_and_opens(
     blocking.close()
 
 
-async def test_a_key_of_another_kind_stops_nobody_and_is_told_once(
+async def test_a_key_of_another_kind_stops_nobody_and_is_logged_once(
     url: str, client: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.set(LIST, "of another program")
@@ -294,7 +294,7 @@ async def test_a_queue_that_could_not_be_listed_for_now_is_listed_later(
     assert entry.due == float("inf")
 
 
-async def test_a_server_that_is_away_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_is_away_raises_connection_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "PATIENCE", 0.0)
     with pytest.raises(ConnectionLost):
         await Queue.list("redis://127.0.0.1:1")

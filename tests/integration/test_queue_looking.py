@@ -128,7 +128,7 @@ async def test_finished_jobs_are_listed_newest_first_page_by_page(queue: Queue) 
     assert await queue.get_failed_jobs() == []
 
 
-async def test_a_group_tells_its_state(queue: Queue) -> None:
+async def test_a_group_shows_its_state(queue: Queue) -> None:
     assert await queue.get_group("a") == GroupInfo("a", "idle", 0, 0, 0, 1, paused=False, held_for=None)
     await fill(queue)
     assert (await queue.get_group("a")).state == "ready"
@@ -154,7 +154,7 @@ def counters(metrics: Metrics) -> dict[str, int]:
     return {name: n for name, n in asdict(metrics).items() if isinstance(n, int) and n and "groups" not in name}
 
 
-async def test_metrics_and_failures_tell_what_happened(queue: Queue) -> None:
+async def test_metrics_and_failures_show_what_happened(queue: Queue) -> None:
     await fill(queue)
     async with Busy(queue):
         await settled(queue)

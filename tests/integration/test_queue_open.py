@@ -168,7 +168,7 @@ async def test_data_is_read_with_the_serializer_that_is_given(make_queue: MakeQu
     await opened.close()
 
 
-async def test_settings_of_a_newer_release_are_told_and_stop_nobody(
+async def test_settings_of_a_newer_release_are_listed_as_unknown_and_stop_nobody(
     make_queue: MakeQueue, url: str, client: redis.Redis
 ) -> None:
     await make_queue("orders", group_concurrency=2).add(1)

@@ -22,7 +22,7 @@ async def test_processes_that_agree_share_a_queue(make_queue: MakeQueue) -> None
     assert (await two.get_job_counts()).waiting == 1
 
 
-async def test_a_process_that_disagrees_is_told_what_differs(make_queue: MakeQueue) -> None:
+async def test_a_process_with_other_settings_is_refused_with_what_differs(make_queue: MakeQueue) -> None:
     await make_queue("shared", group_concurrency=2).add(1)
     other = make_queue("shared", group_concurrency=1)
     for attempt in (other.add(2), other.get_job_counts(), other.pause(), other.add_many([{"data": 1}])):

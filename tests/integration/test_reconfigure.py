@@ -60,7 +60,7 @@ async def nothing(_job: Job) -> None: ...
         ({"priority_ageing": 9}, "priority_ageing is 9.0 there and None here"),
     ],
 )
-async def test_a_process_that_disagrees_is_told_both_values(
+async def test_a_process_with_another_value_is_refused_with_both_values(
     make_queue: MakeQueue, url: str, options: dict[str, Any], told: str
 ) -> None:
     await make_queue("shared", **options).add(1, group_id="g")

@@ -46,12 +46,12 @@ async def test_missed_ticks_are_one_run_by_default_and_then_it_goes_on(queue: Qu
     assert ticks[0] > back - PERIOD
 
 
-async def test_missed_ticks_are_all_run_when_told_so(queue: Queue, client: redis.Redis) -> None:
+async def test_missed_ticks_are_all_run_with_catch_up_all(queue: Queue, client: redis.Redis) -> None:
     ticks, first, _ = await ran_after_an_outage(queue, client, "all")
     check_unbroken(ticks, first, PERIOD)
 
 
-async def test_missed_ticks_are_not_run_when_told_so(queue: Queue, client: redis.Redis) -> None:
+async def test_missed_ticks_are_not_run_with_catch_up_none(queue: Queue, client: redis.Redis) -> None:
     ticks, first, back = await ran_after_an_outage(queue, client, "none")
     check_grid(ticks, first, PERIOD)
     assert ticks[0] > back

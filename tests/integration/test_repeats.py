@@ -171,7 +171,7 @@ async def test_cron_with_seconds_ticks_on_whole_seconds(queue: Queue) -> None:
     handler.check_never_early()
 
 
-async def test_what_an_occurrence_was_told_is_what_its_definition_says(queue: Queue) -> None:
+async def test_an_occurrence_has_the_options_of_its_definition(queue: Queue) -> None:
     attempts: list[tuple[int, int]] = []
 
     async def handle(job: Job) -> None:

@@ -46,7 +46,7 @@ async def listen(queue: Queue) -> Heard:
 
 
 @pytest.mark.parametrize("hears_all", [True, False])
-async def test_whoever_waits_when_the_queue_is_obliterated_learns_it_by_looking_again(
+async def test_a_result_call_of_an_obliterated_queue_ends_at_its_next_look(
     queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch, hears_all: bool
 ) -> None:
     monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", 0.1)
@@ -63,9 +63,7 @@ async def test_whoever_waits_when_the_queue_is_obliterated_learns_it_by_looking_
 
 
 @pytest.mark.usefixtures("patient")
-async def test_whoever_waits_when_the_queue_is_obliterated_learns_it_with_the_next_event(
-    queue: Queue, client: Any
-) -> None:
+async def test_a_result_call_of_an_obliterated_queue_ends_with_the_next_event(queue: Queue, client: Any) -> None:
     await listen(queue)
     job = await queue.add(1)
     task = asyncio.create_task(job.result(20))
@@ -99,7 +97,7 @@ def test_the_blocking_twin_learns_that_the_queue_was_obliterated(
 
 
 @pytest.mark.parametrize("when", ["before", "during"])
-async def test_without_events_a_result_that_is_not_kept_is_told_as_removed(make_queue: MakeQueue, when: str) -> None:
+async def test_without_events_a_result_that_is_not_kept_raises_job_removed(make_queue: MakeQueue, when: str) -> None:
     """There is no event log: such a queue must keep a job whose result is wanted."""
     queue = make_queue(events=False, keep_completed=0)
     job = await queue.add(1)
@@ -132,7 +130,7 @@ async def test_of_a_job_that_retention_removed_the_log_knows_a_small_result_and_
                 await result(ask_huge)
 
 
-async def test_large_results_are_told_to_whoever_waits_though_fewer_jobs_are_kept(
+async def test_large_results_reach_all_waiting_callers_though_fewer_jobs_are_kept(
     make_queue: MakeQueue, client: Any
 ) -> None:
     queue = make_queue(keep_completed=1)
@@ -147,7 +145,7 @@ async def test_large_results_are_told_to_whoever_waits_though_fewer_jobs_are_kep
 @pytest.mark.parametrize("end", ["completed", "removed"])
 @pytest.mark.parametrize("second", ["waits", "is over"])
 @pytest.mark.parametrize("blocking", [False, True])
-async def test_whoever_asks_for_the_first_job_of_an_id_is_not_answered_by_the_second(
+async def test_the_result_of_the_first_job_of_an_id_is_not_that_of_the_second(
     make_queue: MakeQueue, url: str, end: str, second: str, blocking: bool
 ) -> None:
     queue = make_queue(keep_completed=0)
@@ -168,7 +166,7 @@ async def test_whoever_asks_for_the_first_job_of_an_id_is_not_answered_by_the_se
     twin.close()
 
 
-async def test_whoever_asks_for_the_first_job_of_an_id_when_the_log_has_forgotten_it_is_told_that_it_is_gone(
+async def test_the_result_of_the_first_job_of_an_id_raises_job_removed_when_the_log_no_longer_has_it(
     make_queue: MakeQueue, client: Any
 ) -> None:
     queue = make_queue(keep_completed=0)
@@ -199,7 +197,7 @@ async def test_an_id_used_again_in_the_same_moment_is_not_answered_by_the_end_of
     assert answered > 40
 
 
-async def test_whoever_begins_to_wait_while_the_same_id_is_used_again_and_again_gets_its_own_result(
+async def test_each_of_many_jobs_with_the_same_id_gets_its_own_result(
     make_queue: MakeQueue,
 ) -> None:
     queue = make_queue(keep_completed=0)

@@ -80,7 +80,9 @@ async def test_a_failure_is_raised_with_reason_and_stack(
 
 
 @pytest.mark.parametrize("how", ["remove", "cancel", "purge", "clean"])
-async def test_a_job_removed_while_somebody_waits_is_told_as_removed(queue: Queue, client: Any, how: str) -> None:
+async def test_the_result_of_a_job_removed_during_the_wait_raises_job_removed(
+    queue: Queue, client: Any, how: str
+) -> None:
     job = await queue.add(1)
     task = await waiting_for(job, client)
     match how:
@@ -96,14 +98,14 @@ async def test_a_job_removed_while_somebody_waits_is_told_as_removed(queue: Queu
         await task
 
 
-async def test_a_job_removed_before_is_told_as_removed(queue: Queue) -> None:
+async def test_the_result_of_a_job_removed_before_raises_job_removed(queue: Queue) -> None:
     job = await queue.add(1)
     await job.remove()
     with pytest.raises(JobRemoved, match=job.id):
         await job.result(timeout=5)
 
 
-async def test_a_job_removed_while_it_runs_is_told_as_removed(queue: Queue) -> None:
+async def test_the_result_of_a_job_removed_while_it_runs_raises_job_removed(queue: Queue) -> None:
     recorder = Recorder()
     recorder.gate = asyncio.Event()
     async with Worker(queue, recorder):
@@ -129,7 +131,9 @@ async def test_a_timeout_is_a_timeout_and_the_job_is_left_alone(
     assert await job.result(timeout=5) == {"did": 1}
 
 
-async def test_an_end_before_add_returned_is_told(make_queue: MakeQueue, url: str, client: Any) -> None:
+async def test_a_job_that_ended_before_add_returned_has_its_result(
+    make_queue: MakeQueue, url: str, client: Any
+) -> None:
     queue = make_queue(keep_completed=0)
     with Fleet(url, queue.name, keep_completed=0) as fleet:
         fleet.start()
@@ -276,7 +280,7 @@ async def test_large_results_are_not_remembered(make_queue: MakeQueue) -> None:
     await eventually(lambda: remembered() < 10 * len(LARGE), "what was told is forgotten")
 
 
-async def test_a_large_result_that_was_heard_before_anybody_asked_is_told(make_queue: MakeQueue) -> None:
+async def test_a_large_result_that_came_before_anybody_asked_is_returned(make_queue: MakeQueue) -> None:
     queue = make_queue(keep_completed=0)
     heard = asyncio.Event()
     queue.on("completed", lambda event: heard.set())

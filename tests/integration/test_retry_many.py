@@ -46,7 +46,7 @@ async def add(queue: Queue, *ids: str, **fields: Any) -> None:
     await queue.add_many([{**fields, "job_id": job_id} for job_id in ids])
 
 
-async def test_each_job_goes_back_to_its_original_place(queue: Queue) -> None:
+async def test_each_job_goes_back_to_its_original_position(queue: Queue) -> None:
     await add(queue, "a", "b", "c", "d", "e")
     await run_all(queue)
     await add(queue, "f")
@@ -62,7 +62,7 @@ async def fail_some(job: Job) -> None:
         raise FailJob("not today")
 
 
-async def test_a_dry_run_tells_which_jobs_others_of_their_group_have_overtaken(queue: Queue, url: str) -> None:
+async def test_a_dry_run_reports_jobs_that_others_of_their_group_have_overtaken(queue: Queue, url: str) -> None:
     """Completed jobs and those that run count; other failed jobs, and jobs of other groups, do not."""
     await add(queue, "bad-1", "good-1", group_id="g1")
     await add(queue, "bad-2", "bad-3", group_id="g2")
@@ -297,16 +297,16 @@ async def test_the_blocking_client_does_the_same(queue: Queue, url: str) -> None
             report = same.retry_many(rate=1000, progress=lambda report: seen.append(report.retried))
             attempts = same.require_job("a").get_attempts()
             lanes = same.get_groups(behind=1)
-            place = same.get_position("b")
+            position = same.get_position("b")
             removed = same.remove_many(state="waiting", rate=1000)
             kinds = same.get_failure_groups()
-            return [job.id for job in page.jobs], report, seen[-1], attempts, lanes, place, removed, kinds
+            return [job.id for job in page.jobs], report, seen[-1], attempts, lanes, position, removed, kinds
 
-    found, report, last, attempts, lanes, place, removed, kinds = await asyncio.to_thread(work)
+    found, report, last, attempts, lanes, position, removed, kinds = await asyncio.to_thread(work)
     assert (found, report.retried, last) == (["c", "b"], 3, 3)
     assert [one.outcome for one in attempts] == ["failed"]
     assert [(lane.group.id, [job.id for job in lane.next]) for lane in lanes.groups] == [("g", ["a"])]
-    assert (place.position, place.of) == (2, 3)
+    assert (position.position, position.of) == (2, 3)
     assert (removed.removed, kinds.total) == (3, 0)
 
 

@@ -179,7 +179,7 @@ async def test_no_second_worker_gets_into_an_exclusive_queue_beside_a_handler_th
     assert seen.overlaps == []
 
 
-async def test_a_worker_is_told_that_it_has_lost_the_lease_of_a_removed_job(queue: Queue) -> None:
+async def test_the_worker_of_a_removed_job_emits_lease_lost(queue: Queue) -> None:
     running = asyncio.Event()
 
     async def handle(job: Job) -> None:

@@ -150,7 +150,7 @@ async def test_a_running_process_that_was_given_the_old_value_says_so_once_and_a
         await make_queue("orders", max_attempts=5).add(1)
 
 
-async def test_the_process_that_makes_a_change_is_not_told_of_it(
+async def test_the_process_that_makes_a_change_logs_nothing(
     make_queue: MakeQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = make_queue("orders", max_attempts=5)

@@ -126,7 +126,7 @@ async def test_results_are_prompt_for_a_user_who_may_not_ask_for_its_connection_
         client.acl_deluser("plain")
 
 
-def test_a_blocking_job_tells_its_listeners_what_happened_and_happens(url: str) -> None:
+def test_listeners_of_a_blocking_job_get_past_and_new_events(url: str) -> None:
     with SyncQueue("q", url) as queue:
         job, other = queue.add("talk"), queue.add("other")
         heard, gone = Heard(), Heard()

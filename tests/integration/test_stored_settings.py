@@ -100,7 +100,7 @@ async def test_a_setting_that_is_given_and_differs_is_refused_with_both_values(
     assert (await make_queue("orders").get_job_counts()).waiting == 2
 
 
-async def test_whoever_comes_first_makes_the_queue_with_what_it_gives(make_queue: MakeQueue) -> None:
+async def test_the_first_process_creates_the_queue_with_its_options(make_queue: MakeQueue) -> None:
     await Worker(make_queue("orders", max_attempts=5), nothing).run(burst=True)
     assert (await make_queue("orders").get_settings()).max_attempts == 5
     with pytest.raises(ConfigurationError, match="on_retry is 'hold' there and 'yield' here"):

@@ -80,7 +80,7 @@ class Tail:
         return self.heard
 
 
-def test_events_are_heard_in_order_and_from_any_event_on(queue: Queue, url: str, client: Any) -> None:
+def test_events_are_delivered_in_order_and_from_any_event_on(queue: Queue, url: str, client: Any) -> None:
     tail = Tail(queue, 4)
     wait_until(lambda: readers(client), "somebody listens")
     with working(queue, url):
@@ -271,7 +271,7 @@ def test_a_forked_child_listens_by_itself(queue: Queue, url: str) -> None:
     wait_until(lambda: len(heard) == 2, "the parent still hears")
 
 
-def test_whoever_stops_waiting_leaves_nothing_behind(url: str, client: Any) -> None:
+def test_a_wait_that_is_given_up_leaves_nothing_behind(url: str, client: Any) -> None:
     """As a program: Ctrl-C ends the wait, and the program exits without any message about what it had open."""
     program = (
         "import signal\nfrom groupmq.sync import Queue\n"

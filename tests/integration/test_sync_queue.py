@@ -139,7 +139,7 @@ def test_obliterate_leaves_no_key(queue: Queue, client: redis.Redis) -> None:
     assert client.keys(f"*{queue.name}*") == []
 
 
-def test_duplicates_are_told(queue: Queue) -> None:
+def test_duplicates_are_marked_as_such(queue: Queue) -> None:
     first = queue.add("first", job_id="one")
     second = queue.add("second", job_id="one")
     assert (first.duplicate, second.duplicate, second.data) == (False, True, "first")

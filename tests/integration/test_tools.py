@@ -103,7 +103,7 @@ async def test_a_blocking_queue_is_attached_beside_one_with_a_client_of_the_user
     await client.aclose()
 
 
-def test_the_address_of_a_url_has_no_secrets_and_a_mistake_in_it_is_told() -> None:
+def test_the_address_of_a_url_has_no_secrets_and_a_wrong_url_is_refused() -> None:
     assert Queue.address_of("redis://:secret@shop.example:6379/1") == "redis://shop.example:6379/1"
     with pytest.raises(ConfigurationError):
         SyncQueue.address_of("http://shop.example")
@@ -237,7 +237,7 @@ async def test_a_job_is_removed_only_in_the_states_that_are_named(queue: Queue) 
 
 
 @pytest.mark.parametrize("state", ["waiting", "delayed"])
-async def test_purging_tells_how_far_it_is_and_ends_where_the_callback_raises(queue: Queue, state: str) -> None:
+async def test_purging_reports_progress_and_ends_where_the_callback_raises(queue: Queue, state: str) -> None:
     delay = 60 if state == "delayed" else None
     await queue.add_many([{"data": n, "group_id": f"g{n % 7}", "delay": delay} for n in range(700)])
     seen: list[int] = []
@@ -255,7 +255,7 @@ async def test_purging_tells_how_far_it_is_and_ends_where_the_callback_raises(qu
     assert (await queue.get_job_counts()).total == 0
 
 
-async def test_cleaning_and_repairing_tell_how_far_they_are(queue: Queue) -> None:
+async def test_cleaning_and_repairing_report_progress(queue: Queue) -> None:
     await queue.add_many([{"data": n} for n in range(20)])
     looked_at: list[int] = []
     assert (await queue.repair(progress=looked_at.append)).clean

@@ -16,7 +16,7 @@ from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder, one_kind
 
 
-async def test_a_job_that_completes_is_told_as_active_completed_and_the_worker_as_drained(queue: Queue) -> None:
+async def test_a_job_that_completes_emits_active_and_completed_then_drained(queue: Queue) -> None:
     async def handle(job: Job) -> str:
         return "value"
 
@@ -31,7 +31,7 @@ async def test_a_job_that_completes_is_told_as_active_completed_and_the_worker_a
     assert all(heard.args(event) == [()] for event in ("ready", "drained", "closed"))
 
 
-async def test_active_is_told_before_the_handler_starts(queue: Queue) -> None:
+async def test_active_is_emitted_before_the_handler_starts(queue: Queue) -> None:
     order: list[str] = []
 
     async def handle(job: Job) -> None:
@@ -44,7 +44,7 @@ async def test_active_is_told_before_the_handler_starts(queue: Queue) -> None:
     assert order == ["active", "handler"]
 
 
-async def test_retrying_brings_job_and_error_and_failed_is_told_only_at_the_end(queue: Queue) -> None:
+async def test_retrying_has_job_and_error_and_failed_is_emitted_only_at_the_end(queue: Queue) -> None:
     async def handle(job: Job) -> None:
         raise ValueError(f"attempt {job.attempt}")
 
@@ -62,7 +62,7 @@ async def test_retrying_brings_job_and_error_and_failed_is_told_only_at_the_end(
     assert "ValueError" in (failed.stacktrace or "")
 
 
-async def test_fail_job_is_told_as_failed_at_once(queue: Queue) -> None:
+async def test_fail_job_emits_failed_at_once(queue: Queue) -> None:
     async def handle(job: Job) -> None:
         raise FailJob("no")
 
@@ -73,7 +73,7 @@ async def test_fail_job_is_told_as_failed_at_once(queue: Queue) -> None:
     assert heard.names() == ["failed"]
 
 
-async def test_ready_is_told_also_when_the_connection_was_there_already(queue: Queue) -> None:
+async def test_ready_is_emitted_also_when_the_connection_was_there_already(queue: Queue) -> None:
     await queue.get_job_counts()
     for _ in range(2):
         worker = Worker(queue, Recorder())
@@ -83,7 +83,7 @@ async def test_ready_is_told_also_when_the_connection_was_there_already(queue: Q
 
 
 @pytest.mark.parametrize("atomic", [True, False])
-async def test_drained_is_told_each_time_the_work_runs_out_and_not_before(queue: Queue, atomic: bool) -> None:
+async def test_drained_is_emitted_each_time_the_work_runs_out_and_not_before(queue: Queue, atomic: bool) -> None:
     handler = Recorder(seconds=0.02)
     worker = Worker(queue, handler, concurrency=3, atomic_completion=atomic, blocking_timeout=30)
     drained_after: list[int] = []
@@ -137,7 +137,7 @@ async def test_an_idle_worker_is_not_drained_again_and_again(queue: Queue) -> No
     assert heard.names() == ["drained"]
 
 
-async def test_stalled_is_told_by_the_worker_that_takes_the_job_back(make_queue: MakeQueue) -> None:
+async def test_stalled_is_emitted_by_the_worker_that_takes_the_job_back(make_queue: MakeQueue) -> None:
     queue = make_queue(job_timeout=0.3)
     dead = Worker(queue, Recorder(), heartbeat=0.29, maintenance=False)
     gate = asyncio.Event()

@@ -186,7 +186,9 @@ async def test_one_failure_is_recorded_per_attempt_and_only_the_last_is_final(qu
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_on_error_is_told_of_every_failed_attempt_and_may_fail_itself(queue: Queue, asynchronous: bool) -> None:
+async def test_on_error_is_called_for_every_failed_attempt_and_may_fail_itself(
+    queue: Queue, asynchronous: bool
+) -> None:
     told: list[tuple[str, int]] = []
 
     def note(error: BaseException, job: Job | None) -> None:

@@ -128,7 +128,7 @@ async def test_a_burst_is_over_when_all_queues_are_empty_at_once(make_queue: Mak
     assert seen == [3, 2, 1, 0]
 
 
-async def test_a_burst_is_not_over_while_an_idle_worker_has_not_heard_of_its_job(
+async def test_a_burst_is_not_over_while_an_idle_worker_has_not_got_its_hint(
     make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No hint reaches a worker before the burst has asked the servers for ready jobs."""

@@ -297,9 +297,9 @@ class Engine:
         return None if view is None else view.state
 
     def group(self, group: str = "g") -> str:
-        """The place of a group."""
-        place: str = self.call(commands.look_group(group, self.now))[0]
-        return place
+        """The state of a group."""
+        state: str = self.call(commands.look_group(group, self.now))[0]
+        return state
 
     def blocked(self) -> dict[str, int]:
         """Blocked groups and since when."""

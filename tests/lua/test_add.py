@@ -11,7 +11,7 @@ from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, T0, Engine
 
 
-def test_a_job_is_stored_with_everything_it_was_told(engine: Engine) -> None:
+def test_a_job_is_stored_with_all_its_options(engine: Engine) -> None:
     engine.add("a", data={"x": 1}, priority=7, order_ms=-5, max_attempts=9, timeout=2, on_retry="yield")
     stored = record.unpack(engine.view("a").record)
     assert (stored.priority, stored.order_ms, stored.max_attempts, stored.group_id) == (7, -5, 9, "g")

@@ -117,7 +117,7 @@ def test_each_way_a_run_ends_has_its_word(engine: Engine, end: str) -> None:
     assert told(engine) == expected
 
 
-def test_an_attempt_that_stalled_for_good_is_told_as_stalled(engine: Engine) -> None:
+def test_an_attempt_that_stalled_for_good_is_recorded_as_stalled(engine: Engine) -> None:
     engine.add("a", max_attempts=1)
     engine.take_one()
     engine.stall()

@@ -1,4 +1,4 @@
-"""Pages, places and groups: in the order in which jobs start, from places that stay valid, at a bounded cost."""
+"""Pages, positions and groups: in the order in which jobs start, from positions that stay valid, at a bounded cost."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_the_line_of_a_group_is_the_order_in_which_its_jobs_start(engine: Engine
     engine.add("urgent", priority=0, order_ms=-9)
     expected = ["urgent", "a", "b", "c", "late"]
     assert line(engine) == line(engine, limit=1) == line(engine, limit=100) == expected
-    places = [engine.run_now(engine.operations.get_position(job_id)) for job_id in expected]
-    assert [(place.position, place.of, place.group_id) for place in places if place] == [
+    positions = [engine.run_now(engine.operations.get_position(job_id)) for job_id in expected]
+    assert [(position.position, position.of, position.group_id) for position in positions if position] == [
         (n, 5, "g") for n in range(1, 6)
     ]
     assert [job_id for job_id in engine.run_all() if job_id in expected] == expected
@@ -101,14 +101,14 @@ def test_a_job_that_is_not_in_a_line_has_no_place_in_it(engine: Engine) -> None:
     engine.add("a", "b")
     engine.add("later", delay=60)
     engine.take_one()
-    places = {i: engine.run_now(engine.operations.get_position(i)) for i in ("a", "b", "later")}
-    told = {i: (place.position, place.of, place.state) for i, place in places.items() if place}
+    positions = {i: engine.run_now(engine.operations.get_position(i)) for i in ("a", "b", "later")}
+    told = {i: (position.position, position.of, position.state) for i, position in positions.items() if position}
     assert told == {"a": (0, 1, "active"), "b": (1, 1, "waiting"), "later": (0, 1, "delayed")}
     fail_all(engine)
     assert engine.run_now(engine.operations.get_position("nobody")) is None
 
 
-def test_a_finished_job_has_no_place(engine: Engine) -> None:
+def test_a_finished_job_has_no_position(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     engine.complete(engine.take_one())
     engine.fail("b")
@@ -119,9 +119,9 @@ def test_a_finished_job_has_no_place(engine: Engine) -> None:
 def test_jobs_without_a_group_have_a_line_of_their_own(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     engine.add("first", group=None, order_ms=-1)
-    place = engine.run_now(engine.operations.get_position("b"))
-    assert place is not None
-    assert (place.group_id, place.position, place.of) == (None, 3, 3)
+    position = engine.run_now(engine.operations.get_position("b"))
+    assert position is not None
+    assert (position.group_id, position.position, position.of) == (None, 3, 3)
 
 
 def test_a_place_costs_the_same_however_long_the_line(engine: Engine) -> None:

@@ -36,7 +36,7 @@ def test_a_job_in_its_backoff_is_removed_and_holds_its_group_no_longer(engine: E
     assert engine.group() == "ready"
 
 
-def test_a_running_job_stays_active_is_marked_and_its_worker_is_told_at_once(engine: Engine) -> None:
+def test_a_cancelled_running_job_stays_active_and_its_worker_gets_mail_at_once(engine: Engine) -> None:
     engine.add("a", "b")
     taken = engine.take_one()
     assert engine.heartbeat(taken).cancelled == []
@@ -49,14 +49,14 @@ def test_a_running_job_stays_active_is_marked_and_its_worker_is_told_at_once(eng
     assert engine.take(1) == []
 
 
-def test_a_worker_is_told_with_every_beat_until_it_obeys(engine: Engine) -> None:
+def test_every_heartbeat_names_the_cancelled_job_until_its_run_has_ended(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     engine.cancel("a")
     assert [engine.heartbeat(taken).cancelled for _ in range(2)] == [[taken.fence]] * 2
 
 
-def test_a_worker_is_told_even_of_a_job_that_has_not_reached_it_yet(engine: Engine) -> None:
+def test_a_heartbeat_names_a_cancelled_job_that_has_not_reached_its_worker_yet(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     engine.cancel("a")

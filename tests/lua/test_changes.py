@@ -271,7 +271,7 @@ def test_a_promoted_job_with_an_order_of_its_own_keeps_it(engine: Engine) -> Non
     assert engine.run_all() == ["a", "b"]
 
 
-def test_promoting_a_job_in_its_back_off_ends_the_wait_and_keeps_its_place(engine: Engine) -> None:
+def test_promoting_a_job_in_its_back_off_ends_the_wait_and_keeps_its_position(engine: Engine) -> None:
     prepare(engine, "in its back-off")
     engine.woken()
     assert engine.promote("x") == ("waiting", True)
@@ -279,14 +279,14 @@ def test_promoting_a_job_in_its_back_off_ends_the_wait_and_keeps_its_place(engin
     assert engine.run_all() == ["x", "next"]
 
 
-def test_promoting_a_yielding_job_brings_it_back_to_its_own_place(engine: Engine) -> None:
+def test_promoting_a_yielding_job_brings_it_back_to_its_own_position(engine: Engine) -> None:
     prepare(engine, "yielding")
     engine.pass_time(SECOND)
     engine.promote("x")
     assert engine.run_all() == ["x", "next"]
 
 
-def test_a_job_in_its_back_off_may_be_told_another_time_and_keeps_its_place(engine: Engine) -> None:
+def test_a_job_in_its_back_off_may_get_another_time_and_keeps_its_position(engine: Engine) -> None:
     prepare(engine, "in its back-off")
     engine.change_delay("x", 5 * SECOND)
     engine.pass_time(5 * SECOND - 1)
@@ -303,7 +303,7 @@ def test_a_waiting_job_that_is_delayed_lets_its_group_go_on(engine: Engine) -> N
     assert engine.run_all() == ["x"]
 
 
-def test_a_delayed_job_may_be_told_an_earlier_or_a_later_time(engine: Engine) -> None:
+def test_a_delayed_job_may_get_an_earlier_or_a_later_time(engine: Engine) -> None:
     engine.add("x", delay=60)
     engine.woken()
     engine.change_delay("x", 5 * SECOND)

@@ -1,4 +1,4 @@
-"""Delayed jobs do not hold their group; they join it when due, at the place their order gives them."""
+"""Delayed jobs do not hold their group; they join it when due, at the position their order gives them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_delayed_jobs_start_in_the_order_of_their_due_times(engine: Engine) -> N
     assert engine.run_all() == ["10", "20", "30"]
 
 
-def test_an_order_of_its_own_is_a_delayed_jobs_place(engine: Engine) -> None:
+def test_an_order_of_its_own_is_a_delayed_jobs_position(engine: Engine) -> None:
     engine.add("b", order_ms=20)
     engine.add("late but first", order_ms=10, delay=5)
     engine.add("c", order_ms=30)

@@ -11,16 +11,16 @@ from groupmq.protocol import commands
 from tests.lua.engine import SECOND, T0, Engine
 
 JOBS, GROUPS = 3000, 300
-PLACES: dict[str, Any] = {
+ORDERS: dict[str, Any] = {
     "priority": lambda i: {"priority": (JOBS - i) % 1000},
     "order_ms": lambda i: {"order_ms": JOBS - i},
 }
 
 
-def fill(engine: Engine, place: str) -> None:
+def fill(engine: Engine, order: str) -> None:
     """The jobs of a group become due one after the other, and are to start in another order."""
     drafts = [
-        draft(engine.options, None, group_id=f"g{i % GROUPS}", job_id=f"{i:04}", delay=1 + i / 1000, **PLACES[place](i))
+        draft(engine.options, None, group_id=f"g{i % GROUPS}", job_id=f"{i:04}", delay=1 + i / 1000, **ORDERS[order](i))
         for i in range(JOBS)
     ]
     for at in range(0, JOBS, 500):
@@ -28,21 +28,21 @@ def fill(engine: Engine, place: str) -> None:
     engine.pass_time(10 * SECOND)
 
 
-def wrong_groups(started: list[str], place: str) -> list[str]:
-    """Groups whose jobs did not start in the order of their places."""
+def wrong_groups(started: list[str], order: str) -> list[str]:
+    """Groups whose jobs did not start in the expected order."""
     wrong = []
     for group in range(GROUPS):
         mine = [int(job_id) for job_id in started if int(job_id) % GROUPS == group]
-        right = sorted(mine, key=lambda i: (*PLACES[place](i).values(), i))
+        right = sorted(mine, key=lambda i: (*ORDERS[order](i).values(), i))
         if mine != right:
             wrong.append(f"g{group}")
     return wrong
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("take", [1, 10, 100])
-def test_groups_start_in_their_order_though_one_call_cannot_let_all_join(engine: Engine, place: str, take: int) -> None:
-    fill(engine, place)
+def test_groups_start_in_their_order_though_one_call_cannot_let_all_join(engine: Engine, order: str, take: int) -> None:
+    fill(engine, order)
     started: list[str] = []
     outcomes: list[commands.Outcome] = []
     for _ in range(5 * JOBS):
@@ -52,12 +52,12 @@ def test_groups_start_in_their_order_though_one_call_cannot_let_all_join(engine:
         if not outcomes and answer.wait_ms != 0:
             break
     assert len(started) == JOBS
-    assert wrong_groups(started, place) == []
+    assert wrong_groups(started, order) == []
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_rows_are_taken_only_when_all_that_is_due_has_joined(engine: Engine, place: str) -> None:
-    fill(engine, place)
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_are_taken_only_when_all_that_is_due_has_joined(engine: Engine, order: str) -> None:
+    fill(engine, order)
     started: list[str] = []
     outcomes: list[commands.Outcome] = []
     while len(started) < JOBS:
@@ -65,7 +65,7 @@ def test_rows_are_taken_only_when_all_that_is_due_has_joined(engine: Engine, pla
         started += [job.id for job in answer.jobs]
         outcomes = [commands.completed(job.id, job.fence, None) for job in answer.jobs]
         assert answer.jobs or answer.wait_ms == 0
-    assert wrong_groups(started, place) == []
+    assert wrong_groups(started, order) == []
 
 
 def test_a_group_without_delayed_jobs_does_not_wait_for_those_of_others(engine: Engine) -> None:

@@ -29,7 +29,7 @@ def xadds(engine: Engine, action: Callable[[], Any]) -> int:
     return int(stats.get("cmdstat_xadd", {"calls": 0})["calls"])
 
 
-def test_an_add_tells_of_every_job_in_one_entry_with_the_time_of_the_call(engine: Engine) -> None:
+def test_an_add_publishes_all_jobs_in_one_entry_with_the_time_of_the_call(engine: Engine) -> None:
     engine.add("a", "b", group="g")
     engine.add("c", group=None)
     assert [(entry.number, len(entry.events)) for entry in engine.entries()] == [(1, 2), (2, 1)]
@@ -39,20 +39,20 @@ def test_an_add_tells_of_every_job_in_one_entry_with_the_time_of_the_call(engine
     ]
 
 
-def test_a_duplicate_is_not_added_and_tells_nothing(engine: Engine) -> None:
+def test_a_duplicate_is_not_added_and_publishes_nothing(engine: Engine) -> None:
     engine.add("a")
     engine.add("a")
     assert engine.heard() == [("added", "a")]
 
 
-def test_a_delayed_job_is_added_once_and_its_promotion_tells_nothing(engine: Engine) -> None:
+def test_a_delayed_job_is_added_once_and_its_promotion_publishes_nothing(engine: Engine) -> None:
     engine.add("a", delay=1)
     engine.pass_time(SECOND)
     engine.due()
     assert engine.heard() == [("added", "a")]
 
 
-def test_taking_tells_the_attempt_and_the_worker(engine: Engine) -> None:
+def test_an_active_event_has_the_attempt_and_the_worker(engine: Engine) -> None:
     engine.add("a", group="g")
     engine.add("b", group="h")
     engine.take(2, worker="w7")
@@ -62,7 +62,7 @@ def test_taking_tells_the_attempt_and_the_worker(engine: Engine) -> None:
     ]
 
 
-def test_completing_tells_the_attempt_and_the_results(engine: Engine) -> None:
+def test_a_completed_event_has_the_attempt_and_the_result(engine: Engine) -> None:
     engine.add("a", "b", "c", group=None)
     a, b, c = engine.take(3)
     engine.advance(
@@ -106,13 +106,13 @@ def test_what_is_not_kept_beyond_the_call_has_room(make_engine: MakeEngine) -> N
     assert [event.stored for event in engine.last_events() if event.kind == "completed"] == [False, False, False]
 
 
-def test_a_retry_tells_delay_and_reason(engine: Engine) -> None:
+def test_a_retrying_event_has_delay_and_reason(engine: Engine) -> None:
     engine.add("a")
     engine.retry_run(engine.take_one(), 2500, reason="boom")
     assert told(engine, "kind", "job_id", "attempt", "delay", "reason") == [("retrying", "a", 1, 2.5, "boom")]
 
 
-def test_a_failure_tells_reason_and_stack(engine: Engine) -> None:
+def test_a_failed_event_has_reason_and_stack(engine: Engine) -> None:
     engine.add("a", "b")
     engine.fail_run(engine.take_one(), "boom")
     assert told(engine, "kind", "job_id", "attempt", "reason", "stacktrace") == [("failed", "a", 1, "boom", "stack")]
@@ -120,7 +120,7 @@ def test_a_failure_tells_reason_and_stack(engine: Engine) -> None:
     assert told(engine, "kind", "job_id", "reason") == [("failed", "b", "by hand"), ("drained", None, None)]
 
 
-def test_a_release_tells_nothing_and_the_next_run_is_active_again(engine: Engine) -> None:
+def test_a_release_publishes_nothing_and_the_next_run_is_active_again(engine: Engine) -> None:
     engine.add("a")
     engine.release(engine.take_one())
     assert engine.heard()[-1] == ("active", "a")
@@ -128,7 +128,7 @@ def test_a_release_tells_nothing_and_the_next_run_is_active_again(engine: Engine
     assert told(engine, "kind", "attempt") == [("active", 1)]
 
 
-def test_a_stall_tells_whether_it_was_the_last_chance(engine: Engine) -> None:
+def test_a_stalled_event_shows_whether_it_was_the_last_attempt(engine: Engine) -> None:
     engine.add("a", max_attempts=2)
     engine.take_one()
     engine.stall()
@@ -138,7 +138,7 @@ def test_a_stall_tells_whether_it_was_the_last_chance(engine: Engine) -> None:
     assert told(engine, "kind", "final") == [("stalled", True), ("failed", None), ("drained", None)]
 
 
-def test_removing_tells_of_each_job_once_in_whatever_state(engine: Engine) -> None:
+def test_removing_publishes_each_job_once_in_whatever_state(engine: Engine) -> None:
     engine.add("running", group="a")
     engine.add("waiting", group="b")
     engine.add("delayed", group="c", delay=60)
@@ -160,7 +160,7 @@ def test_retrying_a_failed_job_adds_it_again(engine: Engine) -> None:
     assert told(engine, "kind", "job_id", "group_id") == [("added", "a", "g")]
 
 
-def test_a_switch_tells_only_when_it_was_turned(engine: Engine) -> None:
+def test_a_pause_or_resume_is_published_only_if_it_changed_something(engine: Engine) -> None:
     for _ in range(2):
         engine.pause()
     for _ in range(2):
@@ -173,7 +173,7 @@ def test_a_switch_tells_only_when_it_was_turned(engine: Engine) -> None:
     assert found == [("paused", None), ("resumed", None), ("paused", "g"), ("resumed", "g")]
 
 
-def test_drained_is_told_once_when_the_last_live_job_has_ended(engine: Engine) -> None:
+def test_drained_is_published_once_when_the_last_live_job_has_ended(engine: Engine) -> None:
     engine.add("a", "b")
     engine.complete(engine.take_one())
     assert ("drained", None) not in engine.heard()
@@ -184,7 +184,7 @@ def test_drained_is_told_once_when_the_last_live_job_has_ended(engine: Engine) -
 
 
 @pytest.mark.parametrize("how", ["removed", "cancelled", "failed by hand", "expired", "stalled for good"])
-def test_drained_is_told_however_the_last_live_job_went(make_engine: MakeEngine, how: str) -> None:
+def test_drained_is_published_however_the_last_live_job_went(make_engine: MakeEngine, how: str) -> None:
     engine = make_engine(max_attempts=1)
     engine.add("a", ttl=1)
     if how == "removed":
@@ -203,7 +203,7 @@ def test_drained_is_told_however_the_last_live_job_went(make_engine: MakeEngine,
     assert engine.heard()[-1] == ("drained", None)
 
 
-def test_a_refused_outcome_in_an_empty_queue_tells_nothing(engine: Engine) -> None:
+def test_a_refused_outcome_in_an_empty_queue_publishes_nothing(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     engine.complete(taken)
@@ -245,14 +245,14 @@ def test_a_call_that_does_nothing_writes_nothing(engine: Engine) -> None:
     assert xadds(engine, nothing) == 0
 
 
-def test_a_request_sent_again_is_told_once(engine: Engine) -> None:
+def test_a_request_sent_again_is_published_once(engine: Engine) -> None:
     engine.add("a")
     for _ in range(2):
         engine.advance(take=1, request=1)
     assert engine.heard() == [("added", "a"), ("active", "a")]
 
 
-def test_an_outcome_under_an_old_fence_tells_nothing(engine: Engine) -> None:
+def test_an_outcome_under_an_old_fence_publishes_nothing(engine: Engine) -> None:
     engine.add("a")
     old = engine.take_one()
     engine.stall()

@@ -86,7 +86,7 @@ def test_a_turn_goes_on_in_the_trip_that_reports_until_its_batch_is_full(lone: E
     assert turn(lone) == []
 
 
-def test_a_full_batch_is_handed_over_to_whoever_waits(lone: Engine, ann: Person, bob: Person) -> None:
+def test_a_full_batch_passes_the_turn_to_a_waiting_worker(lone: Engine, ann: Person, bob: Person) -> None:
     lone.add(*"abcdef", group=None)
     ann.ask()
     lone.woken()
@@ -128,7 +128,7 @@ def test_asking_an_empty_queue_begins_no_turn(lone: Engine, ann: Person, bob: Pe
     assert bob.ask() == ["a"]
 
 
-def test_the_epoch_grows_with_each_turn_and_is_told_to_its_holder_only(lone: Engine, ann: Person, bob: Person) -> None:
+def test_the_epoch_grows_with_each_turn_and_only_its_holder_gets_it(lone: Engine, ann: Person, bob: Person) -> None:
     epochs = []
     for i in range(6):
         lone.add(str(i), group=None)

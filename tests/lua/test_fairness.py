@@ -99,7 +99,7 @@ def test_a_group_that_was_held_joins_the_end_of_the_line(robin: Engine) -> None:
 
 
 def test_a_group_served_again_with_the_same_head_has_had_its_turn(make_engine: MakeEngine) -> None:
-    """One call gives a job back and takes it again: the head behind it is the same, the place in the line is not."""
+    """One call gives a job back and takes it again: the head behind it is the same, the position in the line is not."""
     engine = make_engine(fairness="round-robin", group_concurrency=2)
     fill(engine, 2, 3)
     taken = engine.take_one()

@@ -41,7 +41,7 @@ def test_a_retry_behind_something_that_is_due_before_it_wakes_nobody(engine: Eng
     assert not engine.woken()
 
 
-def test_whoever_leaves_wakes_somebody_since_a_hint_may_have_been_under_way_to_it(engine: Engine) -> None:
+def test_a_worker_that_leaves_wakes_another_since_a_hint_may_have_been_under_way_to_it(engine: Engine) -> None:
     engine.woken()
     engine.call(commands.leave(["w"], ["w:0"]))
     assert engine.woken()
@@ -119,13 +119,13 @@ def test_an_add_during_a_turn_hails_its_holder_and_wakes_nobody_else(make_engine
     assert not engine.woken()
 
 
-def test_an_add_when_nobody_has_the_turn_wakes_whoever_waits(make_engine: MakeEngine) -> None:
+def test_an_add_when_nobody_has_the_turn_wakes_a_worker(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", group=None)
     assert engine.woken()
 
 
-def test_an_add_after_the_holder_froze_wakes_whoever_waits(make_engine: MakeEngine) -> None:
+def test_an_add_after_the_holder_froze_wakes_a_worker(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", group=None)
     engine.take(1, worker="frozen", lane="frozen:0")
@@ -180,7 +180,7 @@ def test_an_occurrence_wakes_a_worker_like_any_job(engine: Engine) -> None:
     assert engine.woken()
 
 
-def test_a_repeat_that_ticks_before_all_others_is_told_to_every_worker_that_lives(engine: Engine) -> None:
+def test_a_repeat_that_ticks_before_all_others_sends_mail_to_every_live_worker(engine: Engine) -> None:
     """Busy ones, too: they have schedulers that sleep until the tick they know of."""
 
     def mailed() -> list[str]:

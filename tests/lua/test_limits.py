@@ -273,7 +273,7 @@ def test_however_many_expire_at_once_what_is_left_starts_without_a_pause(engine:
     assert engine.counter("failed") == n
 
 
-def test_a_view_tells_when_a_ttl_ends_until_the_job_has_started(engine: Engine) -> None:
+def test_a_view_shows_when_a_ttl_ends_until_the_job_has_started(engine: Engine) -> None:
     engine.add("a", ttl=5)
     engine.add("b", ttl=5, delay=2)
     engine.add("c")

@@ -160,7 +160,7 @@ def look(engine: Engine, group: str = "g") -> list[Any]:
     return engine.call(commands.look_group(group, engine.now))
 
 
-def test_a_group_tells_its_place_its_jobs_and_its_limit(engine: Engine) -> None:
+def test_a_group_shows_its_state_its_jobs_and_its_limit(engine: Engine) -> None:
     assert look(engine) == ["idle", 0, 0, 0, 1, 0, -1]
     engine.add("a", "b", "c")
     engine.add("d", delay=5)

@@ -24,7 +24,7 @@ def lines(engine: Engine, job_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize("value", ["null", "0.5", '{"ü":[1,null]}', "false", '""'])
-def test_progress_is_stored_and_told(engine: Engine, value: str) -> None:
+def test_progress_is_stored_and_published(engine: Engine, value: str) -> None:
     engine.add("a")
     assert engine.note(engine.take_one(), progress=value)
     assert engine.view("a").progress == value.encode()
@@ -33,7 +33,7 @@ def test_progress_is_stored_and_told(engine: Engine, value: str) -> None:
     assert event.progress == msgspec.json.decode(value)
 
 
-def test_the_last_progress_counts_and_every_one_is_told(engine: Engine) -> None:
+def test_the_last_progress_is_stored_and_every_one_is_published(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     for n in range(3):
@@ -43,7 +43,7 @@ def test_the_last_progress_counts_and_every_one_is_told(engine: Engine) -> None:
     assert told == [0, 1, 2]
 
 
-def test_lines_are_kept_in_order_with_their_times_and_tell_nothing(engine: Engine) -> None:
+def test_log_lines_are_kept_in_order_with_their_times_and_publish_nothing(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     before = engine.heard()

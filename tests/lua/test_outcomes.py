@@ -93,7 +93,7 @@ def test_a_more_urgent_job_is_not_held_by_somebody_elses_back_off(engine: Engine
     assert engine.run_all() == ["a", "b"]
 
 
-def test_a_retry_that_yields_lets_its_group_go_on_and_comes_back_to_its_place(engine: Engine) -> None:
+def test_a_retry_that_yields_lets_its_group_go_on_and_comes_back_to_its_position(engine: Engine) -> None:
     engine.add("a", "b", "c")
     assert engine.retry_run(engine.take_one(), 500, yields=True) == [1]
     assert engine.state("a") == "delayed"
@@ -158,7 +158,7 @@ def test_each_failed_attempt_leaves_one_record(engine: Engine) -> None:
     assert engine.counter("retried") == 1
 
 
-def test_a_job_given_back_uses_no_attempt_and_keeps_its_place(engine: Engine) -> None:
+def test_a_job_given_back_uses_no_attempt_and_keeps_its_position(engine: Engine) -> None:
     engine.add("a", "b")
     assert engine.release(engine.take_one()) == [1]
     assert engine.view("a").stored == commands.FRESH
@@ -211,7 +211,7 @@ def superseded(engine: Engine, how: str) -> Taken:
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("how", ["expired", "ended", "failed by hand", "removed", "removed and added again"])
-def test_a_stale_fence_changes_nothing_and_its_owner_is_told(engine: Engine, how: str, outcome: str) -> None:
+def test_an_outcome_with_a_stale_fence_changes_nothing_and_is_refused(engine: Engine, how: str, outcome: str) -> None:
     old = superseded(engine, how)
     before, told = engine.digest(), engine.meta()
     answer = engine.advance(OUTCOMES[outcome]("a", old.fence), lane="old:0")

@@ -86,7 +86,7 @@ def test_each_start_counts_also_of_a_job_that_started_before(make_engine: MakeEn
     assert engine.take() == []
 
 
-def test_a_queue_that_is_not_at_its_limit_is_not_told_to_wait(queue: Engine) -> None:
+def test_a_take_from_a_queue_below_its_limit_does_not_wait_for_the_rate(queue: Engine) -> None:
     queue.add("a", "b", group=None)
     assert queue.advance(take=5, lease_ms=LEASE).wait_ms == LEASE
     queue.add("c", group=None)

@@ -90,7 +90,7 @@ def test_two_processes_that_define_at_once_make_one_repeat(engine: Engine) -> No
 # Names
 
 
-def test_repeats_are_told_apart_by_group_and_key(engine: Engine) -> None:
+def test_repeats_are_distinguished_by_group_and_key(engine: Engine) -> None:
     for group in ("g", "h", None):
         engine.repeat(Every(5), group=group)
         engine.repeat(Every(5, key="k"), group=group)

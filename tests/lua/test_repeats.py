@@ -65,9 +65,7 @@ def test_late_looks_do_not_move_the_grid(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(("catch_up", "expected"), [("one", [20]), ("all", [5, 10, 15, 20]), ("none", [])])
-def test_ticks_of_a_time_when_nobody_looked_are_caught_up_as_told(
-    engine: Engine, catch_up: Any, expected: list[int]
-) -> None:
+def test_missed_ticks_are_caught_up_as_catch_up_demands(engine: Engine, catch_up: Any, expected: list[int]) -> None:
     engine.repeat(Every(5, catch_up=catch_up))
     engine.pass_time(22 * SECOND)
     engine.tick()

@@ -160,7 +160,7 @@ def test_a_request_that_is_sent_again_gets_the_same_rows(engine: Engine) -> None
     assert (ids(again.jobs), again.rows) == (ids(first.jobs), [1, 1, 1, 2])
 
 
-def test_what_completes_is_told_to_have_begun_and_counts_as_a_short_run(engine: Engine) -> None:
+def test_a_completed_job_of_a_reserve_is_published_as_active_and_counts_as_a_short_run(engine: Engine) -> None:
     add_each(engine, "ab")
     taken = engine.take(1, fill=2)
     engine.pass_time(7)
@@ -186,7 +186,7 @@ def test_a_reserve_whose_lease_is_over_was_never_taken(engine: Engine) -> None:
 # Workers that are idle
 
 
-def test_whoever_takes_a_reserve_wakes_a_worker(engine: Engine) -> None:
+def test_a_take_of_a_reserve_wakes_a_worker(engine: Engine) -> None:
     add_each(engine, "ab")
     engine.woken()
     engine.take(1)

@@ -6,7 +6,7 @@ from tests.lua.conftest import MakeEngine
 from tests.lua.engine import SECOND, Engine
 
 
-def test_a_group_told_to_slow_down_rests_and_uses_no_attempt(engine: Engine) -> None:
+def test_a_rate_limited_group_rests_and_uses_no_attempt(engine: Engine) -> None:
     engine.add("a", "b", max_attempts=1)
     assert engine.limit_run(engine.take_one(), 5 * SECOND) == [1]
     assert engine.group() == "parked"

@@ -1,4 +1,4 @@
-"""How the jobs of a row end: reported, given back, expired. Each keeps its place until it has ended."""
+"""How the jobs of a row end: reported, given back, expired. Each keeps its position until it has ended."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_retry_that_yields_leaves_the_rest_of_its_row_to_go_on(engine: Engine)
     assert engine.run_rows() == [["b"], ["d"]]
 
 
-def test_what_comes_too_often_lets_its_group_rest_and_keeps_its_place(engine: Engine) -> None:
+def test_what_comes_too_often_lets_its_group_rest_and_keeps_its_position(engine: Engine) -> None:
     engine.add(*"abcd")
     a, b, c = engine.take_row()
     engine.advance(

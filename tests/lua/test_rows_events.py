@@ -38,7 +38,7 @@ def test_of_a_row_that_is_taken_only_the_first_is_active(engine: Engine, row: li
     assert told(engine, "kind", "job_id", "attempt", "worker") == [("active", "a", 1, "w7")]
 
 
-def test_the_end_of_a_row_tells_of_each_when_it_ran_and_what_it_returned(engine: Engine, row: list[Taken]) -> None:
+def test_the_end_of_a_row_publishes_active_and_completed_of_each_job(engine: Engine, row: list[Taken]) -> None:
     results = [b'"A"', None, b"[3]"]
     ends = [commands.completed(job.id, job.fence, result) for job, result in zip(row, results, strict=True)]
     engine.advance(*ends, take=1, worker="w7")
@@ -52,7 +52,7 @@ def test_the_end_of_a_row_tells_of_each_when_it_ran_and_what_it_returned(engine:
     ]
 
 
-def test_one_by_one_each_tells_of_itself(engine: Engine, row: list[Taken]) -> None:
+def test_jobs_of_a_row_that_end_one_by_one_each_publish_their_own_events(engine: Engine, row: list[Taken]) -> None:
     assert [news(engine, lambda job=job: engine.complete(job)) for job in row] == [  # type: ignore[misc]
         [("completed", "a")],
         [("active", "b"), ("completed", "b")],
@@ -60,7 +60,7 @@ def test_one_by_one_each_tells_of_itself(engine: Engine, row: list[Taken]) -> No
     ]
 
 
-def test_rows_and_single_jobs_of_many_groups_are_told_apart(engine: Engine) -> None:
+def test_rows_and_single_jobs_of_many_groups_each_publish_their_own_events(engine: Engine) -> None:
     engine.add("a1", "a2", group="a")
     engine.add("b1", group="b")
     engine.add("c1", "c2", group="c")
@@ -82,7 +82,7 @@ def test_rows_and_single_jobs_of_many_groups_are_told_apart(engine: Engine) -> N
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
-def test_results_of_a_row_are_told_whether_they_are_kept_or_not(make_engine: MakeEngine, kept: int) -> None:
+def test_results_of_a_row_are_published_whether_they_are_kept_or_not(make_engine: MakeEngine, kept: int) -> None:
     engine = make_engine(kept=kept)
     engine.add(*"abc")
     engine.advance(*(commands.completed(job.id, job.fence, b'"x"') for job in engine.take_row()))
@@ -127,7 +127,7 @@ def test_one_that_does_not_complete_was_active_before(engine: Engine, row: list[
     assert news(engine, lambda: engine.advance(*ends)) == [("completed", "a"), *expected]
 
 
-def test_the_worker_and_attempt_of_one_that_is_tried_again_are_told(engine: Engine, row: list[Taken]) -> None:
+def test_events_of_a_retried_job_of_a_row_have_worker_and_attempt(engine: Engine, row: list[Taken]) -> None:
     engine.retry_run(row[1], 2500)
     assert told(engine, "kind", "job_id", "group_id", "attempt", "worker", "delay") == [
         ("active", "b", "g", 1, "w7", None),
@@ -135,7 +135,7 @@ def test_the_worker_and_attempt_of_one_that_is_tried_again_are_told(engine: Engi
     ]
 
 
-def test_of_an_expired_row_only_the_first_is_told(engine: Engine, row: list[Taken]) -> None:
+def test_of_an_expired_row_only_the_first_job_is_published_as_stalled(engine: Engine, row: list[Taken]) -> None:
     assert news(engine, engine.stall) == [("stalled", "a")]
     taken = engine.take_row()
     assert told(engine, "kind", "job_id", "attempt") == [("active", "a", 2)]
@@ -143,14 +143,14 @@ def test_of_an_expired_row_only_the_first_is_told(engine: Engine, row: list[Take
     assert news(engine, engine.take_row) == [("active", "b")]
 
 
-def test_a_run_that_begins_and_stalls_in_one_call_is_told_in_this_order(engine: Engine, row: list[Taken]) -> None:
+def test_a_run_that_begins_and_stalls_in_one_call_is_published_in_this_order(engine: Engine, row: list[Taken]) -> None:
     a, b, _ = row
     engine.pass_time(LEASE)
     ends = commands.completed("a", a.fence, None), commands.begun("b", b.fence)
     assert news(engine, lambda: engine.advance(*ends)) == [("completed", "a"), ("active", "b"), ("stalled", "b")]
 
 
-def test_nothing_is_told_of_a_recall_whatever_answers_it(engine: Engine, row: list[Taken]) -> None:
+def test_a_recall_publishes_nothing(engine: Engine, row: list[Taken]) -> None:
     assert news(engine, lambda: engine.remove("b")) == []
     assert news(engine, lambda: engine.release(*row[1:])) == []
 
@@ -170,7 +170,7 @@ def test_the_queue_is_drained_when_the_last_of_a_row_has_ended(engine: Engine) -
     assert engine.heard()[-1] == ("drained", None)
 
 
-def test_a_row_sent_again_is_told_once(engine: Engine) -> None:
+def test_a_row_sent_again_is_published_once(engine: Engine) -> None:
     engine.add(*"abc")
     for _ in range(2):
         engine.advance(take=1, row=3, request=1)
@@ -187,7 +187,7 @@ def test_every_call_writes_one_entry_or_none(engine: Engine, row: list[Taken]) -
     assert len(engine.entries()) == before + 1
 
 
-def test_a_queue_without_events_tells_nothing_of_rows(make_engine: MakeEngine) -> None:
+def test_a_queue_without_events_publishes_nothing_of_rows(make_engine: MakeEngine) -> None:
     engine = make_engine(events=False)
     engine.add(*"abcdefg")
     a, b, c, d, *_ = engine.take_row(6)

@@ -1,4 +1,4 @@
-"""Expired leases: the place is kept, an attempt is used, and the group goes on."""
+"""Expired leases: the position is kept, an attempt is used, and the group goes on."""
 
 from __future__ import annotations
 

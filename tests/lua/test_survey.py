@@ -46,7 +46,7 @@ def test_what_runs_counts_and_what_is_only_delayed_does_not(engine: Engine) -> N
     assert found.most_delayed == []
 
 
-def test_a_group_tells_why_and_how_long_its_head_waits(make_engine: MakeEngine) -> None:
+def test_a_group_shows_why_and_how_long_its_head_waits(make_engine: MakeEngine) -> None:
     engine = make_engine(group_rate_limit=RateLimit(1, 60))
     for name in ("busy", "paused", "parked"):
         engine.add(name, group=name)

@@ -210,7 +210,7 @@ def test_a_limit_counts_skipped_ticks(engine: Engine) -> None:
     assert (engine.look().repeats, engine.counts()["waiting"]) == ({}, 1)
 
 
-def test_what_was_skipped_is_told_and_kept_when_a_repeat_is_defined_again(engine: Engine) -> None:
+def test_the_count_of_skipped_ticks_is_kept_when_a_repeat_is_defined_again(engine: Engine) -> None:
     engine.repeat(Every(1, key="k", overlap="skip"))
     for _ in range(3):
         engine.pass_time(SECOND)

@@ -115,7 +115,7 @@ def test_a_paused_group_with_a_running_job_is_paused(engine: Engine) -> None:
     assert held(engine).reason == "paused"
 
 
-def test_a_group_that_was_told_to_come_less_often(engine: Engine) -> None:
+def test_a_group_whose_handler_raised_rate_limited_is_held_until_its_rest_ends(engine: Engine) -> None:
     engine.add("a", "b")
     taken = engine.take_one()
     engine.advance(commands.rate_limited(taken.id, taken.fence, MINUTE))

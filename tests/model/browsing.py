@@ -18,7 +18,7 @@ PAGE = 3
 
 def compare(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
     for job in sorted(model.jobs.values(), key=lambda job: job.id):
-        _compare_place(call, model, job, now)
+        _compare_position(call, model, job, now)
         _compare_attempts(call, job, now)
     for group in (*groups, UNGROUPED):
         assert _walk_line(call, group, now) == [job.id for job in model.waiting(group)], f"the line of {group!r}"
@@ -31,10 +31,10 @@ def compare(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
     _compare_groups(call, model, groups, now)
 
 
-def _compare_place(call: Carry, model: Model, job: Job, now: int) -> None:
+def _compare_position(call: Carry, model: Model, job: Job, now: int) -> None:
     line = [other.id for other in model.waiting(job.group)]
-    place = line.index(job.id) + 1 if job.state == "waiting" else 0
-    expected = commands.LinePosition(job.state, job.group, place, len(line))
+    position = line.index(job.id) + 1 if job.state == "waiting" else 0
+    expected = commands.LinePosition(job.state, job.group, position, len(line))
     assert call(commands.position(job.id, now)) == expected, f"the position of {job.id!r}, expected {expected}"
 
 

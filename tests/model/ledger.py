@@ -118,9 +118,9 @@ class Ledger:
 
     def waiting(self, group: str) -> list[Job]:
         """The waiting jobs of a group in start order."""
-        return sorted(self.in_state("waiting", group), key=self.place)
+        return sorted(self.in_state("waiting", group), key=self.sort_key)
 
-    def place(self, job: Job) -> tuple[int, int, int]:
+    def sort_key(self, job: Job) -> tuple[int, int, int]:
         """The sort key of a job in its group. With ageing, each level of priority makes the order later."""
         r, ageing = job.record, self.options.priority_ageing_ms
         if ageing is None:

@@ -215,10 +215,10 @@ class QueueMachine(Deciding):
                 [line.text for line in commands.log_lines(view.log)] if view.log else [], [line for _, line in job.log]
             )
         for group in self.groups:
-            place, *sizes, limit, _, wait_ms = self.call(commands.look_group(group, self.now))
+            state, *sizes, limit, _, wait_ms = self.call(commands.look_group(group, self.now))
             still, delayed = (len(model.in_state(state, group)) for state in ("waiting", "delayed"))
             same([*sizes, limit], [still, model.running(group), delayed, model.limit_of(group)])
-            same((place, wait_ms), self.place(group))
+            same((state, wait_ms), self.group_state(group))
         waiting.compare(self.call(commands.waits(now=self.now)), model, self.now)
         turn = model.turn
         said = [turn.worker, turn.epoch, turn.deadline - self.now, turn.taken] if turn else []
@@ -239,7 +239,7 @@ class QueueMachine(Deciding):
         throttled = rate is not None and self.now < model.throttled <= self.now + rate.packed()[1] + 1
         return bool(self.stored.keyspace.ready) and not model.paused and not throttled
 
-    def place(self, group: str) -> tuple[str, int]:
+    def group_state(self, group: str) -> tuple[str, int]:
         """The state of a group, by the same order of questions as `group_state.lua`, and the ms until its head may
         start, or -1."""
         conf, waiting = self.model.conf.get(group), self.model.waiting(group)

@@ -199,7 +199,7 @@ async def test_what_is_refused_there_is_done_where_the_format_is_the_same(
     assert errors == {"open": "QueueNotFound"}, "it was obliterated before"
 
 
-async def test_an_older_process_with_settings_of_its_own_is_told_both_values(
+async def test_an_older_process_with_settings_of_its_own_is_refused_with_both_values(
     another: OlderRelease, make_queue: MakeQueue, url: str
 ) -> None:
     """Where the format is the same: it is refused before it does anything, unless it says that they are to change."""

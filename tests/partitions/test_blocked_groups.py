@@ -60,7 +60,7 @@ async def test_they_are_listed_by_how_long_they_have_been_blocked(
     assert [one.id for one in await queue.get_blocked_groups()] == order[1:]
 
 
-async def test_lanes_counts_survey_and_check_tell_of_them(queue: Queue) -> None:
+async def test_lanes_counts_survey_and_check_show_blocked_groups(queue: Queue) -> None:
     order = [*NAMES[2:], *NAMES[:2]]
     await block(queue, *order)
     await queue.add(1, group_id="fine")
@@ -103,7 +103,9 @@ async def add(queue: Queue, *ids: str, **fields: Any) -> None:
     await queue.add_many([{"data": {}, "max_attempts": 1, **fields, "job_id": job_id} for job_id in ids])
 
 
-async def test_a_dry_run_tells_which_jobs_others_of_their_group_have_overtaken(make_queue: MakeQueue, url: str) -> None:
+async def test_a_dry_run_reports_jobs_that_others_of_their_group_have_overtaken(
+    make_queue: MakeQueue, url: str
+) -> None:
     queue = make_queue("spread", partitions=P)
     for g in NAMES:
         await add(queue, f"bad-of-{g}", f"good-of-{g}", group_id=g)

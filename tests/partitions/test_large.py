@@ -66,7 +66,7 @@ async def test_large_data_goes_with_its_job_and_its_repeat(make_queue: MakeQueue
     assert client.keys("*") == []
 
 
-def test_data_of_a_repeat_is_told_from_that_of_a_job() -> None:
+def test_data_of_a_repeat_is_distinguished_from_that_of_a_job() -> None:
     assert moving.repeat_of("bodies", b"\xffrepeat-1") == b"repeat-1"
     assert moving.repeat_of("bodies", b"job") is None
     assert moving.repeat_of("state", b"\xffjob") is None

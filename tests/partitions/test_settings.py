@@ -185,7 +185,7 @@ async def test_the_next_process_that_uses_a_partition_completes_an_interrupted_c
     assert running.options.group_concurrency == 3
 
 
-async def test_a_change_that_no_partition_was_told_of_is_noticed_by_the_clean_up_duty(
+async def test_a_change_that_reached_no_partition_is_noticed_by_the_clean_up_duty(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
     running = make_queue(NAME, partitions=P)

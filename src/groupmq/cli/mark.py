@@ -30,5 +30,5 @@ def mark(target: Target, label: str, at: Any) -> None:
     """
     with target.existing() as queue:
         made = queue.mark(label, at=at)
-    said = f"marked {when(made.at)} UTC in {queue.name}: {words(made.label)}"
-    show(target, {"queue": queue.name, **plain(made)}, lambda: said)
+    text = f"marked {when(made.at)} UTC in {queue.name}: {words(made.label)}"
+    show(target, {"queue": queue.name, **plain(made)}, lambda: text)

@@ -83,12 +83,12 @@ class Tree(click.Group):
 def _missing(name: str, error: ImportError) -> click.Command:
     """The stand-in for a command that cannot be loaded: hidden in the help, one clear line when it is called."""
 
-    def say(words: tuple[str, ...]) -> None:
+    def refuse(words: tuple[str, ...]) -> None:
         fail(f"{name} is not available in this installation: {error}", BAD_USAGE)
 
     rest = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True}
-    return click.Command(name, callback=say, params=[rest], hidden=True, context_settings=settings)
+    return click.Command(name, callback=refuse, params=[rest], hidden=True, context_settings=settings)
 
 
 @click.group(cls=Tree, context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from groupmq.core.errors import ConfigurationError, PayloadTooLarge, said
+from groupmq.core.errors import ConfigurationError, PayloadTooLarge, message_of
 from groupmq.core.faithful import Unstorable, explain
 
 
@@ -59,10 +59,10 @@ def encode(serializer: Serializer, value: Any, limit: int, argument: str, *, may
     except RecursionError:
         raise ConfigurationError(f"{argument}: nested too deeply or contains itself") from None
     except Unstorable as error:
-        why = error.told(may_be_typed=may_be_typed)
+        why = error.reason(may_be_typed=may_be_typed)
         raise ConfigurationError(f"{argument}{error.path}: cannot be serialized: {why}") from None
     except Exception as error:
-        raise ConfigurationError(f"{argument}: cannot be serialized: {said(error)}") from error
+        raise ConfigurationError(f"{argument}: cannot be serialized: {message_of(error)}") from error
     if not isinstance(raw, bytes):
         raise ConfigurationError.expected(f"{argument}: the serializer's result", "bytes", raw)
     if len(raw) > limit:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 from groupmq.core.checks import Logger
-from groupmq.core.errors import ConfigurationError, said
+from groupmq.core.errors import ConfigurationError, message_of
 
 Listener = Callable[..., Any]
 
@@ -104,7 +104,7 @@ class Emitter:
 
 def complain(logger: Logger, event: str, error: BaseException, prefix: str = "") -> None:
     """Log what a listener has raised."""
-    logger.error("%sa listener of %r raised %s: %s", prefix, event, type(error).__name__, said(error))
+    logger.error("%sa listener of %r raised %s: %s", prefix, event, type(error).__name__, message_of(error))
 
 
 def call_listener(logger: Logger, event: str, listener: Listener, *args: Any) -> None:

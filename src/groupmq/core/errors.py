@@ -191,7 +191,7 @@ class RateLimited(Exception):
         self.retry_after = retry_after
 
 
-def said(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """The text of an error; one whose own text raises must not stop its report."""
     try:
         return str(error)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from groupmq.core.codec import JSON, Serializer
-from groupmq.core.errors import ConfigurationError, said
+from groupmq.core.errors import ConfigurationError, message_of
 
 Kind = Literal[
     "added",
@@ -117,7 +117,7 @@ def read(raw: Any, serializer: Serializer) -> Entry:
     try:
         return _read(raw, serializer)
     except Exception as error:
-        _logger.warning("entry %s of a log of events cannot be read: %s", raw[0].decode(), said(error))
+        _logger.warning("entry %s of a log of events cannot be read: %s", raw[0].decode(), message_of(error))
         return Entry(raw[0].decode(), UNREADABLE, [])
 
 

@@ -37,7 +37,7 @@ class Unstorable(ValueError):
         self._instead = instead
         self._is_kept_typed = is_kept_typed
 
-    def told(self, *, may_be_typed: bool) -> str:
+    def reason(self, *, may_be_typed: bool) -> str:
         """Why, and what to do. `may_be_typed`: the value goes through the serializer of the queue."""
         typed = f"use {_TYPED}" if self._is_kept_typed and may_be_typed else ""
         return "; ".join(filter(None, [self.why, ", or ".join(filter(None, [self._instead, typed]))]))

@@ -61,10 +61,10 @@ class _Repeat(ABC):
     @property
     def name(self) -> str:
         """The name that distinguishes it from the other repeats of its group."""
-        return self.key if self.key is not None else self.says()
+        return self.key if self.key is not None else self.describe()
 
     @abstractmethod
-    def says(self) -> str:
+    def describe(self) -> str:
         """The schedule in words, the same for the same schedule."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class _Repeat(ABC):
     def plan(self, now: int, before: dict[str, Any] | None) -> dict[str, Any]:
         """As stored: the timing, on the grid it had before if it had one."""
         timing = self._timing()
-        rest = {"end": self._millis("end"), "limit": self.limit, "catch_up": self.catch_up, "says": self.says()}
+        rest = {"end": self._millis("end"), "limit": self.limit, "catch_up": self.catch_up, "says": self.describe()}
         if before is not None and self.keeps_grid(before):
             anchor = before["anchor"]
         else:
@@ -104,7 +104,7 @@ class _Repeat(ABC):
 class Every(_Repeat):
     """Tick each `interval` seconds on a fixed grid, from `start` or from when it is defined. It does not drift.
 
-    >>> Every(5).says()
+    >>> Every(5).describe()
     'every 5 s'
     """
 
@@ -119,7 +119,7 @@ class Every(_Repeat):
     def micros(self) -> int:
         return round(seconds(self.interval, "Every.interval") * 1_000_000)
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return f"every {self.micros / 1_000_000:.15g} s"
 
     def timing(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Cron(_Repeat):
     A tick that falls into the gap of a clock change comes at the gap's end; one in the hour that happens twice comes
     once, the first time. Patterns with a `*` for the minute or hour follow real time: they tick in both hours.
 
-    >>> Cron("0 9 * * 1-5", tz="Europe/Stockholm").says()
+    >>> Cron("0 9 * * 1-5", tz="Europe/Stockholm").describe()
     'cron 0 9 * * 1-5 (Europe/Stockholm)'
     """
 
@@ -147,7 +147,7 @@ class Cron(_Repeat):
         if next(_cron_ticks(self.pattern, self.tz, 0), None) is None:
             raise ConfigurationError.expected("Cron.pattern", "a pattern that ticks some day", self.pattern)
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return f"cron {' '.join(self.pattern.split())} ({self.tz})"
 
     def timing(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Refused(Exception):
 
 def error_page(error: Exception, back: str) -> ErrorPage:
     """What the page of an error shows."""
-    status, title, text, hint = _told(error)
+    status, title, text, hint = _parts(error)
     return ErrorPage(
         status=status,
         title=title,
@@ -48,7 +48,7 @@ def error_page(error: Exception, back: str) -> ErrorPage:
     )
 
 
-def _told(error: Exception) -> tuple[int, str, str, str]:
+def _parts(error: Exception) -> tuple[int, str, str, str]:
     if isinstance(error, Refused):
         return error.status, error.title, error.text, error.hint
     if isinstance(error, HTTPException):
@@ -56,12 +56,12 @@ def _told(error: Exception) -> tuple[int, str, str, str]:
     if isinstance(error, msgspec.ValidationError):
         return 400, "The address is not understood", f"{error}.", "Go back and choose from the page."
     if isinstance(error, GroupMQError):
-        return _told_by_queue(error)
+        return _parts_of_queue_error(error)
     _logger.error("a page of the dashboard failed", exc_info=error)
     return 500, "Something went wrong here", "It is in the log of the dashboard.", "Try again."
 
 
-def _told_by_queue(error: GroupMQError) -> tuple[int, str, str, str]:
+def _parts_of_queue_error(error: GroupMQError) -> tuple[int, str, str, str]:
     if isinstance(error, JobNotFound):
         text = f"There is no job {error.job_id!r}."
         return 404, "No such job", text, "It ended and is not kept, was removed, or never existed."

@@ -147,7 +147,7 @@ def _ids(path: str) -> list[str]:
 
 
 def _responses(known: dict[str, Any], *more: str) -> dict[str, Any]:
-    found = {code: _response(*told) for code, told in known.items()}
+    found = {code: _response(*response) for code, response in known.items()}
     for code, words in (_ERRORS | dict.fromkeys(more, "Refused; the document says why.")).items():
         found.setdefault(code, _response(words, ErrorPage))
     return dict(sorted(found.items()))

@@ -162,10 +162,10 @@ class Visit:
         )
 
     def _flash(self) -> Flash | None:
-        said = self.services.flashes.read(self.request.cookies.get(FLASH, ""))
-        if said is None:
+        flash = self.services.flashes.read(self.request.cookies.get(FLASH, ""))
+        if flash is None:
             return None
-        level, _, text = said.partition(" ")
+        level, _, text = flash.partition(" ")
         return Flash(level, text)
 
     def redirect(self, path: str, *, level: str = "", text: str = "") -> Response:

@@ -78,7 +78,7 @@ class Display:
         line = f"[{bar}] {done:>3}/{JOBS} done  {active:>3} active  {waiting:>3} waiting  {delayed:>2} delayed"
         print(f"\r{line}" if self._live else line, end="" if self._live and not final else "\n", flush=True)
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         print(f"\r{text:<90}" if self._live else text, flush=True)
 
 
@@ -95,7 +95,7 @@ async def watch(
             return
         if metrics.completed > JOBS // 3 and not killed:
             killed = True
-            display.say(
+            display.print_line(
                 f"kill -9 of worker process {workers.kill_one()}, in the middle of its work; a new one takes over"
             )
             workers.hire()
@@ -127,7 +127,7 @@ async def main() -> Proof:
   lost                {proof.lost:>5}
   order inversions    {proof.inversions:>5}
   overlaps in a group {proof.overlaps:>5}
-  retries             {proof.retries:>5}  attempts that failed and were tried again, in their place
+  retries             {proof.retries:>5}  attempts that failed and were tried again, at their position
   duplicates          {proof.again:>5}  runs cut short by the kill and run again ({metrics.stalled} leases expired)
 """)
     proof = replace(proof, beside=await more.show())

@@ -62,7 +62,7 @@ def prove(entries: list[Entry], jobs: int) -> Proof:
 
 
 def _inversions(entries: list[Entry]) -> int:
-    """Starts after a later job of the group has started. Delayed jobs take their place when they are due."""
+    """Starts after a later job of the group has started. Delayed jobs take their position when they are due."""
     furthest, found = -1, 0
     for entry in entries:
         if entry["kind"] == "start" and not entry["delayed"]:

@@ -129,11 +129,11 @@ class Show:
             await job.log(step)
             await asyncio.sleep(self._dice.uniform(0.3, 1.6) * self._pace)
             if done == 1:
-                self.fail_if_told(job)
+                self.fail_if_planned(job)
             await job.report_progress({"done": done + 1, "total": len(steps)})
         return {"invoice": f"F-{job.data['order']}", "charged": job.data["amount"]}
 
-    def fail_if_told(self, job: Job) -> None:
+    def fail_if_planned(self, job: Job) -> None:
         how = job.data.get("fails")
         if how == "always" or (how == "timeout" and job.attempt < 3):
             raise TimeoutError(f"payment service did not answer in {self._dice.randint(5, 10)} s")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from groupmq.client.connection.faults import is_passing
 from groupmq.core.checks import Logger
-from groupmq.core.errors import said
+from groupmq.core.errors import message_of
 
 TAKE, RENEW, START = "take jobs", "renew its leases", "start"
 CLEAN_UP, FORGET = "clean up", "clean up after dead workers"
@@ -93,7 +93,7 @@ class OutageLog:
 
     def failed(self, task: str, error: BaseException) -> None:
         """A call that was to do `task` has failed and is going to be made again."""
-        text, away = said(error).rstrip("."), is_passing(error)
+        text, away = message_of(error).rstrip("."), is_passing(error)
         with self._lock:
             now = self._clock()
             outage = self._outages.setdefault("" if away else task, _Outage(task, self._answered, text))

@@ -22,7 +22,7 @@ from groupmq.core.errors import (
     RetryJob,
     Snooze,
     class_path,
-    said,
+    message_of,
 )
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.tuples import of_class
@@ -122,7 +122,7 @@ class OutcomePolicy:
         """The handler raised RateLimited: the job keeps its sort key, its group rests, and no attempt is used."""
         delay_ms, note = _rest(error.retry_after, "RateLimited.retry_after")
         outside = delay_ms > 0 and job.group_id is None
-        reason = clipped(said(error), 500) + note
+        reason = clipped(message_of(error), 500) + note
         outcome = commands.rate_limited(job.id, job.fence, delay_ms, reason, class_path(error))
         return RunReport(job, outcome, "rate_limited", error, yields=outside)
 
@@ -131,7 +131,7 @@ class OutcomePolicy:
         delay_ms, note = _rest(error.delay, "Snooze.delay")
         yields = self._yields(job)
         outside = delay_ms > 0 and (yields or job.group_id is None)
-        reason = clipped(said(error), 500) + note
+        reason = clipped(message_of(error), 500) + note
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
         return RunReport(job, outcome, "snoozed", error, yields=outside)
 
@@ -192,7 +192,7 @@ class OutcomePolicy:
             return millis(backoffs.delay_after(policy, job.attempt, error), "backoff"), ""
         except Exception as broken:
             # A back-off policy that raises must not cost the job its retry.
-            words = clipped(said(broken), 500)
+            words = clipped(message_of(broken), 500)
             note = f" (the back-off policy raised {type(broken).__name__}: {words}; the default was used)"
             return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), note
 
@@ -207,7 +207,7 @@ def _rest(delay: object, argument: str) -> tuple[int, str]:
 
 def described(error: BaseException) -> tuple[str, str, str]:
     """Reason, stack and class of an error, as stored. An error whose own text raises must not stop the worker."""
-    message, name = said(error), type(error).__name__
+    message, name = message_of(error), type(error).__name__
     # A HandlerError already names the class that was raised, in another process.
     in_words = message and isinstance(error, FailJob | RetryJob | BatchFailed | HandlerError)
     reason = message if in_words else f"{name}: {message}".removesuffix(": ")

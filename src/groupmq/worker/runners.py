@@ -29,7 +29,7 @@ from groupmq.core.errors import (
     RetryJob,
     Snooze,
     class_path,
-    said,
+    message_of,
 )
 from groupmq.core.worker_options import WorkerOptions
 
@@ -152,7 +152,7 @@ class HandlerThread(threading.Thread):
                 future.set_result(context.run(self._handler, given))
             except StopIteration as error:
                 # A future cannot carry StopIteration.
-                future.set_exception(RuntimeError(f"handler raised StopIteration: {said(error)}"))
+                future.set_exception(RuntimeError(f"handler raised StopIteration: {message_of(error)}"))
             except BaseException as error:
                 future.set_exception(error)
             del task, given, future, context
@@ -350,7 +350,7 @@ def _serve(pipe: Pipe, pickled: bytes) -> None:
             pipe.send(answer)
         except Exception as error:
             # Like a value that cannot be stored: another run would not change that.
-            reason = f"return value: cannot be sent to the worker: {said(error)}"
+            reason = f"return value: cannot be sent to the worker: {message_of(error)}"
             pipe.send(("fail", (reason, "", 0.0, class_path(error))))
 
 
@@ -369,11 +369,11 @@ def _raised(error: BaseException) -> tuple[str, Any]:
     """Describe what a handler raised: its class need not be importable or picklable in the worker's process."""
     trace, kind = traceback.format_exc(), class_path(error)
     if isinstance(error, RetryJob):
-        return "retry", (said(error), trace, error.delay, kind)
+        return "retry", (message_of(error), trace, error.delay, kind)
     if isinstance(error, Snooze):
-        return "snooze", (said(error), trace, error.delay, kind)
+        return "snooze", (message_of(error), trace, error.delay, kind)
     if isinstance(error, RateLimited):
-        return "rate_limited", (said(error), trace, error.retry_after, kind)
+        return "rate_limited", (message_of(error), trace, error.retry_after, kind)
     if isinstance(error, FailJob):
-        return "fail", (said(error), trace, 0.0, kind)
-    return "raised", (f"{type(error).__name__}: {said(error)}".removesuffix(": "), trace, 0.0, kind)
+        return "fail", (message_of(error), trace, 0.0, kind)
+    return "raised", (f"{type(error).__name__}: {message_of(error)}".removesuffix(": "), trace, 0.0, kind)

@@ -10,7 +10,7 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.core.deprecation import renamed
 from groupmq.core.emitter import Emitter
-from groupmq.core.errors import GroupMQError, JobCancelled, said
+from groupmq.core.errors import GroupMQError, JobCancelled, message_of
 from groupmq.core.job_log import JobLog
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.worker_options import WorkerOptions
@@ -117,7 +117,7 @@ class Telemetry:
 
     def unreadable(self, job_id: str, error: BaseException) -> None:
         """The record of a job cannot be read. It stays on the server; the other jobs of the answer run."""
-        unreadable = GroupMQError(f"job {job_id!r} cannot be read and is left alone: {said(error)}")
+        unreadable = GroupMQError(f"job {job_id!r} cannot be read and is left alone: {message_of(error)}")
         self._logger.warning("%s: %s", self._who, unreadable)
         self.call_failed(unreadable)
 

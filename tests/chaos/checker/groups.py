@@ -122,7 +122,7 @@ def _inversions(
         while waiting and waiting[0][1] <= run.at:
             heapq.heappop(waiting)
         notes.compared += 1
-        key = (run.priority, run.order, life.place)
+        key = (run.priority, run.order, life.arrival)
         first = _first_before(waiting, run, key)
         if first is not None and first.life is not life:
             ran = any(other.at < run.at for other in first.life.runs)
@@ -159,11 +159,11 @@ def _presences(story: Story, life: Life) -> Iterator[Presence]:
 def _key(life: Life) -> Key | None:
     """Priority, order, arrival: those of the first run, which come from the server, or else those acknowledged."""
     if life.runs and life.moved == math.inf:
-        return life.runs[0].priority, life.runs[0].order, life.place
+        return life.runs[0].priority, life.runs[0].order, life.arrival
     spec = life.spec
     if spec is None or spec.ack is None or spec.ack["order"] is None:
         return None
-    return spec.told.get("priority", 0), spec.ack["order"], life.place
+    return spec.told.get("priority", 0), spec.ack["order"], life.arrival
 
 
 def joined(life: Life) -> float | None:

@@ -205,5 +205,5 @@ def _is_kept(story: Story, first: Life, second: Life, completed: list[int]) -> b
     cleaned = (a for a in story.actions if a.q == first.q and a.what == "clean" and a.told["state"] == first.state)
     if any(action.t1 >= ended - MARGIN and action.t0 <= began + MARGIN for action in cleaned):
         return False
-    later = bisect_left(completed, second.place) - bisect_left(completed, first.events[-1].n + 1)
+    later = bisect_left(completed, second.arrival) - bisect_left(completed, first.events[-1].n + 1)
     return first.state == "failed" or later < KEPT // 2

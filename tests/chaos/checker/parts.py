@@ -112,8 +112,8 @@ class Life:
     id: str
     created: int
     group: str | None
-    place: int
-    """Number of its `added` event in the log: its arrival."""
+    arrival: int
+    """Number of its `added` event in the log."""
     events: list[Event] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     spec: Spec | None = None

@@ -157,7 +157,7 @@ def _one_at_a_time(story: Story, key: str) -> Iterator[Finding]:
     """With overlap="skip" an occurrence is added only after the previous one has ended, even if that was redriven."""
     prefixes = {run.job.rpartition(":")[0] for run in story.runs if run.uid == f"tick:{key}"}
     lives = [life for life in story.lives if life.q == "ticks" and life.id.rpartition(":")[0] in prefixes]
-    for before, life in pairwise(sorted(lives, key=lambda life: life.place)):
+    for before, life in pairwise(sorted(lives, key=lambda life: life.arrival)):
         if not any(event.kind in ENDS and event.at <= life.created for event in before.events):
             text = f"the tick {story.when_ms(life.created)} added {life.id!r}, while {before.id!r} was live"
             yield Finding("S12", f"repeat {key!r}: {text}")

@@ -105,14 +105,14 @@ def test_what_list_says_in_json_can_be_imported(command: Command, stocked: Queue
         ('{"data": 1, "group_id": 7}', "line 2: group_id: expected a non-empty string"),
     ],
 )
-def test_a_bad_line_is_told_and_nothing_is_added(command: Command, orders: Queue, line: str, said: str) -> None:
+def test_a_bad_line_is_named_and_nothing_is_added(command: Command, orders: Queue, line: str, said: str) -> None:
     answer = command("job", "import", "-", stdin=f'{{"data": 1}}\n{line}\n').line(2)
     assert said in answer
     assert "nothing was added" in answer
     assert orders.get_job_counts().total == 0
 
 
-def test_a_file_that_is_no_text_is_told(command: Command, tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_refused(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "jobs"
     file.write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in command("job", "import", str(file)).line(2)

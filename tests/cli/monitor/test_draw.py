@@ -180,7 +180,7 @@ def test_times_and_rates_are_short() -> None:
     assert [per_second(one) for one in (None, 0.04, 999.94, 1000.0, 2e6)] == ["-", "0.0", "999.9", "1,000", "2M"]
 
 
-def test_a_sparkline_shows_the_newest_and_tells_little_from_nothing() -> None:
+def test_a_sparkline_shows_the_newest_and_distinguishes_little_from_nothing() -> None:
     assert sparkline([0, 1, 50, 100], 4, 100, RICH) == "▁▂▅█"
     assert sparkline([5, 0, 1], 2, 1, RICH) == "▁█"
     assert sparkline([1], 3, 1, PLAIN) == "  #"

@@ -83,7 +83,7 @@ async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Queue
         await at_work.close(timeout=0)
 
 
-async def test_a_look_tells_what_became_of_a_failed_job(orders: Queue, watcher: QueueWatcher) -> None:
+async def test_a_look_shows_what_became_of_a_failed_job(orders: Queue, watcher: QueueWatcher) -> None:
     for name in ("again", "kept", "removed"):
         await orders.add(0, job_id=name, group_id=name)
         await orders.fail(name, "told to")
@@ -209,7 +209,7 @@ async def test_a_queue_that_was_deleted_is_not_made_by_looking(
 
 
 @one_kind
-async def test_a_queue_of_another_release_is_told(watcher: QueueWatcher, client: redis.Redis) -> None:
+async def test_a_queue_of_another_release_is_refused(watcher: QueueWatcher, client: redis.Redis) -> None:
     client.hset("groupmq:{orders}:meta", "schema", "99")
     with pytest.raises(ConfigurationError, match="format 99"):
         await watcher.look()
@@ -234,7 +234,7 @@ async def test_what_a_key_asks_for_is_done(orders: Queue, watcher: QueueWatcher)
         await watcher.retry("nobody")
 
 
-async def test_a_server_that_goes_is_told_at_once_and_one_that_comes_back_is_found() -> None:
+async def test_a_lost_server_is_reported_at_once_and_found_when_it_comes_back() -> None:
     server = Server.start("valkey", aof=True)
     try:
         async with Queue("orders", server.url) as queue:

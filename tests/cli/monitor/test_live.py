@@ -216,7 +216,7 @@ def test_colours_only_if_they_are_welcome(tmp_path: Path, url: str, orders: Queu
 
 
 @needs_tmux
-def test_a_server_that_goes_is_told_and_one_that_comes_back_is_found(tmp_path: Path) -> None:
+def test_a_lost_server_is_shown_and_found_when_it_comes_back(tmp_path: Path) -> None:
     server = Server.start("valkey", aof=True)
     try:
         with Queue("orders", server.url) as queue, Screen(tmp_path, Command(server.url).environment()) as screen:

@@ -31,7 +31,7 @@ def test_a_server_that_goes_is_one_line_and_one_that_comes_back_is_found(streams
         server.stop()
 
 
-def test_no_server_and_no_queue_are_told() -> None:
+def test_a_missing_server_and_a_missing_queue_are_refused() -> None:
     nowhere = Command("redis://127.0.0.1:1", queue="")
     assert "cannot be reached" in nowhere("monitor", "orders", "--once").line(3)
     assert "which queue?" in nowhere("monitor").line(2)

@@ -37,7 +37,7 @@ def test_once_in_a_pipe_has_no_escape_codes(command: Command, stocked: Queue) ->
     assert all(row.isprintable() for row in answer.out.splitlines())
 
 
-def test_once_as_json_tells_the_state(command: Command, stocked: Queue) -> None:
+def test_once_as_json_prints_the_state(command: Command, stocked: Queue) -> None:
     found = command("monitor", "--once", "--json", *QUICK).json
     counts = stocked.get_job_counts()
     assert found["counts"] == {name: getattr(counts, name) for name in counts.__dataclass_fields__}
@@ -100,6 +100,6 @@ def test_a_reader_that_goes_is_no_error(command: Command, orders: Queue, streams
 
 
 @pytest.mark.parametrize("once", [["--once"], []])
-def test_a_queue_that_does_not_exist_is_told(command: Command, url: str, once: list[str]) -> None:
+def test_a_queue_that_does_not_exist_is_refused(command: Command, url: str, once: list[str]) -> None:
     said = command("monitor", "oders", *once).line(1)
     assert said.startswith("queue 'oders' does not exist at redis://")

@@ -65,7 +65,7 @@ def test_the_selection_stays_with_its_job_wherever_it_moves() -> None:
     assert moved.selected == MonitorRow("run", "job-2")
 
 
-def test_when_its_job_is_gone_the_selection_keeps_its_place() -> None:
+def test_when_its_job_is_gone_the_selection_keeps_its_position() -> None:
     chosen = after(state(), DOWN, DOWN)
     assert seen(chosen, look(40, runs=(run("job-1"), run("job-9")))).selected == MonitorRow("run", "job-9")
     assert seen(after(state(), KeyAction.LAST), look(40, failures=())).selected == MonitorRow("run", "job-3")
@@ -130,7 +130,7 @@ def test_a_job_that_comes_too_late_is_not_shown() -> None:
     assert shown(state(), "bad-1", job()) == state()
 
 
-def test_a_job_that_goes_while_it_is_inspected_is_told() -> None:
+def test_a_job_that_is_removed_while_it_is_inspected_is_reported() -> None:
     opened, _ = press(after(state(), DOWN), OPEN)
     assert "is gone" in (shown(opened, "job-1", None).message or "")
     gone = shown(shown(opened, "job-1", job("job-1")), "job-1", None)

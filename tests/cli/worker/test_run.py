@@ -85,7 +85,7 @@ def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
         assert "settings" not in program.log
 
 
-def test_a_worker_that_is_told_to_hold_makes_a_queue_whose_groups_stop_behind_a_failed_job(
+def test_a_worker_with_on_failed_hold_makes_a_queue_whose_groups_stop_behind_a_failed_job(
     programs: Programs, url: str
 ) -> None:
     program = programs.worker("--on-failed", "hold", "--max-attempts", "1")

@@ -115,7 +115,7 @@ def test_durations_have_units_everywhere(command: Command, queue: Queue) -> None
     assert command("recovery", "--once", "--failed-age", "7d", "--cleanup-interval", "2m").code == 0
 
 
-def test_every_command_takes_the_queue_in_the_same_ways_and_tells_an_unknown_one_alike(
+def test_every_command_takes_the_queue_in_the_same_ways_and_refuses_an_unknown_one_alike(
     command: Command, queue: Queue
 ) -> None:
     queue.add(1, job_id="a")

@@ -38,7 +38,7 @@ def test_a_wrong_module_path_is_bad_usage(programs: Programs, spec: str, words: 
     assert words in said(programs, spec, "--queue", "orders", code=2)
 
 
-def test_a_module_that_raises_is_told_with_its_line(programs: Programs) -> None:
+def test_a_module_that_raises_is_reported_with_its_line(programs: Programs) -> None:
     programs.write("broken.py", "import json\nimport nosuchpackage\n")
     line = said(programs, "broken:handle", "--queue", "orders", code=1)
     assert "broken cannot be imported: ModuleNotFoundError: No module named 'nosuchpackage'" in line
@@ -74,7 +74,7 @@ def test_an_unreachable_server_is_3(programs: Programs) -> None:
     assert "secret" not in line
 
 
-def test_an_unreachable_server_is_told_once_for_all_processes(programs: Programs) -> None:
+def test_an_unreachable_server_is_reported_once_for_all_processes(programs: Programs) -> None:
     words = ("tasks:handle", "--queue", "orders", "--redis-url", "redis://127.0.0.1:1", "--processes", "3")
     assert "cannot be reached" in said(programs, *words, code=3)
 
@@ -98,7 +98,7 @@ def test_a_password_that_is_wrong_is_3(programs: Programs, client: redis.Redis) 
     assert "credentials" in line
 
 
-def test_settings_that_differ_are_told(programs: Programs, url: str) -> None:
+def test_settings_that_differ_are_refused(programs: Programs, url: str) -> None:
     with Queue("orders", url, group_concurrency=2) as queue:
         queue.add(1)
     line = said(programs, "tasks:handle", "--queue", "orders", "--group-concurrency", "3", code=2)

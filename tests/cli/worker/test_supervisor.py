@@ -39,7 +39,7 @@ async def ends(supervisor: Supervisor) -> int:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-async def test_a_process_that_is_being_started_is_told_to_stop(
+async def test_a_process_that_is_being_started_is_stopped_too(
     plan: WorkerPlan, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     supervisor = Supervisor(plan, 2, None)

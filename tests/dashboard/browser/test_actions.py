@@ -121,7 +121,7 @@ async def _marked(site: Site) -> bool:
 
 JOB, GROUP, QUEUE = "/queues/orders/jobs/{}", "/queues/orders/groups/{}", "/queues/orders"
 CASES = [
-    Case("retry", JOB.format("bad-1"), "original place in user:1", _retried_one),
+    Case("retry", JOB.format("bad-1"), "original position in user:1", _retried_one),
     Case("skip", JOB.format("blocks-1"), "user:77, which it blocks, goes on", state_of("blocked-1", "completed")),
     Case("remove", JOB.format("waits-0"), "3 jobs of user:3 behind it will move up", state_of("waits-0", None)),
     Case("promote", JOB.format("later-1"), "no longer wait for its start time", state_of("later-1", "completed")),
@@ -135,7 +135,7 @@ CASES = [
     Case(
         "edit",
         JOB.format("waits-0"),
-        "Its place in the order stays",
+        "Its position in the order stays",
         _edited,
         {"Data": '{"big": 12345678901234567890}'},
     ),

@@ -147,7 +147,7 @@ def test_duplicates_and_stand_ins_of_one_call_are_not_mixed_up() -> None:
     assert [arguments(call).get("ids") for call in calls] == [["j0", "j1", "j2"], ["first"], ["j0"]]
 
 
-def test_of_callers_that_know_nothing_of_each_other_only_the_refused_one_is_told() -> None:
+def test_of_independent_callers_in_one_batch_only_the_refused_one_gets_group_full() -> None:
     full = Operations(replace(OPTIONS, max_group_size=3), make)
     drafts = [draft(OPTIONS, i, group_id=f"g{i}", job_id=f"j{i}") for i in range(3)]
     (first, second, third), calls = play(full.add_drafts(drafts), Added(T0, T0, [], {}, [1]))
@@ -239,7 +239,7 @@ def test_of_active_jobs_only_those_that_run_now_are_purged() -> None:
     assert arguments(calls[1])["states"] == ["active"]
 
 
-def test_a_turn_is_told_in_seconds_and_nobody_has_it_is_none() -> None:
+def test_a_turn_expires_in_seconds_and_is_none_if_nobody_has_it() -> None:
     turn, _ = play(OPERATIONS.get_turn(), ["w1", 7, 1500, 3])
     assert (turn.worker, turn.epoch, turn.expires_in, turn.taken) == ("w1", 7, 1.5, 3)
     assert play(OPERATIONS.get_turn(), [])[0] is None

@@ -223,7 +223,7 @@ def test_only_a_scheduler_that_looked_before_takes_a_late_tick_for_late(since: i
 
 
 @pytest.mark.parametrize("damage", [b"\0\0\0\x01\xc1", b"", b"\0\0\0\x05\x80"])
-def test_a_definition_that_cannot_be_read_is_told_and_the_others_run(damage: bytes) -> None:
+def test_a_definition_that_cannot_be_read_is_reported_and_the_others_run(damage: bytes) -> None:
     rid, raw = stored(Every(5))
     now = T0 + 5000
     ran, calls = play(

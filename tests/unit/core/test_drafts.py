@@ -180,7 +180,7 @@ def test_an_item_that_is_no_mapping_is_refused(item: object) -> None:
         item_at(0, item)
 
 
-def test_an_unknown_key_is_refused_and_the_known_ones_are_told() -> None:
+def test_an_unknown_key_is_refused_and_the_known_ones_are_listed() -> None:
     with pytest.raises(ConfigurationError, match=r"^items\[1\]: unknown prio; known: ") as caught:
         item_at(1, {"data": 1, "prio": 2})
     assert all(name in str(caught.value) for name in FIELDS_OF_ITEMS)
@@ -204,7 +204,7 @@ async def test_add_refuses_before_it_talks_to_the_server(argument: str, fields: 
         await queue.add(1, **fields)
 
 
-def test_a_plain_draft_says_nothing_it_was_not_told() -> None:
+def test_a_plain_draft_stores_no_options() -> None:
     d = draft(OPTIONS, {"x": 1})
     assert (d.group_id, d.priority, d.order_ms, d.delay_ms, d.run_at_ms, d.max_attempts) == (None, 0, None, 0, 0, 0)
     assert d.options is None
@@ -212,7 +212,7 @@ def test_a_plain_draft_says_nothing_it_was_not_told() -> None:
     assert len(d.id) == 12
 
 
-def test_everything_told_is_in_the_body() -> None:
+def test_every_given_option_is_in_the_body() -> None:
     d = draft(
         OPTIONS,
         {"x": 1},
@@ -230,7 +230,7 @@ def test_everything_told_is_in_the_body() -> None:
     assert stored.options == {"t": 1500, "b": [2.0, 1.0, 2.0, 0.0], "y": True, "n": d.nonce}
 
 
-def test_adds_of_the_same_id_are_told_apart_by_their_nonce() -> None:
+def test_adds_of_the_same_id_are_distinguished_by_their_nonce() -> None:
     first, second = draft(OPTIONS, 1, job_id="x"), draft(OPTIONS, 1, job_id="x")
     assert first.nonce
     assert first.nonce != second.nonce

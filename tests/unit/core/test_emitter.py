@@ -72,7 +72,7 @@ def test_all_listeners_of_one_event_or_of_all_can_be_removed(emitter: Emitter) -
     assert seen == ["ended"]
 
 
-def test_a_listener_that_raises_is_logged_and_the_others_still_hear(emitter: Emitter, log: Log) -> None:
+def test_a_listener_that_raises_is_logged_and_the_others_are_still_called(emitter: Emitter, log: Log) -> None:
     seen: list[int] = []
 
     def bad(_value: int) -> None:
@@ -141,7 +141,7 @@ def test_a_listener_must_be_callable(emitter: Emitter, listener: Any) -> None:
         emitter.on("started", listener)
 
 
-def test_an_unknown_event_is_refused_and_the_known_ones_are_told(emitter: Emitter) -> None:
+def test_an_unknown_event_is_refused_and_the_known_ones_are_listed(emitter: Emitter) -> None:
     for use in (
         lambda: emitter.on("begun", print),
         lambda: emitter.off("begun", print),

@@ -54,7 +54,7 @@ def test_every_event_has_an_id_a_kind_its_job_its_group_and_a_time() -> None:
     assert (first.attempt, first.worker, first.reason, first.progress, first.result) == (None,) * 5
 
 
-def test_active_tells_attempt_and_worker() -> None:
+def test_active_has_attempt_and_worker() -> None:
     found = read(raw(["active", ["a", "b"], ["g", "h"], [1, 3], "orders-1"]), JSON).events
     assert [(e.attempt, e.worker) for e in found] == [(1, "orders-1"), (3, "orders-1")]
 
@@ -76,17 +76,17 @@ def test_results_are_read_by_the_queues_own_serializer_and_only_when_asked_for()
     assert event.result == "ABC"
 
 
-def test_retrying_tells_the_delay_in_seconds_and_why() -> None:
+def test_retrying_has_the_delay_in_seconds_and_the_reason() -> None:
     event = only(["retrying", ["a"], ["g"], [2], [1500], ["ValueError: no"]])
     assert (event.attempt, event.delay, event.reason) == (2, 1.5, "ValueError: no")
 
 
-def test_failed_tells_reason_and_stack() -> None:
+def test_failed_has_reason_and_stack() -> None:
     event = only(["failed", ["a"], ["g"], [3], ["boom"], ["Traceback ..."]])
     assert (event.attempt, event.reason, event.stacktrace) == (3, "boom", "Traceback ...")
 
 
-def test_stalled_tells_whether_that_was_the_end() -> None:
+def test_stalled_shows_whether_that_was_the_end() -> None:
     found = read(raw(["stalled", ["a", "b"], ["g", "g"], [1, 3], [False, True]]), JSON).events
     assert [(e.attempt, e.final) for e in found] == [(1, False), (3, True)]
 
@@ -170,13 +170,13 @@ def test_what_is_no_id_of_an_event_is_refused(bad: object) -> None:
         Position.parse(bad)
 
 
-def test_a_reader_tells_of_no_gap_while_entries_follow_each_other() -> None:
+def test_a_reader_reports_no_gap_while_entries_follow_each_other() -> None:
     reader = LogReader("10-0", 4)
     assert [e.kind for n, at in ((5, "10-1"), (6, "11-0")) for e in reader.take(entry(n, at))] == ["added"] * 2
     assert reader.at == "11-0"
 
 
-def test_a_reader_tells_of_a_gap_before_the_first_entry_after_it() -> None:
+def test_a_reader_reports_a_gap_before_the_first_entry_after_it() -> None:
     found = LogReader("10-0", 4).take(entry(9, "12-0"))
     assert [(e.kind, e.job_id) for e in found] == [("gap", None), ("added", "j")]
     assert Position.parse(found[0].id) == Position("12-0", 9, -1)
@@ -186,7 +186,7 @@ def test_a_log_that_began_anew_is_a_gap() -> None:
     assert [e.kind for e in LogReader("10-0", 4).take(entry(1, "12-0"))] == ["gap", "added"]
 
 
-def test_what_a_reader_has_seen_it_does_not_tell_again() -> None:
+def test_a_reader_returns_no_entry_twice() -> None:
     reader = LogReader("12-0", 9)
     assert reader.take(entry(9, "12-0")) == []
     assert reader.take(entry(8, "9-5")) == []

@@ -284,7 +284,7 @@ def test_windows_is_refused_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> N
         embedded.ensure("embedded://")
 
 
-def test_a_server_that_cannot_start_tells_why(tmp_path: Path) -> None:
+def test_the_error_of_a_server_that_cannot_start_has_the_reason(tmp_path: Path) -> None:
     (tmp_path / "appendonlydir").write_text("in the way")
     with pytest.raises(embedded.EmbeddedServerError, match=r"(?s)did not start:.*appendonlydir"):
         embedded.ensure(f"embedded://{tmp_path}")
@@ -292,7 +292,7 @@ def test_a_server_that_cannot_start_tells_why(tmp_path: Path) -> None:
     assert ask(embedded.ensure(f"embedded://{tmp_path}"), "PING") is True
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_raises_an_embedded_server_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(embedded.EmbeddedServerError, match="cannot keep an embedded server's data in"):
         embedded.ensure(f"embedded://{tmp_path}/file/dir")

@@ -67,7 +67,7 @@ def test_a_job_that_nobody_added_is_unexpected() -> None:
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_second_run_after_a_recorded_completion_is_a_duplicate_whoever_died_since(killed: bool) -> None:
+def test_a_second_run_after_a_recorded_completion_is_a_duplicate_even_if_its_worker_died(killed: bool) -> None:
     lines = [*run("a", 1, 0.0, 0.1), *run("a", 2, 1.0, 1.1, pid=2)]
     if killed:
         lines.append(kill(1, 0.5))

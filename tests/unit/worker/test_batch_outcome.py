@@ -49,7 +49,7 @@ def test_a_list_holds_the_result_of_each_job() -> None:
 
 
 @pytest.mark.parametrize("value", [[1, 2], [1, 2, 3, 4, 5], "four", {"a": 1}, 4])
-def test_anything_else_is_told_and_fails_the_attempt_of_the_first_job(value: Any) -> None:
+def test_any_other_return_value_fails_the_attempt_of_the_first_job_with_an_error(value: Any) -> None:
     reports = batch_outcome.returned(HOLDS, batch(), value)
     assert events(reports) == ["retrying", "released", "released", "released"]
     assert "a list of 4 results" in str(reports[0].error)
@@ -144,7 +144,7 @@ def test_a_batch_failed_that_does_not_fit_says_nothing(failed: BatchFailed) -> N
     assert "does not fit a batch of 4 jobs" in str(reports[0].error)
 
 
-def test_one_is_told_as_one() -> None:
+def test_the_error_of_a_batch_of_one_uses_the_singular() -> None:
     (alone,) = batch_outcome.raised(HOLDS, batch()[:1], BatchFailed(at=0, results=[1]))
     assert "BatchFailed(at=0) with 1 result does not fit a batch of 1 job:" in str(alone.error)
     (alone,) = batch_outcome.returned(HOLDS, batch()[:1], [1, 2])

@@ -120,7 +120,7 @@ async def test_what_another_worker_wants_goes_back_and_later_ones_stay() -> None
     assert harness.nothing_left
 
 
-async def test_whoever_closes_gives_all_of_it_back() -> None:
+async def test_closing_gives_back_the_whole_reserve() -> None:
     harness = Harness()
     harness.start("ab")
     reserve(harness, "cd", first=3)

@@ -156,7 +156,7 @@ async def test_nobody_waits_for_long_behind_one_that_takes_long() -> None:
     assert harness.nothing_left
 
 
-async def test_one_that_is_left_alone_of_its_row_is_told_to_run_as_well() -> None:
+async def test_a_job_that_is_alone_in_its_row_is_reported_as_begun_as_well() -> None:
     harness = Harness()
     gate = asyncio.Event()
     harness.start("a", together=True, a=gate)
@@ -187,7 +187,7 @@ async def test_a_row_of_runs_that_are_each_short_enough_ends_when_it_takes_long_
     assert 1 < len(started) <= (row + one) / taken + 1
 
 
-async def test_a_last_that_takes_long_is_told_once() -> None:
+async def test_the_last_job_of_a_row_is_reported_as_begun_once() -> None:
     harness = Harness()
     gate = asyncio.Event()
     harness.start("ab", b=gate)

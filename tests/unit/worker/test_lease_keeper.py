@@ -43,7 +43,7 @@ def parts() -> Parts:
     return made
 
 
-async def test_a_refused_outcome_is_told_as_if_the_loop_had_reported_it() -> None:
+async def test_a_refused_outcome_is_handled_as_if_the_loop_had_reported_it() -> None:
     """Found under load: a worker that was frozen at the end of a handler never learned that its lease was lost."""
     kept = parts()
     kept.ends("mine", "lost")

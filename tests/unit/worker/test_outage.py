@@ -109,7 +109,7 @@ def test_an_answer_to_a_call_from_before_the_loss_does_not_end_it(watch: Watch) 
     assert len(watch.lines) == 1
 
 
-def test_a_second_loss_is_told_again(watch: Watch) -> None:
+def test_a_second_loss_is_logged_again(watch: Watch) -> None:
     for _ in range(2):
         watch.fail(after=5)
         watch.fail(after=1)

@@ -90,7 +90,7 @@ def test_a_number_bounds_what_is_ahead(prefetch: int, take: int, ahead: int, len
     assert row(pace(1e-5, prefetch), take, ahead) == length
 
 
-def test_whoever_asks_for_nothing_gets_no_rows() -> None:
+def test_a_worker_without_demand_asks_for_no_rows() -> None:
     assert row(pace(1e-5), 0, 0) == 1
     assert row(pace(1e-5, 100), 0, 0) == 1
 

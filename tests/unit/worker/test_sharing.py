@@ -64,7 +64,7 @@ def test_a_slot_that_becomes_free_goes_to_the_one_with_too_few() -> None:
     assert (first.free(), second.free()) == (0, 1)
 
 
-def test_all_are_told_when_a_slot_moves() -> None:
+def test_all_members_look_again_when_a_slot_moves() -> None:
     pool, members = SharedSlots(2), [Member(), Member()]
     shares = [pool.join(member) for member in members]
     shares[0].moved()

@@ -51,10 +51,10 @@ def add(target: Target, name: str | None, payload: tuple[Any], **options: Any) -
     options["backoff"] = backoff_of(options["backoff"])
     with target.open(name) as queue:
         job = queue.add(payload[0], **options)
-        show(target, {"queue": queue.name, **described(job)}, lambda: _said(job, queue.name))
+        show(target, {"queue": queue.name, **described(job)}, lambda: _summary(job, queue.name))
 
 
-def _said(job: Job, queue: str) -> str:
+def _summary(job: Job, queue: str) -> str:
     if job.duplicate and job.state == "gone":
         return f"the id {words(job.id)} is taken in {queue}: its job has ended and is not kept; nothing was added"
     if job.duplicate:

@@ -90,8 +90,8 @@ async def _stream(target: Target, watcher: QueueWatcher, state: State, glyphs: G
         try:
             state = seen(state, await watcher.look())
         except GroupMQError as error:
-            said = trouble(error, watcher.where)
-            click.echo(as_line({"queue": state.queue, "trouble": said}) if target.as_json else said)
+            text = trouble(error, watcher.where)
+            click.echo(as_line({"queue": state.queue, "trouble": text}) if target.as_json else text)
         else:
             if not target.as_json:
                 click.echo()

@@ -88,7 +88,7 @@ class State:
 
 
 def seen(state: State, look: QueueSurvey) -> State:
-    """A look has succeeded. The selection stays with its job, or else in its place."""
+    """A look has succeeded. The selection stays with its job, or else at its position."""
     after = replace(state, look=look, history=state.history.and_then(look), trouble=None)
     if state.message_until is not None and look.at >= state.message_until:
         after = replace(after, message=None, message_until=None)

@@ -76,11 +76,11 @@ class SlotMap:
 
     def search(self, slot: int) -> Search:
         """Find the owner of a slot, and learn the owners of the other slots on the way."""
-        said = []
+        failures = []
         for node in tuple(dict.fromkeys((*self._order, *self._seeds))):
             reply = yield Ask(node, ("CLUSTER", "SLOTS"))
             if isinstance(reply, Exception):
-                said.append(f"{node[0]}:{node[1]}: {str(reply) or type(reply).__name__}")
+                failures.append(f"{node[0]}:{node[1]}: {str(reply) or type(reply).__name__}")
                 continue
             self._learn(reply, node)
             owner = self._owners[slot]
@@ -88,8 +88,8 @@ class SlotMap:
                 # The next search asks another node: this one may be cut off, and would give the same answer for ever.
                 self._order = [*(other for other in self._order if other != node), node]
                 return owner
-            said.append(f"{node[0]}:{node[1]}: nobody owns slot {slot}")
-        raise Unreachable(f"no node of the cluster says where the queue is ({'; '.join(said)})")
+            failures.append(f"{node[0]}:{node[1]}: nobody owns slot {slot}")
+        raise Unreachable(f"no node of the cluster says where the queue is ({'; '.join(failures)})")
 
     def _learn(self, reply: Any, asked: Node) -> None:
         owners: list[Node | None] = [None] * SLOTS
@@ -125,19 +125,19 @@ class SlotRoute(Route):
         self.slots.lost(node)
 
     def observe(self, error: BaseException, since: int) -> bool:
-        said = redirection(error, self.node or self._last)
-        if said is None or not said.for_good:
+        redirect = redirection(error, self.node or self._last)
+        if redirect is None or not redirect.for_good:
             if since == self.moves and self.node is not None and (is_lost(error) or is_cluster_down(error)):
                 self.slots.lost(self.node)
                 if is_cluster_down(error):  # this node may be cut off, and its replica be promoted
                     self.node = None
                     self._move()
             return super().observe(error, since)
-        if said.slot != self.slot:
+        if redirect.slot != self.slot:
             return False
-        if said.node != self.node:
-            self.slots.patch(said.slot, said.node)
-            self.node = self._last = said.node
+        if redirect.node != self.node:
+            self.slots.patch(redirect.slot, redirect.node)
+            self.node = self._last = redirect.node
             self._move()
         return True
 
@@ -159,9 +159,9 @@ class NodeRoute(Route):
         self.slots.lost(node)
 
     def observe(self, error: BaseException, since: int) -> bool:
-        said = redirection(error, self._fixed)
-        if said is not None and said.for_good:
-            self.slots.patch(said.slot, said.node)
+        redirect = redirection(error, self._fixed)
+        if redirect is not None and redirect.for_good:
+            self.slots.patch(redirect.slot, redirect.node)
         elif is_lost(error):
             self.slots.lost(self._fixed)
         return super().observe(error, since)

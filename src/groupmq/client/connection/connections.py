@@ -88,11 +88,11 @@ class Connection(ConnectionRuntime):
             try:
                 return await self._line_to(node).execute(*parts)
             except Exception as error:
-                said = redirection(error, node)
-                if said is None or left == 0:
+                redirect = redirection(error, node)
+                if redirect is None or left == 0:
                     raise
-            if not said.for_good:
-                return await self._line_to(said.node).execute_asking(*parts)
+            if not redirect.for_good:
+                return await self._line_to(redirect.node).execute_asking(*parts)
         raise AssertionError("unreachable")
 
     def execute_at(self, node: Node | None, *parts: Any) -> Coroutine[Any, Any, Any]:

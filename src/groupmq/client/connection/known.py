@@ -22,7 +22,7 @@ class Known:
         self._learned = given, StoredQueue(None)
         """Options and stored settings are replaced together: with options of one revision and the number of another, a
         change would go unnoticed."""
-        self._told: dict[bytes, object] = {}
+        self._warned: dict[bytes, object] = {}
         self.opened = False
         self.creates = True
         """Whether opening a queue that does not exist creates it."""
@@ -58,7 +58,7 @@ class Known:
         if found and not self.opened:
             raise _disagrees(self.given.name, found)
         if found and self.revision:
-            self._tell(stored.revision, found)
+            self._warn_of_change(stored.revision, found)
         self._learned = self._adopted(stored, settings), stored
         self.opened = True
 
@@ -76,10 +76,10 @@ class Known:
         self.given = replace(self.given, partitions=to)
         self._learned = replace(self.options, partitions=to), StoredQueue(None)
 
-    def _tell(self, revision: bytes, found: list[str]) -> None:
+    def _warn_of_change(self, revision: bytes, found: list[str]) -> None:
         """Log a change once, whether the heartbeat's thread or the event loop notices it first."""
         mine = object()
-        if self._told.setdefault(revision, mine) is mine:
+        if self._warned.setdefault(revision, mine) is mine:
             self._logger.warning(
                 "queue %s: the stored settings have changed, and this process goes on with them: %s. "
                 "A start with the options that it was given would be refused",

@@ -21,17 +21,17 @@ class SentinelRoute(Route):
         self._service = service
 
     def search(self) -> Search:
-        said = []
+        failures = []
         for sentinel in tuple(self._sentinels):
             reply = yield Ask(sentinel, ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service))
             if isinstance(reply, Exception):
-                said.append(f"{sentinel[0]}:{sentinel[1]}: {str(reply) or type(reply).__name__}")
+                failures.append(f"{sentinel[0]}:{sentinel[1]}: {str(reply) or type(reply).__name__}")
             elif reply is None:
-                said.append(f"{sentinel[0]}:{sentinel[1]} knows no service {self._service!r}")
+                failures.append(f"{sentinel[0]}:{sentinel[1]} knows no service {self._service!r}")
             else:
                 self._put(sentinel, 0)  # the first that answers is asked first from now on
                 return decoded(reply[0]), int(reply[1])
-        raise Unreachable(f"no sentinel names a primary ({'; '.join(said)})")
+        raise Unreachable(f"no sentinel names a primary ({'; '.join(failures)})")
 
     def lost(self, node: Node) -> None:
         if self.node == node:

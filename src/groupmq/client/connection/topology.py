@@ -72,7 +72,7 @@ def parsed(url: str) -> Topology:
     rest = urlencode([(name, value) for name, value in query if name not in mine])
     scheme = "rediss" if tls else "redis"
     plain = f"{scheme}://{user}{at}{_spelled(*nodes[0])}/{database}{'?' if rest else ''}{rest}"
-    options = _without_place(dict(parse_url(plain)))
+    options = _without_address(dict(parse_url(plain)))
     if kind == "cluster":
         asking = _without_database(_server_options(options.items()))
     else:
@@ -130,18 +130,18 @@ def _has_tls(pool: Any) -> bool:
 def _server_options(options: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     described = {name: value for name, value in options if value is not None and DESCRIBES_SERVER.fullmatch(name)}
     described.pop("ssl", None)
-    return _without_place(described)
+    return _without_address(described)
 
 
 def _without_database(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name != "db"}
 
 
-def _without_place(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in _PLACE}
+def _without_address(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in _ADDRESS}
 
 
-_PLACE = ("host", "port", "connection_class")
+_ADDRESS = ("host", "port", "connection_class")
 
 
 def _node(text: str, port: int) -> Node:

@@ -57,7 +57,7 @@ class Channel:
         self._watchers: WeakValueDictionary[str, JobListeners] = WeakValueDictionary()
         self.feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
-        self._place: asyncio.Task[None] | None = None
+        self._position_task: asyncio.Task[None] | None = None
         self._behind: list[Behind] = []
         self._catching_up: asyncio.Task[None] | None = None
         self.ends = EndSearches(self.page)
@@ -67,9 +67,9 @@ class Channel:
     async def ready(self) -> None:
         """Once this has returned, nothing is missed."""
         if self.position is None:
-            if self._place is None:
-                self._place = asyncio.ensure_future(self._find_place())
-            await asyncio.shield(self._place)
+            if self._position_task is None:
+                self._position_task = asyncio.ensure_future(self._find_position())
+            await asyncio.shield(self._position_task)
         if self._hub is None:
             self._hub = hub_of(self.connection)
         self._hub.ensure(self)
@@ -94,7 +94,7 @@ class Channel:
         if self._hub is not None:
             await self._hub.drop(self)
 
-    async def _find_place(self) -> None:
+    async def _find_position(self) -> None:
         try:
             last = await self.connection.call(commands.log_end())
             if self.position is None:
@@ -104,7 +104,7 @@ class Channel:
                     self._number = None
                 self._began_ms = int(self.position.split("-")[0])
         finally:
-            self._place = None
+            self._position_task = None
 
     def _read(self, raw: Any) -> Entry:
         return events.read(raw, self._serializer)

@@ -34,7 +34,7 @@ class OwnWorkers:
         # Without the workers themselves, which would keep the queue alive.
         self._names: list[str] = []
         self._declared: set[str] = set()
-        self._end = weakref.finalize(owner, _tell_of_unstarted, queue, self._names, self._declared, logger)
+        self._end = weakref.finalize(owner, _log_unstarted, queue, self._names, self._declared, logger)
 
     @property
     def made(self) -> tuple[Worker, ...]:
@@ -101,7 +101,7 @@ class OwnWorkers:
             task.cancel()
 
 
-def _tell_of_unstarted(queue: str, names: list[str], declared: set[str], logger: Logger) -> None:
+def _log_unstarted(queue: str, names: list[str], declared: set[str], logger: Logger) -> None:
     """At the end of a queue object: when it is closed, thrown away, or the program ends."""
     for name in names:
         if name in declared:

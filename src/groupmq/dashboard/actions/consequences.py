@@ -12,14 +12,14 @@ from groupmq.dashboard.filters import duration
 if TYPE_CHECKING:
     from groupmq import JobCounts, QueueSettings, RateLimit
 
-_SORTED_ANEW = ("ordering", "fairness", "priority_ageing")
+_CHANGE_THE_ORDER = ("ordering", "fairness", "priority_ageing")
 
 
 def effects(after: QueueSettings, changed: Sequence[str], counts: JobCounts) -> list[str]:
     """Sentences about the limits and about what stops a group; for other settings the new values say enough."""
     waiting, n = jobs_of(counts.waiting, "waiting"), after.group_concurrency
     groups = "1 group" if counts.unique_groups == 1 else f"{counts.unique_groups:,} groups"
-    said = {
+    sentences = {
         "rate_limit": _paced(waiting, after.rate_limit, counts.waiting),
         "group_rate_limit": (
             f"No group is limited any more, unless it has a limit of its own; {waiting} in {groups}."
@@ -48,27 +48,27 @@ def effects(after: QueueSettings, changed: Sequence[str], counts: JobCounts) -> 
             else "The event log is deleted: listeners, and this dashboard, no longer see what happens."
         ),
     }
-    return [said[name] for name in changed if name in said]
+    return [sentences[name] for name in changed if name in sentences]
 
 
 def _paced(waiting: str, limit: RateLimit | None, n: int) -> str:
     if limit is None:
         return f"{waiting} may start as fast as workers take them."
     per = limit.per.total_seconds() if hasattr(limit.per, "total_seconds") else limit.per
-    said = f"The whole queue starts at most {rate_words(limit)}"
+    sentence = f"The whole queue starts at most {rate_words(limit)}"
     if n <= limit.count:
-        return f"{said}; {waiting}."
-    return f"{said}: {waiting} take at least {duration((n - 1) // limit.count * per)}."
+        return f"{sentence}; {waiting}."
+    return f"{sentence}: {waiting} take at least {duration((n - 1) // limit.count * per)}."
 
 
 def order(after: QueueSettings, changed: Sequence[str]) -> str:
-    if any(name in changed for name in _SORTED_ANEW):
+    if any(name in changed for name in _CHANGE_THE_ORDER):
         return "What waits already is put into the new order."
-    said = []
+    sentences = []
     if "group_concurrency" in changed and after.group_concurrency > 1:
-        said.append("Jobs of a group still start in order, but a later one may finish before an earlier one.")
+        sentences.append("Jobs of a group still start in order, but a later one may finish before an earlier one.")
     if "on_retry" in changed and after.on_retry == "yield":
-        said.append("While a job waits for its next attempt, jobs of its group behind it run first.")
+        sentences.append("While a job waits for its next attempt, jobs of its group behind it run first.")
     if "on_retry" in changed and after.on_retry == "hold":
-        said.append("No job overtakes one of its group that waits for its next attempt.")
-    return " ".join(said) or "The order of what waits stays as it is."
+        sentences.append("No job overtakes one of its group that waits for its next attempt.")
+    return " ".join(sentences) or "The order of what waits stays as it is."

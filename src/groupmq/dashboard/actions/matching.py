@@ -71,7 +71,7 @@ class RetryMatching(Action):
         order = "No group is affected."
         if report.groups:
             groups = "1 group" if report.groups == 1 else f"{report.groups:,} groups"
-            order = f"Each job goes back to its original place in its group ({groups})."
+            order = f"Each job goes back to its original position in its group ({groups})."
         if report.overtaken:
             whose = "its group" if report.overtaken == 1 else "their groups"
             order += f" At least {jobs_of(report.overtaken)} will run after jobs of {whose} that have run since."
@@ -91,12 +91,12 @@ class RetryMatching(Action):
         queue, chosen = view.queue, wanted(view, given)
 
         async def run(task: Task) -> None:
-            def tell(report: RetryReport) -> None:
+            def report_progress(report: RetryReport) -> None:
                 task.progress(done=report.retried, skipped=report.skipped, scanned=report.scanned)
 
             # The report of the work itself says how many it has met so far, not how many are left.
             task.matched = (await queue.retry_many(chosen, limit=limit, dry_run=True)).matched
-            tell(await queue.retry_many(chosen, rate=rate, limit=limit, progress=tell))
+            report_progress(await queue.retry_many(chosen, rate=rate, limit=limit, progress=report_progress))
 
         title = f"Retry failed jobs{words(given.text('q'))}"
         task = view.shared.tasks.start(queue, self, title, view.user, run, given.fields)
@@ -137,11 +137,13 @@ class RemoveMatching(Action):
         queue, chosen = view.queue, wanted(view, given)
 
         async def run(task: Task) -> None:
-            def tell(report: RemoveReport) -> None:
+            def report_progress(report: RemoveReport) -> None:
                 task.progress(done=report.removed, skipped=report.skipped, scanned=report.scanned)
 
             task.matched = (await queue.remove_many(chosen, state=state, limit=limit, dry_run=True)).matched
-            tell(await queue.remove_many(chosen, state=state, rate=rate, limit=limit, progress=tell))
+            report_progress(
+                await queue.remove_many(chosen, state=state, rate=rate, limit=limit, progress=report_progress)
+            )
 
         title = f"Remove {state} jobs{words(given.text('q'))}"
         task = view.shared.tasks.start(queue, self, title, view.user, run, given.fields)

@@ -159,8 +159,8 @@ class GroupRate(Action):
     async def plan(self, view: View, given: Given) -> Plan:
         group = await view.queue.get_group(given.required("group"))
         now = rate_words(group.rate_limit)
-        said = f"At present it may start {now}" if now else "At present it has no rate limit of its own"
-        effects = [f"{said}; {_wait(group.waiting)}."]
+        current = f"At present it may start {now}" if now else "At present it has no rate limit of its own"
+        effects = [f"{current}; {_wait(group.waiting)}."]
         fields = [
             field(
                 "limit", "Starts", kind="number", value=given.text("limit"), hint="leave empty for the queue's setting"

@@ -67,7 +67,7 @@ class Retry(JobAction):
     name = "retry"
     title = "Retry this job"
     button = "Retry"
-    words = "Run a failed job again, from its original place."
+    words = "Run a failed job again, from its original position."
     states = ("failed",)
 
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
@@ -75,7 +75,8 @@ class Retry(JobAction):
         order = "It belongs to no group and starts as soon as a worker is free."
         if group is not None:
             order = (
-                f"It goes back to its original place in {group}: ahead of jobs that were added later and have not run."
+                f"It goes back to its original position in {group}: "
+                "ahead of jobs that were added later and have not run."
             )
             if (await view.queue.retry_many(JobFilter(job_id=job.id), dry_run=True)).overtaken:
                 order += " Jobs that stood behind it have run since: it will run after them."
@@ -139,7 +140,7 @@ class Promote(JobAction):
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
         order = "It belongs to no group and starts as soon as a worker is free."
         if job.group_id is not None:
-            order = f"It keeps its place in {job.group_id}: jobs ahead of it run first."
+            order = f"It keeps its position in {job.group_id}: jobs ahead of it run first."
         if in_back_off(job, view.now):
             effects = [
                 f"Attempt {job.attempts_made + 1} will start as soon as it can; the rest of the back-off is skipped."
@@ -166,7 +167,9 @@ class ChangeDelay(JobAction):
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
         order = "It belongs to no group; no other job is affected."
         if job.group_id is not None:
-            order = f"While it is delayed, jobs of {job.group_id} behind it run first; then it takes its place again."
+            order = (
+                f"While it is delayed, jobs of {job.group_id} behind it run first; then it takes its position again."
+            )
         delay = field(
             "delay",
             "Delay from now",
@@ -196,7 +199,7 @@ class Edit(JobAction):
         shown = payload(job.data, view.redactor, "data")
         value = given.fields.get("data") or ("" if shown.redacted else shown.text)
         data = field("data", "Data", kind="json", value=value, required=True, hint="JSON")
-        plan = Plan(["The job will have this data."], "Its place in the order stays as it is.", fields=[data])
+        plan = Plan(["The job will have this data."], "Its position in the order stays as it is.", fields=[data])
         if job.state == "active":
             plan.effects.append(
                 "It is running: this attempt keeps the data it was given; the next one gets the new data."

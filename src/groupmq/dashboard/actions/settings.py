@@ -80,8 +80,8 @@ def _seen(given: Given) -> dict[str, str]:
 
 
 def _problem(name: str, error: ConfigurationError, now: str) -> str:
-    said = str(error).removeprefix(f"{name}: ")
-    return f"{said[:1].upper()}{said[1:]}; it is {now} now"
+    problem = str(error).removeprefix(f"{name}: ")
+    return f"{problem[:1].upper()}{problem[1:]}; it is {now} now"
 
 
 def _newer(stored: QueueSettings) -> str:
@@ -134,8 +134,8 @@ class Reconfigure(Action):
         if not changes.values:
             return Done("Every setting has this value already; nothing was changed.", 0, ok=False)
         after = await view.queue.reconfigure(**changes.values)
-        told = ", ".join(f"{name} {setting(name, getattr(after, name))}" for name in changes.values)
-        return Done(f"Changed: {told}.", len(changes.values))
+        values = ", ".join(f"{name} {setting(name, getattr(after, name))}" for name in changes.values)
+        return Done(f"Changed: {values}.", len(changes.values))
 
 
 def _confirmation(stored: QueueSettings, changes: WantedSettings, counts: JobCounts) -> Plan:

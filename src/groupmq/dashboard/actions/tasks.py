@@ -35,7 +35,7 @@ class Task:
         user: str,
         about: Mapping[str, str],
         matched: int | None,
-        told: Callable[[Task], None],
+        on_change: Callable[[Task], None],
     ) -> None:
         self.id = secrets.token_hex(8)
         self.action, self.queue, self.title, self.user = action, queue, title, user
@@ -48,16 +48,16 @@ class Task:
         self.started_at = datetime.now(UTC)
         self.ended_at: datetime | None = None
         self.problem = ""
-        self._told = told
+        self._on_change = on_change
         self.running: asyncio.Future[None] | None = None
 
     def progress(self, *, done: int, skipped: int = 0, scanned: int = 0) -> None:
         self.done, self.skipped, self.scanned = done, skipped, scanned
-        self._told(self)
+        self._on_change(self)
 
     def end(self, state: str, problem: str = "") -> None:
         self.state, self.problem, self.ended_at = state, problem, datetime.now(UTC)
-        self._told(self)
+        self._on_change(self)
 
     def stop(self, user: str | None = None) -> bool:
         """Stop after the step under way; False if it has ended already."""
@@ -128,7 +128,7 @@ class Tasks:
     ) -> Task:
         if sum(task.state == "running" for task in self._tasks) >= MOST_RUNNING:
             raise Refused(429, "Too many tasks", f"{MOST_RUNNING} bulk actions are under way; stop one or wait.")
-        task = Task(action.name, queue.name, title, user, about, matched, lambda one: self._tell(queue, one))
+        task = Task(action.name, queue.name, title, user, about, matched, lambda one: self._publish(queue, one))
         self._tasks.append(task)
         task.running = asyncio.ensure_future(run(task))
         # By a callback, not in the coroutine: a coroutine that is stopped before its first step never runs.
@@ -158,8 +158,8 @@ class Tasks:
         user = (task.stopped_by if task.state == "stopped" else None) or task.user
         self._shared.audit.note(user, task.action, task.queue, task.about, count=task.done, outcome=task.state)
 
-    def _tell(self, queue: Queue, task: Task) -> None:
-        self._shared.reader(queue).say("task", task.row())
+    def _publish(self, queue: Queue, task: Task) -> None:
+        self._shared.reader(queue).publish("task", task.row())
 
 
 def _problem(error: BaseException) -> str:

@@ -47,7 +47,7 @@ class AttemptRow:
 
 
 @record
-class Place:
+class PositionInLine:
     """Where the job stands in its line."""
 
     position: int
@@ -84,7 +84,7 @@ class JobDocument:
     attempts: list[AttemptRow]
     attempts_words: str
     """How many attempts it has had, in words. After a retry by hand they are counted from 0."""
-    position: Place | None
+    position: PositionInLine | None
     lane: LaneDocument | None
     """For a job that waits or is delayed: its group, without the jobs of the group. Whatever holds the group holds the
     job."""
@@ -133,7 +133,7 @@ async def build(view: View, query: JobQuery) -> JobDocument:
         timeline=timeline(job, attempts, view.now),
         attempts=attempt_rows(attempts, view),
         attempts_words=attempts_words(job, view.attempts(job)),
-        position=place(position),
+        position=position_of(position),
         lane=await lane_of_job(job, view),
         blocks_since=job.blocks_since,
         settings=settings(job, view.attempts(job)),
@@ -158,10 +158,10 @@ def attempt_rows(attempts: Sequence[Attempt], view: View) -> list[AttemptRow]:
     ]
 
 
-def place(position: JobPosition | None) -> Place | None:
+def position_of(position: JobPosition | None) -> PositionInLine | None:
     if position is None or position.group_id is None or not position.position:
         return None
-    return Place(position=position.position, of=position.of, group_id=position.group_id)
+    return PositionInLine(position=position.position, of=position.of, group_id=position.group_id)
 
 
 async def lane_of_job(job: Job, view: View) -> LaneDocument | None:

@@ -100,10 +100,10 @@ def words(schedule: str) -> str:
     cron = _CRON.fullmatch(schedule)
     if cron:
         try:
-            said = CronSim(cron["pattern"], datetime.now(UTC)).explain()
-            nth = _EVERY_NTH.fullmatch(said)
+            explained = CronSim(cron["pattern"], datetime.now(UTC)).explain()
+            nth = _EVERY_NTH.fullmatch(explained)
             # `*/7` starts again with each hour: only divisors of 60 are evenly spaced.
-            return f"Every {nth[1]} {nth[2]}s" if nth and 60 % int(nth[1]) == 0 else said
+            return f"Every {nth[1]} {nth[2]}s" if nth and 60 % int(nth[1]) == 0 else explained
         except (CronSimError, ValueError, IndexError, KeyError):
             return schedule
     every = _EVERY.fullmatch(schedule)

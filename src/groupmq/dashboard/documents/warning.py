@@ -44,28 +44,28 @@ def warnings(
     """The worst first."""
     found: list[QueueWarning] = []
 
-    def say(level: str, text: str, hint: str, link: str | None, state: str | None = None) -> None:
+    def add(level: str, text: str, hint: str, link: str | None, state: str | None = None) -> None:
         found.append(QueueWarning(level=level, text=text, hint=hint, link=link, state=state))
 
     if counts.total and not workers:
-        say("fail", "Nobody works on this queue.", "Its jobs wait until a worker starts.", "workers")
+        add("fail", "Nobody works on this queue.", "Its jobs wait until a worker starts.", "workers")
     if blocked:
         groups = "A failed job blocks its group." if blocked == 1 else f"Failed jobs block {blocked:,} groups."
-        say("warn", groups, "Retry or skip it: nothing of its group starts until then.", "lanes", "blocked")
+        add("warn", groups, "Retry or skip it: nothing of its group starts until then.", "lanes", "blocked")
     if breakers_open:
         groups = (
             "The breaker of a group is open."
             if breakers_open == 1
             else f"The breakers of {breakers_open:,} groups are open."
         )
-        say("warn", groups, "Their jobs fail in a row. After a rest, one is tried.", "lanes", "breaker")
+        add("warn", groups, "Their jobs fail in a row. After a rest, one is tried.", "lanes", "breaker")
     # A blocked group waits for a person, which the line above says.
     if longest_held is not None and longest_held.wait > HELD_FOR_LONG and longest_held.reason != "blocked":
         waits = f"The first job of {cut(longest_held.group_id, _LONGEST_NAME)} has waited for"
         why = WORDS.get(longest_held.reason, longest_held.reason)
-        say("warn", f"{waits} {duration(longest_held.wait)}.", f"{why[:1].upper()}{why[1:]}.", "lanes")
+        add("warn", f"{waits} {duration(longest_held.wait)}.", f"{why[:1].upper()}{why[1:]}.", "lanes")
     if oldest_wait is not None and oldest_wait > WAITS_FOR_LONG and workers and not paused:
-        say(
+        add(
             "warn",
             "Jobs that could start have waited for a long time.",
             "More workers, or a higher concurrency, would help.",
@@ -73,8 +73,8 @@ def warnings(
         )
     if server is not None and server.maxmemory and server.eviction_policy != "noeviction":
         hint = f"The server may evict jobs (maxmemory-policy {server.eviction_policy}). Set it to noeviction."
-        say("fail", "Jobs can be lost to eviction.", hint, "settings")
+        add("fail", "Jobs can be lost to eviction.", hint, "settings")
     if dropped:
         hint = "Failed jobs were dropped before anybody looked at them. Keep more with keep_failed."
-        say("warn", "Retention drops failed jobs.", hint, "failures")
+        add("warn", "Retention drops failed jobs.", hint, "failures")
     return sorted(found, key=lambda one: one.level != "fail")

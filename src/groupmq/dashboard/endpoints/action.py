@@ -61,8 +61,8 @@ def act_endpoint(services: Services) -> Endpoint:
         except GroupMQError as error:
             services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
             page = error_page(error, "")
-            said = Done(f"{page.title}: {page.text}", 0, ok=False)
-            return await answer_outcome(visit, view, action, given, said, status=page.status)
+            refused = Done(f"{page.title}: {page.text}", 0, ok=False)
+            return await answer_outcome(visit, view, action, given, refused, status=page.status)
         services.shared.acted()
         outcome = "begun" if done.task is not None else "done" if done.ok else "refused"
         services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=done.count, outcome=outcome)
@@ -162,9 +162,9 @@ async def plan_with_problems(
             problems[error.name] = error.problem
             left = Given({name: value for name, value in left.fields.items() if name != error.name})
     shown = {field.name for field in plan.fields}
-    for name, said in problems.items():
+    for name, text in problems.items():
         if name not in shown:
-            raise _not_right(BadField(name, said))
+            raise _not_right(BadField(name, text))
     if left is not given:
         plan.effects, plan.order, plan.sample, plan.jobs, plan.refused = [], "", [], None, None
     return plan, problems

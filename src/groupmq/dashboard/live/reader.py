@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from groupmq.dashboard.live.shared_state import SharedState
 
 SNAPSHOT_EVERY = 2.0
-TELL_EVERY = 1.0
+CHANGES_EVERY = 1.0
 ROWS_EVERY = 0.25
 MOST_EVENTS = 2000
 """Events per second that are read while no tab shows them: a busy queue writes a hundred times as many."""
@@ -117,8 +117,8 @@ class Reader:
             self._tasks = [
                 asyncio.ensure_future(self._follow()),
                 asyncio.ensure_future(self._every(SNAPSHOT_EVERY, self._look)),
-                asyncio.ensure_future(self._every(TELL_EVERY, self._tell)),
-                asyncio.ensure_future(self._every(ROWS_EVERY, self._tell_rows)),
+                asyncio.ensure_future(self._every(CHANGES_EVERY, self._publish_changes)),
+                asyncio.ensure_future(self._every(ROWS_EVERY, self._publish_rows)),
             ]
 
     @property
@@ -131,8 +131,8 @@ class Reader:
         self._broadcast.remove(subscription)
         self._idle_since = time.monotonic()
 
-    def say(self, name: str, data: Any) -> None:
-        """Tell all tabs of this queue. A tab that then asks for its page must not get an older one."""
+    def publish(self, name: str, data: Any) -> None:
+        """Send a message to all tabs of this queue. A tab that then asks for its page must not get an older one."""
         if name in _NEWS:
             self._shared.acted()
         self._broadcast.send(Message.of(name, data, self._since))
@@ -190,7 +190,7 @@ class Reader:
     async def _skip(self) -> None:
         """Only look whether something happened: reading all of it would slow down the workers, and no tab shows it."""
         for _ in range(SKIPS):
-            await asyncio.sleep(TELL_EVERY)
+            await asyncio.sleep(CHANGES_EVERY)
             newest = await self.queue.get_last_event_id()
             if newest == self._since or self._broadcast.wants_events:
                 break
@@ -200,11 +200,11 @@ class Reader:
 
     def _see(self, event: Event) -> None:
         self._seen += 1
-        self._busy = self._busy or (self._seen > MOST_EVENTS * TELL_EVERY and not self._broadcast.wants_events)
+        self._busy = self._busy or (self._seen > MOST_EVENTS * CHANGES_EVERY and not self._broadcast.wants_events)
         self.recent.add(event)
         if event.kind == "gap":
             self._changes.see_all()
-            self.say("missed", {})
+            self.publish("missed", {})
             return
         self._changes.see(event)
         if len(self._new) < MOST_ROWS:
@@ -212,13 +212,13 @@ class Reader:
         else:
             self._dropped = True
 
-    async def _tell(self) -> None:
+    async def _publish_changes(self) -> None:
         self._seen = 0
         if self._changes and self.notify_rate.is_due:
             self.notify_rate.notified()
-            self.say("changed", self._changes.take())
+            self.publish("changed", self._changes.take())
 
-    async def _tell_rows(self) -> None:
+    async def _publish_rows(self) -> None:
         if not self._new:
             return
         new, self._new = self._new, []
@@ -241,15 +241,15 @@ class Reader:
         except GroupMQError as error:
             if self._reachable:
                 self._reachable = False
-                self.say("gone", {"text": unreachable(error)})
+                self.publish("gone", {"text": unreachable(error)})
             return
         if not self._reachable:
             self._reachable = True
             self._changes.see_all()
-            self.say("back", {})
+            self.publish("back", {})
         if row != self._row:
             self._row = row
-            self.say("snapshot", row)
+            self.publish("snapshot", row)
             if not self._has_events:
                 self._changes.see_all()
 
@@ -257,11 +257,11 @@ class Reader:
 def lies_ahead(since: str, newest: str) -> bool:
     """Whether a position is beyond the newest event of a log, or of another number of logs."""
     ours, theirs = newest.split("~"), since.split("~")
-    return len(ours) != len(theirs) or any(place(a) > place(b) for a, b in zip(theirs, ours, strict=True))
+    return len(ours) != len(theirs) or any(log_position(a) > log_position(b) for a, b in zip(theirs, ours, strict=True))
 
 
-def place(event_id: str) -> tuple[int, int]:
-    """Where an event stands in one log."""
+def log_position(event_id: str) -> tuple[int, int]:
+    """The position of an event in one log."""
     milliseconds, _, number = event_id.partition("/")[0].partition("-")
     return int(milliseconds), int(number)
 

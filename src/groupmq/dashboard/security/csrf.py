@@ -35,9 +35,9 @@ class Csrf:
         return self._signer.sign(f"{nonce} {user}", lifetime=LIFETIME)
 
     def accepts(self, request: HTTPConnection, token: str, user: str) -> bool:
-        said = self._signer.read(token)
+        signed = self._signer.read(token)
         wanted = f"{request.cookies.get(COOKIE, '')} {user}"
-        return said is not None and hmac.compare_digest(said.encode(), wanted.encode())
+        return signed is not None and hmac.compare_digest(signed.encode(), wanted.encode())
 
 
 def is_foreign(request: HTTPConnection) -> bool:

@@ -37,31 +37,31 @@
     return ms < 0 ? `${words} ago` : `in ${words}`;
   };
 
-  const say = (element, text) => {
+  const setText = (element, text) => {
     if (element.textContent !== text) element.textContent = text;
   };
 
-  const tell = (time) => {
+  const showTime = (time) => {
     const at = Date.parse(time.dateTime);
     if (Number.isNaN(at)) return;
     const kind = time.classList;
-    if (kind.contains("elapsed")) say(time, duration((now() - at) / 1000));
-    else if (kind.contains("countdown")) say(time, at > now() ? duration((at - now()) / 1000 + 0.999) : "now");
-    else if (kind.contains("ago")) say(time, relative(at - now()));
+    if (kind.contains("elapsed")) setText(time, duration((now() - at) / 1000));
+    else if (kind.contains("countdown")) setText(time, at > now() ? duration((at - now()) / 1000 + 0.999) : "now");
+    else if (kind.contains("ago")) setText(time, relative(at - now()));
     else if (kind.contains("clock")) {
       const other = day.format(at) !== day.format(now());
-      say(time, other ? `${day.format(at)} ${clock.format(at)}` : clock.format(at));
-    } else if (kind.contains("time")) say(time, moment.format(at));
-    if (time.dataset.told !== time.dateTime) {
-      time.dataset.told = time.dateTime;
+      setText(time, other ? `${day.format(at)} ${clock.format(at)}` : clock.format(at));
+    } else if (kind.contains("time")) setText(time, moment.format(at));
+    if (time.dataset.shown !== time.dateTime) {
+      time.dataset.shown = time.dateTime;
       time.title = exact.format(at);
     }
   };
-  const tellAll = (within = document) => $$("time[datetime]", within).forEach(tell);
+  const showTimes = (within = document) => $$("time[datetime]", within).forEach(showTime);
   setInterval(() => {
-    if (!document.hidden) $$("time.elapsed, time.countdown, time.ago").forEach(tell);
+    if (!document.hidden) $$("time.elapsed, time.countdown, time.ago").forEach(showTime);
   }, 1000);
-  tellAll();
+  showTimes();
 
   // ------------------------------------------------------------------ light and dark
 
@@ -194,12 +194,12 @@
   // What a reader has opened stays open, and a time that did not change is not written again.
   htmx.registerExtension("groupmq", {
     htmx_before_morph_attr: (element, { attrName }) =>
-      !((attrName === "open" && element.tagName === "DETAILS") || attrName === "data-told" || (attrName === "title" && element.tagName === "TIME")),
+      !((attrName === "open" && element.tagName === "DETAILS") || attrName === "data-shown" || (attrName === "title" && element.tagName === "TIME")),
     htmx_before_morph_node: (element, { oldNode, newNode }) => {
       if (oldNode.nodeName !== "TIME" || newNode.nodeName !== "TIME") return true;
       oldNode.dateTime = newNode.dateTime;
       oldNode.className = newNode.className;
-      tell(oldNode);
+      showTime(oldNode);
       return false;
     },
   });
@@ -210,14 +210,14 @@
       const chips = $$("li", more.previousElementSibling);
       const hidden = chips.filter((chip) => chip.offsetTop > chips[0].offsetTop).length + Number(more.dataset.more);
       more.hidden = !hidden;
-      say(more, `+${hidden >= 10000 ? `${Math.floor(hidden / 1000)}k` : hidden.toLocaleString()}`);
+      setText(more, `+${hidden >= 10000 ? `${Math.floor(hidden / 1000)}k` : hidden.toLocaleString()}`);
     }
   };
   countBehind();
   document.fonts?.ready.then(countBehind);
   addEventListener("resize", countBehind);
   document.addEventListener("htmx:after:swap", () => {
-    tellAll();
+    showTimes();
     countBehind();
     choose(chosen, false);
     document.dispatchEvent(new CustomEvent("groupmq:swapped"));
@@ -273,11 +273,11 @@
     return unit ? `${(n / size).toFixed(1).replace(/\.0$/, "")}${unit}` : String(n);
   };
   const count = ({ counts = {}, workers }) => {
-    for (const place of $$("[data-count]")) {
-      const n = { ...counts, workers }[place.dataset.count];
+    for (const element of $$("[data-count]")) {
+      const n = { ...counts, workers }[element.dataset.count];
       if (typeof n !== "number" || paused) continue;
-      say(place, compact(n));
-      if (place.classList.contains("tag")) place.hidden = !n;
+      setText(element, compact(n));
+      if (element.classList.contains("tag")) element.hidden = !n;
     }
   };
 
@@ -425,7 +425,7 @@
       if (window.scrollY > 200) window.scrollBy(0, tail.getBoundingClientRect().height - before);
       $$("li", tail).slice(MOST).forEach((row) => row.remove());
       if (tail.children.length) $("#tail-empty").hidden = true;
-      tellAll(tail);
+      showTimes(tail);
     } catch {
       // The stream says when the dashboard is away.
     } finally {
@@ -441,7 +441,7 @@
     const part = new DOMParser().parseFromString(html, "text/html");
     inside.replaceChildren(...[...part.body.childNodes].map((node) => document.importNode(node, true)));
     if (!dialog.open) dialog.showModal();
-    tellAll(inside);
+    showTimes(inside);
     const first = $("[aria-invalid=true], .fields input, .fields textarea, .fields select", inside) || $("button.primary", inside) || $("a, button", inside);
     first?.focus();
   };

@@ -88,11 +88,11 @@ class BlockingConnection(ConnectionRuntime):
             try:
                 return self._line_to(node).execute(*parts)
             except Exception as error:
-                said = redirection(error, node)
-                if said is None or left == 0:
+                redirect = redirection(error, node)
+                if redirect is None or left == 0:
                     raise
-            if not said.for_good:
-                return self._line_to(said.node).execute_asking(*parts)
+            if not redirect.for_good:
+                return self._line_to(redirect.node).execute_asking(*parts)
         raise AssertionError("unreachable")
 
     def execute_at(self, node: Node | None, *parts: Any) -> Any:

@@ -152,7 +152,7 @@ def test_a_port_that_may_not_speak_tls_is_hinted_at(error: BaseException) -> Non
 
 
 @pytest.mark.parametrize(("kind", "passing", "error"), REFUSED, ids=lambda v: v if isinstance(v, str) else "")
-def test_a_server_that_is_no_primary_is_told_from_one_that_is_busy_or_full(
+def test_a_server_that_is_no_primary_is_distinguished_from_one_that_is_busy_or_full(
     kind: str, passing: bool, error: BaseException
 ) -> None:
     assert is_moved(error) == (kind in ("READONLY", "MASTERDOWN", "LOADING"))

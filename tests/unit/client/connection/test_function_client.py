@@ -212,7 +212,7 @@ def test_who_only_looks_at_a_queue_does_not_list_it() -> None:
     assert Server(talk.call(commands.counts(), 0)).answer(OPENED).answer(COUNTS).result == COUNTS
 
 
-def test_a_process_that_disagrees_is_told_how_and_what_to_do() -> None:
+def test_a_process_with_other_settings_is_refused_with_what_differs_and_what_to_do() -> None:
     server = conversation(opened=False)
     with pytest.raises(ConfigurationError) as caught:
         server.answer([FORMAT, b'{"group_concurrency": 5, "exclusive": true}', HANDLING, b"7"])
@@ -242,7 +242,7 @@ def test_an_error_of_a_function_names_lua_file_and_line_and_is_not_repeated() ->
         server.answer(r.ResponseError(f"WRONGTYPE Operation script: abc, on @user_function:{line}."))
 
 
-def test_without_patience_a_lost_connection_is_told_at_once() -> None:
+def test_without_patience_a_lost_connection_raises_at_once() -> None:
     with pytest.raises(ConnectionLost, match="redis://example cannot be reached"):
         conversation().answer(redis.ConnectionError("refused"))
 

@@ -69,7 +69,7 @@ def test_all_that_the_sentinels_said_is_in_the_error() -> None:
     )
 
 
-def test_another_primary_is_a_failover_of_which_blocked_connections_are_told() -> None:
+def test_another_primary_is_a_failover_and_blocked_connections_are_notified() -> None:
     route = make()
     watching = Watching(route)
     assert route.confirmed(OLD)

@@ -39,7 +39,7 @@ def test_the_slot_of_a_queue_is_that_of_its_tag() -> None:
     assert slot_of("groupmq:{orders}:meta") == slot_of("other:{orders}:wake") == slot_of("orders") == 105
 
 
-def test_one_answer_tells_the_owners_of_all_slots() -> None:
+def test_one_answer_names_the_owners_of_all_slots() -> None:
     slots = SlotMap([ONE])
     assert search(slots, 9000, {ONE: LAYOUT}) == (TWO, [ONE])
     assert slots.owner(0) == ONE
