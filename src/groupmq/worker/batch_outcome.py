@@ -32,7 +32,7 @@ def returned(policy: OutcomePolicy, jobs: Sequence[Job], value: Any) -> list[Run
 def raised(policy: OutcomePolicy, jobs: Sequence[Job], error: BaseException) -> list[RunReport]:
     """The handler raised. Unless it says how far it got, nothing is known to be done: the first job is tried again."""
     if isinstance(error, BatchFailed):
-        if not _is_told(error, jobs):
+        if not _fits(error, jobs):
             return _first_failed(policy, jobs, _misplaced(error, len(jobs)))
         reports = _done(policy, jobs, error)
         reports.append(policy.raised(jobs[error.at], error.__cause__ or error))
@@ -63,7 +63,7 @@ def stopped(
 
     A handler that raises BatchFailed when it is stopped says how far it got.
     """
-    reports = _done(policy, jobs, error) if isinstance(error, BatchFailed) and _is_told(error, jobs) else []
+    reports = _done(policy, jobs, error) if isinstance(error, BatchFailed) and _fits(error, jobs) else []
     rest = jobs[len(reports) :]
     charged = rest[:1] if verdict == "timeout" and not any(_holds_group(policy, report) for report in reports) else ()
     for job in rest:
@@ -104,7 +104,7 @@ def _in_order(policy: OutcomePolicy, reports: list[RunReport]) -> list[RunReport
     return reports
 
 
-def _is_told(error: BatchFailed, jobs: Sequence[Job]) -> bool:
+def _fits(error: BatchFailed, jobs: Sequence[Job]) -> bool:
     """Whether the error says how far the handler got, in a way that fits this batch."""
     return error.at < len(jobs) and (error.results is None or len(error.results) == error.at)
 

@@ -44,12 +44,12 @@ def bequest_of(worker: Worker) -> str | None:
 
 async def take_back(bequest: str) -> list[str]:
     """End every lease of that worker as if it had expired; the ids of the jobs that had begun."""
-    told = json.loads(bequest)
-    worker = told["worker"]
-    async with Queue.attach(told["queue"], told["url"], prefix=told["prefix"]) as queue:
+    facts = json.loads(bequest)
+    worker = facts["worker"]
+    async with Queue.attach(facts["queue"], facts["url"], prefix=facts["prefix"]) as queue:
         parts = await queue._learn()
-        attempts = told["max_attempts"] or queue.options.max_attempts
-        policy = Policy(attempts, told["max_stalled"], queue.options.keep)
+        attempts = facts["max_attempts"] or queue.options.max_attempts
+        policy = Policy(attempts, facts["max_stalled"], queue.options.keep)
         stalled: list[Stalled] = []
         for part in parts or (queue,):
             stalled += await _take_back(part, worker, policy)
