@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.connections import Connection
@@ -20,8 +20,9 @@ from groupmq.client.connection.faults import is_passing
 from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Advanced, Granted, Stalled, Taken
-from groupmq.worker.demand import LATER, TOO_SOON, Demand, FreeSlots, NextCall
+from groupmq.protocol.commands import Advanced, Granted
+from groupmq.worker.demand import LATER, TOO_SOON, Demand, NextCall
+from groupmq.worker.fetch_listener import FetchListener
 from groupmq.worker.grants import Grants
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.live import LiveSettings
@@ -29,34 +30,6 @@ from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
 from groupmq.worker.reachability import Reachability
-
-
-class FetchListener(FreeSlots, Protocol):
-    """Receives the jobs and answers that the fetcher gets: the dispatcher."""
-
-    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
-        """Run these jobs. The first `starts` rows start now, the others are a reserve."""
-
-    def use_reserve(self, asked: int, wanted: int) -> None:
-        """Fill free slots, except `asked` of them, from the reserve; give back jobs that another worker wants."""
-
-    def accepted(self, reports: Sequence[RunReport], now: int) -> None: ...
-    def refused(self, report: RunReport) -> None: ...
-    def stalled(self, stalled: Stalled) -> None: ...
-    def tick(self, wait_ms: int) -> None:
-        """A repeating job is due in `wait_ms`."""
-
-    def dry(self) -> None:
-        """Nothing is ready."""
-
-    def at_rest(self) -> None:
-        """Nothing to report, and no call under way."""
-
-    def vacant(self) -> int:
-        """Free slots of this worker, even if the workers with which it shares them leave it none."""
-
-    def settled(self) -> None:
-        """A call is over: slots that it asked for and did not fill are free."""
 
 
 class FetchSettings(NamedTuple):

@@ -1,0 +1,39 @@
+"""The listener of the fetcher: it receives jobs and answers, and says how many slots are free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from groupmq.protocol.commands import Stalled, Taken
+from groupmq.worker.demand import FreeSlots
+from groupmq.worker.lane import FetchLane
+from groupmq.worker.outcome import RunReport
+
+
+class FetchListener(FreeSlots, Protocol):
+    """Receives the jobs and answers that the fetcher gets: the dispatcher."""
+
+    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
+        """Run these jobs. The first `starts` rows start now, the others are a reserve."""
+
+    def use_reserve(self, asked: int, wanted: int) -> None:
+        """Fill free slots, except `asked` of them, from the reserve; give back jobs that another worker wants."""
+
+    def accepted(self, reports: Sequence[RunReport], now: int) -> None: ...
+    def refused(self, report: RunReport) -> None: ...
+    def stalled(self, stalled: Stalled) -> None: ...
+    def tick(self, wait_ms: int) -> None:
+        """A repeating job is due in `wait_ms`."""
+
+    def dry(self) -> None:
+        """Nothing is ready."""
+
+    def at_rest(self) -> None:
+        """Nothing to report, and no call under way."""
+
+    def vacant(self) -> int:
+        """Free slots of this worker, even if the workers with which it shares them leave it none."""
+
+    def settled(self) -> None:
+        """A call is over: slots that it asked for and did not fill are free."""
