@@ -132,12 +132,20 @@ class Cluster:
         return found
 
     def owner(self, queue: str, *, seen_by: Server | None = None) -> Server:
-        """The primary of a queue's slot, as one node sees it."""
+        """The primary of a queue's slot, as one node sees it. During a failover a node may see none for a moment."""
+        found: list[Server] = []
+
+        def listed() -> bool:
+            found.extend(self.owners(queue, seen_by or self.running[0]))
+            return bool(found)
+
+        wait_until(listed, f"somebody owns the slot of {queue}", 20)
+        return found[0]
+
+    def owners(self, queue: str, seen_by: Server) -> list[Server]:
+        """The same, at once: one primary or none."""
         slot = slot_of(queue)
-        for first, last, primary, *_ in self.slots(seen_by or self.running[0]):
-            if first <= slot <= last:
-                return self.node_at(primary[1])
-        raise AssertionError(f"nobody owns slot {slot}")
+        return [self.node_at(first[1]) for start, end, first, *_ in self.slots(seen_by) if start <= slot <= end]
 
     def node_at(self, port: int) -> Server:
         return next(node for node in self.nodes if node.port == port)
@@ -189,8 +197,8 @@ class Cluster:
         """Wait until all nodes see a new owner of a queue's slot."""
 
         def moved() -> bool:
-            owners = {self.owner(queue, seen_by=node).port for node in self.running}
-            return len(owners) == 1 and other_than.port not in owners
+            views = [self.owners(queue, node) for node in self.running]
+            return all(view == views[0] for view in views) and views[0] not in ([], [other_than])
 
         wait_until(moved, "the slot has a new owner", 30)
         return self.owner(queue)
