@@ -8,22 +8,27 @@ from groupmq.protocol.commands import FRESH
 from tests.model.arriving import Arriving
 from tests.model.parts import UNGROUPED, Conf, Grant, Job, Lease, Offer, Request, Taken
 
+GRACE = 100
+"""Milliseconds for which a grant is left to its worker, which may not wait for it yet."""
+
 
 class Granting(Arriving):
     # A worker offers a slot
 
-    def offer_slot(self, request: Request, *, found_nothing: bool, taken: bool) -> bool:
-        """A worker has asked for jobs. True if a job that another worker has not received was taken back instead of
-        making an offer: then the worker asks again at once."""
+    def offer_slot(self, request: Request, now: int, *, found_nothing: bool, taken: bool) -> set[int]:
+        """A worker has asked for jobs. If another worker has not received its grant for GRACE ms, the job is taken back
+        instead of making an offer. Returns times at which to ask again."""
         mine = self.offer is not None and self.offer.worker == request.worker
-        back = False
         if found_nothing and self.grant is not None and self.grant.worker != request.worker:
-            back = self.take_back_grant(self.grant.worker)
-        elif found_nothing and request.offers and self.may_offer and self.grant is None:
+            till = self.grant.fence // 1000 + GRACE
+            if till > now:
+                return {till}
+            return {now} if self.take_back_grant(self.grant.worker) else set()
+        if found_nothing and request.offers and self.may_offer and self.grant is None:
             self.offer = Offer(request.worker, request.lease_ms)
         elif not found_nothing and taken and mine:
             self.offer = None
-        return back
+        return set()
 
     def withdraw_offer(self, worker: str) -> None:
         if self.offer is not None and self.offer.worker == worker:

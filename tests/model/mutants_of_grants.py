@@ -85,14 +85,20 @@ GRANTS = [
     ),
     Mutant(
         "a grant that nobody received waits for its lease",
-        "    if take_back_granted(holder) then horizon.note(now) end",
-        "",
+        "    elseif take_back_granted(holder) then\n      horizon.note(now)\n    end",
+        "    end",
     ),
     Mutant(
-        "a worker is not told that a grant was taken back",
-        "if take_back_granted(holder) then horizon.note(now) end",
-        "take_back_granted(holder)",
+        "a worker that may take a grant back is not told to ask again",
+        "take_back_granted(holder) then\n      horizon.note(now)",
+        "take_back_granted(holder) then\n      local _ = now",
     ),
+    Mutant(
+        "a worker does not come back for a grant",
+        "    if till > now then\n      horizon.note(till)",
+        "    if till > now then\n      local _ = till",
+    ),
+    Mutant("a grant is taken back at once", "fence / 1000) + GRACE", "fence / 1000)"),
     Mutant("a worker leaves with its grant", "  withdraw_offer(A.workers[i], A.received)\n", ""),
     Mutant("a blocked worker keeps its grant", "if A.refuses then withdraw_offer(A.worker, A.refuses) end\n", ""),
     Mutant(

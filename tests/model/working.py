@@ -170,8 +170,7 @@ class Working(Ending):
             self._ask_for_reserves(request.worker, now)
         if self._has_rows:
             self._note_rest(request.worker, now, found_nothing=short, taken=bool(taken))
-        if self.offer_slot(request, found_nothing=short, taken=bool(taken)):
-            told = told | {now}
+        told = told | self.offer_slot(request, now, found_nothing=short, taken=bool(taken))
         if wanted:
             self.told = most < wanted * row and len(taken) == most
         if wanted and self.told:

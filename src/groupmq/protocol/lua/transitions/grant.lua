@@ -20,6 +20,7 @@ call of that worker. And the way back, for a job that its worker has not receive
 --- @include "transitions/release"
 local grant_offered, take_back_granted, withdraw_offer, granted_jobs, offer_slot
 --- @private
+local GRACE = 100
 
 -- Only a job that any call would start next: nothing else is ready or due, and its group is not held back. Groups that
 -- run several jobs at once or may have to wait are left to `advance`, which counts their starts.
@@ -84,10 +85,16 @@ end
 
 -- A worker found nothing more to start: it offers a slot if it does that and `may`. But a job may be granted to another
 -- worker and not received there, because that worker is gone: then the job is released, and the caller asks again at once.
+-- A worker is not gone if it has just made its offer and does not block yet, so the job is left to it for GRACE ms.
 function offer_slot(who, may)
-  local holder = offer.granted()
+  local holder, _, fence = offer.granted()
   if holder and holder ~= who.worker then
-    if take_back_granted(holder) then horizon.note(now) end
+    local till = math.floor(fence / 1000) + GRACE -- fences are times in microseconds
+    if till > now then
+      horizon.note(till)
+    elseif take_back_granted(holder) then
+      horizon.note(now)
+    end
   elseif who.offers and may then
     offer.make(who.worker, who.lease)
   end
