@@ -190,7 +190,9 @@ def _watch_calls(topology: Topology, history: HistoryFile, over: threading.Event
             # A call that ended since the last look began earlier by as long as it took.
             began = looks[-1][0] - max(micros for _, micros in slow) / 1e6
             since, before = max((look for look in looks if look[0] <= began), default=looks[0])
-            history.note("served", since=since, waited=max(0.0, waited - before), slow=slow)
+            # A server that was restarted meanwhile counts from 0: then it may have waited all the time.
+            without = waited - before if waited >= before else time.monotonic() - since
+            history.note("served", since=since, waited=without, slow=slow)
         looks.append((time.monotonic(), waited))
 
 
