@@ -99,7 +99,8 @@ class BatchExecutor:
                 run.lane.report(self._policy.released(job))
             return False
         run.begun = True
-        self._long_runs.began()
+        if not self._long_runs.are_watched:
+            self._long_runs.watch()
         for job in run.jobs:
             self._listener.started(job)
         if run.limit is not None:

@@ -28,7 +28,7 @@ class Dispatcher:
         self,
         worker: str,
         concurrency: int,
-        make_job: MakeJob[Job],
+        make_jobs: Callable[[], MakeJob[Job]],
         policy: OutcomePolicy,
         executor: JobExecutor,
         prefetch: Prefetch,
@@ -39,7 +39,8 @@ class Dispatcher:
     ) -> None:
         self._worker = worker
         self._concurrency = concurrency
-        self._make_job = make_job
+        self._make_jobs = make_jobs
+        """Asked once for the jobs of an answer: it knows the settings as they are now."""
         self._policy = policy
         self._executor = executor
         self._prefetch = prefetch
@@ -91,9 +92,9 @@ class Dispatcher:
         if self.share is not None:
             self.share.got_jobs()
         self._prefetch.took(len(taken), len(rows) or len(taken))
-        at, debugging = 0, self._telemetry.debugging()
+        at, debugging, make = 0, self._telemetry.debugging(), self._make_jobs()
         for length in rows or repeat(1, len(taken)):
-            jobs = self._read(taken[at : at + length], now)
+            jobs = self._read(make, taken[at : at + length], now)
             at += length
             if not jobs:
                 continue
@@ -117,11 +118,11 @@ class Dispatcher:
             self._executor.give_back_reserved(wanted)
         self._executor.start_reserved(self.free() - asked)
 
-    def _read(self, taken: list[Taken], now: int) -> list[Job]:
+    def _read(self, make: MakeJob[Job], taken: list[Taken], now: int) -> list[Job]:
         jobs = []
         for one in taken:
             try:
-                job = job_taken(self._make_job, one, now, self._worker)
+                job = job_taken(make, one, now, self._worker)
             except Exception as error:
                 # This version cannot read the record. Its lease expires; the other jobs of the answer must run all the
                 # same.

@@ -84,7 +84,7 @@ class Executor(HeldRuns):
         row = RunRow(jobs, lane)
         if len(jobs) > 1 or together:
             self._list(row)
-        run = self._claim(row)
+        run = self._claim(row, time.monotonic())
         if run is None:
             self._row_ended(row)
         else:
@@ -127,30 +127,31 @@ class Executor(HeldRuns):
     def _is_live(self, run: JobRun) -> bool:
         return self.runs.get(run.job.fence) is run
 
-    def _claim(self, row: RunRow) -> JobRun | None:
-        """Give the next job of a row a slot. None if there is no next one."""
+    def _claim(self, row: RunRow, now: float) -> JobRun | None:
+        """Give the next job of a row a slot, at the time `now`. None if there is no next one."""
         try:
             job = row.rest.popleft()
         except IndexError:
             return None
         run = row.run = JobRun(job, row)
-        run.started = time.monotonic()
+        run.started = now
         self.runs[job.fence] = run
         self._unbegun.add(run)
         return run
 
-    def _begin(self, run: JobRun) -> bool:
-        """Decide to call the handler now. False: the job goes back, or has gone back, and must not start."""
+    def _begin(self, run: JobRun, now: float) -> bool:
+        """Decide to call the handler, at the time `now`. False: the job goes back, or has gone back."""
         job, row = run.job, run.row
         if not self._unbegun.claim(run):
             return False
-        run.started = time.monotonic()
+        run.started = now
         # Claimed first, then compared. `withdraw` does both the other way round, so one of the two gives the job back.
         if job.fence in self._rows.recalled or run.started >= row.leases_end:
             self._release(job, row.lane)
             return False
         run.begun = True
-        self._long_runs.began()
+        if not self._long_runs.are_watched:
+            self._long_runs.watch()
         self._listener.started(job)
         if job.timeout is not None:
             run.hard_end = run.started + job.timeout
@@ -164,17 +165,19 @@ class Executor(HeldRuns):
         """
         task, slice_began, now = asyncio.current_task(), time.monotonic(), time.monotonic
         while True:
-            run.task = task
-            if now() - slice_began > _SLICE:
+            run.task, begins = task, now()
+            if begins - slice_began > _SLICE:
                 try:
                     await asyncio.sleep(0)
                 except asyncio.CancelledError:  # meant for an earlier handler of this task
                     self._start_task(run)
                     return
-                slice_began = now()
-            if self._preparing is not None and not await self._prepare(self._preparing, run):
-                return
-            begun = self._begin(run)
+                slice_began = begins = now()
+            if self._preparing is not None:
+                if not await self._prepare(self._preparing, run):
+                    return
+                begins = now()
+            begun = self._begin(run, begins)
             try:
                 if not begun:
                     value = None
@@ -246,14 +249,17 @@ class Executor(HeldRuns):
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
-        report = self._policy.ending(job, value, error, run.verdict, abandoned=run.abandoned, begun=run.begun)
+        if error is None and run.verdict is None:  # most runs: as `ending` decides, without the call
+            report: RunReport | None = self._policy.returned(job, value)
+        else:
+            report = self._policy.ending(job, value, error, run.verdict, abandoned=run.abandoned, begun=run.begun)
         row.run = None  # a reference cycle would keep both until the garbage collector runs
         now = time.monotonic()
         self._prefetch.saw(now - run.started)
         # After a freeze of the process, leases may have expired: a job that waited too long here is not started.
         completed = report is not None and report.event == "completed"
         if row.rest and report is not None and completed and now - row.started < ROW_LASTS:
-            following = self._claim(row)
+            following = self._claim(row, now)
             if following is not None:
                 row.lane.report_later(report)
                 return following

@@ -20,24 +20,26 @@ LONG = 1.0
 class LongRuns(Generic[AnyRun]):
     """Reports each of these runs once, when it has lasted for LONG; short ones cost nothing."""
 
-    __slots__ = ("_report", "_runs", "_timer")
+    __slots__ = ("_report", "_runs", "_timer", "are_watched")
 
     def __init__(self, runs: Callable[[], Iterable[AnyRun]], report: Callable[[AnyRun], None]) -> None:
         self._runs = runs
         self._report = report
         self._timer: asyncio.TimerHandle | None = None
+        self.are_watched = False
+        """The ages of runs will be looked at. A plain attribute, because it is read for each run."""
 
-    def began(self) -> None:
-        """A run has begun."""
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LONG, self._check)
+    def watch(self) -> None:
+        """A run has begun, and runs are not watched yet."""
+        self.are_watched = True
+        self._timer = asyncio.get_running_loop().call_later(LONG, self._check)
 
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
     def _check(self) -> None:
-        self._timer = None
+        self.are_watched = False
         since = time.monotonic() - LONG
         for run in self._runs():
             if not run.begun or run.confirmed:
@@ -45,5 +47,5 @@ class LongRuns(Generic[AnyRun]):
             if run.started <= since:
                 run.confirmed = True
                 self._report(run)
-            else:
-                self.began()
+            elif not self.are_watched:
+                self.watch()

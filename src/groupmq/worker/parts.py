@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from groupmq.client.answers.jobs import MakeJob
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
-from groupmq.core.record import Stored
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.sync.connection.mail import MailConnection
 from groupmq.worker.batches import BatchExecutor
@@ -97,8 +97,9 @@ def make_parts(
     shared, connection = queue.options, queue._connection
     serializer, live = shared.serializer, LiveSettings(queue, options)
 
-    def make_job(job_id: str, state: str, stored: Stored) -> Job:
-        return Job(queue, serializer, job_id, state, stored, live.now().max_attempts)
+    def make_jobs() -> MakeJob[Job]:
+        attempts = live.now().max_attempts
+        return lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, attempts)
 
     outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
@@ -121,7 +122,7 @@ def make_parts(
     dispatcher = Dispatcher(
         options.name,
         options.concurrency,
-        make_job,
+        make_jobs,
         outcomes,
         executor,
         prefetch,

@@ -22,7 +22,9 @@ class Reserve:
 
     __slots__ = ("_claim", "_ended", "_lasts", "_rows", "_wanted")
 
-    def __init__(self, claim: Callable[[RunRow], JobRun | None], ended: Callable[[RunRow], None], lasts: float) -> None:
+    def __init__(
+        self, claim: Callable[[RunRow, float], JobRun | None], ended: Callable[[RunRow], None], lasts: float
+    ) -> None:
         """`lasts`: seconds after which nothing of a row is started any more."""
         self._claim = claim
         self._ended = ended
@@ -45,7 +47,7 @@ class Reserve:
         now = time.monotonic()
         while self._rows:
             row = self._rows.popleft()
-            run = self._claim(row) if now - row.started < self._lasts else None
+            run = self._claim(row, now) if now - row.started < self._lasts else None
             if run is not None:
                 return run
             self._ended(row)

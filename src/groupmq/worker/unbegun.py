@@ -7,29 +7,19 @@ the two, without a lock.
 
 from __future__ import annotations
 
-from typing import Generic
-
 from groupmq.worker.stopping import AnyRun
 
 
-class Unbegun(Generic[AnyRun]):
+class Unbegun(set[AnyRun]):
     """Runs that may still be taken back."""
-
-    __slots__ = ("_runs",)
-
-    def __init__(self) -> None:
-        self._runs: set[AnyRun] = set()
-
-    def add(self, run: AnyRun) -> None:
-        self._runs.add(run)
 
     def claim(self, run: AnyRun) -> bool:
         """Decide what becomes of a run. False: it has begun, or the other thread was faster."""
         try:
-            self._runs.remove(run)
+            self.remove(run)
         except KeyError:
             return False
         return True
 
     def claim_all(self) -> list[AnyRun]:
-        return [run for run in tuple(self._runs) if self.claim(run)]
+        return [run for run in tuple(self) if self.claim(run)]

@@ -26,7 +26,8 @@ class Harness:
         run = StoppableRun()
         run.started, run.begun = asyncio.get_running_loop().time(), True
         self.runs.append(run)
-        self.long_runs.began()
+        if not self.long_runs.are_watched:
+            self.long_runs.watch()
         return run
 
     async def hears(self) -> None:
