@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from groupmq.protocol import commands
 from groupmq.worker.outcome import RunReport
 
-HEADS, _HEAVY = 48, 240
+HEADS, _HEAVY = 48, 400
 """Groups from which one call takes jobs, and the cost of the reports that it sends (`portion_of`): with these limits a
 call takes the server one or two milliseconds."""
-_BYTES_SHIFT = 12
-"""A result of 4 KiB costs as much as a report."""
+_BYTES_SHIFT = 11
+"""A result of 2 KiB costs as much as a report."""
 
 
 def portion_of(reports: Sequence[RunReport], *, kept: bool = False) -> int:
@@ -21,17 +21,20 @@ def portion_of(reports: Sequence[RunReport], *, kept: bool = False) -> int:
     """
     if len(reports) <= 1:
         return len(reports)
-    cost, of_kept = 0, 1 if kept else 0
+    # Local names, and unpacked at once: this is done for each report.
+    cost, at, heavy, complete = 0, 0, _HEAVY, commands.COMPLETE
+    same, other = (4, 7) if kept else (1, 5)
     before: object = reports
-    for at, report in enumerate(reports):
-        outcome, group = report.outcome, report.job.group_id
-        if outcome[0] == commands.COMPLETE:
-            cost += (1 if group == before else 3) + of_kept
+    for job, outcome, _, _, _, _ in reports:
+        group = job.group_id
+        if outcome[0] == complete:
+            cost += same if group == before else other
             if outcome[3]:
                 cost += len(outcome[3]) >> _BYTES_SHIFT
         else:
-            cost += 24
-        if cost > _HEAVY and at > 0:
+            cost += 40
+        if cost > heavy and at:
             return at
         before = group
-    return len(reports)
+        at += 1
+    return at

@@ -12,7 +12,7 @@ _ROW_LASTS = 0.005
 """Seconds that a row may take: other groups, and other workers, may have to wait that long for it."""
 _LONGEST_ROW, _GOOD_ROW = 64, 16
 """Jobs of a row: where few slots are free, and where many are."""
-_PER_CALL, _MOST_PER_CALL, _MOST = 150, 240, 1000
+_PER_CALL, _MOST_PER_CALL, _MOST = 240, 360, 1000
 """Jobs that one call brings, as expected and at most (it takes the server some milliseconds), and jobs that a worker
 holds unstarted."""
 _ENOUGH = 100

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from groupmq.worker.prefetch import SHORT, Prefetch
 
 LONGEST_ROW = 64
-PER_CALL, MOST_PER_CALL, MOST, RESERVE = 150, 240, 1000, 80
+PER_CALL, MOST_PER_CALL, MOST, RESERVE = 240, 360, 1000, 80
 
 
 def pace(typical: float, prefetch: int | None = None) -> Prefetch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import count, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from groupmq.core.tuples import of_class
@@ -86,6 +87,7 @@ class Due(NamedTuple):
 # Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
 COMPLETE, RETRY, FAIL, RELEASE, RATE_LIMITED, BEGIN, ABANDON, ENDED, SNOOZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 Outcome = tuple[Any, ...]
+_KIND = itemgetter(0)
 """Kind, id, fence, and what the kind needs."""
 
 
@@ -149,6 +151,13 @@ class Sorted(NamedTuple):
 
 
 def _sort(outcomes: Sequence[Outcome]) -> Sorted:
+    if not any(map(_KIND, outcomes)):  # COMPLETE is 0: all of them, the common case
+        results = [outcome[3] for outcome in outcomes]
+        columns = [[outcome[1] for outcome in outcomes], [outcome[2] for outcome in outcomes]]
+        if results.count(None) == len(results):
+            return Sorted([*columns, False], [], b"", [], len(outcomes))
+        lengths = [-1 if result is None else len(result) for result in results]
+        return Sorted([*columns, lengths], [], b"".join(filter(None, results)), [], len(outcomes))
     ids: list[str] = []
     fences: list[int] = []
     sizes: list[int] = []
