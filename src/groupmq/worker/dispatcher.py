@@ -139,14 +139,18 @@ class Dispatcher:
     def accepted(self, reports: Sequence[RunReport], now: int) -> None:
         """The server has recorded these outcomes: bring the job objects up to date, then emit."""
         telemetry = self._telemetry
+        completed: list[Job] = []
         for report in reports:
             job, _, event, _, result, _ = report
             if event != "completed":
+                telemetry.completed(completed)  # events come in the order of the reports
+                completed = []
                 self._accepted_other(report, now)
                 continue
             job.attempts_made += 1
             job.state, job._raw_result, job._finished_ms = "completed", result, now
-            telemetry.completed(job)
+            completed.append(job)
+        telemetry.completed(completed)
         if telemetry.debugging():
             telemetry.log_completed(report.job for report in reports if report.event == "completed")
 

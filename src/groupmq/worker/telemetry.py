@@ -123,10 +123,11 @@ class Telemetry:
 
     # Outcomes that the server has recorded
 
-    def completed(self, job: Job) -> None:
-        self.metrics.completed += 1
+    def completed(self, jobs: Sequence[Job]) -> None:
+        self.metrics.completed += len(jobs)
         if self._completed_listeners:
-            self.events.emit("completed", job)
+            for job in jobs:
+                self.events.emit("completed", job)
 
     def log_completed(self, jobs: Iterable[Job]) -> None:
         """A DEBUG line for each."""
