@@ -66,6 +66,7 @@ async def test_a_stall_is_published(make_queue: MakeQueue, client: Any, url: str
             [process] = fleet.start()
             job = await queue.add({"seconds": 60})
             await heard.has("active")
+            await eventually(lambda: fleet.lines("start"), "the job runs")
             fleet.kill(process)
             await eventually(queue.check_stalled_jobs, "the lease has expired")
             stalled = await heard.has("stalled")

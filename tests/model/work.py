@@ -71,13 +71,14 @@ class Work(Pair):
         known = self.known_due()
         answer = self.call(commands.add(drafts, self.now, whole=whole))
         same(answer, self.model.add(drafts, self.now, whole=whole))
-        self.look_for_a_grant(drafts, known)
+        granted = self.look_for_a_grant(drafts, known)
         self.look()
-        if self.now < self.known_due() < known:
+        # No worker sleeps longer than a lease, so the lease of a grant wakes nobody.
+        if self.now < self.known_due() < known and not granted:
             assert self.any_marker(), "something is due earlier than before, but no marker wakes sleeping workers"
 
-    def look_for_a_grant(self, drafts: Sequence[Draft], known: int) -> None:
-        """An add of one job may have granted it to an idle worker. It has to if nothing speaks against it."""
+    def look_for_a_grant(self, drafts: Sequence[Draft], known: int) -> bool:
+        """Whether an add of one job has granted it to an idle worker. It has to if nothing speaks against it."""
         stored, was = grant_of(self.client.hget(self.connection.session.keys.meta, "offer") or b""), self.model.grant
         job = self.model.jobs.get(drafts[0].id)
         if stored is not None and stored != (was and (was.worker, was.job_id, was.fence)):
@@ -87,9 +88,11 @@ class Work(Pair):
             self.model.grant_job(job, stored[2], self.now)
             self.fences.append((job.id, stored[2]))
             self.promises.started(self.model, [job.id], self.now)
-        elif job is not None and job.record.created_ms == self.now and len(drafts) == 1 and known > self.now:
+            return True
+        if job is not None and job.record.created_ms == self.now and len(drafts) == 1 and known > self.now:
             small = len(drafts[0].data) <= record.LARGE
             assert not (small and self.model.must_grant(job, self.now)), f"{job.id} is not granted to the idle worker"
+        return False
 
     @rule(lane=LANE, item=draws.items(), lease_ms=LEASE, reads=st.booleans(), again=st.booleans())
     def an_idle_worker_offers_a_slot_and_a_job_comes(
