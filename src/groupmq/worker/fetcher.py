@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -346,7 +347,10 @@ class Fetcher:
                 try:
                     popped = await wake.wait()
                     if popped is not None and popped.key == self._settings.grants:
-                        self._take_grant(commands.read_grant(popped.member))
+                        try:
+                            self._take_grant(commands.read_grant(popped.member))
+                        except (ValueError, struct.error):
+                            self._ask_at_once()  # damaged: the server gives a job again that did not arrive
                         pauses.reset()
                         again = False
                         continue
