@@ -36,7 +36,7 @@ async def start_used_to_short_handlers(fleet: Fleet, queue: Queue) -> subprocess
 
 
 async def add_all(queue: Queue, groups: int, each: int, **options: Any) -> list[str]:
-    """Add jobs to several groups in one call; every tenth job has only one attempt."""
+    """Add jobs to several groups at once; every tenth job has only one attempt."""
     items = [
         {"data": {"n": i}, "group_id": f"g{g}", "job_id": f"g{g}-{i}", "max_attempts": 1 if i % 10 == 7 else 9}
         | options
@@ -44,6 +44,21 @@ async def add_all(queue: Queue, groups: int, each: int, **options: Any) -> list[
         for g in range(groups)
     ]
     return [job.id for job in await queue.add_many(items)]
+
+
+async def add_all_and_start(
+    fleet: Fleet, queue: Queue, process: subprocess.Popen[bytes], groups: int, each: int, **options: Any
+) -> list[str]:
+    """Add the jobs of `add_all` and wait until the only worker has run some of them.
+
+    The worker is frozen while they are added: a fast one would have run all of them when the last is added.
+    """
+    before = len(fleet.lines("end"))
+    fleet.freeze(process)
+    added = await add_all(queue, groups, each, **options)
+    fleet.thaw(process)
+    await in_the_middle(fleet, 100, before)
+    return added
 
 
 def in_rows(history: History) -> int:

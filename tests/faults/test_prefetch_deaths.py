@@ -11,7 +11,7 @@ import pytest
 from groupmq import Queue
 from tests.faults.conftest import StartServer
 from tests.faults.rows import (
-    add_all,
+    add_all_and_start,
     add_with_third,
     check,
     failed_of,
@@ -37,9 +37,7 @@ async def test_workers_that_are_killed_in_the_middle_of_rows_lose_nothing_and_ke
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=concurrency, **QUEUE) as fleet:
             victim = await start_used_to_short_handlers(fleet, queue)
-            before = len(fleet.lines("end"))
-            added = await add_all(queue, 5, 800)
-            await in_the_middle(fleet, 100, before)
+            added = await add_all_and_start(fleet, queue, victim, 5, 800)
             await freeze_in_a_row(fleet, queue, victim, concurrency)
             fleet.kill(victim)
             before = len(fleet.lines("end"))
@@ -66,9 +64,7 @@ async def test_a_worker_that_was_frozen_in_the_middle_of_a_row_is_refused_when_i
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=concurrency, **QUEUE) as fleet:
             sleeper = await start_used_to_short_handlers(fleet, queue)
-            before = len(fleet.lines("end"))
-            added = await add_all(queue, 5, 600)
-            await in_the_middle(fleet, 100, before)
+            added = await add_all_and_start(fleet, queue, sleeper, 5, 600)
             await freeze_in_a_row(fleet, queue, sleeper, concurrency)
             await asyncio.to_thread(fleet.start)
             assert await queue.wait_for_empty(30)

@@ -11,11 +11,10 @@ import pytest
 from groupmq import Queue, Worker
 from tests.faults.conftest import StartServer
 from tests.faults.rows import (
-    add_all,
+    add_all_and_start,
     check,
     failed_of,
     freeze_in_a_row,
-    in_the_middle,
     of_interest,
     start_used_to_short_handlers,
 )
@@ -38,9 +37,7 @@ async def test_workers_that_are_killed_with_jobs_of_many_groups_ahead_lose_nothi
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=concurrency, **QUEUE) as fleet:
             victim = await start_used_to_short_handlers(fleet, queue)
-            before = len(fleet.lines("end"))
-            added = await add_all(queue, GROUPS, 8, max_attempts=9)
-            await in_the_middle(fleet, 100, before)
+            added = await add_all_and_start(fleet, queue, victim, GROUPS, 8, max_attempts=9)
             await freeze_in_a_row(fleet, queue, victim, concurrency)
             held = (await queue.get_job_counts()).active
             fleet.kill(victim)
@@ -62,9 +59,7 @@ async def test_one_that_was_frozen_starts_nothing_of_what_others_have_run_meanwh
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=1, **QUEUE) as fleet:
             sleeper = await start_used_to_short_handlers(fleet, queue)
-            before = len(fleet.lines("end"))
-            added = await add_all(queue, GROUPS, 2, max_attempts=9)
-            await in_the_middle(fleet, 100, before)
+            added = await add_all_and_start(fleet, queue, sleeper, GROUPS, 2, max_attempts=9)
             await freeze_in_a_row(fleet, queue, sleeper, 1)
             await asyncio.to_thread(fleet.start, 2)
             assert await queue.wait_for_empty(30)

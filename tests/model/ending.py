@@ -284,6 +284,8 @@ class Ending(Granting):
             released = self._released if kind == "failed" else []
             every = [job for job in [*(self.finished(kind) if keep else released), *new] if not job.blocks]
             over = max(0, len(every) - keep) if (new or released) and keep >= 0 else 0
+            if kind == "failed" and keep > 0:
+                self.dropped += over
             for job in every[:over]:
                 del self.jobs[job.id]
             for job in new:

@@ -49,6 +49,8 @@ class Ledger:
     """How long each job waited before its first start."""
     runs: list[int] = field(default_factory=list)
     """How long each run with an outcome took."""
+    dropped: int = 0
+    """Failed jobs that were deleted because more than `keep_failed` were kept."""
     failures: list[list[Any]] = field(default_factory=list)
     lanes: dict[str, tuple[int, list[int], list[tuple[str, int]]]] = field(default_factory=dict)
     batches: dict[str, list[set[str]]] = field(default_factory=dict)

@@ -87,6 +87,9 @@ class Working(Ending):
 
         Returns the jobs whose lease this worker has lost, the fence up to which it must give back its reserve, and the
         fences of its cancelled runs, of its runs whose job an operator has ended, and of its recalled jobs."""
+        if refuses is not None:
+            self.take_back_grant(worker, refuses)
+            self.withdraw_offer(worker)
         lost = []
         for job_id, fence in held:
             job = self.holder(job_id, fence)
@@ -100,9 +103,6 @@ class Working(Ending):
             self.turn = replace(self.turn, deadline=now + lease_ms)
         if info is not None:
             self.workers[worker] = f"{now} {info}"
-        if refuses is not None:
-            self.take_back_grant(worker, refuses)
-            self.withdraw_offer(worker)
         leases = [job.lease for job in self.jobs.values() if job.lease and job.lease.worker == worker]
         return (
             lost,

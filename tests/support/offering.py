@@ -14,4 +14,9 @@ async def offers(worker: Worker) -> bool:
 
 
 async def idle(worker: Worker) -> None:
-    await eventually(lambda: offers(worker), "the worker offers a slot", 10)
+    """Wait until the worker offers a slot and has received the answer to the call that offered it."""
+
+    async def is_idle() -> bool:
+        return await offers(worker) and not worker._fetcher.busy
+
+    await eventually(is_idle, "the worker offers a slot", 10)
