@@ -131,3 +131,24 @@ async def test_a_burst_offers_nothing(queue: Queue) -> None:
     await queue.add(0)
     await Worker(queue, handle, concurrency=5).run(burst=True)
     assert seen == list(range(21))
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"", b"garbage", b"\0" * 19 + b"\xff\xff" + b"job"], ids=["empty", "short", "no id"]
+)
+async def test_a_worker_goes_on_after_a_damaged_grant(queue: Queue, damaged: bytes) -> None:
+    handler = Recorder()
+    async with Worker(queue, handler) as worker:
+        await idle(worker)
+        connection = queue._connection
+        key = connection.session.keys.grants(worker.id)
+        await connection.execute("ZADD", key, "0", damaged)
+
+        async def is_popped() -> bool:
+            return not await connection.execute("EXISTS", key)
+
+        await eventually(is_popped, "the worker has received it")
+        for i in range(3):
+            await queue.add(i, group_id="g")
+        await handler.has_run(2)
+    assert handler.started == [0, 1, 2]

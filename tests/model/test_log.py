@@ -50,7 +50,7 @@ def first_kept(sizes: list[int]) -> int:
 
 def test_the_newest_segments_are_kept_and_no_more(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "load", loader(SMALL))
-    run(SmallLogMachine, client, EXAMPLES)
+    run(SmallLogMachine, client, EXAMPLES, first=0)
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=[defect.defect.replace(" ", "-") for defect in DEFECTS])
