@@ -25,7 +25,7 @@ from tests.model.mutants_of_waits import WAITS
 
 MUTANTS = [
     # Fencing
-    Mutant("completion without a look at the fence", " and unpack_fence('>I7', value) == fences[i] then", " then"),
+    Mutant("completion without a look at the fence", "if fence and fence == fences[i] then", "if fence then"),
     Mutant("retry and failure without a look at the fence", "if not (l and l.fence == o[FENCE]) then", "if not l then"),
     Mutant("heartbeat without a look at the fence", " and l.fence == A.held[2 * i]", ""),
     Mutant(
@@ -33,7 +33,12 @@ MUTANTS = [
         "not lease.is_over(id) and (call.begun and call.begun[id] or l)",
         "call.begun and call.begun[id] or l",
     ),
-    Mutant("two completions of one run count", "if value and not over[id] and", "if value and", "rows: steady"),
+    Mutant(
+        "two completions of one run count",
+        "if value and not over[id] then fence",
+        "if value then fence",
+        "rows: steady",
+    ),
     Mutant("completion that was refused ends the lease", "ids, raw = lease.without(ids, refused),", "raw ="),
     Mutant("others refused in place of the completed", "= before + i\n", "= i\n"),
     Mutant(

@@ -115,5 +115,10 @@ GRANTS = [
     Mutant(
         "a grant that was handed out does not stall", "fence == l.fence and offer.is_unread(worker)", "fence == l.fence"
     ),
+    Mutant(
+        "a worker that gets its grant again keeps the marker that it popped",
+        "  if redis.call('ZCARD', K.ready) > 0 then wake.up() end\n",
+        "",
+    ),
     Mutant("a grant is watched for ever", "  if worker and lease.is_over(id) then", "  if false then"),
 ]

@@ -107,15 +107,19 @@ REPORTING = [
     Mutant("results of completed jobs not told", "column(#ids, sizes, -1)", "-1"),
     Mutant(
         "completed jobs told to be of one group",
-        "gids[i], aheads[i], any_ahead = gid,",
-        "gids[i], aheads[i], any_ahead = ids[1] and gids[1] or gid,",
+        "events.completed(ids, gids,",
+        "events.completed(ids, gids[1],",
     ),
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),
     # Measures
-    Mutant("waiting measured at every start", "if not s then measure.wait(", "if true then measure.wait("),
+    Mutant("waiting measured at every start", "if not s then\n        n_new", "if true then\n        n_new"),
     Mutant("runs that are tried again not measured", "if kind == FAIL or kind == RETRY or", "if kind == FAIL or"),
-    Mutant("delay measured as waiting", "flags % 2 == 1 and created or number(high, low)", "created"),
+    Mutant(
+        "delay measured as waiting",
+        "flags % 2 == 1 and created or (2147483647 - high) * UNIT_4 + (MOST_4 - low)",
+        "created",
+    ),
     Mutant("lost lease not counted", "measure.count('lease_lost', #refused)", ""),
     Mutant(
         "a minute that is over keeps no histograms",

@@ -76,8 +76,8 @@ RESERVES = [
     ),
     Mutant(
         "start of a reserved job that completes not told",
-        "gid, ahead and 1 or 0,",
-        "gid, stage == 2 and 1 or 0,",
+        "any_ahead = ahead and 1 or 0,",
+        "any_ahead = stage == 2 and 1 or 0,",
         STEADY,
     ),
     # Workers that are idle

@@ -214,3 +214,34 @@ def test_same_settings_of_a_group_again_change_nothing(machine: QueueMachine) ->
         machine.change_group(0, limit=4)
         machine.change_group(0, rate=(2, 500))
     machine.stored_as_the_model_says()
+
+
+def granted(machine: QueueMachine, job: Item) -> None:
+    """Add a job that is granted to a worker, which does not receive it."""
+    machine.an_idle_worker_offers_a_slot_and_a_job_comes(LANE, job, LEASE, reads=False, again=False)
+    machine.stored_as_the_model_says()
+
+
+def test_a_worker_that_gets_its_grant_again_passes_on_the_marker(machine: QueueMachine) -> None:
+    """Its answer has only the granted job, so another worker has to be woken for the other one."""
+    granted(machine, item("first"))
+    machine.add([item("second", 1)])
+    machine.an_idle_worker_takes_the_marker_and_asks(LANE, 1, LEASE)
+    machine.stored_as_the_model_says()
+    assert states(machine) == {"first": "active", "second": "waiting"}
+
+
+def test_a_heartbeat_that_refuses_a_grant_does_not_renew_it(machine: QueueMachine) -> None:
+    granted(machine, item("first"))
+    machine.beat(LANE, None, LEASE, [(0, "own")], leaves=False)
+    machine.stored_as_the_model_says()
+    assert states(machine) == {"first": "waiting"}
+
+
+def test_a_job_that_began_and_is_given_back_in_one_call_has_answered_its_recall(machine: QueueMachine) -> None:
+    machine.add([item("job")])
+    machine.requests += (-1 - machine.requests) % machine.confirming  # the next request confirms
+    advance(machine, take=1)
+    machine.remove_all(["job"], None)
+    advance(machine, wish("begin"), wish("release", 1))  # 1: the report says that it has not begun
+    assert states(machine) == {"job": "waiting"}

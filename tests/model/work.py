@@ -98,7 +98,7 @@ class Work(Pair):
     def an_idle_worker_offers_a_slot_and_a_job_comes(
         self, lane: tuple[str, str], item: draws.Item, lease_ms: int, reads: bool, again: bool
     ) -> None:
-        """The worker may receive the job, and may call before it has."""
+        """The worker may receive the job, and may call before it has, perhaps woken by the marker of another job."""
         self.requests += -self.requests % 2
         self.advance(lane, [], 2, lease_ms)
         self.look()
@@ -106,6 +106,11 @@ class Work(Pair):
         if reads:
             self.a_worker_pops_its_grant(received=not again)
         if again:
+            if item.order_ms is None:
+                self.add(
+                    [replace(item, id=f"job-{crc32(item.id.encode()) % 20}", group=item.group + 1, when=(0, None))]
+                )
+                self.take_marker(lane[0])
             self.look()
             self.advance(lane, [], 1, lease_ms)
 

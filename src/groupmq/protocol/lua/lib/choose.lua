@@ -91,7 +91,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local gids, scores = untouched((more_due or waits) and n + FURTHER or page, call.touched)
   local changed = changed_groups(call.touched, not (more_due or waits) and scores[page] or math.huge)
   local passed_over, unfilled, room, large = false, false, ROOM, meta.large
-  local groups, lengths, ids, count, taken, next_up = {}, {}, {}, 0, 0, 1
+  local groups, lengths, ids, count, taken, next_up, id_of = {}, {}, {}, 0, 0, 1, record.id_of
   while (taken < n or count < fill) and count < most and room > 0 do
     local g = changed[#changed]
     if gids[next_up] and (not g or scores[next_up] < g.score) then
@@ -119,8 +119,9 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
       local member, length = pop(g, math.max(n - taken, fill - count), math.min(row, free), wait)
       group.start(g)
       taken = taken + 1
-      groups[taken], lengths[taken], ids[count + 1] = g, length, record.id_of(member)
-      for i = 2, length do ids[count + i] = record.id_of(g.stored[i]) end
+      groups[taken], lengths[taken], ids[count + 1] = g, length, id_of(member)
+      local behind = g.stored
+      for i = 2, length do ids[count + i] = id_of(behind[i]) end
       if large then room = room - bodies.size(ids[count + 1]) end
       count = count + length
       group_state.refresh(g)

@@ -49,8 +49,6 @@ function lease.decode(raw)
   }
 end
 
--- Whether the job was prefetched behind another job of its group.
-function lease.follows(raw) return string.byte(raw, 18) == lease.FOLLOWS end
 function lease.group_of(raw) return (struct.unpack('>I2c0', raw, 19)) end
 
 function lease.worker(l) return string.sub(l.raw, l.after) end

@@ -47,15 +47,20 @@ function lease_changes.revoke(id)
   lease.set_over(id)
 end
 
--- End the leases of `ids` that stand under these fences. Returns the ids of those, their raw leases, and the indexes of
--- all others. The caller must not change the returned ids: they are sent as they are.
+-- End the leases of `ids` that stand under these fences. Returns the ids of those, their leases in columns, and the
+-- indexes of all others. The caller must not change the returned ids: they are sent as they are.
 function lease_changes.redeem(ids, fences)
-  local raw, refused, unpack_fence, over = lease.stored(ids), {}, struct.unpack, call.over or {}
+  local raw, refused, fields, over = lease.stored(ids), {}, lease.fields, call.over or {}
+  local started, attempts, stages, gids, n = {}, {}, {}, {}, 0
   call.over = over
   for i = 1, #ids do
     local id, value = ids[i], raw[i]
-    if value and not over[id] and unpack_fence('>I7', value) == fences[i] then
+    local fence, since, used, _, stage, gid
+    if value and not over[id] then fence, since, used, _, stage, gid = fields(value) end
+    if fence and fence == fences[i] then
       over[id] = true
+      n = n + 1
+      started[n], attempts[n], stages[n], gids[n] = since, used, stage, gid
     else
       refused[#refused + 1] = i
     end
@@ -63,7 +68,7 @@ function lease_changes.redeem(ids, fences)
   if refused[1] then ids, raw = lease.without(ids, refused), lease.without(raw, refused) end
   W.give('ZREM', K.active, ids)
   W.give('HDEL', K.leases, ids)
-  return ids, raw, refused
+  return ids, { raw = raw, started = started, attempts = attempts, stages = stages, gids = gids }, refused
 end
 
 function lease_changes.note()

@@ -23,6 +23,16 @@ function measure.wait(ms)
   call.waits, waits[ms] = waits, (waits[ms] or 0) + 1
 end
 
+-- The same for many jobs that could have started at these times.
+function measure.waits_since(times)
+  local waits, at = call.waits or {}, now
+  for i = 1, #times do
+    local ms = at - times[i]
+    waits[ms] = (waits[ms] or 0) + 1
+  end
+  if times[1] then call.waits = waits end
+end
+
 function measure.run(ms, times)
   local runs = call.runs or {}
   call.runs, runs[ms] = runs, (runs[ms] or 0) + (times or 1)

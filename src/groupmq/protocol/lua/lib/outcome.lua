@@ -32,20 +32,6 @@ local ABANDON = 6 -- a FAIL whose handler has not ended yet
 local SNOOZE = 8 -- the handler raised Snooze: later, no attempt is used
 local ENDED = 7 -- the handler has ended of a run that was abandoned or whose job an operator has ended
 
--- Load the groups of raw leases. Jobs prefetched behind another job are skipped: that job has the same group. If it is
--- not among the leases, the group is loaded on demand.
-local function load_groups(leases, count)
-  local gids, n = {}, 0
-  for i = 1, count do
-    local raw = leases[i]
-    if raw and not lease.follows(raw) then
-      n = n + 1
-      gids[n] = lease.group_of(raw)
-    end
-  end
-  group.load(gids)
-end
-
 -- Completed jobs, the common case, in columns: ids, fences, bytes of the result in `blob` or -1 (false = no job has
 -- one). Returns the indexes of the refused ones.
 function outcome.complete(completed, blob, keep, worker)
@@ -57,7 +43,7 @@ function outcome.complete(completed, blob, keep, worker)
     results = results and lease.without(results, refused)
   end
   if ids[1] then
-    load_groups(leases, #ids)
+    group.load(leases.gids)
     complete_jobs(ids, leases, results, keep, worker)
     measure.count('completed', #ids)
   end
@@ -74,7 +60,8 @@ local SNOOZED = { DELAY = 4, YIELD = 5, REASON = 6, ERROR = 7 }
 
 -- Apply the transition for a run that has ended without completing its job.
 local function conclude(o, id, l, rec)
-  local kind, cancelled, asked = o[KIND], interrupts.cancels(id), interrupts.recalls(id)
+  -- A job that this call has reported as begun has answered a recall.
+  local kind, cancelled, asked = o[KIND], interrupts.cancels(id), not l.begun and interrupts.recalls(id)
   if kind == ABANDON then stopping.add(id, l) else end_run(id, l) end
   local s = lease.state_after(l)
   if kind == FAIL or kind == RETRY or kind == ABANDON then
@@ -116,11 +103,14 @@ end
 
 -- Apply all outcomes other than completed. Appends the indexes of the refused ones, counted from `before`.
 function outcome.apply(outcomes, refused, before)
-  local ids = {}
+  local ids, gids = {}, {}
   for i = 1, #outcomes do ids[i] = outcomes[i][ID] end
   if #ids == 0 then return end
-  load_groups(lease.stored(ids), #ids)
   local leases = lease.load(ids)
+  for i = 1, #ids do
+    if leases[i] then gids[#gids + 1] = leases[i].gid end
+  end
+  group.load(gids)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   for i = 1, #ids do
     local o, id = outcomes[i], ids[i]

@@ -37,16 +37,15 @@ local function keep_one(id, l, result)
   retention.finished('completed', id)
 end
 
--- Complete jobs reported by `worker`. `leases`: their raw leases, which are redeemed already; `results`: their return
--- values (false = none); `keep`: how many completed jobs are kept.
+-- Complete jobs reported by `worker`. `leases`: as lease_changes.redeem returns them; `results`: the return values of the
+-- jobs (false = none); `keep`: how many completed jobs are kept.
 function complete_jobs(ids, leases, results, keep, worker)
-  local n, gids, attempts, sizes, aheads, any_ahead = #ids, {}, nil, nil, {}, false
-  local g, gid_before, ended, behind, fields, is_ahead = nil, nil, 0, 0, lease.fields, lease.is_ahead
+  local n, gids, attempts, sizes, aheads, any_ahead = #ids, leases.gids, nil, nil, {}, false
+  local started, attempts_before, stages, FOLLOWS = leases.started, leases.attempts, leases.stages, lease.FOLLOWS
+  local g, gid_before, ended, behind = nil, nil, 0, 0
   for i = 1, n do
-    local id = ids[i]
-    local _, started, attempts_before, _, stage, gid = fields(leases[i])
-    local ahead = is_ahead(stage)
-    local same = gid == gid_before
+    local gid, stage = gids[i], stages[i]
+    local ahead, same = stage >= FOLLOWS, gid == gid_before
     if same then
       ended = ended + 1
     else
@@ -56,18 +55,18 @@ function complete_jobs(ids, leases, results, keep, worker)
     end
     -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. For
     -- a job prefetched from another group, only that its run was short is known.
-    if stage == lease.RESERVED or (same and ahead) then behind = behind + 1 else measure.run(now - started) end
-    gids[i], aheads[i], any_ahead = gid, ahead and 1 or 0, any_ahead or ahead
-    if attempts_before > 0 then
+    if stage == lease.RESERVED or (same and ahead) then behind = behind + 1 else measure.run(now - started[i]) end
+    aheads[i], any_ahead = ahead and 1 or 0, any_ahead or ahead
+    if attempts_before[i] > 0 then
       attempts = attempts or {}
-      attempts[i] = attempts_before + 1
+      attempts[i] = attempts_before[i] + 1
     end
     local result = results and results[i]
     if result and not rules.silent then
       sizes = sizes or {}
       sizes[i] = events.result(result, keep < 0 or keep >= n)
     end
-    if keep ~= 0 then keep_one(id, lease.decode(leases[i]), result) end
+    if keep ~= 0 then keep_one(ids[i], lease.decode(leases.raw[i]), result) end
   end
   group.free(g, ended)
   if meta.uniques then unique.ended(ids) end

@@ -17,6 +17,7 @@ call of that worker. And the way back, for a job that its worker has not receive
 --- @include "lib/offer"
 --- @include "lib/writes"
 --- @include "lib/lane"
+--- @include "lib/wake"
 --- @include "transitions/release"
 local grant_offered, take_back_granted, withdraw_offer, granted_jobs, offer_slot
 --- @private
@@ -80,6 +81,8 @@ function granted_jobs(who)
   W.zadd(K.active, whole(now + who.lease), id)
   horizon.put(now + who.lease)
   horizon.note(now)
+  -- The caller may have popped the marker, and this call takes nothing else.
+  if redis.call('ZCARD', K.ready) > 0 then wake.up() end
   return jobs, rows, granted_at
 end
 

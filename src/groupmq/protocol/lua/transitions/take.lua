@@ -43,7 +43,7 @@ local function has_rows() return not (rules.round_robin or rules.ageing or rules
 local function grant(n, row, most, who, more_due, fill)
   local is_fit = reserve.fitness(who.policy.max_attempts)
   local wait, stage = who.together, who.confirms and lease.GRANTED or lease.BEGUN
-  local fresh, large = lease_changes.fresh(stage), meta.large
+  local fresh, large, terms_of = lease_changes.fresh(stage), meta.large, record.terms
   local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local short = #groups < n
   if #ids == 0 then return NOTHING, {}, left, short end
@@ -51,13 +51,13 @@ local function grant(n, row, most, who, more_due, fill)
   if full then last = 0 end -- heads of other groups had no room: prefetch nothing
   local states, raw_states = state.load(ids)
   local taken, terms, found, found_states, rows = {}, {}, {}, {}, {}
-  local started_ids, gids, attempts, worker = {}, {}, {}, who.worker
+  local started_ids, gids, attempts, worker, could_start, n_new = {}, {}, {}, who.worker, {}, 0
   local default, has_states, m, n_rows, n_started, first = who.policy.max_attempts, raw_states[1] ~= nil, 0, 0, 0, 1
   for r = 1, #groups do
     local g, id, rec, s = groups[r], ids[first], recs[first], states[first]
     if rec == nil then rec = redis.call('HGET', K.jobs, id) end
     if rec and (not large or bodies.bring(id, rec, m + 1)) then
-      local since, max, has_ttl = record.terms(rec)
+      local since, max, has_ttl = terms_of(rec)
       m, n_rows = m + 1, n_rows + 1
       taken[m], found[m], found_states[m] = id, rec, raw_states[first]
       if s or r > n then
@@ -69,7 +69,10 @@ local function grant(n, row, most, who, more_due, fill)
         n_started = n_started + 1
         started_ids[n_started], gids[n_started], attempts[n_started] = id, g.id, s and s[ATTEMPTS] + 1 or 1
       end
-      if not s then measure.wait(now - since) end
+      if not s then
+        n_new = n_new + 1
+        could_start[n_new] = since
+      end
       if meta.ttls and has_ttl then W.zrem(K.expiring, id) end -- it has started
       local head = m
       -- The outcome of a job that may run only once must be reported at once, so nothing is prefetched behind it.
@@ -78,7 +81,7 @@ local function grant(n, row, most, who, more_due, fill)
         for i = first + 1, math.min(first + lengths[r] - 1, last) do
           rec = recs[i]
           if not rec or states[i] then break end
-          since, max, has_ttl = record.terms(rec)
+          since, max, has_ttl = terms_of(rec)
           if (has_ttl and not wait) or (max > 0 and max or default) == 1 then break end
           if large and not bodies.bring(ids[i], rec, m + 1) then break end
           m = m + 1
@@ -89,7 +92,8 @@ local function grant(n, row, most, who, more_due, fill)
             if has_ttl then W.zrem(K.expiring, ids[i]) end
           end
           if has_states then found_states[m] = false end
-          measure.wait(now - since)
+          n_new = n_new + 1
+          could_start[n_new] = since
         end
         members.follow(g, m - head)
         if g.limit > 1 then group.touch(g) end -- no group: the next of these jobs may start
@@ -106,6 +110,7 @@ local function grant(n, row, most, who, more_due, fill)
   end
   if m == 0 then return NOTHING, {}, left, short end
   horizon.put(now + who.lease)
+  measure.waits_since(could_start)
   if n_started > 0 then events.give('active', started_ids, gids, attempts, worker) end
   local fence = lease_changes.grant(taken, terms, whole(now + who.lease))
   local reserved = #groups > n
