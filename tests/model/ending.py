@@ -15,6 +15,8 @@ UNUSED = {"release": "released", "limited": "rate_limited", "snooze": "snoozed"}
 MOST_RUNS = 20
 ASKED = 100
 """Milliseconds for which a job that was given back because an operator asked for it is not taken again."""
+TRIM, TRIM_LARGE = 60, 8
+"""How many kept jobs one call deletes beyond as many as it has ended; fewer in a queue with large jobs."""
 ROOM = 524_288
 """Bytes available in an entry of the log for results that are also stored with their jobs."""
 
@@ -273,7 +275,7 @@ class Ending(Granting):
     # Keeping
 
     def retain(self, now: int) -> None:
-        """Add the jobs that just ended to those kept, and delete the oldest beyond the bound.
+        """Add the jobs that just ended to those kept, and delete the oldest beyond the bound, a limited number of them.
 
         A process that keeps nothing deletes only the jobs that it ended itself. A job that blocks its group is neither
         deleted nor counted.
@@ -282,11 +284,14 @@ class Ending(Granting):
         for kind in kinds:
             new, keep = self._ended[kind], self.policy.keep[kind]
             released = self._released if kind == "failed" else []
-            every = [job for job in [*(self.finished(kind) if keep else released), *new] if not job.blocks]
-            over = max(0, len(every) - keep) if (new or released) and keep >= 0 else 0
+            kept = [job for job in (self.finished(kind) if keep else released) if not job.blocks]
+            mine = [job for job in new if not job.blocks]
+            over = max(0, len(kept) + len(mine) - keep) if (new or released) and keep >= 0 else 0
+            most = len(mine) + len(released) + (TRIM_LARGE if self.has_large else TRIM) if keep else over
+            deleted = kept[: min(over, most)] + mine[: max(0, over - len(kept))]
             if kind == "failed" and keep > 0:
-                self.dropped += over
-            for job in every[:over]:
+                self.dropped += len(deleted)
+            for job in deleted:
                 del self.jobs[job.id]
             for job in new:
                 if self.jobs.get(job.id) is job:

@@ -49,6 +49,8 @@ class Ledger:
     """How long each job waited before its first start."""
     runs: list[int] = field(default_factory=list)
     """How long each run with an outcome took."""
+    has_large: bool = False
+    """Whether the queue ever had a large job, as the server says."""
     dropped: int = 0
     """Failed jobs that were deleted because more than `keep_failed` were kept."""
     failures: list[list[Any]] = field(default_factory=list)

@@ -79,6 +79,7 @@ class Pair(RuleBasedStateMachine):
             self.stored = Stored(Dump(self.client), QUEUE, self.latest)
             if self.stored.keyspace.offer is None:
                 self.model.offer = None  # any call that wakes a worker ends an offer, and calls may wake one needlessly
+            self.model.has_large = self.stored.keyspace.meta.get("large") == "1"
             self.look_at_the_line()
             self.look_at_the_log()
 

@@ -245,3 +245,13 @@ def test_a_job_that_began_and_is_given_back_in_one_call_has_answered_its_recall(
     machine.remove_all(["job"], None)
     advance(machine, wish("begin"), wish("release", 1))  # 1: the report says that it has not begun
     assert states(machine) == {"job": "waiting"}
+
+
+def test_a_prefetched_job_that_is_named_twice_is_cancelled_once(machine: QueueMachine) -> None:
+    """Its lease is over, so it is released and removed; the second time it must not be asked to stop."""
+    machine.add([item("first"), item("second")])
+    machine.advance(LANE, [], 1, LEASE, 2)
+    machine.go_to(machine.now + LEASE)
+    machine.cancel(["second", "second"])
+    machine.stored_as_the_model_says()
+    assert states(machine) == {"first": "active"}

@@ -18,7 +18,6 @@ from typing import NamedTuple
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.faults import is_passing
-from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Advanced, Granted
@@ -368,7 +367,7 @@ class Fetcher:
                     silent = 0 if popped is not None else silent + 1
                     if silent % self._rounds:
                         continue
-                except GroupMQError as error:
+                except Exception as error:  # every kind of error, as in `_persist`
                     self._reachability.unreached(error)
                     self._ask_at_once()  # over another connection: a job may have been on its way over this one
                     await self._rest(pauses.next() if again else 0.1)

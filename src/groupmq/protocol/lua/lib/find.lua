@@ -10,9 +10,10 @@ Find the states of jobs. A job is in exactly one state: it has a lease (active),
 local find = {}
 --- @private
 
--- One table per id: {id, rec, state = name or nil, lease, score}.
+-- One table per id: {id, rec, state = name or nil, lease, score}. If an id comes twice, both share one table: what a
+-- transition changes in it holds for the second, too.
 function find.jobs(ids)
-  local found = {}
+  local found, known = {}, {}
   if #ids == 0 then return found end
   seen.add(K.jobs)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
@@ -23,8 +24,9 @@ function find.jobs(ids)
     scores[name] = redis.call('ZMSCORE', K[name], unpack(ids))
   end
   for i = 1, #ids do
-    local job = { id = ids[i], rec = recs[i], lease = leases[i] }
-    if job.rec then
+    local job = known[ids[i]] or { id = ids[i], rec = recs[i], lease = leases[i] }
+    known[ids[i]] = job
+    if job.rec and not job.state then
       job.state = job.lease and 'active' or 'waiting'
       for name, all in pairs(scores) do
         if all[i] then job.state, job.score = name, tonumber(all[i]) end
