@@ -18,7 +18,7 @@ from groupmq.worker.portions import HEADS
 from groupmq.worker.prefetch import Prefetch
 
 LARGE, APART, LATER = 40, 0.0005, 0.001
-"""Jobs of a large call, the least seconds between two large calls, and the pause before one that came too soon.
+"""Jobs of a large call, the least seconds between two large calls, and the pause before a call that came too soon.
 
 The server runs all calls that it finds waiting before it sends the first reply. If two large calls arrive together,
 both replies come when both are done: the worker is idle until then, the server is idle while the worker runs all those
@@ -70,7 +70,7 @@ TOO_SOON: Literal["too soon"] = "too soon"
 class LaneDemand:
     """What one lane has asked for and holds."""
 
-    __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "reporting", "row")
+    __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "put_off", "reporting", "row")
 
     def __init__(self) -> None:
         self.calling = False
@@ -82,6 +82,8 @@ class LaneDemand:
         """The number of hints when its call was decided: an answer says nothing about hints that came later."""
         self.in_hand = 0
         """Rows that this lane has brought and that have not ended."""
+        self.put_off: float | None = None
+        """Since when a call waits for the end of these rows."""
 
 
 class Demand:
@@ -203,6 +205,9 @@ class Demand:
         take, row, fill = self._wanted(lane, slots, reports, urgent=urgent)
         if not take and not urgent:
             return None
+        if not take and self._puts_off(lane, slots, now):
+            return TOO_SOON
+        lane.put_off = None
         large = max(reports, take * row, fill) >= LARGE
         if large and now - self.large_sent < APART and self.busy:
             return TOO_SOON
@@ -230,7 +235,18 @@ class Demand:
             return room, 1, 0
         if self._batch is not None:
             return min(room, max(1, BATCHED // self._batch)), self._batch, 0
-        expected = sum(max(lane.asked * lane.row, lane.fill) - lane.asked for lane in self.lanes)
-        ahead = slots.unstarted() + expected
+        ahead = self._ahead(slots)
         take, row = self._prefetch.plan(room, mine.in_hand, ahead, reports=urgent)
         return take, row, self._prefetch.fill(take, self._concurrency, ahead)
+
+    def _ahead(self, slots: FreeSlots) -> int:
+        """Jobs that have not started, or that calls under way may bring."""
+        return slots.unstarted() + sum(max(lane.asked * lane.row, lane.fill) - lane.asked for lane in self.lanes)
+
+    def _puts_off(self, lane: LaneDemand, slots: FreeSlots, now: float) -> bool:
+        """Whether a call that only reports waits, for LATER at most: the other rows of its lane are about to end."""
+        if self.phase != "taking" or not self._prefetch.end_together(lane.in_hand, self._ahead(slots)):
+            return False
+        if lane.put_off is None:
+            lane.put_off = now
+        return now - lane.put_off < LATER

@@ -10,7 +10,7 @@ _INSTANT = 0.0002
 """Seconds. A task for each handler that takes less would take longer than the handler."""
 _ROW_LASTS = 0.005
 """Seconds that a row may take: other groups, and other workers, may have to wait that long for it."""
-_LONGEST_ROW, _GOOD_ROW = 64, 16
+_LONGEST_ROW, _GOOD_ROW = 64, 32
 """Jobs of a row: where few slots are free, and where many are."""
 _PER_CALL, _MOST_PER_CALL, _MOST = 240, 360, 1000
 """Jobs that one call brings, as expected and at most (it takes the server some milliseconds), and jobs that a worker
@@ -62,13 +62,21 @@ class Prefetch:
         take = max(1, int(_PER_CALL / self._length))
         if in_hand and ahead >= _ENOUGH:
             # One call brings enough. More jobs would only wait here, and the next call would have less to report.
-            take = take - in_hand if reports else 0
+            take = take - in_hand if reports and not self.end_together(in_hand, ahead) else 0
         take = min(take, room)
         if take < 1:
             return 0, 1
         row = min(_LONGEST_ROW, int(_ROW_LASTS / max(self.typical, 1e-6)), max(_GOOD_ROW, _PER_CALL // room))
         free = min(self._most - ahead, _MOST_PER_CALL - take)
         return take, max(1, min(row, 1 + free // take))
+
+    def end_together(self, in_hand: int, ahead: int) -> bool:
+        """Whether the rows that a lane has brought end at almost the same time, and enough other jobs are here.
+
+        Their handlers are instant, so the event loop runs all rows at once, unless it has other work in between. If the
+        lane replaced only the rows that have ended by then, all its further calls would be as small as that.
+        """
+        return self.shares_tasks and in_hand > 0 and ahead >= _ENOUGH
 
     def fill(self, take: int, slots: int, ahead: int) -> int:
         """How many jobs a call that asks for `take` rows is to bring in all, the reserve among them; 0 = no reserve.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from groupmq.worker.demand import APART, LARGE, LATER, TOO_SOON, AfterAnswer, NextCall
+from groupmq.worker.demand import APART, LARGE, LATER, TOO_SOON, AfterAnswer, Demand, NextCall
 from groupmq.worker.portions import HEADS
 from tests.unit.worker.demands import GO_ON, SLEEP, Room, answer, asleep, call, demand, flowing
 
@@ -68,6 +68,43 @@ def test_a_reserve_that_is_asked_back_is_reported_without_taking_another_at_once
     made, room = demand(2, short=True), Room(0, waiting=0)
     made.wants = False
     assert call(made, room, reports=80) == NextCall(0, 1, 0, large=True)
+
+
+# Calls that wait for the end of rows
+
+
+def with_rows_in_hand(waiting: int) -> tuple[Demand, Room]:
+    made, room = flowing(100, short=True)
+    made.lanes[0].in_hand, room.waiting = 3, waiting
+    return made, room
+
+
+def test_reports_wait_a_moment_for_the_other_rows_of_their_lane() -> None:
+    made, room = with_rows_in_hand(waiting=200)
+    assert call(made, room, reports=10, now=10.0) == TOO_SOON
+    assert call(made, room, reports=20, now=10.0 + LATER / 2) == TOO_SOON
+    made.lanes[0].in_hand = 0
+    ended = call(made, room, reports=40, now=10.0 + LATER / 2)
+    assert isinstance(ended, NextCall)
+    assert ended.take > 0
+
+
+def test_reports_do_not_wait_for_a_row_that_turns_out_long() -> None:
+    made, room = with_rows_in_hand(waiting=200)
+    assert call(made, room, reports=10, now=10.0) == TOO_SOON
+    assert call(made, room, reports=10, now=10.0 + 2 * LATER) == NextCall(0, 1, 0, large=False)
+    answer(made, room, 0)
+    assert call(made, room, reports=10, now=20.0) == TOO_SOON, "each call waits anew"
+
+
+def test_reports_do_not_wait_where_there_is_little_to_do_or_nothing_more_is_taken() -> None:
+    made, room = with_rows_in_hand(waiting=10)
+    asked = call(made, room, reports=10, now=10.0)
+    assert isinstance(asked, NextCall)
+    assert asked.take > 0
+    made, room = with_rows_in_hand(waiting=200)
+    made.stop_taking()
+    assert call(made, room, reports=10, now=10.0) == NextCall(0, 1, 0, large=False)
 
 
 # Large calls

@@ -132,24 +132,34 @@ def test_where_many_come_together_fewer_are_asked_for() -> None:
     assert seen.plan(100, 0, 0, reports=False) == (100, MOST_PER_CALL // 100)
     for _ in range(50):
         seen.took(1600, 100)
-    assert seen.plan(100, 0, 0, reports=False) == (PER_CALL // 16, 16)
+    assert seen.plan(100, 0, 0, reports=False) == (PER_CALL // 16, MOST_PER_CALL // (PER_CALL // 16))
     for _ in range(50):
         seen.took(100, 100)
     assert seen.plan(100, 0, 0, reports=False) == (100, MOST_PER_CALL // 100)
 
 
 def test_a_lane_that_has_brought_enough_asks_with_its_next_reports() -> None:
-    seen = pace(1e-5)
+    seen = pace(0.0004)
     for _ in range(50):
-        seen.took(1600, 100)
-    enough = PER_CALL // 16
+        seen.took(1200, 100)
+    enough = PER_CALL // 12
     assert seen.plan(90, enough, PER_CALL, reports=False) == (0, 1)
     assert seen.plan(90, enough, PER_CALL, reports=True) == (0, 1)
     assert seen.plan(90, enough - 4, 110, reports=False) == (0, 1)
-    assert seen.plan(90, enough - 4, 110, reports=True) == (4, 16)
-    assert seen.plan(90, 5, 50, reports=False) == (enough, 16), (
+    assert seen.plan(90, enough - 4, 110, reports=True) == (4, 12)
+    assert seen.plan(90, 5, 50, reports=False) == (enough, 12), (
         "what is in hand may be long runs: nobody waits for them"
     )
+
+
+def test_a_lane_whose_instant_jobs_have_not_all_ended_only_reports() -> None:
+    """If it replaced those that have ended, its calls would remain as small as that."""
+    seen = pace(1e-5)
+    for _ in range(50):
+        seen.took(1600, 100)
+    assert seen.plan(90, 5, 110, reports=True) == (0, 1)
+    assert seen.plan(90, 0, 110, reports=True)[0] == PER_CALL // 16
+    assert seen.plan(90, 5, 50, reports=True)[0] == PER_CALL // 16, "there is not enough to do"
 
 
 @given(durations=st.lists(st.floats(0, 10), max_size=50))
