@@ -72,6 +72,28 @@ def draft(
     Options that are left out must cost next to nothing: thousands of drafts are made in a second. `ids` are for jobs
     that bring none.
     """
+    # Most jobs have a group and nothing else. Spelled out: a generator would take as long as all checks together.
+    if (
+        job_id is None
+        and order_ms is None
+        and delay is None
+        and run_at is None
+        and max_attempts is None
+        and timeout is None
+        and backoff is None
+        and on_retry is None
+        and on_failed is None
+        and unique_for is None
+        and ttl is None
+        and dedupe is None
+        and not headers
+    ):
+        group = None if group_id is None else text(group_id, "group_id")
+        raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
+        own_id = new_id() if ids is None else next(ids)
+        urgency = whole(priority, "priority", 0, MAX_PRIORITY)
+        body = record.pack_body(0, False, (group or "").encode(), None, raw)
+        return of_class(Draft, (own_id, group, urgency, None, 0, 0, 0, None, raw, body, 0, None, 0))
     if delay is not None and run_at is not None:
         raise ConfigurationError("delay, run_at: give one of them, not both")
     once = None if dedupe is None else limits.dedupe(dedupe)
@@ -88,7 +110,6 @@ def draft(
     order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
     attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
     options = None
-    # Spelled out: a generator would take as long as all checks together.
     if not (job_id is None and timeout is None and backoff is None and on_retry is None and on_failed is None):
         options = _options(timeout, backoff, on_retry, on_failed, named=job_id is not None)
     if headers:
@@ -121,21 +142,26 @@ def _draft_from(
         fields = getattr(item, "fields", item)
         if not isinstance(fields, Mapping):
             raise ConfigurationError.expected(f"items[{position}]", "a mapping or a JobDraft", item)
-    if "repeat" in fields:
-        if fields["repeat"] is not None:
-            raise ConfigurationError(f"items[{position}].repeat: repeating jobs are added one by one, with add()")
-        fields = {name: value for name, value in fields.items() if name != "repeat"}
     if not fields.keys() <= FIELDS_OF_ITEMS:
-        unknown = sorted(str(key) for key in fields if key not in FIELDS_OF_ITEMS)
-        raise ConfigurationError(
-            f"items[{position}]: unknown {', '.join(unknown)}; known: {', '.join(sorted(FIELDS_OF_ITEMS))}"
-        )
+        fields = _without_repeat(fields, position)
     if "data" not in fields:
         raise ConfigurationError(f"items[{position}]: data is missing")
     try:
         return _draft_of(queue, fields, headers, ids)
     except ConfigurationError as error:
         raise type(error)(f"items[{position}].{error}") from error.__cause__
+
+
+def _without_repeat(fields: Mapping[str, Any], position: int) -> Mapping[str, Any]:
+    """The fields without a `repeat` that is None. Any other field that an item cannot have is refused."""
+    if fields.get("repeat") is not None:
+        raise ConfigurationError(f"items[{position}].repeat: repeating jobs are added one by one, with add()")
+    left = {name: value for name, value in fields.items() if name != "repeat"}
+    unknown = sorted(str(name) for name in left if name not in FIELDS_OF_ITEMS)
+    if unknown:
+        known = ", ".join(sorted(FIELDS_OF_ITEMS))
+        raise ConfigurationError(f"items[{position}]: unknown {', '.join(unknown)}; known: {known}")
+    return left
 
 
 def check(queue: QueueOptions, fields: Mapping[str, Any]) -> None:
