@@ -30,6 +30,8 @@ MANY = 2500
 @pytest.fixture
 def interrupt(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], None]]:
     """Press Ctrl-C while the n-th call of a script is under way, counted from 1."""
+    # Processes that a shell starts in the background ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     real, seen = BlockingConnection.call, [0]
     wanted: list[Any] = []
 
@@ -46,7 +48,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], 
         wanted[:] = [script, n]
 
     yield at
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 def fill(queue: Queue, many: int = MANY) -> None:
