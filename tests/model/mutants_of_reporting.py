@@ -108,7 +108,7 @@ REPORTING = [
     Mutant(
         "completed jobs told to be of one group",
         "events.completed(ids, gids,",
-        "events.completed(ids, gids[1],",
+        "events.completed(ids, (function() for i = 2, n do gids[i] = gids[1] end return gids end)(),",
     ),
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),

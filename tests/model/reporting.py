@@ -43,10 +43,7 @@ class Reporting(Repeating):
         same((answer.lost, answer.tick_ms, answer.wanted), (lost, self.model.until_tick(self.now), wanted))
         same([sorted(answer.cancelled), sorted(answer.ended), sorted(answer.recalled)], asked)
         if leaves:
-            received = self.received.get(lane[0], 0) if info is None else None
-            same(self.call(commands.leave([lane[0]], [lane[1]], received, self.now)), 1)
-            self.model.leave(*lane, received)
-            self.last.pop(lane[1], None)
+            self.leave(lane, self.received.get(lane[0], 0) if info is None else None)
 
     @precondition(lambda self: self.model.turn and not self.model.paused)
     @rule(item=draws.items(), ms=st.sampled_from((0, 0, 1, -1)))

@@ -98,7 +98,8 @@ class Work(Pair):
     def an_idle_worker_offers_a_slot_and_a_job_comes(
         self, lane: tuple[str, str], item: draws.Item, lease_ms: int, reads: bool, again: bool
     ) -> None:
-        """The worker may receive the job, and may call before it has, perhaps woken by the marker of another job."""
+        """The worker may receive the job, and may call before it has, perhaps woken by the marker of another job. Or it
+        leaves."""
         self.requests += -self.requests % 2
         self.advance(lane, [], 2, lease_ms)
         self.look()
@@ -113,6 +114,13 @@ class Work(Pair):
                 self.take_marker(lane[0])
             self.look()
             self.advance(lane, [], 1, lease_ms)
+        elif item.priority:
+            self.leave(lane, self.received.get(lane[0], 0))
+
+    def leave(self, lane: tuple[str, str], received: int | None) -> None:
+        same(self.call(commands.leave([lane[0]], [lane[1]], received, self.now)), 1)
+        self.model.leave(*lane, received)
+        self.last.pop(lane[1], None)
 
     @rule(received=st.booleans())
     def a_worker_pops_its_grant(self, received: bool) -> None:
