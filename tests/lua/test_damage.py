@@ -254,3 +254,20 @@ def test_an_error_of_a_script_names_the_lua_file_and_line(engine: Engine) -> Non
         engine.add("b", delay=1)
     engine.client.delete(engine.key("delayed"))
     assert record.unpack(engine.view("a").record).group_id == "g"
+
+
+@pytest.mark.parametrize("damaged", [b"", b"12345678", b"x" * 19])
+def test_a_damaged_lease_stops_no_other_job(engine: Engine, damaged: bytes) -> None:
+    """It counts as none. Otherwise every call that reads it would fail, and its worker would try it for ever."""
+    engine.add("a", group="a")
+    engine.add("b", group="b")
+    one, other = engine.take(2)
+    engine.client.hset(engine.key("leases"), one.id, damaged)
+    assert engine.beat(one, other) == [one.id]
+    assert engine.complete(one, other) == [0, 1]
+    assert engine.retry_run(one, 0) == [0]
+    engine.pass_time(LEASE)
+    engine.add("c", group="c")
+    assert "c" in [job.id for job in engine.take(10)]
+    engine.run(engine.operations.repair())
+    assert engine.violations() == []

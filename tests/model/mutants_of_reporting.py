@@ -113,7 +113,7 @@ REPORTING = [
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),
     # Measures
-    Mutant("waiting measured at every start", "if not s then\n        n_new", "if true then\n        n_new"),
+    Mutant("waiting measured at every start", "if not s then could_start", "if true then could_start"),
     Mutant("runs that are tried again not measured", "if kind == FAIL or kind == RETRY or", "if kind == FAIL or"),
     Mutant(
         "delay measured as waiting",

@@ -81,8 +81,8 @@ RESERVES = [
         STEADY,
     ),
     # Workers that are idle
-    Mutant("idle workers not woken", "left or reserved or unfilled, short", "left or unfilled, short", STEADY),
-    Mutant("holder of a reserve not noted", "  if reserved then reserve.took(worker) end\n", "", STEADY),
+    Mutant("idle workers not woken", "left or #groups > n or unfilled, short", "left or unfilled, short", STEADY),
+    Mutant("holder of a reserve not noted", "  if #groups > n then reserve.took(worker) end\n", "", STEADY),
     Mutant("nobody says that there are holders", "meta.held = true", "", STEADY),
     Mutant("idle worker does not ask", "if short and not left and not throttled then", "if false then", STEADY),
     Mutant(

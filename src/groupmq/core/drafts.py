@@ -72,6 +72,10 @@ def draft(
     Options that are left out must cost next to nothing: thousands of drafts are made in a second. `ids` are for jobs
     that bring none.
     """
+    group = None if group_id is None else text(group_id, "group_id")
+    urgency = whole(priority, "priority", 0, MAX_PRIORITY)
+    own_id = text(job_id, "job_id") if job_id is not None else new_id() if ids is None else next(ids)
+    raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
     # Most jobs have a group and nothing else. Spelled out: a generator would take as long as all checks together.
     if (
         job_id is None
@@ -88,10 +92,6 @@ def draft(
         and dedupe is None
         and not headers
     ):
-        group = None if group_id is None else text(group_id, "group_id")
-        raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
-        own_id = new_id() if ids is None else next(ids)
-        urgency = whole(priority, "priority", 0, MAX_PRIORITY)
         body = record.pack_body(0, False, (group or "").encode(), None, raw)
         return of_class(Draft, (own_id, group, urgency, None, 0, 0, 0, None, raw, body, 0, None, 0))
     if delay is not None and run_at is not None:
@@ -106,7 +106,6 @@ def draft(
     if unique_ms and job_id is None:
         raise ConfigurationError("unique_for: needs a job_id; an id that groupmq makes is never used twice")
     ttl_ms = 0 if ttl is None else millis(ttl, "ttl", minimum=0.001)
-    group = None if group_id is None else text(group_id, "group_id")
     order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
     attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
     options = None
@@ -116,12 +115,9 @@ def draft(
         if not all(isinstance(part, str) for pair in headers.items() for part in pair):
             raise ConfigurationError.expected("headers", "text for names and values", headers)
         options = (options or {}) | {"h": headers}
-    raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
     holds = options.get("f") if options else None
     head = attempts, order is not None, (group or "").encode(), options
     body = record.pack_body(*head, raw, has_ttl=ttl_ms > 0, holds=holds)
-    own_id = text(job_id, "job_id") if job_id is not None else new_id() if ids is None else next(ids)
-    urgency = whole(priority, "priority", 0, MAX_PRIORITY)
     time = 0 if run_at is None else max(0, epoch_millis(run_at, "run_at"))
     first = own_id, group, urgency, order, delay_ms, time, attempts
     return of_class(Draft, (*first, options, raw, body, ttl_ms, once, unique_ms))

@@ -20,6 +20,7 @@ what runs.
 --- @include "lib/seen"
 local lease = { BEGUN = 0, GRANTED = 1, FOLLOWS = 2, RESERVED = 3 }
 --- @private
+local LEAST = 20 -- bytes of a lease before the id of its group
 
 -- `call.over`: job id -> true if this call has ended its lease. `call.begun`: job id -> its lease, if this call reports
 -- that the job has begun.
@@ -34,15 +35,20 @@ end
 function lease.current(id, l) return not lease.is_over(id) and (call.begun and call.begun[id] or l) end
 
 -- Fence, started, attempts, stalls, stage, group, where the name of the worker begins. Returned as values: a call may
--- read hundreds of leases, and a table for each would cost more than all other work on them.
-function lease.fields(raw) return struct.unpack('>I7I6I2I2BI2c0', raw) end
+-- read hundreds of leases, and a table for each would cost more than all other work on them. Nothing for a damaged
+-- value, which counts as no lease: an error would stop every call that reads it.
+function lease.fields(raw)
+  if #raw < LEAST then return nil end
+  return struct.unpack('>I7I6I2I2BI2c0', raw)
+end
 
 -- Whether a job in this stage was prefetched.
 function lease.is_ahead(stage) return stage >= lease.FOLLOWS end
 
--- `ahead`: it was prefetched. The name of the worker is cut out on demand, by lease.worker.
+-- `ahead`: it was prefetched. The name of the worker is cut out on demand, by lease.worker. False if it is damaged.
 function lease.decode(raw)
   local fence, started, attempts, stalls, stage, gid, after = lease.fields(raw)
+  if not fence then return false end
   return {
     fence = fence, started = started, attempts = attempts, stalls = stalls, ahead = lease.is_ahead(stage),
     begun = stage == lease.BEGUN, follows = stage == lease.FOLLOWS, gid = gid, raw = raw, after = after,

@@ -24,7 +24,7 @@ function measure.wait(ms)
 end
 
 -- The same for many jobs that could have started at these times.
-function measure.waits_since(times)
+function measure.waits(times)
   local waits, at = call.waits or {}, now
   for i = 1, #times do
     local ms = at - times[i]

@@ -51,7 +51,7 @@ local function grant(n, row, most, who, more_due, fill)
   if full then last = 0 end -- heads of other groups had no room: prefetch nothing
   local states, raw_states = state.load(ids)
   local taken, terms, found, found_states, rows = {}, {}, {}, {}, {}
-  local started_ids, gids, attempts, worker, could_start, n_new = {}, {}, {}, who.worker, {}, 0
+  local started_ids, gids, attempts, worker, could_start = {}, {}, {}, who.worker, {}
   local default, has_states, m, n_rows, n_started, first = who.policy.max_attempts, raw_states[1] ~= nil, 0, 0, 0, 1
   for r = 1, #groups do
     local g, id, rec, s = groups[r], ids[first], recs[first], states[first]
@@ -69,10 +69,7 @@ local function grant(n, row, most, who, more_due, fill)
         n_started = n_started + 1
         started_ids[n_started], gids[n_started], attempts[n_started] = id, g.id, s and s[ATTEMPTS] + 1 or 1
       end
-      if not s then
-        n_new = n_new + 1
-        could_start[n_new] = since
-      end
+      if not s then could_start[#could_start + 1] = since end
       if meta.ttls and has_ttl then W.zrem(K.expiring, id) end -- it has started
       local head = m
       -- The outcome of a job that may run only once must be reported at once, so nothing is prefetched behind it.
@@ -92,8 +89,7 @@ local function grant(n, row, most, who, more_due, fill)
             if has_ttl then W.zrem(K.expiring, ids[i]) end
           end
           if has_states then found_states[m] = false end
-          n_new = n_new + 1
-          could_start[n_new] = since
+          could_start[#could_start + 1] = since
         end
         members.follow(g, m - head)
         if g.limit > 1 then group.touch(g) end -- no group: the next of these jobs may start
@@ -110,13 +106,12 @@ local function grant(n, row, most, who, more_due, fill)
   end
   if m == 0 then return NOTHING, {}, left, short end
   horizon.put(now + who.lease)
-  measure.waits_since(could_start)
+  measure.waits(could_start)
   if n_started > 0 then events.give('active', started_ids, gids, attempts, worker) end
   local fence = lease_changes.grant(taken, terms, whole(now + who.lease))
-  local reserved = #groups > n
-  if reserved then reserve.took(worker) end
+  if #groups > n then reserve.took(worker) end
   local jobs = { taken, fence, found_states, found, call.brought }
-  return jobs, n_rows < m and rows or {}, left or reserved or unfilled, short
+  return jobs, n_rows < m and rows or {}, left or #groups > n or unfilled, short
 end
 
 -- Returns the jobs as the client reads them: ids, the first fence (fences are consecutive), states ({} = no job has run
@@ -125,8 +120,7 @@ end
 -- advance. `more_due`: delayed jobs are due that have not joined their groups yet (lib/choose.lua).
 function take_jobs(n, who, more_due)
   if meta.paused then n = 0 end
-  local allowed, throttled = n, nil
-  if n > 0 then allowed = turn.allowance(n, who.worker, who.batch, who.epoch) end
+  local allowed, throttled = n > 0 and turn.allowance(n, who.worker, who.batch, who.epoch) or n, nil
   local mine = allowed == n
   -- max_stalled = 0 means "never redeliver after a crash", so nothing is prefetched.
   local ahead = has_rows() and who.policy.max_stalled ~= 0
