@@ -99,13 +99,29 @@ async def test_a_search_is_text_too(busy: Site, come: Come) -> None:
 async def test_data_is_copied_exactly_also_on_plain_http(site: Site, come: Come) -> None:
     await site.queue.add({"big": 12345678901234567890123, "text": EVIL}, group_id="g", job_id="one")
     page = await (await come(site)).go("/queues/orders/jobs/one")
+    await page.locator("#live-state[data-state=live]").wait_for()
     await page.evaluate("Object.defineProperty(window, 'isSecureContext', { value: false })")
     await page.evaluate(
         """document.addEventListener("copy", () => {
             window.copied = getSelection().toString() || document.activeElement.value;
         })"""
     )
+    await page.evaluate(
+        """() => {
+            const later = window.setTimeout;
+            window.setTimeout = (act, ms, ...more) => {
+                if (ms !== 1600) return later(act, ms, ...more);
+                window.wordEnds = act; // the word "Copied" stays until the test lets it go
+            };
+        }"""
+    )
     await page.get_by_role("region", name="Data").get_by_role("button", name="Copy").click()
     await expect(page.get_by_role("region", name="Data").get_by_role("button", name="Copied")).to_be_visible()
     copied = await page.evaluate("window.copied")
     assert '"big": 12345678901234567890123' in copied
+    await site.queue.update_data("one", {"n": "changed"})
+    await site.queue.add({"n": 2}, group_id="g")  # an event of its group: the page is drawn anew
+    await expect(page.get_by_role("region", name="Data")).to_contain_text("changed")
+    await expect(page.get_by_role("region", name="Data").get_by_role("button", name="Copied")).to_be_visible()
+    await page.evaluate("window.wordEnds()")
+    await expect(page.get_by_role("region", name="Data").get_by_role("button", name="Copy", exact=True)).to_be_visible()

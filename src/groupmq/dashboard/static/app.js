@@ -130,14 +130,18 @@
     if (!button) return;
     const label = $("span", button);
     const before = label.dataset.label || label.textContent;
-    label.dataset.label = before;
+    label.dataset.label = before; // until it stands there again; a live update leaves the label alone
     try {
       await copy(button.dataset.copy);
       label.textContent = "Copied";
     } catch {
       label.textContent = "Not copied";
     }
-    setTimeout(() => { label.textContent = before; }, 1600);
+    clearTimeout(label.timer);
+    label.timer = setTimeout(() => {
+      label.textContent = before;
+      delete label.dataset.label;
+    }, 1600);
   });
 
   // ------------------------------------------------------------------ live part
@@ -191,11 +195,13 @@
 
   const morph = (html) => htmx.swap({ sourceElement: live, target: live, text: html, swap: "innerMorph", transition: false, title: null });
 
-  // What a reader has opened stays open, and a time that did not change is not written again.
+  // What a reader has opened stays open, what a button has just answered stays to be read, and a time
+  // that did not change is not written again.
   htmx.registerExtension("groupmq", {
     htmx_before_morph_attr: (element, { attrName }) =>
       !((attrName === "open" && element.tagName === "DETAILS") || attrName === "data-shown" || (attrName === "title" && element.tagName === "TIME")),
     htmx_before_morph_node: (element, { oldNode, newNode }) => {
+      if (oldNode.dataset?.label) return false; // it says "Copied" for a moment
       if (oldNode.nodeName !== "TIME" || newNode.nodeName !== "TIME") return true;
       oldNode.dateTime = newNode.dateTime;
       oldNode.className = newNode.className;
