@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -168,16 +169,18 @@ async def test_where_no_stall_is_allowed_no_job_runs_again_after_its_worker_died
 
 @pytest.mark.parametrize("hangs_at", [0, 2, 4])
 async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_though_others_of_its_row_do_not_hang(
-    start_server: StartServer, hangs_at: int
+    start_server: StartServer, tmp_path: Path, hangs_at: int
 ) -> None:
     """Unless it is the first of its row, it is not known to have started: then it also hangs a second worker."""
     server = start_server(prefer("valkey"))
     options = QUEUE | {"job_timeout": 0.6}
+    goes_on = tmp_path / "goes on"
     async with Queue("orders", server.url, **options) as queue:
         with Fleet(server.url, "orders", concurrency=1, **options) as fleet:
             hung = await start_used_to_short_handlers(fleet, queue)
             items: list[dict[str, Any]] = [{"data": {}, "group_id": "g"} for _ in range(5)]
-            items[hangs_at] |= {"data": {"do": "block-once", "seconds": 4.0}, "timeout": 0.3}
+            hanging = {"do": "block-once", "seconds": 40.0, "until": str(goes_on)}
+            items[hangs_at] |= {"data": hanging, "timeout": 0.3}
             jobs = await queue.add_many(items)
             hangs = jobs[hangs_at].id
 
@@ -187,8 +190,9 @@ async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_th
             await eventually(starts, "it hangs")
             assert (await queue.get_job_counts()).active == 5, "the jobs were not taken in a row"
             await asyncio.to_thread(fleet.start)
-            await eventually(lambda: len(starts()) == 2, "another process has the group", timeout=3.3)
+            await eventually(lambda: len(starts()) == 2, "another process has the group")
             assert not [line for line in fleet.lines("end") if (line["job"], line["pid"]) == (hangs, hung.pid)]
+            goes_on.touch()
             assert await queue.wait_for_empty(10)
             await eventually(
                 lambda: [line for line in fleet.lines("lease-lost") if line["job"] == hangs],

@@ -6,6 +6,7 @@ import asyncio
 import random
 import subprocess
 from itertools import count, takewhile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,15 +103,17 @@ async def test_a_frozen_worker_is_replaced_and_its_outcome_refused_when_it_wakes
 
 
 async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_to_another_process(
-    start_server: StartServer,
+    start_server: StartServer, tmp_path: Path
 ) -> None:
-    server = start_server(prefer("valkey"))
+    server, goes_on = start_server(prefer("valkey")), tmp_path / "goes on"
     async with Queue("orders", server.url, job_timeout=LEASE) as queue:
         with Fleet(server.url, "orders", concurrency=1, job_timeout=LEASE) as fleet:
             fleet.start(2)
-            hangs = await queue.add({"do": "block-once", "seconds": 5.0}, group_id="g", timeout=0.3, backoff=0)
+            hanging = {"do": "block-once", "seconds": 40.0, "until": str(goes_on)}
+            hangs = await queue.add(hanging, group_id="g", timeout=0.3, backoff=0)
             behind = await queue.add({}, group_id="g")
-            assert await queue.wait_for_empty(4.5), "the hanging handler still blocks its group"
+            assert await queue.wait_for_empty(20), "the hanging handler still blocks its group"
+            goes_on.touch()
             await eventually(lambda: fleet.lines("lease-lost"), "the one that hung learns that it lost its lease")
     history = fleet.history()
     history.check([hangs.id, behind.id])

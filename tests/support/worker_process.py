@@ -38,15 +38,23 @@ class HistoryFile:
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
 
+def block(seconds: float, until: str | None) -> None:
+    """Hang the event loop."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not (until and os.path.exists(until)):
+        time.sleep(0.01)
+
+
 async def work(job: Job) -> str:
-    """Do what `job.data` asks for: {"do": how, "seconds": how long, "times": on how many attempts}."""
+    """Do what `job.data` asks for: {"do": how, "seconds": how long, "times": on how many attempts}; "until" is a file
+    that a test makes when a handler that blocks may go on, after these seconds at the latest."""
     data = job.data
     seconds, unusual = data.get("seconds", 0.0), job.attempt <= data.get("times", 1)
     match data.get("do", "work"):
         case "block":
             time.sleep(seconds)  # noqa: ASYNC251 - the loop is meant to hang
         case "block-once" if unusual:
-            time.sleep(seconds)  # noqa: ASYNC251
+            block(seconds, data.get("until"))
         case "exit" if unusual:
             os._exit(13)
         case "fail" if unusual:
