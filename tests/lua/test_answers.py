@@ -15,7 +15,7 @@ from groupmq.protocol import commands, functions
 from groupmq.protocol.commands import Call
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
-from tests.support.resending import Unanswered
+from tests.support.resending import Before, Unanswered
 
 WINDOW = 30 * SECOND
 
@@ -194,6 +194,53 @@ def test_a_client_keeps_one_answer_however_many_calls_it_makes(engine: Engine) -
         engine.add(str(i))
         engine.remove(str(i))
     assert len(answers(engine)) == 1
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_arrives_before_the_one_that_it_follows_changes_nothing(engine: Engine, name: str) -> None:
+    call = CALLS[name](engine)
+    engine.counts()
+    early = Unanswered(engine.connection, engine.client, call, Before())
+    before = engine.digest()
+    early.arrives_too_early()
+    assert engine.digest() == before
+    answer = early.arrives()
+    assert early.send_again() == answer
+
+
+def test_a_call_takes_effect_after_the_one_that_it_follows(engine: Engine) -> None:
+    first = unanswered(engine, added(engine, "a", group_id="g"))
+    second = Unanswered(
+        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.slot, first.number)
+    )
+    first.arrives()
+    second.arrives()
+    assert engine.run_all() == ["a", "b"]
+
+
+def test_a_call_that_took_effect_is_answered_though_the_one_that_it_follows_is_forgotten(engine: Engine) -> None:
+    first = unanswered(engine, added(engine, "a", group_id="g"))
+    second = Unanswered(
+        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.slot, first.number)
+    )
+    first.arrives()
+    answer = second.arrives()
+    for name in ("calls_even", "calls_odd"):
+        engine.client.hdel(engine.key(name), first.slot)
+    assert second.send_again() == answer
+    assert engine.run_all() == ["a", "b"]
+
+
+def test_a_call_does_not_follow_one_that_has_changed_nothing(make_engine: MakeEngine) -> None:
+    """An add of a chunk whose group is full: the next chunk must not be added."""
+    engine = make_engine(max_group_size=1)
+    engine.add("a", group="g")
+    full = commands.add([draft(engine.options, None, group_id="g")], engine.now, whole=True)
+    first = unanswered(engine, full)
+    second = Unanswered(engine.connection, engine.client, added(engine, "c"), Before(first.slot, first.number))
+    assert first.arrives().full
+    second.arrives_too_early()
+    assert engine.counts()["waiting"] == 1
 
 
 def answers(engine: Engine) -> dict[bytes, bytes]:

@@ -22,7 +22,7 @@ from tests.model.stored import Stored, differences
 from tests.support.by_hand import Operations, carry
 from tests.support.dump import Dump
 from tests.support.keyspace.invariants import PRIORITY_UNIT
-from tests.support.resending import Unanswered
+from tests.support.resending import Before, Unanswered
 
 T = TypeVar("T")
 QUEUE = "model"
@@ -107,7 +107,8 @@ class Pair(RuleBasedStateMachine):
 
     def call(self, call: Call[T]) -> T:
         """Make a call, possibly with a fault: its answer is lost and it is resent "at once" or "later", or the first
-        request is "overtaken" by the second. In any case it takes effect once and gets the same answer."""
+        request is "overtaken" by the second. In any case it takes effect once and gets the same answer. Those that are
+        resent "at once" were first sent too early: before another call that they follow."""
         self.calls += 1
         self.model.entries.append(Entry(self.now))
         if call.script == "update":
@@ -115,7 +116,11 @@ class Pair(RuleBasedStateMachine):
         if not self.fault or not functions.load(call.script).remembers:
             return self.connection.call(call, patience=0)
         fault, self.fault = self.fault, ""
-        sending = Unanswered(self.connection, self.client, call)
+        sending = Unanswered(self.connection, self.client, call, Before() if fault == "at once" else None)
+        if fault == "at once":
+            before = self.state()
+            sending.arrives_too_early()
+            same(self.state(), before)
         if fault == "overtaken":
             answer = sending.send_again()
             if sending.is_kept:

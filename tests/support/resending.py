@@ -4,25 +4,40 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
+import pytest
 import redis
 
 from groupmq.client.connection.faults import is_no_function, is_no_script, understood
 from groupmq.core.errors import ScriptError, ServerRefused
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call
+from groupmq.protocol.slots import Predecessor, Slot
 from groupmq.sync.connection.connections import BlockingConnection
 from tests.support.by_hand import ClientByHand
 
 T = TypeVar("T")
 
 
+class Before:
+    """A call that another one follows, and that has been answered by the time the client asks."""
+
+    def __init__(self, name: str = "never sent", number: int = 1) -> None:
+        self.slot = Slot(name, number)
+
+    async def succeeded(self) -> None:
+        pass
+
+
 class Unanswered(Generic[T]):
     """A call in progress, sent exactly as the client sends it. The queue must be open."""
 
-    def __init__(self, connection: BlockingConnection, client: redis.Redis, call: Call[T]) -> None:
+    def __init__(
+        self, connection: BlockingConnection, client: redis.Redis, call: Call[T], after: Predecessor | None = None
+    ) -> None:
+        """`after`: the call that must take effect before this one."""
         self._client: Any = client
         self._call = call
-        self._steps = ClientByHand(connection.session).call(call, patience=60.0)
+        self._steps = ClientByHand(connection.session).call(call, patience=60.0, after=after)
         self._first: Any = self._steps.send(None)
 
     @property
@@ -31,9 +46,14 @@ class Unanswered(Generic[T]):
         return slot
 
     @property
+    def number(self) -> int:
+        number: int = self._first[8]
+        return number
+
+    @property
     def is_kept(self) -> bool:
         """Whether the server has stored the answer of this call."""
-        number = b"%d " % self._first[8]
+        number = b"%d " % self.number
         base: str = self._first[3].removesuffix("meta")
         kept = [self._client.hget(f"{base}calls_{which}", self.slot) for which in ("even", "odd")]
         return any(raw.startswith(number) for raw in kept if raw)
@@ -45,6 +65,13 @@ class Unanswered(Generic[T]):
             return self._call.parse(raw)
         except (ValueError, TypeError, AttributeError) as error:
             raise AssertionError(f"the answer of another call: {raw}") from error
+
+    def arrives_too_early(self) -> None:
+        """The first request reaches the server before the call that it follows, and is refused. The client makes the
+        call once more when that one has been answered; that request has not arrived yet."""
+        with pytest.raises(ScriptError, match="GROUPMQ_ORDER") as refusal:
+            self._execute(self._first)
+        self._first = self._steps.throw(refusal.value)
 
     def send_again(self) -> T:
         """The client notices that its connection is broken and resends the call. Returns the reply, which it gets."""

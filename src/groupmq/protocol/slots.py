@@ -2,12 +2,14 @@
 
 A client names the slot of each call that changes something, and counts the calls of a slot. The server keeps the answer
 of the last call of each slot (`lua/lib/answered.lua`), so one slot must never have two calls under way.
+
+A call that is sent before its predecessor was answered names the slot of that one too, and takes effect only after it.
 """
 
 from __future__ import annotations
 
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from groupmq.core.ids import new_id
 from groupmq.core.loops import this_process
@@ -17,6 +19,15 @@ class Slot(NamedTuple):
     name: str
     number: int
     """Of the call, in this slot."""
+
+
+class Predecessor(Protocol):
+    """A call that must take effect before another one. The blocking client has none: it makes one call at a time."""
+
+    slot: Slot
+
+    def succeeded(self) -> Any:
+        """Awaited: until it has been answered. Raises what it has raised."""
 
 
 class CallSlots:

@@ -52,7 +52,8 @@ class Adding(Repeats):
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
         """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written.
 
-        With partitions: in order within each group, and atomically per 100 of one partition.
+        If it raises later (a full group, an outage), what it has added is the beginning of the list: nothing is added
+        behind jobs that were not. With partitions all of this holds for the jobs of each partition.
         """
         return await self._submit_all(self._chunks(self._drafts(items)))
 

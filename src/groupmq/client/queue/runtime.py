@@ -13,6 +13,7 @@ from groupmq.client.partitions.methods import PartitionedMethods
 from groupmq.client.queue.base import Chunk
 from groupmq.client.queue.changes import NO_PROGRESS
 from groupmq.client.queue.locality import Locality
+from groupmq.client.queue.pipelining import pipelined
 from groupmq.client.queue.processing import OwnWorkers, Processing
 from groupmq.core.drafts import Draft
 from groupmq.core.emitter import Emitter, Listener
@@ -21,6 +22,7 @@ from groupmq.core.events import KINDS, Event
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added, Call
+from groupmq.protocol.slots import Predecessor, Slot
 
 if TYPE_CHECKING:
     from groupmq.client.queue.queue import Queue
@@ -97,25 +99,15 @@ class QueueRuntime(PartitionedMethods):
     async def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
         if self._local.waiting:
             await self._local.subscribe()
-        jobs: list[Job] = []
-        chunks = iter(chunks)
-        chunk = next(chunks, None)
-        before: tuple[Sequence[Draft], Added] | None = None
-        while chunk is not None:
+        connection, session = self._connection, self._connection.session
+
+        async def add(chunk: Chunk, slot: Slot, before: Predecessor | None) -> list[Job]:
+            if before and not session.opened:
+                await before.succeeded()  # the first call opens the queue
             drafts, call = chunk
-            flight = asyncio.ensure_future(self._connection.call(call))
-            try:
-                # The call is sent first. The jobs of the call before it are made while the server works.
-                await asyncio.sleep(0)
-                if before is not None:
-                    jobs += await self._jobs_of(*before)
-                chunk = next(chunks, None)
-                before = drafts, await flight
-            finally:
-                flight.cancel()
-        if before is not None:
-            jobs += await self._jobs_of(*before)
-        return jobs
+            return await self._jobs_of(drafts, await connection.call(call, slot=slot, after=before))
+
+        return [job for jobs in await pipelined(chunks, session.slots, add) for job in jobs]
 
     async def _jobs_of(self, drafts: Sequence[Draft], answer: Added) -> list[Job]:
         jobs = await self._added_together(drafts, answer)

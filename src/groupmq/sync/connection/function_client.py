@@ -31,6 +31,7 @@ from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
 from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
+from groupmq.protocol.slots import Predecessor, Slot
 
 T = TypeVar("T")
 Command = tuple[Any, ...]
@@ -102,27 +103,39 @@ class FunctionClient:
     def sleep(self, seconds: float) -> None:
         raise NotImplementedError
 
-    def call(self, call: Call[T], patience: float | None = None) -> T:
-        """Make a call. While the server cannot be reached, try again for up to `patience` seconds."""
+    def call(
+        self, call: Call[T], patience: float | None = None, slot: Slot | None = None, after: Predecessor | None = None
+    ) -> T:
+        """Make a call. While the server cannot be reached, try again for up to `patience` seconds.
+
+        `slot`: one that was taken for this call. `after`: a call that may still be under way, and that must take effect
+        before this one; if it fails, this one raises what it has raised, and has not taken effect.
+        """
         session = self.session
         session.require_open()
         if call.after:
             self.sleep(call.after)
         patient = Patience(self.patience if patience is None else patience)
-        slot = session.slots.take() if functions.load(call.script).remembers else None
+        if slot is None and functions.load(call.script).remembers:
+            slot = session.slots.take()
         proof: Command = (slot.name, slot.number) if slot else ()
         again: Command = ()
         while True:
+            order: Command = (*(again or (b"",)), *after.slot) if after else again
             try:
                 if not session.opened:
                     self.open()
                 if session.entry.due <= time.monotonic():
                     self.enter()
-                answer = self._evaluate(call, proof + again)
+                answer = self._evaluate(call, proof + order)
                 if slot and not again:
                     session.slots.give_back(slot)
                 return answer
             except GroupMQError as error:
+                if after and "GROUPMQ_ORDER" in str(error):
+                    after.succeeded()
+                    after = None  # it has taken effect: from now on this call need not name it
+                    continue
                 if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
                     # This try was refused before it began, but an earlier one may have been carried out.
                     answers = self._evaluate(look_answer(slot.name, slot.number))
@@ -283,7 +296,8 @@ class FunctionClient:
             self.sleep(pause)
 
     def _evaluate(self, call: Call[T], proof: Command = ()) -> T:
-        """Run a function once. `proof`: slot and number, by which the server recognises a call that is sent again."""
+        """Run a function once. `proof`: what lib/answered.lua reads: slot and number, whether it was sent before, and
+        the slot and number of the call that must come before it."""
         session = self.session
         script = functions.load(call.script)
         waits = session.must_be_durable(call.script)

@@ -5,7 +5,8 @@ arrived, and sends it again: it must get the first answer, and nothing may chang
 Such a call has three more arguments after its own and the revision of the settings:
   a slot of the client; a slot has only one call in progress at a time
   the number of the call in its slot
-  a third one, only if the call was sent before
+  'again' if the call was sent before, else absent or empty
+  only if the call must not take effect before another one has: the slot and the number of that one
 
 A slot keeps the answer of its last call, so memory grows with the clients and not with the calls. Two hashes are used
 in alternation, each for a WINDOW of time: an answer is kept for at least one WINDOW, and both keys expire when no more
@@ -17,6 +18,9 @@ calls are looked up.
 
 A call that was answered is not executed again: `answered.begin` returns the answer. The reply of a call that does not
 end with `commit` (it changed nothing) is not kept, and the call is executed again when it is sent again.
+
+A client may send a call before it has the answer of the one before it (client/queue/pipelining.py). If that one was
+refused, or has been overtaken on another connection, its answer is not kept yet: the later one is refused as well.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -36,12 +40,18 @@ function answered.find(slot, number)
   end
 end
 
--- Returns the answer that the call got the first time, if there is one.
+-- Returns a reply if the call must end at once: the answer that it got the first time, or an error, because a call that
+-- must come before it has not taken effect.
 function answered.begin(argv)
-  local slot, again = argv[4], argv[6]
+  local slot, again, before = argv[4], argv[6] == 'again', argv[7]
   if not slot then return end
   call.slot, call.number, call.again = slot, argv[5], again
-  if again or math.abs(now - meta.resent) < KEEP then return answered.find(slot, call.number) end
+  local answer
+  if again or math.abs(now - meta.resent) < KEEP then answer = answered.find(slot, call.number) end
+  if not answer and before and not answered.find(before, argv[8]) then
+    return redis.error_reply('GROUPMQ_ORDER the call before this one has not taken effect')
+  end
+  return answer
 end
 
 function answered.note(reply)

@@ -1,0 +1,66 @@
+"""Calls that must take effect in their order, without a pause between them.
+
+While the server carries out one call, the next one is encoded and sent, so neither side waits for the other. Each call
+names the one before it, and the server refuses it until that one has taken effect (`lua/lib/answered.lua`). Otherwise
+the calls could change places: the first may be refused because the function library was just flushed, and the second
+find it loaded again by another client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Generic, TypeVar
+
+from groupmq.protocol.slots import CallSlots, Slot
+
+I = TypeVar("I")  # noqa: E741 - item and outcome
+O = TypeVar("O")  # noqa: E741
+
+_UNDER_WAY = 3
+"""Calls that are sent before the first of them is answered. With two, the server waits while an answer is read."""
+
+
+class Flight(Generic[O]):
+    """A call under way."""
+
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+        self.task: asyncio.Future[O]
+
+    async def succeeded(self) -> None:
+        # If the one that waits is cancelled, this call still goes on.
+        await asyncio.shield(self.task)
+
+
+async def pipelined(
+    items: Iterable[I],
+    slots: CallSlots,
+    make: Callable[[I, Slot, Flight[O] | None], Coroutine[Any, Any, O]],
+) -> list[O]:
+    """The outcomes of the calls that `make` makes for each item. It is given the slot of the call and the call before.
+
+    If one of them raises, none after it takes effect, and this raises the same.
+    """
+    outcomes: list[O] = []
+    flights: deque[Flight[O]] = deque()
+    last: Flight[O] | None = None
+    try:
+        for item in items:
+            if len(flights) == _UNDER_WAY:
+                outcomes.append(await flights[0].task)
+                flights.popleft()
+            flight = Flight[O](slots.take())
+            flight.task = asyncio.ensure_future(make(item, flight.slot, last))
+            flights.append(flight)
+            last = flight
+            await asyncio.sleep(0)  # it is sent before the next one is encoded
+        while flights:
+            outcomes.append(await flights[0].task)
+            flights.popleft()
+    finally:
+        for flight in flights:
+            flight.task.cancel()
+        await asyncio.gather(*(flight.task for flight in flights), return_exceptions=True)
+    return outcomes
