@@ -63,27 +63,33 @@ function W.noted(command, key)
   return #(call.drops[key] or NONE) + ((call.given or NONE)[key] or 0)
 end
 
-function W.zadd(key, score, member)
-  local list = call.puts[key] or list_in(call.puts, call.additions, 'ZADD', key)
-  local n = #list
-  list[n + 1], list[n + 2] = score, member
+local function put(command, key, one, other)
+  local list = call.puts[key]
+  if list then
+    local n = #list
+    list[n + 1], list[n + 2] = one, other
+  else
+    list = { one, other }
+    call.puts[key] = list
+    note(call.additions, command, key, list)
+  end
 end
 
-function W.zrem(key, member)
-  local list = call.drops[key] or list_in(call.drops, call.removals, 'ZREM', key)
-  list[#list + 1] = member
+local function drop(command, key, one)
+  local list = call.drops[key]
+  if list then
+    list[#list + 1] = one
+  else
+    list = { one }
+    call.drops[key] = list
+    note(call.removals, command, key, list)
+  end
 end
 
-function W.hset(key, field, value)
-  local list = call.puts[key] or list_in(call.puts, call.additions, 'HSET', key)
-  local n = #list
-  list[n + 1], list[n + 2] = field, value
-end
-
-function W.hdel(key, field)
-  local list = call.drops[key] or list_in(call.drops, call.removals, 'HDEL', key)
-  list[#list + 1] = field
-end
+function W.zadd(key, score, member) put('ZADD', key, score, member) end
+function W.zrem(key, member) drop('ZREM', key, member) end
+function W.hset(key, field, value) put('HSET', key, field, value) end
+function W.hdel(key, field) drop('HDEL', key, field) end
 
 -- Delete a whole key for which nothing else is noted.
 function W.unlink(key)
