@@ -32,12 +32,12 @@ class Unanswered(Generic[T]):
     """A call in progress, sent exactly as the client sends it. The queue must be open."""
 
     def __init__(
-        self, connection: BlockingConnection, client: redis.Redis, call: Call[T], after: Predecessor | None = None
+        self, connection: BlockingConnection, client: redis.Redis, call: Call[T], follows: Predecessor | None = None
     ) -> None:
-        """`after`: the call that must take effect before this one."""
+        """`follows`: the call that must take effect before this one."""
         self._client: Any = client
         self._call = call
-        self._steps = ClientByHand(connection.session).call(call, patience=60.0, after=after)
+        self._steps = ClientByHand(connection.session).call(call, patience=60.0, follows=follows)
         self._first: Any = self._steps.send(None)
 
     @property

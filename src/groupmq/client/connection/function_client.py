@@ -103,12 +103,12 @@ class FunctionClient:
         raise NotImplementedError
 
     async def call(
-        self, call: Call[T], patience: float | None = None, slot: Slot | None = None, after: Predecessor | None = None
+        self, call: Call[T], patience: float | None = None, slot: Slot | None = None, follows: Predecessor | None = None
     ) -> T:
         """Make a call. While the server cannot be reached, try again for up to `patience` seconds.
 
-        `slot`: one that was taken for this call. `after`: a call that may still be under way, and that must take effect
-        before this one; if it fails, this one raises what it has raised, and has not taken effect.
+        `slot`: one that was taken for this call. `follows`: a call that may still be under way, and that must take
+        effect before this one; if it fails, this one raises what it has raised, and has not taken effect.
         """
         session = self.session
         session.require_open()
@@ -120,7 +120,7 @@ class FunctionClient:
         proof: Command = (slot.name, slot.number) if slot else ()
         again: Command = ()
         while True:
-            order: Command = (*(again or (b"",)), *after.slot) if after else again
+            order: Command = (*(again or (b"",)), *follows.slot) if follows else again
             try:
                 if not session.opened:
                     await self.open()
@@ -131,9 +131,9 @@ class FunctionClient:
                     session.slots.give_back(slot)
                 return answer
             except GroupMQError as error:
-                if after and "GROUPMQ_ORDER" in str(error):
-                    await after.succeeded()
-                    after = None  # it has taken effect: from now on this call need not name it
+                if follows and "GROUPMQ_ORDER" in str(error):
+                    await follows.succeeded()
+                    follows = None  # it has taken effect: from now on this call need not name it
                     continue
                 if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
                     # This try was refused before it began, but an earlier one may have been carried out.

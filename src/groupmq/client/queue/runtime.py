@@ -105,7 +105,7 @@ class QueueRuntime(PartitionedMethods):
             if before and not session.opened:
                 await before.succeeded()  # the first call opens the queue
             drafts, call = chunk
-            return await self._jobs_of(drafts, await connection.call(call, slot=slot, after=before))
+            return await self._jobs_of(drafts, await connection.call(call, slot=slot, follows=before))
 
         return [job for jobs in await pipelined(chunks, session.slots, add) for job in jobs]
 
