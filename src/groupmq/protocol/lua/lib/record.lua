@@ -37,9 +37,9 @@ local function number(high, low) return (2147483647 - high) * UNIT_4 + (MOST_4 -
 
 function record.created_of(rec) return (struct.unpack('>I6', rec, 17)) end
 
-function record.build(priority, order, seq, created, body)
-  return struct.pack('>I2c0I6I6', MOST_2 - priority, order, MOST_6 - seq, created) .. body
-end
+function record.sort_key(priority, order, seq) return struct.pack('>I2c0I6', MOST_2 - priority, order, MOST_6 - seq) end
+
+function record.build(sort_key, created, body) return sort_key .. struct.pack('>I6', created) .. body end
 
 local function order_given(rec) return string.byte(rec, 25) % 2 == 1 end
 local function has(flags, flag) return flags % (2 * flag) >= flag end

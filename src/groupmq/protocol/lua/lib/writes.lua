@@ -63,33 +63,44 @@ function W.noted(command, key)
   return #(call.drops[key] or NONE) + ((call.given or NONE)[key] or 0)
 end
 
-local function put(command, key, one, other)
+-- The first arguments for a key: a table that is made with them need not grow.
+local function put_first(command, key, one, other)
+  local list = { one, other }
+  call.puts[key] = list
+  note(call.additions, command, key, list)
+end
+
+local function drop_first(command, key, one)
+  local list = { one }
+  call.drops[key] = list
+  note(call.removals, command, key, list)
+end
+
+function W.zadd(key, score, member)
   local list = call.puts[key]
-  if list then
-    local n = #list
-    list[n + 1], list[n + 2] = one, other
-  else
-    list = { one, other }
-    call.puts[key] = list
-    note(call.additions, command, key, list)
-  end
+  if not list then return put_first('ZADD', key, score, member) end
+  local n = #list
+  list[n + 1], list[n + 2] = score, member
 end
 
-local function drop(command, key, one)
+function W.zrem(key, member)
   local list = call.drops[key]
-  if list then
-    list[#list + 1] = one
-  else
-    list = { one }
-    call.drops[key] = list
-    note(call.removals, command, key, list)
-  end
+  if not list then return drop_first('ZREM', key, member) end
+  list[#list + 1] = member
 end
 
-function W.zadd(key, score, member) put('ZADD', key, score, member) end
-function W.zrem(key, member) drop('ZREM', key, member) end
-function W.hset(key, field, value) put('HSET', key, field, value) end
-function W.hdel(key, field) drop('HDEL', key, field) end
+function W.hset(key, field, value)
+  local list = call.puts[key]
+  if not list then return put_first('HSET', key, field, value) end
+  local n = #list
+  list[n + 1], list[n + 2] = field, value
+end
+
+function W.hdel(key, field)
+  local list = call.drops[key]
+  if not list then return drop_first('HDEL', key, field) end
+  list[#list + 1] = field
+end
 
 -- Delete a whole key for which nothing else is noted.
 function W.unlink(key)

@@ -35,7 +35,8 @@ local function store(id, created, priority, due, order, ttl, body, data, replace
     call.order_now = order
   end
   body = body_changes.enter(id, body, data, replaces)
-  local rec = record.build(priority, order, meta.next_seq(), created, body)
+  local sort_key = record.sort_key(priority, order, meta.next_seq())
+  local rec = record.build(sort_key, created, body)
   W.hset(K.jobs, id, rec)
   if ttl then
     -- The ttl counts from the time at which the job may start.
@@ -43,13 +44,13 @@ local function store(id, created, priority, due, order, ttl, body, data, replace
     set_ttl(id, ends)
     horizon.add(ends)
   end
-  return rec, later
+  return rec, later, sort_key
 end
 
 -- A new job joins the waiting jobs of its group `g`, or is delayed until it is due. Returns its record and, if it has
 -- joined, its member.
 function enter_job(g, id, priority, due, order, ttl, body, data)
-  local rec, later = store(id, now, priority, due, order, ttl, body, data)
+  local rec, later, sort_key = store(id, now, priority, due, order, ttl, body, data)
   if not rules.silent then
     local added = events.columns('added', 2)
     local n = #added[2] + 1
@@ -61,7 +62,7 @@ function enter_job(g, id, priority, due, order, ttl, body, data)
   end
   gate.arrive(g)
   record.remember(id, rec)
-  local member = record.member(id, rec)
+  local member = rules.ageing and record.member(id, rec) or sort_key .. id
   members.put(g, member)
   return rec, member
 end
