@@ -1,4 +1,4 @@
-"""What a handler does with its job: report progress, append to its log, and see that the run is to end."""
+"""What a handler can do with its job: report progress, append to its log, and notice that the run should end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE = 30.0
 
 
 class _Reported:
-    """The result for a handler in a thread, which has waited already: awaiting it, out of habit, does nothing."""
+    """The return value for a handler in a thread, whose report is stored already. Awaiting it does nothing."""
 
     def __await__(self) -> Generator[Any, None, None]:
         return
@@ -40,7 +40,7 @@ class JobInHandler(Snapshot):
     _send_to_parent: Callable[[Job, str, Any], None] | None = None
 
     def report_progress(self, value: Any) -> Awaitable[None]:
-        """Store how far the job is, any JSON, and publish it. Raises LeaseLost if the run is over.
+        """Store the progress of the job, which may be any JSON, and publish it. Raises LeaseLost if the run is over.
 
         In a `def` handler it blocks; there is nothing to await.
         """
@@ -68,14 +68,14 @@ class JobInHandler(Snapshot):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the run is to end: cancelled, out of time, closing, its lease lost. For `def` handlers to look at."""
-        # Written by the handler's thread alone, and `_stopped` by the loop alone: neither undoes what the other wrote.
+        """Whether the run should end: cancelled, timed out, its worker closing, its lease lost. For `def` handlers."""
+        # Only the handler's thread writes this field, and only the loop writes `_stopped`: neither undoes the other.
         self._looked = True
         return self._stopped
 
     @property
     def cancel_event(self) -> threading.Event:
-        """Set when the run is to end; for `def` handlers to wait on."""
+        """Set when the run should end, so that a `def` handler can wait for it."""
         event = self._stop_event
         if event is None:
             event = self._stop_event = threading.Event()
@@ -84,7 +84,7 @@ class JobInHandler(Snapshot):
         return event
 
     def _end_run(self, *, waits: bool = False) -> None:
-        """The run is to end. `waits`: its group waits until the handler has ended, also in a thread."""
+        """Note that the run should end. `waits`: its group waits until the handler has ended, even one in a thread."""
         self._waits_for_end = waits
         self._stopped = True
         event = self._stop_event

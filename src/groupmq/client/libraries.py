@@ -33,7 +33,7 @@ def _name(library: Any) -> str:
 
 
 async def prune(client: FunctionClient, used: Collection[str]) -> list[str]:
-    """Delete the libraries that are neither ours nor among the `used` ones; which they were.
+    """Delete the libraries that are neither ours nor `used`, and return their names.
 
     A process that does use one of them loads it again with its next call.
     """

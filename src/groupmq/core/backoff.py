@@ -47,7 +47,7 @@ class Backoff:
             grown = self.base * self.factor ** (attempt - 1)
         except OverflowError:
             grown = self.max if self.base else 0.0
-        # Jitter only ever lengthens: a retry that comes early would break the promise of its back-off.
+        # Jitter only lengthens the delay: a retry must not come before its back-off is over.
         return min(grown, self.max) * (1 + self.jitter * random.random())  # noqa: S311
 
     def packed(self) -> list[float]:
@@ -105,7 +105,7 @@ def _function(value: Callable[..., Any], argument: str) -> BackoffFunction:
 
 
 def delay_after(policy: BackoffPolicy, attempt: int, error: BaseException) -> float:
-    """Seconds that a checked `policy` gives. If a callable raises or answers nonsense, so does this."""
+    """Seconds that a checked `policy` gives. Raises what a callable raises, and if its answer is no duration."""
     if isinstance(policy, Backoff):
         return policy.delay(attempt)
     answer: Any = cast(BackoffFunction, policy)(attempt, error)

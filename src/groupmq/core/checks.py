@@ -12,7 +12,7 @@ MAX_ID_BYTES = 4096
 
 
 def whole(value: object, argument: str, lowest: int, highest: int) -> int:
-    """An integer in a range; a bool or a float is a mistake, not a number."""
+    """An integer in a range. A bool or a float is refused."""
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
         raise ConfigurationError.expected(argument, f"an integer from {lowest} to {highest}", value)
     return value

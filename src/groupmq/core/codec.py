@@ -1,4 +1,4 @@
-"""Serialization of job data and return values. JSON by default; never pickle, which would run what it reads."""
+"""Serialization of job data and return values. JSON by default; never pickle, which would run code that it reads."""
 
 from __future__ import annotations
 

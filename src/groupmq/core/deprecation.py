@@ -1,4 +1,4 @@
-"""Names that a release still answers to, and the next one does not."""
+"""Deprecated names, which the next release removes."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import warnings
 
 
 def renamed(owner: str, old: str, new: str) -> None:
-    """Warn about the old name of an attribute. To be called by the property that still has it."""
+    """Warn about the old name of an attribute. Called by the property of that name."""
     warnings.warn(f"{owner}.{old} is deprecated; use {owner}.{new}", DeprecationWarning, stacklevel=3)

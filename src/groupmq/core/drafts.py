@@ -1,4 +1,4 @@
-"""A job before it is stored: what `add` was given, checked and encoded, nothing written yet."""
+"""A job before it is stored: the arguments of `add`, checked and encoded."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _draft_from(
 ) -> Draft:
     """A draft from a mapping with the arguments of `add`, or a JobDraft."""
     fields: Any = item
-    if type(fields) is not dict:  # most are, and asking a dict whether it is a Mapping takes a tenth of all this
+    if type(fields) is not dict:  # asking a dict whether it is a Mapping takes a tenth of this function
         fields = getattr(item, "fields", item)
         if not isinstance(fields, Mapping):
             raise ConfigurationError.expected(f"items[{position}]", "a mapping or a JobDraft", item)

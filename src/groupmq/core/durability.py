@@ -54,7 +54,7 @@ class Durability:
         return millis(self.timeout, "Durability.timeout")
 
     def commands(self, mark: str) -> Confirmation:
-        """What is sent behind a call, in the same write on the same connection.
+        """The commands that are sent behind a call, in the same write on the same connection.
 
         The server waits for the last write of that connection. A call that was sent again, or adds a job that exists,
         writes nothing, and the wait for it would end at once. So a write of our own comes first: it follows everything

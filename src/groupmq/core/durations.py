@@ -11,7 +11,7 @@ Duration = int | float | timedelta
 Instant = datetime | int | float
 
 LONGEST_MS = 100 * 366 * 86_400_000
-"""A hundred years; anything longer is a slip of units."""
+"""A hundred years. Anything longer is a mistake of units."""
 
 
 def seconds(value: object, argument: str, *, minimum: float = 0.0) -> float:

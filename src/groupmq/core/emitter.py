@@ -17,7 +17,7 @@ class Emitter:
     """Named events with any number of listeners, sync or async."""
 
     def __init__(self, events: tuple[str, ...], logger: Logger, who: str = "") -> None:
-        """`who` emits, for the log."""
+        """`who`: the name of the emitter, for the log."""
         self._listeners: dict[str, list[Listener]] = {name: [] for name in events}
         self._logger = logger
         self._prefix = f"{who}: " if who else ""
@@ -43,7 +43,7 @@ class Emitter:
             self._of(name).clear()
 
     def listeners(self, event: str) -> Sequence[Listener]:
-        """The listeners; empty as long as there is no need to emit."""
+        """The listeners of an event; if there are none, nothing need be emitted."""
         return self._of(event)
 
     @property

@@ -12,11 +12,11 @@ class GroupMQError(Exception):
 
 
 class ConfigurationError(GroupMQError, ValueError):
-    """An argument or setting is not what it must be; nothing was written."""
+    """An argument or a setting is wrong; nothing was written."""
 
     @classmethod
     def expected(cls, argument: str, expected: str, got: object) -> ConfigurationError:
-        """The house form: the argument, what was expected, what came."""
+        """The error in its usual form: the argument, what was expected, and what came."""
         try:
             shown = repr(got)
         except Exception:
@@ -50,7 +50,7 @@ class JobNotFound(GroupMQError, LookupError):
 
 
 class WrongState(GroupMQError):
-    """The job is in a state in which this cannot be done; it was left as it is."""
+    """The state of the job does not allow the operation; nothing was changed."""
 
     def __init__(self, job_id: str, expected: tuple[str, ...], actual: str, detail: str = "") -> None:
         found = f"{actual} {detail}".rstrip()
@@ -107,7 +107,7 @@ class ServerRefused(GroupMQError):
 
 
 class NotDurable(GroupMQError):
-    """A job was added, and is not yet as safe as the queue's `durability` wants it: a failover may still lose it.
+    """A job was added, but is not yet as safe as the queue's `durability` demands: a failover may still lose it.
 
     It is in the queue and will run. Adding it again with the same `job_id` adds nothing and waits once more.
     """
@@ -156,9 +156,9 @@ class RetryJob(Exception):
 class BatchFailed(Exception):
     """Raised by a handler of batches: the jobs before `at` (counted from 0) are done, and the job at `at` has failed.
 
-    The jobs before it complete, with `results` if there are any. That job is tried again, or fails, as if it had run
-    alone; with `raise BatchFailed(at=k) from error` that error counts, so FailJob, RetryJob and RateLimited mean what
-    they always mean. The jobs behind it are given back untouched.
+    The jobs before `at` complete, with `results` if there are any. The job at `at` is tried again, or fails, as if it
+    had run alone; with `raise BatchFailed(at=k) from error`, `error` decides about it, so FailJob, RetryJob and
+    RateLimited have their usual meaning. The jobs behind it are given back untouched.
     """
 
     def __init__(self, at: int, reason: str = "batch failed", *, results: Sequence[Any] | None = None) -> None:
@@ -170,9 +170,9 @@ class BatchFailed(Exception):
 
 
 class Snooze(Exception):
-    """Raised by a handler that cannot work yet: the job, with its sort key, comes back after `delay`.
+    """Raised by a handler that cannot work yet: the job comes back after `delay` with its sort key.
 
-    No attempt is used. Its group waits for it, unless `on_retry` is "yield".
+    No attempt is used. The group waits for the job, unless `on_retry` is "yield".
     """
 
     def __init__(self, delay: float | timedelta, reason: str = "snoozed") -> None:
@@ -183,7 +183,7 @@ class Snooze(Exception):
 class RateLimited(Exception):
     """Raised by a handler that must slow down (HTTP 429): the group of the job rests for `retry_after`.
 
-    No attempt is used, the job keeps its sort key, other groups go on.
+    No attempt is used, the job keeps its sort key, and other groups go on.
     """
 
     def __init__(self, reason: str = "rate limited", *, retry_after: float | timedelta = 1.0) -> None:
@@ -192,7 +192,7 @@ class RateLimited(Exception):
 
 
 def message_of(error: BaseException) -> str:
-    """The text of an error; one whose own text raises must not stop its report."""
+    """The text of an error. An error whose `__str__` raises must not prevent the report."""
     try:
         return str(error)
     except Exception:

@@ -1,4 +1,4 @@
-"""What happened to the jobs of a queue, as the server's log has it (`lua/lib/events.lua`). No I/O."""
+"""The events of a queue, read from the server's log (`lua/lib/events.lua`). No I/O."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened. What a kind does not know is None.
+    """One thing that happened. A field that its kind does not have is None.
 
     `gap` says that events were missed: the log is bounded, and they were gone before they could be read.
     """

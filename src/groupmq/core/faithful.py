@@ -1,4 +1,7 @@
-"""Which part of a value JSON would change, and what to do about it. Only for values that it does change: it is slow."""
+"""Finds the part of a value that JSON would change, and says what to do about it.
+
+This is slow, so it is done only for values that did change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which jobs are meant: by state, error, group, worker, text, age."""
+"""Filters of jobs: by state, error, group, worker, text, age."""
 
 from __future__ import annotations
 

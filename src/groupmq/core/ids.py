@@ -1,4 +1,4 @@
-"""Job ids made by the client, so that a call that is sent twice still adds one job."""
+"""Job ids. The client makes them, so that a call that is sent twice adds one job."""
 
 from __future__ import annotations
 

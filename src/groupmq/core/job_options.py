@@ -20,9 +20,9 @@ class JobOptions(TypedDict, total=False):
     priority: int
     """From 0, the most urgent, to 1023. Within a group, jobs of a smaller number run first."""
     delay: Duration | None
-    """Start no sooner than this long from now."""
+    """Do not start the job before this time has passed."""
     run_at: Instant | None
-    """Start no sooner than this."""
+    """Do not start the job before this instant."""
     max_attempts: int | None
     """Runs in all. Default: that of the worker, else of the queue."""
     timeout: Duration | None
@@ -32,15 +32,15 @@ class JobOptions(TypedDict, total=False):
     on_retry: OnRetry | None
     """`hold`: the group waits for the next attempt. `yield`: it goes on."""
     on_failed: OnFailed | None
-    """`hold`: if the job fails for good, its group is blocked until someone decides. Default: that of the queue."""
+    """`hold`: if the job fails for good, its group is blocked until the job is settled. Default: that of the queue."""
     job_id: str | None
-    """An id of the caller's. If a job has it already, nothing is added."""
+    """An id chosen by the caller. If a job with this id exists, nothing is added."""
     unique_for: Duration | None
-    """With `job_id`: the id stays taken for this long after the job has ended, also if the job is not kept."""
+    """With `job_id`: the id stays taken for this long after the job has ended, even if the job is not kept."""
     ttl: Duration | None
     """Fail the job if it has not started within this long."""
     dedupe: Dedupe | None
-    """A Throttle or a Debounce: which adds stand for one job."""
+    """A Throttle or a Debounce: several adds that count as one job."""
 
 
 JOB_OPTIONS = frozenset(JobOptions.__annotations__)

@@ -1,4 +1,4 @@
-"""Limits: how often jobs may start, and which adds stand for one job."""
+"""Limits: how often jobs may start, and which adds count as one job."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Of all adds of a group with this key, only the first adds a job until `ttl` is over; the others get that one."""
+    """Of all adds to a group with this key, only the first adds a job until `ttl` is over; the others return it."""
 
     key: str
     ttl: Duration
@@ -79,7 +79,7 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Debounce:
-    """A job that starts `delay` after the last add of its group with this key; the last data wins."""
+    """A job that starts `delay` after the last add to its group with this key; the last data wins."""
 
     key: str
     delay: Duration

@@ -1,4 +1,4 @@
-"""What belongs to one event loop, or to one process, and must not be used in another."""
+"""Objects that belong to one event loop, or to one process, and must not be used in another."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PerLoop(Generic[T]):
         """The object of the running loop. Raises RuntimeError if no loop runs."""
         loop = asyncio.get_running_loop()
         last = self._last
-        if last is not None and last[0] is loop:  # a loop cannot run on in a forked child
+        if last is not None and last[0] is loop:  # a loop cannot continue in a forked child
             return last[1]
         if self._process is not _process:
             leave_behind((self._made, self._last))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Middleware(Protocol):
-    """What a middleware may do. Implement what you need; the rest does nothing.
+    """The hooks that a middleware may have. Implement the ones you need.
 
     `before` runs in the handler's own context, so context variables set there are seen by the handler. What `before`
     raises fails the attempt as if the handler had raised it; `after` and `error` run in reverse order.
@@ -46,7 +46,7 @@ def checked(value: object) -> tuple[Any, ...]:
 
 
 def headers(chain: Sequence[Any]) -> dict[str, str] | None:
-    """What the middleware of a queue puts into a job that is being added."""
+    """The headers that the middleware of a queue puts into a job that is being added."""
     found: dict[str, str] = {}
     for one in chain:
         hook = getattr(one, "adding", None)

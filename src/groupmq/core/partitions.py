@@ -60,7 +60,7 @@ def tag_of(name: str, part: Part) -> str:
     """The hash tag of a partition. Names have no braces, so it is the tag of no other queue.
 
     The slots of a cluster are divided evenly: partition i of P gets a slot in the i-th of P equal ranges, by trying
-    numbers until one fits. Left to chance, one of three shards would get a fifth more than its share of 64 partitions.
+    numbers until one fits. By chance alone, one of three primaries gets a fifth more than its share of 64 partitions.
     """
     number, of = part
     first, end = -(-number * SLOTS // of), -(-(number + 1) * SLOTS // of)

@@ -282,7 +282,7 @@ def partitions(value: object) -> int | None:
 
 
 def refuse_with_partitions(options: QueueOptions, partitions: int) -> None:
-    """Refuse settings that count over the whole queue: one shard would have to be asked for every job."""
+    """Refuse settings that count over the whole queue: one primary would have to be asked for every job."""
     for name, instead in (
         ("exclusive", "each partition has its own turn, so several workers could work at the same time"),
         ("rate_limit", "each partition counts its own starts; use group_rate_limit, which holds per group"),

@@ -50,4 +50,4 @@ def retention(value: object, argument: str) -> Retention:
 
 KEEP_COMPLETED = Retention(count=100)
 KEEP_FAILED = Retention(count=10_000, age=30 * 86_400)
-"""Enough to look through after a bad deploy, and to retry all of it."""
+"""Enough to look through all failures of a bad deployment, and to retry them."""

@@ -1,4 +1,4 @@
-"""When a repeating job ticks: `Every` on a fixed grid, `Cron` in a time zone. Pure: no clock is read here."""
+"""When a repeating job ticks: `Every` on a fixed grid, `Cron` in a time zone. Pure: it reads no clock."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class _Repeat(ABC):
     end: Instant | None = None
     limit: int | None = None
     immediately: bool = False
-    """Run once when it is defined, before the first tick."""
+    """Add an occurrence when the repeat is defined, before the first tick."""
     catch_up: CatchUp = "one"
-    """What to do about ticks that no scheduler saw: one run for all of them, a run for each, or none."""
+    """What to do about missed ticks: add one job for all of them, one for each, or none."""
 
     overlap: Overlap = "allow"
     """With "skip", no new occurrence is added while the one before it is live. Its tick is counted as skipped, and
@@ -69,7 +69,7 @@ class _Repeat(ABC):
 
     @abstractmethod
     def timing(self) -> dict[str, Any]:
-        """What decides when it ticks. While this stays the same, a new definition keeps the grid it is on."""
+        """The fields that decide when it ticks. While they stay the same, a new definition keeps its grid."""
 
     def plan(self, now: int, before: dict[str, Any] | None) -> dict[str, Any]:
         """As stored: the timing, on the grid it had before if it had one."""

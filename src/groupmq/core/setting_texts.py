@@ -28,7 +28,7 @@ ORDERING = "event_time:2s, arrival:500ms, arrival:500ms..2s, or none"
 
 
 class _Unreadable(Exception):
-    """It cannot be read at all; the caller says what it could be."""
+    """The text cannot be read; the caller adds what could be written."""
 
 
 def read(name: str, text: str) -> Any:

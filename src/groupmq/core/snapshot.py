@@ -20,7 +20,7 @@ class LogLine(NamedTuple):
 
 
 GONE = "gone"
-"""State of a job that is no longer stored: it ended and is not kept, or it was removed."""
+"""The state of a job that is no longer stored: it ended and is not kept, or it was removed."""
 _FINISHED = ("completed", "failed")
 _UNREAD: Any = object()
 _NO_LOGS: list[LogLine] = []
@@ -135,14 +135,14 @@ class Snapshot:
 
     @property
     def return_value(self) -> Any:
-        """What the handler returned; None until then."""
+        """The value that the handler returned; None until then."""
         if self._result is _UNREAD:
             self._result = None if self._raw_result is None else self._serializer.decode(self._raw_result)
         return self._result
 
     @property
     def attempt(self) -> int:
-        """Number of the current run, from 1; of a finished job its last, 0 if it never ran; of others the next."""
+        """Number of the current run, from 1. Of a finished job: of its last run, 0 = none. Else: of the next run."""
         return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
 
     @property
@@ -161,7 +161,7 @@ class Snapshot:
 
     @property
     def expires_at(self) -> datetime | None:
-        """When a job with a ttl fails unless it has started."""
+        """The time at which a job with a ttl fails unless it has started."""
         return moment(self._expires_ms)
 
     @property

@@ -133,7 +133,7 @@ HELD_REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class HeldGroup:
-    """A group that has waiting jobs and cannot start the first of them."""
+    """A group that has waiting jobs but cannot start the first of them."""
 
     group_id: str
     reason: str

@@ -85,7 +85,7 @@ class WorkerOptions:
     max_attempts: int
     backoff: BackoffPolicy
     own_heartbeat: float | None
-    """The values of these three that the worker was given itself; None = that of the queue, as stored at the time."""
+    """These three: the value that the worker itself was given; None = the value stored with the queue at the time."""
     own_max_attempts: int | None
     own_backoff: BackoffPolicy | None
     on_error: Callable[..., Any] | None
@@ -101,7 +101,7 @@ class WorkerOptions:
     middleware: tuple[Any, ...]
     unreachable_timeout: float | None
     batch: int | None
-    """Jobs that one call of the handler gets at most; None = one job, not a list."""
+    """The most jobs that one call of the handler gets; None = the handler gets one job, not a list."""
     batch_wait_ms: int
     on_startup: Callable[..., Any] | None
     on_shutdown: Callable[..., Any] | None

@@ -1,4 +1,4 @@
-"""What every call is made of."""
+"""A call of a function on the server: its arguments, its size, and how its reply is read."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class CallSlots:
     def take(self) -> Slot:
         """A slot for one call."""
         if self._process is not this_process():
-            # A child that went on with the slots of its parent would be given the answers of its parent's calls.
+            # A forked child that used the slots of its parent would be given the answers to its parent's calls.
             self._free, self._client, self._process = [], new_id(), this_process()
         try:
             name, number = self._free.pop()

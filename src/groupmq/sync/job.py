@@ -27,7 +27,7 @@ class Job(JobInHandler):
     _listeners: JobListeners | None = None
 
     def on(self, event: str, listener: Listener) -> Listener:
-        """Call `listener(event)` for what happens to this job, as long as this object lives; see `Queue.on`."""
+        """Call `listener(event)` for each event of this job, as long as this object lives; see `Queue.on`."""
         self._queue._require_events()
         self._listeners = self._queue._listen_to(self, event, listener)
         return listener
@@ -77,7 +77,7 @@ class Job(JobInHandler):
         return self._queue.change_delay(self.id, delay)
 
     def update_data(self, data: Any) -> None:
-        """Replace the data; a handler that runs already keeps what it was given."""
+        """Replace the data. A handler that is already running keeps the data it was given."""
         self._queue.update_data(self.id, data)
         self._data = data
 

@@ -1,7 +1,7 @@
 """What the end of a batch means for each of its jobs: pure decisions, no I/O.
 
 Jobs of a group end in their order: the jobs behind one that holds its group are given back untouched. So no job is
-recorded as done while one ahead of it in its group still has to run again.
+recorded as done while a job ahead of it in its group has to run again.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _done(policy: OutcomePolicy, jobs: Sequence[Job], error: BatchFailed) -> lis
 
 
 def _in_order(policy: OutcomePolicy, reports: list[RunReport]) -> list[RunReport]:
-    """Jobs of a group end in order: those behind one that holds or blocks their group are given back."""
+    """Give back the jobs behind one that holds or blocks its group: jobs of a group end in order."""
     for at, report in enumerate(reports):
         if _holds_group(policy, report):
             return reports[: at + 1] + [policy.released(behind.job, begun=True) for behind in reports[at + 1 :]]

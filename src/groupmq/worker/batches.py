@@ -1,6 +1,6 @@
 """Running batches: several jobs in one call of a handler, in one slot.
 
-Each job has its own lease, fence and outcome. A stop of one of them stops the handler. The others are given back,
+Each job has its own lease, fence and outcome. Stopping one job stops the handler. The others are given back,
 unless the handler says how far it got. Nothing waits here: a batch starts as soon as it arrives.
 """
 
@@ -93,7 +93,7 @@ class BatchExecutor:
         if not self._unbegun.claim(run):
             return False
         run.started = time.monotonic()
-        # Claimed first, then compared, as in `Executor._begin`.
+        # Claim first, then compare, as in `Executor._begin`.
         if run.started >= run.leases_end or any(job.fence in self._recalled for job in run.jobs):
             for job in run.jobs:
                 run.lane.report(self._policy.released(job))
@@ -215,7 +215,7 @@ class BatchExecutor:
         self._end(run, error=asyncio.CancelledError())
 
     def stop_all(self, announce: Callable[[Job], None]) -> None:
-        """The worker closes: cancel every handler and give its jobs back."""
+        """Cancel every handler and give its jobs back, because the worker closes."""
         for run in tuple(self._batches):
             for job in run.jobs:
                 announce(job)
@@ -279,7 +279,7 @@ class BatchExecutor:
         return []
 
     def request_stop(self, fences: Sequence[int]) -> None:
-        """The server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
+        """Note that the server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
         self._stops.note(fences)
 
     def held(self) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""When a burst is over: no worker has anything to do, all at the same time."""
+"""When a burst is over: when no worker has anything to do at one moment."""
 
 from __future__ import annotations
 

@@ -15,16 +15,16 @@ class Closing:
         self._end = math.inf
 
     def hurry(self, timeout: float) -> None:
-        """Give what runs this long to end, unless it has less already."""
+        """Give running jobs this long to end, unless the deadline is earlier already."""
         self._end = min(self._end, asyncio.get_running_loop().time() + timeout)
         self._changed.set()
 
     def left(self, grace: float = 0.0) -> float:
-        """Seconds until the deadline, and `grace` beyond."""
+        """Seconds until the deadline plus `grace`."""
         return max(0.0, self._end + grace - asyncio.get_running_loop().time())
 
     async def wait_for(self, done: Callable[[], bool], grace: float = 0.0) -> bool:
-        """Wait until `done`; False if that takes until the deadline, and `grace` beyond."""
+        """Wait until `done`; False if the deadline plus `grace` comes first."""
         while not done():
             left = self.left(grace)
             if left <= 0:

@@ -57,7 +57,7 @@ class CommonWake:
                 try:
                     popped = await wake.wait()
                     if popped is not None and self._slots.room() <= 0:
-                        await wake.put_back(popped.key)  # busy by now: another worker should have the hint
+                        await wake.put_back(popped.key)  # this worker is busy by now: give the hint to another one
                         self._fetchers[popped.key].poke()
                         continue
                     pauses.reset()

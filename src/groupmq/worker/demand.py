@@ -137,7 +137,7 @@ class Demand:
         return sum(lane.asked for lane in self.lanes)
 
     def uses_hint(self, slots: FreeSlots) -> bool:
-        """Whether this worker can act on a hint; if not, another worker should have it."""
+        """Whether this worker can act on a hint; if not, the hint should go to another worker."""
         return self.phase == "taking" and slots.free() > self.asked
 
     # What happened
@@ -244,7 +244,7 @@ class Demand:
         return slots.unstarted() + sum(max(lane.asked * lane.row, lane.fill) - lane.asked for lane in self.lanes)
 
     def _puts_off(self, lane: LaneDemand, slots: FreeSlots, now: float) -> bool:
-        """Whether a call that only reports waits, for LATER at most: the other rows of its lane are about to end."""
+        """Whether a call that only reports waits, at most for LATER, for the other rows of its lane to end."""
         if self.phase != "taking" or not self._prefetch.end_together(lane.in_hand, self._ahead(slots)):
             return False
         if lane.put_off is None:

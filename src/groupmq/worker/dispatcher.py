@@ -40,7 +40,7 @@ class Dispatcher:
         self._worker = worker
         self._concurrency = concurrency
         self._make_jobs = make_jobs
-        """Asked once for the jobs of an answer: it knows the settings as they are now."""
+        """Called once for the jobs of an answer, so that they get the current settings."""
         self._policy = policy
         self._executor = executor
         self._prefetch = prefetch
@@ -53,7 +53,7 @@ class Dispatcher:
         self.share: Share | None = None
         """The slots that several workers share."""
         self.context: Any = None
-        """What every job gets as `job.context`."""
+        """The value of `job.context` of every job."""
 
     def shut(self) -> None:
         """Start nothing from now on, and give back what has not started."""
@@ -143,7 +143,7 @@ class Dispatcher:
         for report in reports:
             job, _, event, _, result, _ = report
             if event != "completed":
-                telemetry.completed(completed)  # events come in the order of the reports
+                telemetry.completed(completed)  # so that events come in the order of the reports
                 completed = []
                 self._accepted_other(report, now)
                 continue

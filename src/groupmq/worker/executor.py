@@ -36,7 +36,8 @@ from groupmq.worker.shared_task import SharedTask
 from groupmq.worker.stopping import Verdict, cancel_abandoned, end_when_left
 
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
-"""Seconds that one run, and a whole row, may take; then the jobs behind go back, where other workers can take them."""
+"""Seconds that one run, and a whole row, may take. Then the jobs behind are given back, so that other workers can take
+them."""
 ROW_LASTS = 2 * ROW_PATIENCE
 """Seconds after which no further job of a row is started: the event loop was too busy to check the row in time."""
 _SLICE = 0.001
@@ -145,7 +146,7 @@ class Executor(HeldRuns):
         if not self._unbegun.claim(run):
             return False
         run.started = now
-        # Claimed first, then compared. `withdraw` does both the other way round, so one of the two gives the job back.
+        # Claim first, then compare. `withdraw` does it the other way round, so one of the two gives the job back.
         if job.fence in self._rows.recalled or run.started >= row.leases_end:
             self._release(job, row.lane)
             return False
@@ -169,7 +170,7 @@ class Executor(HeldRuns):
             if begins - slice_began > _SLICE:
                 try:
                     await asyncio.sleep(0)
-                except asyncio.CancelledError:  # meant for an earlier handler of this task
+                except asyncio.CancelledError:  # the cancellation was meant for an earlier handler of this task
                     self._start_task(run)
                     return
                 slice_began = begins = now()
@@ -197,7 +198,7 @@ class Executor(HeldRuns):
             following = self._end(run, value) if begun else self._drop(run)
             is_tainted = task is None or bool(task.cancelling())
             if following is not None and is_tainted:
-                # This task has a pending cancellation, so the next job runs in a fresh one.
+                # This task has a pending cancellation, so the next job runs in a new task.
                 self._start_task(following)
                 following = None
             if following is None and not is_tainted:
@@ -334,7 +335,7 @@ class Executor(HeldRuns):
         run.row.lane.report(self._policy.begun(run.job))
 
     def give_back_reserved(self, fence: int) -> None:
-        """Another worker is idle: give back what was reserved under fences up to this one."""
+        """Give back the jobs that were reserved under fences up to this one: another worker is idle."""
         for job, lane in self.withdraw_reserved(fence):
             self._release(job, lane)
 
@@ -357,7 +358,7 @@ class Executor(HeldRuns):
             run.cancel_task(run.task, self._abandon)
 
     def stop_all(self, announce: Callable[[Job], None]) -> None:
-        """The worker closes: cancel every run and give its job back."""
+        """Cancel every run and give its job back, because the worker closes."""
         for run in list(self.runs.values()):
             announce(run.job)
             self.stop(run, "closing")

@@ -30,7 +30,7 @@ class FetchListener(FreeSlots, Protocol):
         """Nothing is ready."""
 
     def at_rest(self) -> None:
-        """Nothing to report, and no call under way."""
+        """There is nothing to report, and no call is under way."""
 
     def vacant(self) -> int:
         """Free slots of this worker, even if the workers with which it shares them leave it none."""

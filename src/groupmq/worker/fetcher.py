@@ -104,7 +104,7 @@ class Fetcher:
 
     def unreported(self) -> list[RunReport]:
         """Outcomes of runs that have not arrived. Called from the heartbeat thread."""
-        # In this order: meanwhile the loop may move some from the first list to the second.
+        # The order matters: meanwhile the loop may move some from the first list to the second.
         reports = [report for lane in self.lanes for report in (*lane.reports, *lane.sent)]
         return [report for report in reports if report.event not in ("begun", "released", "ended")]
 
@@ -144,7 +144,7 @@ class Fetcher:
             await self._idle.wait()
 
     async def stop_watching(self) -> None:
-        """Leave the marker to other workers. A hint on its way here is lost, so leaving must wake another worker."""
+        """Leave the marker to other workers. A hint on its way here is lost, so leaving must wake one of them."""
         self._demand.close()
         if self._timer is not None:
             self._timer.cancel()
@@ -200,7 +200,7 @@ class Fetcher:
 
     async def _advance(self, lane: FetchLane, asks: NextCall) -> None:
         demand, listener, reports = self._demand, self._listener, lane.sent
-        # From here, not from the answer: the server may have granted the leases long before the answer arrives.
+        # Leases count from here, not from the answer: the server may grant them long before the answer arrives.
         sent = time.monotonic()
         lane.leases_end = sent + self._settings.live.now().lease_ms / 1000
         call = self._call_of(lane, asks)
@@ -293,9 +293,9 @@ class Fetcher:
             try:
                 answer = await self._connection.call(call, patience=0.0)
             except Exception as error:
-                # Every kind of error: a worker that stopped asking would look alive and take no job.
+                # Catches every kind of error: a worker that stopped asking would look alive and take no job.
                 self._reachability.unreached(error)
-                # The first time at once: usually a single connection was dropped.
+                # The first retry comes at once: usually a single connection was dropped.
                 await self._rest(pauses.next() if again or not is_passing(error) else 0.0)
                 again = True
             else:
@@ -349,12 +349,12 @@ class Fetcher:
                         try:
                             self._take_grant(commands.read_grant(popped.member))
                         except (ValueError, struct.error):
-                            self._ask_at_once()  # damaged: the server gives a job again that did not arrive
+                            self._ask_at_once()  # damaged reply: the server gives a job again that did not arrive
                         pauses.reset()
                         again = False
                         continue
                     if popped is not None and not self._demand.uses_hint(self._listener):
-                        # Busy or closing by now: another worker should have the hint.
+                        # This worker is busy or closing by now: give the hint to another one.
                         self._listens.clear()
                         # With slots that are shared there may be one for us soon.
                         self._demand.hint()
@@ -373,7 +373,7 @@ class Fetcher:
                     await self._rest(pauses.next() if again else 0.1)
                     again = True
                     continue
-                # Popped, or the wait timed out. Ask in both cases: a worker that popped a marker may have died with it.
+                # Popped, or timed out. Ask in both cases: another worker may have popped a marker and died.
                 self._ask_at_once()
         finally:
             await wake.close()

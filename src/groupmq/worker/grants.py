@@ -13,9 +13,9 @@ from collections import deque
 from groupmq.protocol.commands import Advanced, Granted, Taken
 
 _REMEMBERED = 512
-"""More jobs than one answer brings."""
+"""A number larger than the jobs of one answer."""
 _RESOLUTION = 0.001
-"""Seconds; the server tells whole milliseconds."""
+"""Seconds by which a time of the server may be off: it gives whole milliseconds."""
 
 
 class Grants:

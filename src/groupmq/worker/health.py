@@ -1,4 +1,4 @@
-"""What a worker shows about itself: health checks, current jobs, and its presence on the server."""
+"""What can be learned about a worker: its health, its current jobs, and its presence on the server."""
 
 from __future__ import annotations
 

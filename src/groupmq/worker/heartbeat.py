@@ -24,13 +24,13 @@ _SOON = 0.1
 _LATE, _LEAST = 0.1, 0.02
 """Seconds by which servers end a blocking read late, and the shortest blocking read that is worth its round trip."""
 _LONG = 1.0
-"""Seconds between beats from which on it does not matter if a beat is that late."""
+"""With at least this many seconds between beats, it does not matter if a beat is that late."""
 _MOST_ROUNDS = 10
-"""Beats that follow each other at once; outcomes that are left then wait for the next interval."""
+"""At most this many beats follow each other at once; outcomes that are left then wait for the next interval."""
 
 
 class HeartbeatListener(Protocol):
-    """The part that the heartbeat asks and informs. Every method is called from the heartbeat's thread."""
+    """The listener of the heartbeat. Every method is called from the heartbeat's thread."""
 
     def leases(self) -> list[tuple[str, int]]:
         """Every lease to renew, (id, fence)."""

@@ -46,7 +46,7 @@ class HeldRuns:
     # From the heartbeat thread
 
     def request_stop(self, fences: Sequence[int]) -> None:
-        """The server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
+        """Note that the server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
         self._stops.note(fences)
 
     def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:

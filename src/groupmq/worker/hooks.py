@@ -19,7 +19,7 @@ class StartupRaised(Exception):
 
 
 class Hooks:
-    """Each is called once; `on_shutdown` only after `on_startup` has ended well."""
+    """Calls each hook once, and `on_shutdown` only if `on_startup` has succeeded."""
 
     def __init__(self, options: WorkerOptions, worker: str) -> None:
         self._on_startup = options.on_startup

@@ -71,7 +71,7 @@ class FetchLane:
         self.reports.append(report)
 
     def slot_freed(self) -> None:
-        self.urgent = self.urgent or bool(self.reports)  # the run that would have asked for their call is over
+        self.urgent = self.urgent or bool(self.reports)  # the run that would have caused their call is over
         self._on_slot()
 
     def row_started(self) -> None:

@@ -52,7 +52,7 @@ class LeaseKeeper:
         self._handed_out = self._maybe_recorded = 0
         """How many of these an unanswered beat has carried; how many of the present beat an earlier one has carried."""
         self._stops = False
-        """The last beat named runs to stop."""
+        """Whether the last beat named runs to stop."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:

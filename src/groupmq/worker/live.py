@@ -30,7 +30,7 @@ class Effective(NamedTuple):
     heartbeat: float
     """Seconds between two renewals."""
     max_attempts: int
-    """For a job that sets none."""
+    """The number of attempts of a job that sets none."""
     backoff: BackoffPolicy
     on_retry: OnRetry
     on_failed: OnFailed

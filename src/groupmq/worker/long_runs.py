@@ -1,7 +1,7 @@
 """Runs that take long are reported as begun.
 
 An operation on a job that may not have begun waits for its worker to answer (client/queue/settling.py), and for the end
-of the lease if that worker is dead. So it must not have to wait because of a job that has run for a while.
+of the lease if that worker is dead. So it must not wait for a job that has run for a while already.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class LongRuns(Generic[AnyRun]):
         self._report = report
         self._timer: asyncio.TimerHandle | None = None
         self.are_watched = False
-        """The ages of runs will be looked at. A plain attribute, because it is read for each run."""
+        """Whether the ages of runs will be looked at. A plain attribute, because it is read for each run."""
 
     def watch(self) -> None:
-        """A run has begun, and runs are not watched yet."""
+        """Begin to watch runs: one has begun, and none was watched."""
         self.are_watched = True
         self._timer = asyncio.get_running_loop().call_later(LONG, self._check)
 

@@ -57,7 +57,7 @@ class OutcomePolicy:
     queue: QueueOptions
     backoff: BackoffPolicy
     live: LiveSettings | None = None
-    """The settings as they are now; None = those above, for good."""
+    """The current settings; None = those above, which then never change."""
 
     def ending(
         self,
@@ -152,14 +152,14 @@ class OutcomePolicy:
         return RunReport(job, outcome(job.id, job.fence, JobCancelled.REASON, ""), "failed", JobCancelled(job.id))
 
     def released(self, job: Job, *, begun: bool = False) -> RunReport:
-        """Not finished: the job goes back to its group with its sort key, and no attempt is used.
+        """The run did not finish: the job goes back to its group with its sort key, and no attempt is used.
 
         `begun`: its handler was called, which the history of the job then shows.
         """
         return RunReport(job, commands.released(job.id, job.fence, begun=begun), "released")
 
     def begun(self, job: Job) -> RunReport:
-        """Not an end: the handler of the job was called."""
+        """The report that the handler of the job was called. It does not end the run."""
         return RunReport(job, commands.begun(job.id, job.fence), "begun")
 
     def ended(self, job: Job) -> RunReport:

@@ -1,7 +1,7 @@
 """A worker of a queue with partitions: one member for each of them, with common slots, a common handler, one name.
 
-A member is a worker in itself: it takes jobs of its partition, keeps their leases and runs the duties there. A shard
-that is away stops only its own members. On a single server one connection waits for work of all partitions. In a
+A member is a worker in itself: it takes jobs of its partition, keeps their leases and runs the duties there. If a
+primary is away, only its members stop. On a single server one connection waits for work of all partitions. In a
 cluster, where a blocking read can name keys of one slot only, each member has its own.
 """
 
@@ -197,7 +197,7 @@ class Crew:
 
     @property
     def gave_up(self) -> BaseException | None:
-        """Only if all did: as long as one shard can be reached there may be work."""
+        """Give up only if all members did: as long as one primary can be reached there may be work."""
         errors = [member._reachability.gave_up for member in self._members]
         return errors[0] if all(error is not None for error in errors) else None
 
@@ -220,7 +220,7 @@ class Crew:
     # Looking
 
     def health(self) -> Health:
-        """The worker is ready as long as one of its servers answers: a restart would not bring the others back."""
+        """The health of all members. The worker is ready while one of its servers answers: a restart would not help."""
         found = [member.health() for member in self._members]
         return replace(
             max(found, key=lambda health: health.blocked_for),

@@ -1,4 +1,4 @@
-"""Whether a worker reaches its server: one answer for fetcher, heartbeat, duties and health checks."""
+"""Whether a worker can reach its server: one record, shared by fetcher, heartbeat, duties and health checks."""
 
 from __future__ import annotations
 

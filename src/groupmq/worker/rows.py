@@ -47,7 +47,7 @@ class Rows:
 
     def add(self, row: RunRow) -> list[Job]:
         """From now on the jobs of this row can be withdrawn; returns those that were asked for before they came."""
-        # Added first, then compared. `withdraw` does both the other way round, so one of the two finds the job.
+        # Add first, then compare. `withdraw` does it the other way round, so one of the two finds the job.
         self._rows.add(row)
         return self._cut(row, self.recalled) if self.recalled else []
 

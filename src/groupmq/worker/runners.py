@@ -72,7 +72,7 @@ def preparing_of(runner: ThreadRunner | ProcessRunner | None) -> Preparing | Non
 
 
 def checked_handler(handler: object) -> None:
-    """Refuse a handler that cannot be called with a job: every job would fail, each after all its attempts."""
+    """Refuse a handler that cannot be called with one job: every job would fail after all its attempts."""
     if not callable(handler):
         raise ConfigurationError.expected("handler", "a callable that takes a job", handler)
     if not takes(handler, 1):
@@ -349,7 +349,7 @@ def _serve(pipe: Pipe, pickled: bytes) -> None:
         try:
             pipe.send(answer)
         except Exception as error:
-            # Like a value that cannot be stored: another run would not change that.
+            # Fail the job, as for a value that cannot be stored: another run would not change the error.
             reason = f"return value: cannot be sent to the worker: {message_of(error)}"
             pipe.send(("fail", (reason, "", 0.0, class_path(error))))
 

@@ -1,4 +1,4 @@
-"""Runs that begin one after the other in one task, because their handlers take less time than a task would."""
+"""Runs that begin one after the other in one task: making a task for each would take longer than its handler."""
 
 from __future__ import annotations
 

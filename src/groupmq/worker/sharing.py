@@ -22,7 +22,7 @@ class Sharer(Protocol):
         """Whether it would take a job if it had a slot: its queue is not known to have none."""
 
     def look_again(self) -> None:
-        """There may be a slot for it."""
+        """Ask again: there may be a slot."""
 
 
 class SharedSlots:

@@ -64,7 +64,7 @@ class StopRequests:
         self._since: dict[int, float] = {}
 
     def note(self, fences: Sequence[int]) -> None:
-        """The server wants these runs stopped, and no others."""
+        """Note that the server wants these runs stopped, and no others."""
         now = time.monotonic()
         self._since = {fence: self._since.get(fence, now) for fence in fences}
 
@@ -89,7 +89,7 @@ def end_when_left(task: asyncio.Task[None] | None, end: Callable[[BaseException]
 
     def done(task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            task.exception()  # retrieved, or asyncio logs later that it never was
+            task.exception()  # asyncio logs an error that is never retrieved
         end(RuntimeError("handler raised GeneratorExit"))
 
     if task is not None:

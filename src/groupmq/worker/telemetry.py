@@ -1,4 +1,4 @@
-"""What a worker shows of its work: events, counters, log lines, and the `on_error` hook."""
+"""How a worker reports its work: events, counters, log lines, and the `on_error` hook."""
 
 from __future__ import annotations
 

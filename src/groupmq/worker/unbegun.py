@@ -14,7 +14,7 @@ class Unbegun(set[AnyRun]):
     """Runs that may still be taken back."""
 
     def claim(self, run: AnyRun) -> bool:
-        """Decide what becomes of a run. False: it has begun, or the other thread was faster."""
+        """Take a run out of the set, to begin it or give it back. False: it began, or the other thread was faster."""
         try:
             self.remove(run)
         except KeyError:

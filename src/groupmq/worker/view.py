@@ -1,4 +1,4 @@
-"""What a worker shows of itself: its runs, its health, its counters, its events."""
+"""What can be seen of a worker: its runs, its health, its counters, its events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WorkerView:
     _crew: Crew | None
 
     def is_processing(self) -> bool:
-        """Whether a job runs."""
+        """Whether this worker runs a job."""
         if self._crew is not None:
             return any(member.is_processing() for member in self._crew)
         return self._executor.slots_used > 0
@@ -57,7 +57,7 @@ class WorkerView:
         return jobs[0] if jobs else None
 
     def health(self) -> Health:
-        """Whether the event loop advances, and whether the server answers; each measured, neither assumed."""
+        """Whether the event loop advances, and whether the server answers. Both are measured."""
         if self._crew is not None:
             return self._crew.health()
         now, limit = time.monotonic(), 3 * self.options.heartbeat + 1
@@ -73,7 +73,7 @@ class WorkerView:
         )
 
     def get_worker_metrics(self) -> WorkerMetrics:
-        """What this worker has done so far, as of now: a copy, which does not change any more."""
+        """The counters of this worker up to now, as a copy that does not change."""
         if self._crew is not None:
             uptime = time.monotonic() - self._started
             return replace(self._telemetry.metrics, **self._crew.measures(), uptime=uptime)

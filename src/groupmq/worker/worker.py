@@ -150,14 +150,14 @@ class Worker(WorkerView):
     async def run(self, *, burst: bool = False) -> None:
         """Work until closed; with `burst`, until nothing is runnable. Cancelling this closes the worker at once.
 
-        While the server is away, at the start too, it tries again. Raises ConnectionLost if the server was out of reach
-        for longer than `unreachable_timeout`. At the start it also raises errors that another try would not change:
-        settings that differ, credentials that are refused.
+        While the server is away, at the start too, the worker tries again. Raises ConnectionLost if the server was out
+        of reach for longer than `unreachable_timeout`. At the start this also raises errors that another try would not
+        change: settings that differ, or credentials that are refused.
         """
         await self._run(burst=burst)
 
     async def _run(self, *, burst: bool, bursts_later: bool = False) -> None:
-        """`bursts_later`: it is part of a burst that is over when all workers have nothing to do."""
+        """`bursts_later`: this run is part of a burst that ends when no worker has anything to do."""
         try:
             # A burst does not wait for jobs that would fill a batch.
             self._fetcher.waits_for_batches = not (burst or bursts_later)
@@ -199,7 +199,7 @@ class Worker(WorkerView):
             return True
 
     async def start(self) -> Self:
-        """Start working in the background. Raises if the server cannot be reached for 3 s, or disagrees on settings.
+        """Start working in the background. Raises if the server cannot be reached for 3 s, or if settings differ.
 
         Asynchronous listeners of "ready" have ended when this returns; the first job is taken after that.
         """
@@ -288,9 +288,10 @@ class Worker(WorkerView):
             self._maintenance.start()
 
     async def close(self, timeout: Duration = 30) -> None:
-        """Take no new jobs, wait for the running ones, then cancel those that still run and give them back unharmed.
+        """Take no new jobs, wait for the running ones, then cancel those that still run and give them back.
 
-        A second call with a shorter timeout shortens the first: `close(timeout=0)` gives everything back at once.
+        A job that is given back uses no attempt. A second call with a shorter timeout shortens the first:
+        `close(timeout=0)` gives everything back at once.
         """
         limit = seconds(timeout, "timeout")
         if self._state in ("new", "starting"):
@@ -308,13 +309,13 @@ class Worker(WorkerView):
             self._deadline.hurry(limit)
             if self._crew is not None:
                 self._crew.hurry(limit)
-        # A listener that closes the worker (of "drained", perhaps) waits for the closing, so the closing must not wait
-        # for it.
+        # A listener (of "drained", for example) that closes the worker waits for the closing, so the closing must not
+        # wait for that listener.
         self._closers.add(asyncio.current_task())
         await asyncio.shield(self._closing)
 
     def _is_elsewhere(self) -> bool:
-        """True if there is nothing to close here: the loop that we ran in is over, or belongs to a parent process."""
+        """True if there is nothing to close here: the worker ran in a loop that is over, or in a parent process."""
         loop = self._loop
         if loop is asyncio.get_running_loop():
             return False
@@ -364,7 +365,7 @@ class Worker(WorkerView):
     # After its process has died
 
     def bequest(self) -> str | None:
-        """The text that `Worker.take_back` needs after the process of this worker has died, with the server's URL.
+        """The text that `Worker.take_back` needs after the process of this worker has died. It holds the server's URL.
 
         None if the leases have to expire: the queue was made with a client of yours, or handlers run in processes,
         which outlive the worker.
@@ -373,7 +374,7 @@ class Worker(WorkerView):
 
     @staticmethod
     async def take_back(bequest: str) -> list[str]:
-        """Take back the leases of a worker whose process has ended, at once; the ids of the jobs that were running.
+        """End the leases of a worker whose process has ended, and return the ids of the jobs that were running.
 
         Each of them uses an attempt, as after a stall. Call it only if the process is known to be gone, for
         example from the parent that has waited for it. If it were still alive, its jobs would run twice at once.

@@ -1,4 +1,4 @@
-"""Several workers in one process, for several queues, with a common number of slots."""
+"""Several workers in one process, for several queues, with common slots."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from groupmq.worker.worker import Worker
 
 
 class Workers:
-    """Runs several workers, at most `concurrency` jobs of all of them at once.
+    """Runs several workers, with at most `concurrency` jobs at once in all of them together.
 
-    A queue that has work always gets its turn, however much work the others have. A `concurrency` that was given to one
+    A queue that has work is always served, however much work the others have. A `concurrency` that was given to one
     of the workers limits how many of the common slots it uses.
 
     >>> workers = Workers([Worker(orders, charge), Worker(mails, send)], concurrency=8)

@@ -1,4 +1,4 @@
-"""Where a page ended, as one text that callers hand back: opaque to them, and safe in a URL."""
+"""Cursors: where a page ended, as one text that callers hand back, opaque to them and safe in a URL."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def job_taken(make: MakeJob[J], taken: Taken, started_ms: int, worker: str) -> J
 
 
 def added_job(make: MakeJob[J], d: Draft, added: Added) -> J:
-    """A job that was just added, as it must be stored now: no second look at the server is needed."""
+    """A job that was just added. Its stored form is known, so the server need not be asked for it."""
     due = added.now + d.delay_ms if d.delay_ms else d.run_at_ms
     later = due > added.now
     order = d.order_ms if d.order_ms is not None else (due if later else added.order_ms)

@@ -85,7 +85,7 @@ def place_of_repeat(rid: bytes) -> int:
 
 
 def needs_entry(job_id: bytes, place: int, partitions: int) -> bool:
-    """Whether its home must say where the job is."""
+    """Whether the home of the id must have an entry that says where the job is."""
     name = job_id.decode()
     return carried(name) is None and place_of(name) % partitions != place % partitions
 

@@ -1,4 +1,4 @@
-"""Minutes, summed up into spans of any length."""
+"""Sums of minutes: spans of any length."""
 
 from __future__ import annotations
 

@@ -65,13 +65,13 @@ class CallPool:
                 await exchange.connection.disconnect(nowait=True)
 
     def _trusted(self) -> Exchange | None:
-        """The connection that was used last, if that was a moment ago."""
+        """The connection that was used last, if it was used a moment ago."""
         if self._idle and self._idle[-1].is_open and time.monotonic() - self._idle[-1].used < _TRUSTED:
             return self._idle.pop()
         return None
 
     async def _connection(self) -> Exchange:
-        """One that is open: the last that was used, else a new one."""
+        """An open connection: the one that was used last, else a new one."""
         while self._idle:
             exchange = self._idle.pop()
             if exchange.is_quiet():

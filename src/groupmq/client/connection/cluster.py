@@ -24,7 +24,7 @@ class Redirection(NamedTuple):
     slot: int
     node: Node
     for_good: bool
-    """MOVED: that node owns the slot. Else ASK: it has this key already, and is going to own the slot."""
+    """True for MOVED: the node owns the slot. False for ASK: it has this key already, and is going to own the slot."""
 
 
 def redirection(error: BaseException, asked: Node | None) -> Redirection | None:

@@ -47,7 +47,7 @@ async def close_client(client: Any) -> None:
 
 
 async def close_all(connections: Iterable[Any]) -> None:
-    """Close connections, all of them even if this is cancelled meanwhile.
+    """Close connections, all of them, even if this is cancelled meanwhile.
 
     It waits for each: with TLS a last message is sent first, and if the event loop ended before that, the connection
     would stay open.

@@ -1,4 +1,4 @@
-"""What an exception of the client library means for us. By class name, which works for both redis-py and valkey-py."""
+"""What an exception of the client library means. Decided by class names, so that redis-py and valkey-py both work."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def require_database(url: str) -> None:
 
 
 def wrong_option(error: ValueError, url: str) -> ConfigurationError | None:
-    """What to say of an option in a URL whose value the client library refuses; None if that is not the trouble."""
+    """The message for a URL option whose value the client library refuses; None if there is no such option."""
     named = re.search(r"Invalid value for ['`](\w+)['`]", str(error))
     if isinstance(error, ConfigurationError) or named is None:
         return error if isinstance(error, ConfigurationError) else None
@@ -169,12 +169,12 @@ def is_denied(error: BaseException) -> bool:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Waiting may help: the connection is down, or the server will be ready later."""
+    """Whether waiting may help: the connection is down, or the server will be ready later."""
     return isinstance(error, ConnectionLost) or (isinstance(error, ServerRefused) and error.kind in _PASSING)
 
 
 def may_pass(error: BaseException) -> bool:
-    """Trying again may help: the server is away, or a person has to mend it. Refused credentials stay refused."""
+    """Whether trying again may help: the server is away, or a person may mend it. Refused credentials stay refused."""
     if isinstance(error, ServerRefused):
         return error.kind not in ("NOAUTH", "WRONGPASS", "NOPERM")
     return isinstance(error, ConnectionLost)

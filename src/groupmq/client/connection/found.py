@@ -70,5 +70,5 @@ def made_by(pool: Any, *, in_use: bool) -> list[Any]:
 
 
 def is_stale(connection: Any, moves: int) -> bool:
-    """Whether a connection is older than the last move of the primary; if it does not know, it counts as older."""
+    """Whether a connection is older than the last move of the primary. One without a record of that counts as older."""
     return bool(getattr(connection, "made_at", -1) < moves)

@@ -113,7 +113,7 @@ class Session:
 
     def opening_call(self) -> Call[StoredQueue]:
         if self.partition is not None:
-            # A user who only looks may have no permission to write. Any other use makes a missing partition.
+            # A user who only looks may have no permission to write. Any other use creates a missing partition.
             return self.making_call() if self.whole.creates else commands.look_at_queue()
         # A flushed queue is made again with the settings last known, not with those this process was started with.
         return commands.open_queue(self.options) if self.creates else commands.look_at_queue()

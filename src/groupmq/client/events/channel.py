@@ -28,7 +28,7 @@ _RECENT = 2000
 
 
 class Wait(NamedTuple):
-    """A wait for an end of a job after `created_ms`. An earlier job may have had the same id."""
+    """A waiter for the end of a job that was made at `created_ms`. An earlier job may have had the same id."""
 
     created_ms: int
     future: asyncio.Future[Event]
@@ -246,7 +246,7 @@ class Channel:
                     past[event.job_id].append(event)
 
     def on_doubt(self, callback: Callable[[], None]) -> None:
-        """Call when events may have been missed."""
+        """To be called when events may have been missed."""
         self._recheck.add(callback)
 
     def off_doubt(self, callback: Callable[[], None]) -> None:

@@ -33,7 +33,7 @@ class Hub:
         self._stream: StreamConnection | None = None
 
     def ensure(self, channel: Channel) -> None:
-        """See to it that this channel is read."""
+        """Make sure that this channel is read."""
         new = channel not in self._channels
         self._channels.add(channel)
         if self._task is None:
@@ -92,7 +92,7 @@ class Hub:
         return bool(self._channels)
 
     async def drop(self, channel: Channel) -> None:
-        """A queue is closed: its log has no listener any more."""
+        """Stop reading a log whose queue is closed: it has no listener any more."""
         self._channels.discard(channel)
         if not self._channels:
             task, self._task, self._stream = self._task, None, None

@@ -22,7 +22,7 @@ ENDED = ("completed", "failed", GONE)
 
 
 class Unknown(Exception):
-    """The event does not carry the result; the job has it."""
+    """The event does not contain the result, which is stored with the job."""
 
 
 def ended(job_id: str, event: Event) -> Any:
@@ -135,7 +135,7 @@ class Results:
         """The event that ends the job; None if this process may have missed one."""
         doubting = asyncio.ensure_future(doubt.wait())
         try:
-            # Now and then look anyway: a queue that was obliterated has no log to say so.
+            # Look at the job from time to time all the same: a queue that was obliterated has no log that says so.
             await asyncio.wait((future, doubting), return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_AGAIN)
         finally:
             doubting.cancel()

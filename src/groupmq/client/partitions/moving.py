@@ -77,7 +77,7 @@ class Repartition:
         await self._run("HSET", self._head.meta, *fields, on=self._head.meta)
 
     async def finish(self, before: int, stage: str) -> int:
-        """Do, or go on with, the whole work; how many jobs there are."""
+        """Do the whole work, or the rest of it, and return how many jobs there are."""
         await self._claim()
         sources, targets = self._keys(before), self._keys(self._to)
         if stage == "copy":

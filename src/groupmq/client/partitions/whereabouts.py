@@ -1,4 +1,4 @@
-"""Where jobs are whose ids do not say it: a user gave the id, and the job belongs to a group of another partition.
+"""Where a job is if its id does not say so: the id was given by a user, and the group is in another partition.
 
 The partition that the id hashes to, its home, has an entry that names the place of the group. It is written before the
 job: a crash between the two leaves an entry without a job, which finds nothing and is swept away by the clean-up duty
@@ -18,7 +18,8 @@ from groupmq.protocol import commands
 UNSETTLED_MS = 600_000
 """An entry as young as this may belong to an add that is under way: longer than any call is tried."""
 SLOW_ADD = 60.0
-"""Seconds. An add that took longer writes its entries again: its process may have been suspended, and they swept."""
+"""Seconds. An add that took longer writes its entries again: they may have been swept while its process was
+suspended."""
 PAGE = 100
 PAGES, WORTHWHILE = 5, 25
 """Pages of each partition that a sweep reads at least, and entries to be swept in a page for which it reads on. Entries
@@ -70,5 +71,5 @@ class Whereabouts:
         return decoded(reply[0]), {job_id: entry for job_id, entry in found.items() if is_settled(entry, now_ms)}
 
     async def strike(self, entries: Mapping[str, str]) -> int:
-        """Forget these entries, unless one was written again meanwhile; how many."""
+        """Remove those of these entries that were not written again meanwhile, and return how many."""
         return await self._connection.call(commands.strike(list(entries), list(entries.values()))) if entries else 0

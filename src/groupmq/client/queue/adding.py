@@ -29,11 +29,12 @@ class Adding(Repeats):
 
     @shows_options(JobOptions, JOB_DEFAULTS)
     async def add(self, data: Any, *, repeat: Repeat | None = None, **options: Unpack[JobOptions]) -> Job:
-        """Add a job. Once this returns, the job runs to completion or is recorded as failed, whatever dies.
+        """Add a job. Once this returns, the job runs to completion or is recorded as failed, whichever process dies.
 
-        An existing `job_id` adds nothing: the existing job is returned with `job.duplicate` set. The id is free again
-        once that job is gone (ended and not kept, or removed); `unique_for` keeps it taken longer. With `repeat`, this
-        defines a job that is added at each tick, and returns its next occurrence, which exists from its tick on.
+        If a job with the same `job_id` exists, nothing is added and that job is returned with `job.duplicate` set. The
+        id is free again once that job is gone (ended and not kept, or removed); `unique_for` keeps it taken longer.
+        With `repeat`, this defines a job that is added at each tick, and returns the next occurrence, which exists
+        from its tick on.
         """
         headers = middlewares.headers(self._middleware)
         try:
@@ -50,10 +51,10 @@ class Adding(Repeats):
         return job
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        """Add many jobs, in order, atomically per 100. A bad item is refused before anything is written.
+        """Add many jobs in order, atomically per 100 jobs. A bad item is refused before anything is written.
 
-        If it raises later (a full group, an outage), what it has added is the beginning of the list: nothing is added
-        behind jobs that were not. With partitions all of this holds for the jobs of each partition.
+        If it raises later (a full group, an outage), the jobs that were added are the first ones of the list: no job is
+        added behind one that was not. With partitions, all of this holds for the jobs of each partition.
         """
         return await self._submit_all(self._chunks(self._drafts(items)))
 
@@ -80,13 +81,13 @@ class Adding(Repeats):
         return await self.add_many(drafts)
 
     async def _added_together(self, drafts: Sequence[Draft], added: Added) -> list[Job]:
-        """The jobs of an add of one caller: all or none."""
+        """The jobs of an add that one caller made: all of them are added, or none."""
         if added.full:
             raise self._full(drafts[added.full[0]])
         return await self._added(drafts, added)
 
     async def _added_apart(self, drafts: Sequence[Draft], added: Added) -> list[Job | GroupFull]:
-        """The jobs of an add of callers that know nothing of each other: one that is refused harms no other."""
+        """The jobs of adds of several callers that share a call: a refused job does not affect the others."""
         jobs: list[Job | GroupFull] = [*await self._added(drafts, added)]
         for i in added.full:
             jobs[i] = self._full(drafts[i])
@@ -96,7 +97,7 @@ class Adding(Repeats):
         return GroupFull(d.group_id or "", self.options.max_group_size or 0)
 
     async def _added(self, drafts: Sequence[Draft], added: Added) -> list[Job]:
-        """The jobs of an add; those whose id existed, or that another stands for, come back as they are stored."""
+        """The jobs of an add. A draft that added nothing gets the existing job, as it is stored."""
         make = self._make_job
         jobs = [added_job(make, d, added) for d in drafts]
         if added.stood_for:

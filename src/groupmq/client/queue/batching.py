@@ -13,9 +13,9 @@ O = TypeVar("O")  # noqa: E741
 
 
 class Batcher(Generic[I, O]):
-    """Collects the items of a tick. Nothing waits for a timer: a single item leaves in the same tick as well.
+    """Collects the items of one event-loop tick and sends them together. No timer is involved.
 
-    `send` answers one outcome per item, an exception for one that was refused.
+    `send` returns one outcome per item: a result, or an exception for an item that was refused.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from groupmq.protocol.commands import UNSETTLED, Change
 LIVE = ("waiting", "delayed", "active")
 BLOCKS = "failed, blocking its group"
 NO_PROGRESS: Any = object()
-"""Progress may be any JSON, None too."""
+"""Stands for "no progress": any JSON is a progress, even null."""
 
 
 class JobChanges(QueueBase):
@@ -28,7 +28,7 @@ class JobChanges(QueueBase):
     async def remove(self, job_id: str, *, states: Sequence[str] | None = None) -> bool:
         """Remove a job in any state, or only in one of `states`; False if there is no such job.
 
-        The handler of a running one is stopped, and its group goes on when it has ended.
+        The handler of a running job is stopped, and the group goes on when the handler has ended.
         """
         for state in states or ():
             one_of(state, "states", *STATES)
@@ -60,7 +60,7 @@ class JobChanges(QueueBase):
         return _changed(job_id, answer, "delayed", "waiting")
 
     async def update_data(self, job_id: str, data: Any) -> None:
-        """Replace a job's data; a handler that runs already keeps what it was given."""
+        """Replace a job's data. A handler that is already running keeps the data it was given."""
         raw = codec.encode(self.options.serializer, data, self.options.max_payload, "data")
         answer = await change(self._call, commands.update(text(job_id, "job_id"), raw))
         if not answer.state:
@@ -69,8 +69,9 @@ class JobChanges(QueueBase):
     async def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
         """Fail a job for good, whatever attempts remain.
 
-        The handler of a running one is stopped, and its group goes on when it has ended. Under `on_failed="hold"` the
-        job blocks its group: once this returns no job of the group starts, not even a prefetched one.
+        The handler of a running job is stopped, and the group goes on when the handler has ended. Under
+        `on_failed="hold"` the job blocks its group: once this returns, no job of the group starts, not even a
+        prefetched one.
         """
         if not isinstance(reason, str):
             raise ConfigurationError.expected("reason", "a string", reason)
@@ -82,7 +83,7 @@ class JobChanges(QueueBase):
         return _changed(job_id, answer.change, *LIVE)
 
     async def cancel(self, job_id: str) -> bool:
-        """Remove a job that waits; stop the handler of one that runs, in whichever process, within a second.
+        """Remove a job that waits, or stop the handler of a job that runs, within a second, in whichever process.
 
         A stopped job is recorded as failed with the reason "cancelled".
         """
@@ -91,7 +92,7 @@ class JobChanges(QueueBase):
         return _changed(job_id, Change(state, status), *LIVE)
 
     async def pause(self) -> None:
-        """Once this returns no job starts, not even a prefetched one. Running jobs go on."""
+        """Pause the queue. Once this returns, no job starts, not even a prefetched one. Running jobs go on."""
         await self._call(commands.switch(paused=True))
         active, *_ = await self._call(commands.counts())
         if active:

@@ -1,6 +1,7 @@
-"""The duties of a queue beside its jobs, each run once: one bounded, idempotent operation that says what it did.
+"""The duties of a queue beside its jobs. Each is run once: a bounded, idempotent operation that says what it did.
 
-Workers run them on their way; `groupmq scheduler` and `groupmq recovery` run them alone. Any number of copies is safe.
+Workers run them beside their jobs; `groupmq scheduler` and `groupmq recovery` run nothing else. Any number of copies is
+safe.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from groupmq.protocol.commands import Due, Policy
 
 
 class Duties(QueueBase):
-    """The methods of a queue that do what is due."""
+    """The methods of a queue that run its duties."""
 
     _looked_at_repeats: int | None = None
-    """When this object last looked at repeating jobs: a tick since then is late at most, never missed."""
+    """When this object last looked at repeating jobs. A tick since then may be late, but is never missed."""
 
     async def run_duty_once(self, duty: DutyName) -> DutyReport:
-        """Run one duty of the workers now: what it did, and when there is more to do.
+        """Run one duty of the workers now. The report says what it did, and when there is more to do.
 
         `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
         ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
@@ -31,22 +32,22 @@ class Duties(QueueBase):
         return await self._recover() if duty == "recovery" else await self._clean_up()
 
     async def run_scheduler_once(self) -> int:
-        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
+        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how much it was."""
         ran = await run_due_repeats(self._call, self._looked_at_repeats)
         self._looked_at_repeats = ran.now
         due = await self._run_due()
         return ran.added + due.promoted + due.woken + len(due.stalled)
 
     async def promote_delayed_jobs(self) -> int:
-        """Move delayed jobs that are due into their groups; how many."""
+        """Move delayed jobs that are due into their groups, and return how many."""
         return (await self._run_due(unpark=False, expire=False)).promoted
 
     async def recover_delayed_groups(self) -> int:
-        """Wake groups whose back-off is over; how many."""
+        """Wake groups whose back-off is over, and return how many."""
         return (await self._run_due(promote=False, expire=False)).woken
 
     async def check_stalled_jobs(self) -> list[str]:
-        """Take back jobs whose lease expired; their ids."""
+        """Take back jobs whose lease expired, and return their ids."""
         due = await self._run_due(promote=False, unpark=False)
         return [stalled.id for stalled in due.stalled]
 
@@ -58,7 +59,7 @@ class Duties(QueueBase):
         ran = await run_due_repeats(self._call, self._looked_at_repeats)
         self._looked_at_repeats = ran.now
         due = await self._run_due(expire=False)
-        # A wait of 0 with nothing done: what is due is a lease, which is recovery's.
+        # A wait of 0 with nothing done means that a lease has expired, and taking it back is the duty of recovery.
         waits = [wait / 1000 for wait in (ran.wait_ms, due.wait_ms) if wait > 0]
         return DutyReport(
             done=ran.added + due.promoted + due.woken,

@@ -1,4 +1,4 @@
-"""Groups: as lanes, the line of one, and what is changed about one."""
+"""Groups: how they are listed as lanes, the line of one group, and the changes of one group."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUP_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked", "breaker
 INDEXES: dict[str | None, Index] = {"blocked": "blocked", "breaker": "opened"}
 """States whose groups have an index, sorted by since when."""
 MOST_LISTED = 1_000
-"""Groups of such a list that are looked at; each of them is in trouble, so hardly anybody has more."""
+"""Groups of such an index that are looked at. Each of them is in trouble, so there are hardly ever more."""
 MOST_GROUP_PAGES = 25
 """Calls that look through the groups: about 10,000 groups."""
 MOST_RUN_PAGES = 6
@@ -105,15 +105,15 @@ class Groups(QueueBase):
     async def get_blocked_groups(self, limit: int = 100, offset: int = 0) -> list[GroupInfo]:
         """Groups that a failed job blocks (`on_failed="hold"`), the one that has been blocked longest first.
 
-        Each says by which job and since when. They need not have any other job.
+        Each names the job and the time since which it blocks. A blocked group need not have any other job.
         """
         return await self._listed("blocked", limit, offset)
 
     async def get_open_breakers(self, limit: int = 100, offset: int = 0) -> list[GroupInfo]:
         """Groups whose breaker is open (`breaker=Breaker(...)`), the one that has been open longest first.
 
-        Each says since when, until when it rests, and how many attempts have failed in a row. After the rest the
-        breaker stays open until a job completes. They need not have any job.
+        Each says since when the breaker is open, until when the group rests, and how many attempts have failed in a
+        row. After the rest the breaker stays open until a job completes. Such a group need not have any job.
         """
         return await self._listed("opened", limit, offset)
 
@@ -131,11 +131,11 @@ class Groups(QueueBase):
         limit: int = 200,
         behind: int = 0,
     ) -> GroupPage[Job]:
-        """Groups as lanes: what runs, what holds each, the first `behind` jobs that wait.
+        """Groups as lanes: the jobs that run, what holds the group, and the first `behind` jobs that wait.
 
-        `state`: only groups in this state; "breaker": only those whose breaker is open, whatever their state. With
-        "blocked" and "breaker", groups that are paused or have no live job are listed too, and sort="held" puts the one
-        first that has been so longest.
+        `state`: only groups in this state; "breaker": only groups whose breaker is open, whatever their state. With
+        "blocked" and "breaker", groups that are paused or have no live job are listed too, and sort="held" lists the
+        group first that has been blocked, or whose breaker has been open, longest.
         `sort`: held (longest held first), oldest (longest waiting head first), deepest (most waiting jobs), busiest
         (most running jobs), name. `match`: part of the group id, in upper or lower case. However many groups there
         are, at most some 10,000 are looked through; `complete` says whether these are all.
@@ -200,7 +200,7 @@ class Groups(QueueBase):
         return Lanes(lanes, total, scanned, matched, complete and all_runs and all_jobs)
 
     async def _scan_groups(self, *, sizes: bool) -> tuple[dict[str, ScannedGroup], int, bool]:
-        """The groups, as many as one looks through; how many there are, and whether these are all."""
+        """The groups, as many as are looked through; how many there are, and whether these are all of them."""
         groups: dict[str, ScannedGroup] = {}
         cursor = "0"
         for _ in range(MOST_GROUP_PAGES):
@@ -314,7 +314,7 @@ class Groups(QueueBase):
     # Changing
 
     async def pause_group(self, group_id: str) -> bool:
-        """Stop one group; True if it was not paused already."""
+        """Pause one group; True if it was not paused already. Once this returns, no job of the group starts."""
         changed = await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=True))
         await self._recall_group(group_id)
         return changed
@@ -322,8 +322,8 @@ class Groups(QueueBase):
     async def resume_group(self, group_id: str) -> bool:
         """Let a paused or blocked group go on. The jobs that blocked it are given up, as by `skip`.
 
-        Of a group that is paused and blocked only the pause ends: resuming it after a deployment must not run past a
-        failed payment. A second call ends the block.
+        If the group is both paused and blocked, only the pause ends: resuming it after a deployment must not run past
+        a failed payment. A second call unblocks it.
         """
         if await self._call(commands.switch(group_id=text(group_id, "group_id"), paused=False)):
             return True
@@ -348,7 +348,7 @@ class Groups(QueueBase):
         return changed
 
     async def cancel_group(self, group_id: str) -> int:
-        """Cancel every job of a group: waiting, delayed and running; how many."""
+        """Cancel every job of a group (waiting, delayed and running), and return how many."""
         text(group_id, "group_id")
         found = await cancel_all(self._call, await self._delayed_ids(group_id))
         while True:
@@ -370,7 +370,7 @@ class Groups(QueueBase):
                 return found
 
     async def _delayed_ids(self, group_id: str) -> list[str]:
-        """Delayed jobs are not indexed by group: look at all of them, a page at a time."""
+        """The delayed jobs of a group. They are not indexed by group, so all delayed jobs are read, page by page."""
         found: list[str] = []
         offset = 0
         while True:

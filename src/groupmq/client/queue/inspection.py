@@ -1,4 +1,4 @@
-"""The read model of a queue: what only looks at jobs. Paged and bounded: nothing lists a whole queue at once."""
+"""The read model of a queue: methods that only look at jobs. All are bounded: none lists a whole queue at once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Inspection(QueueBase):
         group_id: str | None = None,
         newest: bool = False,
     ) -> list[str]:
-        """Ids of the jobs in a state; finished ones oldest first, or newest first. `group_id`: of waiting jobs only."""
+        """Ids of the jobs in a state; finished ones oldest first, or newest first. `group_id`: waiting jobs only."""
         one_of(state, "state", *STATES)
         if group_id is None:
             return await self._list_ids(state, limit, offset, newest=newest and state in FINISHED)
@@ -78,15 +78,15 @@ class Inspection(QueueBase):
         return (await self.get_job_counts()).failed
 
     async def get_active_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of running jobs, the one whose lease ends first in front."""
+        """Ids of running jobs, the one whose lease ends next first."""
         return await self._list_ids("active", limit, offset)
 
     async def get_waiting_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of waiting jobs, group by group; in a small queue by arrival."""
+        """Ids of waiting jobs, group by group; in a small queue, in the order of their arrival."""
         return await self._list_ids("waiting", limit, offset)
 
     async def get_delayed_jobs(self, limit: int = 1000, offset: int = 0) -> list[str]:
-        """Ids of delayed jobs, the next one due in front."""
+        """Ids of delayed jobs, the next one due first."""
         return await self._list_ids("delayed", limit, offset)
 
     async def get_completed_jobs(self, limit: int = 100, offset: int = 0) -> list[Job]:
@@ -119,7 +119,7 @@ class Inspection(QueueBase):
         return attempts_of(found)
 
     async def get_position(self, job_id: str) -> JobPosition | None:
-        """Where a job stands in its line, 1 = the next to start; None if it has ended or does not exist."""
+        """The position of a job in its line, 1 = the next to start; None if the job has ended or does not exist."""
         found = await self._call(commands.position(text(job_id, "job_id")))
         if found is None or found.state in FINISHED:
             return None
@@ -131,7 +131,7 @@ class Inspection(QueueBase):
         return Turn(answer[0], answer[1], answer[2] / 1000, answer[3]) if answer else None
 
     async def get_last_event_id(self) -> str:
-        """The id of the newest event: `events(since=...)` with it yields all that happens after this call."""
+        """The id of the newest event. `events(since=...)` with this id yields all that happens after this call."""
         raw = await self._call(commands.log_end())
         if not raw:
             return str(Position("0-0", 0, -1))

@@ -1,4 +1,4 @@
-"""What a queue has in each event loop that uses it, and in which of them its listeners are called."""
+"""The part of a queue that belongs to one event loop, and the choice of the loop that calls its listeners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much happened and how long it took: counters, histograms, minutes, workers."""
+"""Measures of a queue: counters, histograms, minutes, failures and workers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Dire
     """All parts of a queue. Each is a class on `QueueBase`, in a file of its own."""
 
     async def reconfigure(self, **changes: Unpack[QueueArguments]) -> QueueSettings:
-        """Change settings that are stored with the queue, in one write; all others stay. Returns what is stored then.
+        """Change settings that are stored with the queue, in one write, and return the stored settings.
 
         Without arguments, what this object was given is stored. A change holds for what waits already, and processes
         that run use it from their next call on.

@@ -1,4 +1,4 @@
-"""Failed jobs that others of their group have overtaken: a retry runs them after jobs that stood behind them."""
+"""Failed jobs that others of their group have overtaken: a retry would run them after jobs that stood behind them."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class Processing:
 
     def __call__(self, handler: Any) -> Any:
         if self._handler is not None:
-            # `@queue.process` without brackets: the name stands for the handler, and this is a job.
+            # `@queue.process` without brackets: the name refers to this object, so calling it must call the handler.
             return self._handler(handler)
         self._workers.start_soon(self._make(handler), declared=True)
         return handler

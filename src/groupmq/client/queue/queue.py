@@ -1,4 +1,4 @@
-"""The queue as users see it: all of its methods, and how it is listened to and closed."""
+"""The class `Queue`: all parts joined, with listening and closing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Queue(QueueRuntime):
     _closed = False
 
     def events(self, since: str | None = None) -> AsyncGenerator[Event, None]:
-        """What happens to the jobs of this queue, in all processes, from now on or after the event with id `since`.
+        """The events of this queue, of all processes, from now on or after the event with id `since`.
 
         >>> async for event in queue.events():
         ...     print(event.kind, event.job_id)
@@ -31,8 +31,9 @@ class Queue(QueueRuntime):
     def on(self, event: str, listener: Listener) -> Listener:
         """Call `listener(event)` for events of all workers in all processes.
 
-        It is called for everything that is done through this queue object from now on: by `groupmq.Queue` in the event
-        loop, where it may be async, and by `groupmq.sync.Queue` in a thread of its own. What it raises is logged.
+        It receives the events of everything that is done through this queue object from now on. `groupmq.Queue` calls
+        it in the event loop, where it may be async, and `groupmq.sync.Queue` in a separate thread. An error that it
+        raises is logged.
         """
         self._require_events()
         self._listen(event, listener)
@@ -49,7 +50,7 @@ class Queue(QueueRuntime):
             queue._listeners.remove_all(event)
 
     async def close(self) -> None:
-        """Finish what was added, end its workers and listeners, and close our connections (never the user's)."""
+        """Send the adds that still wait, end workers and listeners, and close the connections (never the user's)."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""Repeating jobs. Definitions are read, decided upon here, and written back unless another process has changed them."""
+"""Repeating jobs. A definition is read, changed here, and written back unless another process has changed it since."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Repeats(QueueBase):
         return job
 
     async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
-        """Stop a repeating job; what it has added already stays. False if there is no such repeat."""
+        """Stop a repeating job; jobs that it has added already stay. False if there is no such repeat."""
         group = None if group_id is None else text(group_id, "group_id")
         if isinstance(repeat_or_key, str):
             name = text(repeat_or_key, "repeat_or_key")
@@ -61,7 +61,7 @@ class Repeats(QueueBase):
                 return True
 
     async def get_repeating_jobs(self) -> list[RepeatingJob]:
-        """Repeating jobs: when each ticks next, when it ticked last, how often so far; the next to tick first."""
+        """Repeating jobs, the next to tick first; each with its next tick, its last one, and their number so far."""
         found: dict[str, bytes] = {}
         cursor = "0"
         while True:

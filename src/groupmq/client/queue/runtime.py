@@ -164,7 +164,7 @@ class QueueRuntime(PartitionedMethods):
     # Working
 
     def process(self, handler: Callable[[Any], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
-        """Build a worker for this queue and start it; it is closed with the queue. Also a decorator.
+        """Build a worker for this queue and start it; it is closed with the queue. Can be used as a decorator.
 
         >>> worker = await queue.process(handle, concurrency=10)
         >>> @queue.process(concurrency=10)
@@ -187,7 +187,7 @@ class QueueRuntime(PartitionedMethods):
 
     @property
     def workers(self) -> tuple[Worker, ...]:
-        """Those made by `process`."""
+        """The workers made by `process`."""
         return self._workers.made
 
     async def work(self) -> None:

@@ -1,4 +1,4 @@
-"""Finding jobs by what is true of them, and acting on all that are found, in bounded steps."""
+"""Finding jobs that match a filter, and acting on all of them in bounded steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REASONS_PER_CALL = 250
 
 
 class JobSearch(QueueBase):
-    """The methods of a queue that find jobs by what is true of them, and act on all that match."""
+    """The methods of a queue that find jobs by a filter, and act on all that match."""
 
     async def search(
         self,
@@ -46,7 +46,7 @@ class JobSearch(QueueBase):
         walk = self._walk(state, group_id=wanted.group_id, age_ms=matcher.older_ms, cursor=cursor)
         if wanted.job_id is not None:
             return await self._search_one(wanted.job_id, matcher, walk)
-        # Where every job matches, none is read that is not returned.
+        # If every job matches, only as many are read as are returned.
         size = limit if wanted == JobFilter(state=wanted.state) else CHUNK
         found: list[Job] = []
         scanned = 0
@@ -83,10 +83,10 @@ class JobSearch(QueueBase):
     ) -> RetryReport:
         """Retry the failed jobs that match the filter, the oldest failure first, each with its original sort key.
 
-        Those that have failed by the time it begins, each once; in small steps, at most `rate` jobs per second.
-        `dry_run` only counts, and tells which jobs would run after others of their group that have started since
-        (`overtaken`). `progress` is called with the report after each step. A cancellation, or an error that
-        `progress` raises, ends it between two steps.
+        Each job that has failed by the time this begins is retried once, in small steps, at most `rate` jobs per
+        second. With `dry_run` it only counts, and reports the jobs that would run after others of their group which
+        have started since (`overtaken`). `progress` is called with the report after each step. A cancellation, or an
+        error that `progress` raises, ends it between two steps.
         """
         matching = MatchingJobs(self, checked_filter(filter), "failed", limit, dry_run=dry_run)
         step_rate, report, overtaking = StepRate(rate), _checked(progress), Overtaking(self)
@@ -122,7 +122,7 @@ class JobSearch(QueueBase):
         dry_run: bool = False,
         progress: Callable[[RemoveReport], object] | None = None,
     ) -> RemoveReport:
-        """Remove the jobs of one state that match the filter, in small steps. Like `retry_many` otherwise."""
+        """Remove the jobs of one state that match the filter, in small steps. See `retry_many` for the arguments."""
         wanted = checked_filter(filter)
         state = one_of(wanted.state or state, "state", *STATES)
         matching = MatchingJobs(self, wanted, state, limit, dry_run=dry_run)
@@ -140,9 +140,9 @@ class JobSearch(QueueBase):
         return await remove_all(self._call, [job.id for job in jobs], [state], wait=wait)
 
     async def get_failure_groups(self, limit: int = 50, *, scan: int = 5000) -> FailureGroups:
-        """Kept failed jobs by class of error and shape of message, the most frequent kind first.
+        """Group the kept failed jobs by class of error and shape of message, the most frequent kind first.
 
-        Looks at the newest `scan` of them.
+        Looks at the newest `scan` failed jobs.
         """
         whole(limit, "limit", 0, 10_000)
         whole(scan, "scan", 1, 1_000_000)

@@ -1,8 +1,8 @@
 """Jobs that a worker holds and may not have begun: prefetched ones, and those whose reply is still on its way to it.
 
-Nothing is done to such a job before that is settled. The scripts ask its worker, which gives the job back or says that
-it has begun, within milliseconds while it is alive; the end of the lease settles it otherwise. Until then the answer
-is "unsettled", and the call is made again after a pause.
+No operation takes effect on such a job before this is settled. The script asks the worker, which gives the job back or
+reports that it has begun; that takes milliseconds. If the worker is dead, the end of the lease settles it. Until then
+the answer is "unsettled", and the call is made again after a pause.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pauses() -> Iterator[float]:
 
 
 async def until(call: Caller, made: Call[T], is_settled: Callable[[T], bool]) -> T:
-    """Make a call, and again until its answer is settled."""
+    """Make a call again and again until its answer is settled."""
     answer = await call(made)
     for pause in pauses():
         if is_settled(answer):
@@ -50,7 +50,7 @@ async def remove_all(
     *,
     wait: float = 0.0,
 ) -> int:
-    """Remove jobs in any of these states; how many. `after_step` is called with how many each step removed.
+    """Remove jobs in any of these states and return how many. `after_step` gets the number of jobs a step removed.
 
     `wait`: seconds to wait before each hundred of them.
     """
@@ -70,7 +70,7 @@ async def remove_all(
 
 
 async def cancel_all(call: Caller, ids: Sequence[str]) -> list[tuple[str, str]]:
-    """Cancel jobs; each with the state it was found in."""
+    """Cancel jobs; returns each with the state in which it was found."""
     found: list[tuple[str, str]] = []
     for at in range(0, len(ids), CHUNK):
         left, pause = list(ids[at : at + CHUNK]), 0.0
@@ -86,9 +86,9 @@ async def cancel_all(call: Caller, ids: Sequence[str]) -> list[tuple[str, str]]:
 
 
 async def recall(call: Caller, group_id: str | None = None) -> tuple[bool, list[str]]:
-    """Have all jobs that workers hold, or those of one group, given back or known to have begun.
+    """Ask for all jobs that workers hold, or for those of one group, until each is given back or known to have begun.
 
-    Whether there were any, and the jobs that turned out to be running.
+    Returns whether there were any, and the jobs that turned out to be running.
     """
     cursor, any_found = "0", False
     running: list[str] = []

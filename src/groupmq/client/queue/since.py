@@ -1,4 +1,4 @@
-"""Groups that are listed by since when: those that a failed job blocks, those whose breaker is open."""
+"""The groups that have an index by time: those that a failed job blocks, and those whose breaker is open."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def absorb(numbers: Sequence[bytes], name: str, queue: StoredQueue, moving: str 
 
 
 def strike(ids: Sequence[str], entries: Sequence[str]) -> Call[int]:
-    """Forget where jobs with given ids are, as far as the entries are still these; how many."""
+    """Remove those entries of ids given by users that have not changed; returns how many."""
     return Call("strike", arguments(ids=list(ids), entries=list(entries)), int)
 
 

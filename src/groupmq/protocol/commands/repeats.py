@@ -11,7 +11,7 @@ from groupmq.protocol.call import Call, arguments, raw_text
 
 
 class DefinitionsPage(NamedTuple):
-    """Definitions as stored, by repeat id; `client/repeats.py` reads them."""
+    """Definitions as stored, by repeat id; `client/answers/repeats.py` reads them."""
 
     now: int
     found: dict[str, bytes]

@@ -51,7 +51,7 @@ class Sender(Protocol):
 
 
 class Patience:
-    """How long to try again while the server cannot be reached, with pauses that grow."""
+    """How long a call is tried again while the server cannot be reached, with growing pauses."""
 
     __slots__ = ("_end", "_pause")
 

@@ -162,11 +162,11 @@ class PartitionedMethods(PartitionedInspection):
         return changed or any(name in SHARED for name in wanted)
 
     def repartition(self, to: int, *, progress: Callable[[int], object] | None = None) -> int:
-        """Spread the queue over `to` partitions instead; how many jobs it has. It must be paused, and no job running.
+        """Spread the queue over `to` partitions; returns how many jobs it has. It must be paused, with no running job.
 
-        Works in bounded steps. Meanwhile no process can use the queue. If a run was killed, the same call continues it.
-        Order, attempts, delays, results and repeats are kept; counters, charts and events start empty. Other
-        processes that use the queue have to be restarted. `progress` is called with how many entries were copied.
+        This works in bounded steps. Meanwhile no process can use the queue. If a run was killed, the same call
+        continues it. Order, attempts, delays, results and repeats are kept; counters, charts and events start empty.
+        Other processes that use the queue have to be restarted. `progress` is called with how many entries were copied.
         """
         whole(to, "partitions", 1, MOST_PARTITIONS)
         run = Repartition(self._connection, lambda: self._connections_of(to), to, progress)
@@ -237,7 +237,7 @@ class PartitionedMethods(PartitionedInspection):
         return [job_id for ids in found for job_id in ids]
 
     def _clean_across(self) -> int:
-        """Clean up what concerns several partitions; how many entries. Any number of copies is safe.
+        """Remove entries that concern several partitions, and return how many. Any number of copies is safe.
 
         A worker registers in one partition, and in those whose jobs it has run. The other partitions may keep answers
         for a worker that died; they are forgotten here. A process may also have died after it changed the settings of
@@ -257,9 +257,9 @@ class PartitionedMethods(PartitionedInspection):
         return swept
 
     def _sweep(self) -> int:
-        """Forget entries of jobs that are gone; how many. An entry that an add may just have written stays.
+        """Remove the entries of jobs that are gone; returns how many. An entry that an add may just have written stays.
 
-        It goes on where the last sweep stopped, and reads on while it finds enough.
+        It starts where the last sweep stopped, and continues while it finds enough.
         """
         swept = 0
         if self._swept_to is None:

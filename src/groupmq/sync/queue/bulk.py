@@ -36,7 +36,7 @@ def _pages(items: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 class Tally:
-    """How many are done so far; `progress` is called with it after each bounded step."""
+    """Counts what is done; `progress` is called with the count after each bounded step."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.done = 0
@@ -59,9 +59,10 @@ class Bulk(Groups):
         limit: int = 1000,
         progress: Callable[[int], object] | None = None,
     ) -> int:
-        """Remove jobs of a state that are older than `grace` (finished before, or created before); how many.
+        """Remove jobs of a state that are older than `grace`, and return how many.
 
-        `progress` is called after each bounded step with how many are gone; what it raises ends the work there.
+        The age counts from the end of a finished job, and from the creation of any other. `progress` is called after
+        each bounded step with the number of jobs removed so far; an error that it raises ends the work there.
         """
         one_of(state, "state", "completed", "failed", "waiting", "delayed")
         age_ms = millis(grace, "grace")
@@ -79,7 +80,7 @@ class Bulk(Groups):
         return tally.done
 
     def _clean_live(self, state: str, age_ms: int, limit: int, tally: Tally) -> int:
-        """Waiting or delayed jobs are not indexed by age: go through them all, a page at a time."""
+        """Remove old waiting or delayed jobs. They are not indexed by age, so all of them are read, page by page."""
         now = self._call(commands.stats()).now
         walk = WaitingWalk(self._call)
         removed = kept = 0
@@ -99,13 +100,14 @@ class Bulk(Groups):
         *,
         progress: Callable[[int], object] | None = None,
     ) -> int:
-        """Remove all jobs in these states, in bounded steps; how many. `progress` as in `clean`."""
+        """Remove all jobs in these states, in bounded steps, and return how many. `progress`: as in `clean`."""
         for state in states:
             one_of(state, "states", *STATES)
         tally = Tally(progress)
         for state in states:
             if state == "active":
-                # Only the jobs that run now: when one is gone, the next of its group starts, a waiting job.
+                # Only the jobs that run now. When one is removed, the next job of its group starts. That one was
+                # waiting, so it stays.
                 _, running = recall(self._call)
                 remove_all(self._call, running, [state], tally.add)
                 continue
@@ -118,7 +120,7 @@ class Bulk(Groups):
         return tally.done
 
     def _purge(self, state: str, tally: Tally) -> int:
-        """One walk over what waits, or until nothing is left of another state."""
+        """Remove jobs of a state: all waiting ones in one walk, those of another state until none is left."""
         walk, removed = WaitingWalk(self._call), 0
         while True:
             ids = walk.next_full_page() if state == "waiting" else self._list_ids(state, CHUNK)

@@ -43,11 +43,11 @@ class Directory(Oversight):
     ) -> Self:
         """A queue object for tools, which accepts the stored settings whatever they are. Nothing is sent yet.
 
-        While the queue does not exist its methods raise QueueNotFound, or make it if `make` is set. `patience`: how
-        long a call tries again while the server cannot be reached. `call_timeout`: how long one read may take.
+        While the queue does not exist, its methods raise QueueNotFound, or create it if `make` is set. `patience`: how
+        long a call is tried again while the server cannot be reached. `call_timeout`: how long one read may take.
         `redis` may also be another queue object, of either client: the server is the same, the connections are not.
-        `options` are those of `Queue`. Among them, those by which jobs are handled (`max_attempts`, `keep_failed` ...)
-        hold for this object instead of what is stored.
+        `options` are those of `Queue`. Those that say how jobs are handled (`max_attempts`, `keep_failed` ...) apply to
+        this object in place of the stored ones.
         """
         other = getattr(redis, "_endpoint", None)
         endpoint = Endpoint.of(redis) if other is None else other.beside()
@@ -68,7 +68,7 @@ class Directory(Oversight):
         serializer: Serializer = JSON,
         logger: Logger | Literal[True] | None = None,
     ) -> Self:
-        """A queue as it is stored, with its stored settings. It is never made: QueueNotFound if it does not exist.
+        """A queue as it is stored, with its stored settings. Raises QueueNotFound if there is none; never creates one.
 
         For tools that look at a queue and act on its jobs.
 
@@ -85,7 +85,7 @@ class Directory(Oversight):
 
     @classmethod
     def list(cls, redis: Any = None, *, prefix: str = "groupmq") -> QueueInfos:
-        """The queues of a server, by name. Those of other prefixes are not among them.
+        """The queues of a server, by name. Queues under other prefixes are not listed.
 
         >>> [queue.name for queue in Queue.list()]
         """
@@ -99,7 +99,7 @@ class Directory(Oversight):
 
     @staticmethod
     def address_of(redis: Any = None) -> str:
-        """The address that a URL or client leads to, without secrets. ConfigurationError if the URL is wrong.
+        """The address that a URL or client leads to, without secrets. Raises ConfigurationError if the URL is wrong.
 
         Nothing is sent, but an embedded server is started, and belongs to this process.
         """
@@ -116,7 +116,7 @@ class Directory(Oversight):
 
     @classmethod
     def prune_libraries(cls, redis: Any = None, *, prefix: str = "groupmq") -> Names:
-        """Delete the function libraries of other releases that no worker of any queue uses; their names."""
+        """Delete the function libraries of other releases that no worker of any queue uses, and return their names."""
         used = set()
         for info in cls.list(redis, prefix=prefix):
             queue = cls.attach(info.name, redis, prefix=info.prefix)

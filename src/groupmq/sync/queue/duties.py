@@ -1,7 +1,8 @@
 # Generated from src/groupmq/client/queue/duties.py by `make sync`; do not edit.
-"""The duties of a queue beside its jobs, each run once: one bounded, idempotent operation that says what it did.
+"""The duties of a queue beside its jobs. Each is run once: a bounded, idempotent operation that says what it did.
 
-Workers run them on their way; `groupmq scheduler` and `groupmq recovery` run them alone. Any number of copies is safe.
+Workers run them beside their jobs; `groupmq scheduler` and `groupmq recovery` run nothing else. Any number of copies is
+safe.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from groupmq.sync.queue.upkeep import forget_gone_workers, remove_by_age, run_du
 
 
 class Duties(QueueBase):
-    """The methods of a queue that do what is due."""
+    """The methods of a queue that run its duties."""
 
     _looked_at_repeats: int | None = None
-    """When this object last looked at repeating jobs: a tick since then is late at most, never missed."""
+    """When this object last looked at repeating jobs. A tick since then may be late, but is never missed."""
 
     def run_duty_once(self, duty: DutyName) -> DutyReport:
-        """Run one duty of the workers now: what it did, and when there is more to do.
+        """Run one duty of the workers now. The report says what it did, and when there is more to do.
 
         `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
         ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
@@ -32,22 +33,22 @@ class Duties(QueueBase):
         return self._recover() if duty == "recovery" else self._clean_up()
 
     def run_scheduler_once(self) -> int:
-        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases; how many things it did."""
+        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how much it was."""
         ran = run_due_repeats(self._call, self._looked_at_repeats)
         self._looked_at_repeats = ran.now
         due = self._run_due()
         return ran.added + due.promoted + due.woken + len(due.stalled)
 
     def promote_delayed_jobs(self) -> int:
-        """Move delayed jobs that are due into their groups; how many."""
+        """Move delayed jobs that are due into their groups, and return how many."""
         return self._run_due(unpark=False, expire=False).promoted
 
     def recover_delayed_groups(self) -> int:
-        """Wake groups whose back-off is over; how many."""
+        """Wake groups whose back-off is over, and return how many."""
         return self._run_due(promote=False, expire=False).woken
 
     def check_stalled_jobs(self) -> list[str]:
-        """Take back jobs whose lease expired; their ids."""
+        """Take back jobs whose lease expired, and return their ids."""
         due = self._run_due(promote=False, unpark=False)
         return [stalled.id for stalled in due.stalled]
 
@@ -59,7 +60,7 @@ class Duties(QueueBase):
         ran = run_due_repeats(self._call, self._looked_at_repeats)
         self._looked_at_repeats = ran.now
         due = self._run_due(expire=False)
-        # A wait of 0 with nothing done: what is due is a lease, which is recovery's.
+        # A wait of 0 with nothing done means that a lease has expired, and taking it back is the duty of recovery.
         waits = [wait / 1000 for wait in (ran.wait_ms, due.wait_ms) if wait > 0]
         return DutyReport(
             done=ran.added + due.promoted + due.woken,

@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/measures.py by `make sync`; do not edit.
-"""How much happened and how long it took: counters, histograms, minutes, workers."""
+"""Measures of a queue: counters, histograms, minutes, failures and workers."""
 
 from __future__ import annotations
 

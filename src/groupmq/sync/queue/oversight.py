@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/oversight.py by `make sync`; do not edit.
-"""A queue as a whole: its stored settings, marks in its history, its server, and whether it moves."""
+"""A queue as a whole: its stored settings, marks in its history, its server, and whether it makes progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Oversight(Measures):
 
     @property
     def calls_by(self) -> Literal["function", "script"]:
-        """How this process calls the server: functions of a library, or each as a script where they are refused.
+        """How this process calls the server: as functions of a library, or as scripts where functions are refused.
 
         Known after the first call.
         """
@@ -48,14 +48,14 @@ class Oversight(Measures):
         """The settings that are stored with the queue, whatever this process was given."""
         stored = self._call(commands.look_at_queue())
         if stored.schema is None:
-            self._call(commands.counts())  # it is gone since it was opened: opens it again, or raises
+            self._call(commands.counts())  # it was removed after it was opened: open it again, or raise
             stored = self._call(commands.look_at_queue())
         return QueueSettings.of(stored)
 
     def ensure_writable(self, timeout: Duration = PATIENCE) -> None:
-        """Raise if the server cannot be reached for `timeout`, or takes no writes: a replica, or full.
+        """Raise if the server cannot be reached for `timeout`, or takes no writes because it is a replica or full.
 
-        With partitions: if that is so of any of their servers.
+        With partitions, this checks each of their servers.
         """
         key = self._connection.session.keys.hail("nobody")
         server.ensure_writable(self._connection, key, seconds(timeout, "timeout"))
@@ -69,12 +69,12 @@ class Oversight(Measures):
         runs: int = 50,
         failures: int = 50,
     ) -> QueueSurvey:
-        """Everything a monitor shows, in five calls however deep the queue is, and two more while groups are blocked,
-        two while breakers are open; nothing is written.
+        """Read everything a monitor shows, in five calls however deep the queue is; nothing is written.
 
-        At most `groups` of each kind of group, `runs` and `failures`. Groups are looked at a page at a time: give the
-        `cursor` of the survey before, and in `also` the groups of it that are to stay in view. With partitions, each of
-        them takes that many calls.
+        Two more calls are made while groups are blocked, and two while breakers are open. `groups`, `runs` and
+        `failures` are the most that are returned of each list. Groups are read a page at a time: pass the `cursor` of
+        the previous survey, and in `also` those of its groups that are to stay in view. With partitions, each of them
+        takes that many calls.
         """
         for name, limit in (("groups", groups), ("runs", runs), ("failures", failures)):
             whole(limit, name, 0, MOST_SURVEYED)
@@ -107,9 +107,10 @@ class Oversight(Measures):
         return [Mark(datetime.fromtimestamp(ms / 1000, UTC), label) for ms, label in found]
 
     def check(self, *, oldest: Duration = 300, look: int = 500) -> list[Finding]:
-        """What `groupmq check` reports: is the server fit for a queue, and does the queue move?
+        """What `groupmq check` reports: whether the server is fit for a queue, and whether the queue makes progress.
 
-        A job, or the first of a held group, may wait for `oldest`; `look` as in `get_metrics`.
+        A job that waits longer than `oldest`, or a held group whose first job does, is a failure. `look`: as in
+        `get_metrics`.
         """
         return server.examine(self._connection) + self._check_queue(seconds(oldest, "oldest"), look)
 
@@ -139,7 +140,7 @@ class Oversight(Measures):
         ]
 
     def _longest(self, index: Index) -> GroupInfo | None:
-        """The group that has been in the index longest, if one is."""
+        """The group that has been in the index longest, if there is one."""
         found = groups_of(self._call, index, 1)
         return found[0] if found else None
 

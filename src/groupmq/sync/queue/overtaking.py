@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/overtaking.py by `make sync`; do not edit.
-"""Failed jobs that others of their group have overtaken: a retry runs them after jobs that stood behind them."""
+"""Failed jobs that others of their group have overtaken: a retry would run them after jobs that stood behind them."""
 
 from __future__ import annotations
 

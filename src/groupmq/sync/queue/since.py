@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/since.py by `make sync`; do not edit.
-"""Groups that are listed by since when: those that a failed job blocks, those whose breaker is open."""
+"""The groups that have an index by time: those that a failed job blocks, and those whose breaker is open."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TICKS_PER_CALL = 25
 
 
 def run_due(call: Caller, policy: Policy, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Due:
-    """Everything that is due now, however much it is: bounded calls until nothing is left."""
+    """Do everything that is due now, in as many bounded calls as it takes."""
     promoted = woken = 0
     stalled: list[Stalled] = []
     while True:
@@ -32,7 +32,10 @@ def run_due(call: Caller, policy: Policy, *, promote: bool = True, unpark: bool 
 
 
 def remove_by_age(call: Caller, options: QueueOptions) -> int:
-    """Remove ended jobs that are too old; how many. A process that keeps nothing leaves what others keep."""
+    """Remove ended jobs that are too old, and return how many.
+
+    A process that keeps none of its own jobs does not remove the jobs that other processes keep.
+    """
     removed = 0
     for kind, kept in (("completed", options.keep_completed), ("failed", options.keep_failed)):
         if kept.age_ms is not None and kept.kept != 0:
@@ -42,7 +45,7 @@ def remove_by_age(call: Caller, options: QueueOptions) -> int:
 
 
 def forget_gone_workers(call: Caller) -> list[str]:
-    """Remove what is stored of workers that stopped without deregistering; their ids."""
+    """Remove the entries of workers that stopped without deregistering, and return their ids."""
     gone = gone_workers(call(commands.stats()))
     if gone:
         call(commands.leave(gone, [lane for worker in gone for lane in commands.lane_names(worker)]))

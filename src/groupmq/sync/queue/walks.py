@@ -60,7 +60,7 @@ class StateWalk:
         if cursor is not None:
             types = (str, str, bytes) if state == "waiting" else (str, str)
             self._position = tuple(unpacked(cursor, self._kind, *types))
-            # A cursor may come from a URL: one that the server would stumble over is refused here.
+            # A cursor may come from a URL. One that would make the server fail is refused here.
             if not (_SCAN if state == "waiting" else _SCORE).fullmatch(self._position[0]):
                 raise refused(cursor)
 

@@ -14,9 +14,9 @@ class DutyDone(NamedTuple):
     next_in: float | None = None
     """Seconds until something is due; None = nothing is known to come."""
     errors: tuple[str, ...] = ()
-    """What could not be done, while the rest was."""
+    """The parts that could not be done; all others were."""
     called: bool = True
-    """The server was called. Only then does a run without an error show that it can be reached."""
+    """Whether the server was called. A run without an error shows that it can be reached only in that case."""
 
 
 class Duty(Protocol):

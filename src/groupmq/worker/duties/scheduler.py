@@ -17,7 +17,7 @@ class Scheduler:
     def __init__(self, call: Caller) -> None:
         self._call = call
         self.last_run: int | None = None
-        """The server's time of the last run: ticks after it are late at most, never missed."""
+        """The server's time of the last run. Ticks after it may be late, but are never missed."""
 
     async def run_once(self) -> DutyDone:
         ran = await run_due_repeats(self._call, self.last_run)
@@ -36,5 +36,5 @@ class Promotion:
 
     async def run_once(self) -> DutyDone:
         due = await run_due(self._call, self._policy, expire=False)
-        # 0 here means that an expired lease is due, which is not the task of this duty.
+        # 0 means that an expired lease is due, and taking it back is the task of another duty.
         return DutyDone(due.promoted + due.woken, seconds_until(due.wait_ms) or None)
