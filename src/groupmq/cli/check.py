@@ -1,4 +1,4 @@
-"""`groupmq check`: is the server fit for a queue, and does the queue move?"""
+"""`groupmq check`: whether the server is fit for a queue, and whether the queue makes progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from groupmq.sync import Queue
     )
 )
 @queue_argument
-@click.option("--max-wait", type=DURATION, default=300, metavar="TIME", help="A job may wait this long.  [default: 5m]")
+@click.option("--max-wait", type=DURATION, default=300, metavar="TIME", help="Longest wait allowed.  [default: 5m]")
 @click.option(
     "--prune", is_flag=True, help="Also delete function libraries of other releases that no worker uses any more."
 )
@@ -31,12 +31,12 @@ from groupmq.sync import Queue
 @target_options
 @click.pass_context
 def check(ctx: click.Context, target: Target, name: str | None, max_wait: float, prune: bool, strict: bool) -> None:
-    """Check the server, and whether a queue is being worked on.
+    """Check the server, and whether a queue makes progress.
 
-    Server: version, role, persistence, eviction, memory, scripts, functions, clock. Queue: workers, the longest wait of
-    a job that could start now, and the longest wait in a group that is held: which group, by what, until when; and
-    whether failed jobs were dropped because there were more than keep_failed.
-    Exit code 0: no failure (warnings only, unless --strict). 1: a check failed. 3: the server cannot be reached.
+    Of the server: version, role, persistence, eviction, memory, scripts, functions, clock. Of a queue: its workers; the
+    longest wait of a job that could start now; the longest wait in a group that is held, with the group, what holds it
+    and until when; and whether failed jobs were dropped because there were more than keep_failed.
+    Exit code 0: nothing failed (warnings count only with --strict). 1: a check failed. 3: the server cannot be reached.
     """
     pruned = Queue.prune_libraries(target.url, prefix=target.prefix) if prune else []
     name = name or target.queue

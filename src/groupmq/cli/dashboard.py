@@ -55,7 +55,7 @@ _STOP_WITHIN = 2
     "--auth",
     envvar="GROUPMQ_DASHBOARD_AUTH",
     metavar="HOW",
-    help=f"token (in ${TOKEN_VARIABLE}), token:FILE, basic:FILE, or none (a proxy in front of it asks).",
+    help=f"token (in ${TOKEN_VARIABLE}), token:FILE, basic:FILE, or none (a proxy in front checks users).",
 )
 @click.option(
     "--secret-file",

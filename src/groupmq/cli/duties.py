@@ -167,7 +167,7 @@ def duty_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=1.0,
             show_default=True,
             metavar="TIME",
-            help="Longest sleep; work whose time is known is done on time.",
+            help="Longest sleep; work that is known to become due is done on time.",
         ),
     ):
         command = option(command)
@@ -192,9 +192,9 @@ def scheduler(target: Target, **options: Any) -> None:
 @click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: as stored]")
 @click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: as stored]")
 @click.option(
-    "--completed-age", type=DURATION, metavar="TIME", help="Age to remove completed jobs. [default: as stored]"
+    "--completed-age", type=DURATION, metavar="TIME", help="Age of completed jobs to remove. [default: as stored]"
 )
-@click.option("--failed-age", type=DURATION, metavar="TIME", help="Age to remove failed jobs. [default: as stored]")
+@click.option("--failed-age", type=DURATION, metavar="TIME", help="Age of failed jobs to remove. [default: as stored]")
 @click.option("--cleanup-interval", type=DurationType(0.1), default=60.0, show_default=True, metavar="TIME")
 @duty_options
 @running_options

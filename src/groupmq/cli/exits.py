@@ -37,7 +37,7 @@ def code_of(error: GroupMQError) -> int:
 
 
 def guarded(action: Callable[[], Any]) -> None:
-    """Run the program; every error that an operator can meet is one line and a code, never a traceback."""
+    """Run the program. Every error that an operator can meet becomes one line and a code, never a traceback."""
     try:
         code = action()
     except click.UsageError as error:

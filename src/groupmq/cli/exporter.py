@@ -92,8 +92,7 @@ def exporter(
 ) -> None:
     """Serve metrics of queues to Prometheus.
 
-    Looks at the queues when it is scraped, and only then. While a server is down the exporter goes on and serves
-    groupmq_up 0.
+    Reads the queues only when it is scraped. While a server is down, it keeps running and serves groupmq_up 0.
     """
     if not queues:
         fail("which queue? Name it with --queue, or set GROUPMQ_QUEUE", BAD_USAGE)

@@ -22,16 +22,14 @@ from groupmq.cli.output.answers import as_line
     epilog=examples("groupmq demo", "groupmq demo --json", "groupmq demo --dashboard"),
 )
 @click.option("--json", "as_json", is_flag=True, help="The proof in JSON; the show goes to stderr.")
-@click.option(
-    "--dashboard", "in_browser", is_flag=True, help="Queues that are alive, and the dashboard to look at them."
-)
+@click.option("--dashboard", "in_browser", is_flag=True, help="Run a slow load and show it in the dashboard.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="Port of the dashboard.")
 @click.pass_context
 def demo(ctx: click.Context, as_json: bool, in_browser: bool, port: int) -> None:
-    """Watch 600 jobs run in order while one of the workers is killed, and see it proved.
+    """Run 600 jobs in order while one of the workers is killed, and print the proof.
 
-    Needs nothing: it starts a server of its own (pip install 'groupmq[embedded]') and leaves nothing behind.
-    With --dashboard the load is slower, goes on until Ctrl-C, and a page shows it.
+    Needs no server: it starts a private one (pip install 'groupmq[embedded]') and leaves nothing behind.
+    With --dashboard the load is slower, continues until Ctrl-C, and can be watched in a browser.
     """
     if in_browser:
         from groupmq.demo.dashboard import run
@@ -56,7 +54,10 @@ def demo(ctx: click.Context, as_json: bool, in_browser: bool, port: int) -> None
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS]")
 @click.pass_context
 def bench(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Measure throughput and latency, beside the Node libraries if node is installed. From a source checkout only."""
+    """Measure throughput and latency, compared with the Node libraries if node is installed.
+
+    Works from a source checkout only.
+    """
     root = checkout()
     if root is None:
         fail(

@@ -25,7 +25,7 @@ def repeat() -> None:
 @repeat.command("list", epilog=examples("groupmq repeat list --queue orders --json"))
 @target_options
 def list_repeats(target: Target) -> None:
-    """List repeating jobs, the next one to run in front."""
+    """List repeating jobs, the next one to run first."""
     with target.existing() as queue:
         found = queue.get_repeating_jobs()
     show(target, found, lambda: _listed(found))
@@ -53,7 +53,7 @@ def _listed(found: list[RepeatingJob]) -> Table | str:
 @group_option("Its group; without it, the repeat of no group.")
 @target_options
 def remove(target: Target, key: str, group_id: str | None) -> None:
-    """Stop a repeating job, named by its KEY in `repeat list`. What it has added already stays."""
+    """Stop a repeating job, named by its KEY in `repeat list`. Jobs that it has added already stay."""
     with target.existing() as queue:
         if not queue.remove_repeating_job(group_id, key):
             fail(_not_there(queue, key, group_id), NOT_FOUND)

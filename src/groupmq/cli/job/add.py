@@ -27,17 +27,17 @@ from groupmq.sync import Job
 @click.option("--payload", required=True, type=PAYLOAD, metavar="JSON", help="The job's data; - = stdin, @FILE = file.")
 @group_option("Group: its jobs run in order, one at a time.")
 @click.option("--priority", type=int, default=0, metavar="N", help="0 (most urgent) to 1023.  [default: 0]")
-@click.option("--delay", type=DURATION, metavar="TIME", help="Start this long from now: 30, 500ms, 10m, 2h, 7d.")
-@click.option("--run-at", type=INSTANT, metavar="WHEN", help="Start then: ISO 8601 with a zone, or epoch seconds.")
+@click.option("--delay", type=DURATION, metavar="TIME", help="Start after this time: 30, 500ms, 10m, 2h, 7d.")
+@click.option("--run-at", type=INSTANT, metavar="WHEN", help="Start then (ISO 8601 with a zone, or epoch seconds).")
 @click.option("--order-ms", type=int, metavar="N", help="Order in the group, usually the event's epoch milliseconds.")
-@click.option("--max-attempts", type=int, metavar="N", help="Runs before it fails for good.")
+@click.option("--max-attempts", type=int, metavar="N", help="Runs before the job fails for good.")
 @click.option("--timeout", type=DURATION, metavar="TIME", help="Cancel a run that takes longer.")
 @click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
 @click.option("--on-retry", type=click.Choice(("hold", "yield")), help="What its group does until the retry.")
 @click.option(
-    "--on-failed", type=click.Choice(("continue", "hold")), help="hold: if it fails for good, it blocks its group."
+    "--on-failed", type=click.Choice(("continue", "hold")), help="hold: if the job fails for good, it blocks its group."
 )
-@click.option("--id", "job_id", metavar="ID", help="Own id; adding an id that exists adds nothing.")
+@click.option("--id", "job_id", metavar="ID", help="Id of the job; if a job with this id exists, nothing is added.")
 @click.option(
     "--unique-for",
     type=DURATION,
@@ -47,7 +47,7 @@ from groupmq.sync import Job
 @click.option("--ttl", type=DURATION, metavar="TIME", help="Fail as expired unless it starts within this time.")
 @target_options
 def add(target: Target, name: str | None, payload: tuple[Any], **options: Any) -> None:
-    """Add a job to QUEUE, which is made if it does not exist."""
+    """Add a job to QUEUE, which is created if it does not exist."""
     options["backoff"] = backoff_of(options["backoff"])
     with target.open(name) as queue:
         job = queue.add(payload[0], **options)

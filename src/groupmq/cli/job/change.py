@@ -55,7 +55,7 @@ def skip(target: Target, job_id: str) -> None:
 def fail_job(target: Target, job_id: str, reason: str) -> None:
     """Fail a waiting, delayed or active job for good, whatever attempts remain.
 
-    The handler of a running one is stopped, and its group goes on when it has ended. `job retry` runs it again. With
+    The handler of a running job is stopped, and the group goes on when it has ended. `job retry` runs it again. With
     on_failed="hold" the job blocks its group until it is retried, skipped or removed.
     """
     with target.existing() as queue:
@@ -64,13 +64,13 @@ def fail_job(target: Target, job_id: str, reason: str) -> None:
 
 
 @click.command(
-    short_help="Remove a job that waits, stop one that runs.",
+    short_help="Remove a job that waits, or stop one that runs.",
     epilog=examples("groupmq job cancel --queue orders 0190f3a2"),
 )
 @job_argument
 @target_options
 def cancel(target: Target, job_id: str) -> None:
-    """Remove a job that waits; stop the handler of one that runs, wherever it is, within a second.
+    """Remove a job that waits, or stop the handler of a job that runs, wherever it is, within a second.
 
     A stopped job is recorded as failed with the reason "cancelled".
     """
@@ -81,10 +81,10 @@ def cancel(target: Target, job_id: str) -> None:
 
 @click.command(epilog=examples("groupmq job remove --queue orders 0190f3a2"))
 @job_argument
-@click.option("--force", is_flag=True, help="Also while it runs: its handler is stopped.")
+@click.option("--force", is_flag=True, help="Remove it even while it runs: its handler is stopped.")
 @target_options
 def remove(target: Target, job_id: str, force: bool) -> None:
-    """Remove a job and all that is stored about it. A running job only with --force (or use job cancel)."""
+    """Remove a job and everything stored about it. A running job needs --force (or use job cancel)."""
     with target.existing() as queue:
         queue.require_job(job_id)
         states = [state for state in STATES if force or state != "active"]

@@ -26,7 +26,7 @@ NO_GROUP = "-"
 @click.argument("job_id", metavar="ID")
 @target_options
 def status(target: Target, job_id: str) -> None:
-    """Show all that is stored about a job."""
+    """Show everything that is stored about a job."""
     with target.existing() as queue:
         job = queue.require_job(job_id)
         show(target, {"queue": queue.name, **described(job)}, lambda: _details(job))

@@ -132,7 +132,7 @@ def _items(queue: Queue, lines: IO[str], new_ids: bool) -> Iterator[dict[str, An
 
 
 def _add(queue: Queue, batch: list[dict[str, Any]], work: LongWork) -> int:
-    """Add jobs; how many existed already."""
+    """Add jobs; returns how many existed already."""
     existing = sum(job.duplicate for job in queue.add_many(batch))
     work.advance(len(batch))
     return existing

@@ -28,7 +28,7 @@ NARROWEST, WIDEST = 40, 400
 
 
 @click.command(
-    short_help="Watch a queue, live.",
+    short_help="Watch a queue live.",
     epilog=examples(
         "groupmq monitor --queue orders",
         "groupmq monitor orders --interval 500ms >> orders.log",
@@ -47,11 +47,11 @@ NARROWEST, WIDEST = 40, 400
 @click.option("--once", is_flag=True, help="Print one frame; it takes two looks, one interval apart, for the rates.")
 @target_options
 def monitor(target: Target, name: str | None, interval: float, once: bool) -> None:
-    """Watch a queue: counts, rates, groups, what runs, who works, what failed.
+    """Watch a queue: counts, rates, groups, running jobs, workers and failures.
 
     On a terminal it fills the screen; ? lists the keys: inspect a job, retry one that failed, pause and resume. In a
-    pipe it prints a frame of plain text, or with --json a line, for each look. It only looks: nothing in the queue
-    changes unless a key asks for it.
+    pipe it prints a frame of plain text, or with --json a line, for each look. It only reads: nothing in the queue
+    changes unless you press a key that asks for it.
     """
     with target.existing(name) as queue:
         found = queue.name
@@ -61,7 +61,7 @@ def monitor(target: Target, name: str | None, interval: float, once: bool) -> No
 async def _watch(target: Target, name: str, interval: float, *, once: bool) -> None:
     watcher = QueueWatcher(target, name)
     try:
-        # Before anything is drawn: an error now is shown as by any other command.
+        # Done before anything is drawn, so that an error is shown as by any other command.
         state = seen(State(name, watcher.where, interval), await watcher.look())
         glyphs = glyphs_for(sys.stdout.encoding)
         if once:

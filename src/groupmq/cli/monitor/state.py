@@ -1,4 +1,4 @@
-"""What the monitor knows and shows, and what a key makes of it. Pure: what is to be done comes out as an effect."""
+"""The state of the monitor, and how a key changes it. Pure: things to be done are returned as effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators type, read and checked: durations, instants, JSON."""
+"""The values that operators type: durations, instants, JSON. Reads and checks them."""
 
 from __future__ import annotations
 

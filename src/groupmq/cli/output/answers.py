@@ -54,7 +54,7 @@ def show(target: Target, value: Any, text: Callable[[], Any]) -> None:
         # Brackets in ids and data are not markup.
         out.print(found, markup=False)
         return
-    # Nothing is cut in a pipe: there is no screen whose width counts.
+    # Output to a pipe is not cut: there is no screen with a width.
     out.width = _WIDE
     with out.capture() as captured:
         out.print(found, markup=False)

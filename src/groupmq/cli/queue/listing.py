@@ -21,7 +21,7 @@ KEPT = 1000
 @click.command("list", short_help="List the queues of a server.", epilog=examples("groupmq queue list"))
 @target_options
 def list_queues(target: Target) -> None:
-    """List the queues of a server: what waits, runs and failed, and how many workers live."""
+    """List the queues of a server, each with its number of workers and of jobs in each state."""
     found = []
     for info in Queue.list(target.url, prefix=target.prefix):
         with target.existing(info.name) as queue:
@@ -57,7 +57,7 @@ def _queues(found: list[dict[str, Any]]) -> Table | str:
 )
 @target_options
 def failures(target: Target, name: str | None, group_id: str | None, final: bool, limit: int) -> None:
-    """List failed attempts, newest first: of jobs that were tried again, and of those that failed for good.
+    """List failed attempts, newest first, of jobs that were tried again and of jobs that failed for good.
 
     The newest 1,000 are kept, also of jobs that are gone.
     """

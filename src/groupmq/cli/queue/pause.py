@@ -15,7 +15,7 @@ from groupmq.cli.output.answers import show as show_answer
 @group_option("Only this group; the others go on.")
 @target_options
 def pause(target: Target, name: str | None, group_id: str | None) -> None:
-    """Stop starting jobs. What runs goes on, and jobs can still be added."""
+    """Stop starting jobs. Running jobs go on, and jobs can still be added."""
     _switch(target, name, group_id, paused=True)
 
 

@@ -40,12 +40,12 @@ def confirm(target: Target, question: str, *, yes: bool) -> None:
 )
 @queue_argument
 @states_option("Jobs of this state; may be repeated.  [default: waiting, delayed]")
-@click.option("--all", "every", is_flag=True, help="All states; active ones too with --force.")
+@click.option("--all", "every", is_flag=True, help="All states; with --force, active jobs too.")
 @click.option("--force", is_flag=True, help="Allow active jobs: their handlers are stopped.")
 @yes_option
 @target_options
 def purge(target: Target, name: str | None, states: tuple[str, ...], every: bool, force: bool, yes: bool) -> None:
-    """Remove all jobs of some states. Asks first, or wants --yes. Active jobs only with --force.
+    """Remove all jobs in some states. Asks first, unless --yes is given. Removes active jobs only with --force.
 
     Works in bounded steps until none is left; Ctrl-C ends it after a step, and it can be run again.
     """
@@ -80,14 +80,14 @@ def _count(queue: Queue, states: Sequence[str]) -> tuple[int, str]:
     type=click.Choice(("completed", "failed", *UNDONE)),
     default="completed",
     show_default=True,
-    help="Age counts from the end of a finished job, else from when it was added.",
+    help="Age counts from the end of a finished job, or from when any other job was added.",
 )
 @click.option("--older-than", type=DURATION, required=True, metavar="TIME", help="30, 10m, 2h, 7d; 0 = all.")
 @click.option("--limit", type=click.IntRange(1, EVERY), default=EVERY, metavar="N", help="At most this many.")
 @yes_option
 @target_options
 def clean(target: Target, name: str | None, state: str, older_than: float, limit: int, yes: bool) -> None:
-    """Remove old jobs of one state, in bounded steps. Asks first for waiting and delayed ones, or wants --yes."""
+    """Remove old jobs of one state, in bounded steps. Asks first for waiting and delayed jobs, without --yes."""
     with target.existing(name) as queue:
         if state in UNDONE:
             confirm(target, f"This removes {state} jobs of {queue.name} older than {span(older_than)}.", yes=yes)

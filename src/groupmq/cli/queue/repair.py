@@ -19,7 +19,7 @@ from groupmq.cli.output.progress import LongWork
 def repair(target: Target, name: str | None) -> None:
     """Check every structure of a queue against every other, and mend what does not agree.
 
-    Works while the queue works. In normal life there is nothing to mend; after a restored backup, or keys that were
+    The queue can be in use meanwhile. Normally there is nothing to mend; after a restored backup, or when keys were
     edited by hand, there may be.
     """
     report = RepairReport()

@@ -26,7 +26,7 @@ MOST_LISTED = 1_000
 @queue_argument
 @target_options
 def stats(target: Target, name: str | None) -> None:
-    """Show how many jobs are in each state, what has been done so far, and how many workers live."""
+    """Show how many jobs are in each state, the counters so far, and the number of workers."""
     with target.existing(name) as queue:
         counts, paused = queue.get_job_counts(), queue.is_paused()
         metrics, workers = queue.get_metrics(minutes=0), len(queue.get_workers())
@@ -82,7 +82,7 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
 
 
 @click.command(
-    short_help="List groups: what waits, what runs, what holds them.",
+    short_help="List groups with their jobs, and what holds them.",
     epilog=examples(
         "groupmq queue groups orders",
         "groupmq queue groups orders --blocked",
@@ -97,7 +97,7 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="At most this many.")
 @target_options
 def groups(target: Target, name: str | None, group_id: str | None, blocked: bool, breakers: bool, limit: int) -> None:
-    """List groups that have a live job: what waits, what runs, and what holds them.
+    """List groups that have a live job: how many jobs wait and run in each, and what holds it.
 
     With --blocked: groups that wait until a failed job is retried, skipped or removed (on_failed="hold"), whether they
     have other jobs or not. With --breakers: groups that rest because their attempts fail in a row (breaker), and those

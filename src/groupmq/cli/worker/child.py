@@ -23,7 +23,7 @@ def main() -> int:
     logs.set_up(plan.log_level, plan.log_format)
 
     def publish(report: ProcessReport) -> None:
-        # A supervisor that reads slowly misses a line, and one that is gone misses all of them; neither stops the work.
+        # A supervisor that reads slowly misses lines, and one that is gone misses all. Neither may stop the work.
         with contextlib.suppress(OSError):
             link.send(report.to_json() + b"\n")
 

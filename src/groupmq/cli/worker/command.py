@@ -38,10 +38,10 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
     "-c",
     type=int,
     envvar="GROUPMQ_CONCURRENCY",
-    help="Jobs at once in each process, of all its queues. [default: 1]",
+    help="Jobs at once in each process, over all its queues. [default: 1]",
 )
 @click.option("--processes", type=click.IntRange(1, 256), help="Worker processes, under supervision.")
-@click.option("--burst", is_flag=True, help="Exit when nothing is runnable.")
+@click.option("--burst", is_flag=True, help="Exit when no job is runnable.")
 @click.option("--reload", is_flag=True, help="Start again when a .py file under this folder changes.")
 @click.option("--no-maintenance", is_flag=True, help="Leave repeats and clean-up to scheduler and recovery.")
 @click.option("--exclusive", is_flag=True, default=None, help="One worker at a time in the whole cluster.")
@@ -51,7 +51,7 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
 @click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: as stored]")
 @click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
 @click.option(
-    "--on-retry", type=click.Choice(("hold", "yield")), help="What a group does meanwhile. [default: as stored]"
+    "--on-retry", type=click.Choice(("hold", "yield")), help="What a group does until a retry. [default: as stored]"
 )
 @click.option(
     "--on-failed",
@@ -88,7 +88,7 @@ def worker(
     log_format: str | None,
     **options: Any,
 ) -> None:
-    """Run the jobs of a queue with a handler of yours.
+    """Run the jobs of a queue with your handler.
 
     MODULE:HANDLER is looked for in the current folder first. It may also name a configured Worker or Workers, or a
     Queue, whose handlers were decorated with @queue.process(). Several --queue share the --concurrency of a process.
@@ -97,9 +97,9 @@ def worker(
     groupmq worker app.tasks:handle --queue orders -c 8
     groupmq worker app.tasks:handle --queue orders --processes 4 --health-port 8080 --metrics-port 9464
 
-    The first SIGTERM or Ctrl-C lets running jobs end and takes no new ones, the second gives them back at once, the
-    third exits. Settings that are not given here are as stored with the queue; those given must agree with it, but for
-    --max-attempts and --backoff, which are the worker's own.
+    After the first SIGTERM or Ctrl-C the worker takes no new jobs and lets the running ones end; the second gives them
+    back at once; the third exits. Settings that are not given here are as stored with the queue; those that are given
+    must agree with it, except --max-attempts and --backoff, which belong to the worker.
 
     Exit codes: 0 done, 1 failed to start or kept crashing, 2 bad usage, 3 server unreachable.
     """
