@@ -1,4 +1,4 @@
-"""The command tree. Each group of commands lives in a module of its own and is loaded when it is called."""
+"""The command tree. Each group of commands is a module, which is loaded when it is called."""
 
 from __future__ import annotations
 

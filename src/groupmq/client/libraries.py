@@ -1,6 +1,6 @@
 """The function libraries of groupmq on a server: which are there, and which no process uses any more.
 
-A release brings a library of its own and never removes one: another process may be using it. After an upgrade
+Each release brings its own library and never removes one, because another process may be using it. After an upgrade
 `groupmq check --prune` finds and removes the old ones.
 """
 

@@ -2,7 +2,7 @@
 
 Opening a queue enters it (`FunctionClient.enter`). It is struck out when it is obliterated, or when the queues are
 listed and it is gone. The key is not in the hash tag of a queue, so in a cluster it may live on another node: it is
-read and written by commands of its own, sent to the owner of its slot, never by a function, and no queue depends on it.
+read and written by separate commands to the owner of its slot, never by a function. No queue depends on it.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def with_signature(function: Callable[..., Any]) -> str:
 
 
 class Logger(Protocol):
-    """What groupmq needs of a logger; `logging.Logger` and most others fit."""
+    """The methods that groupmq needs of a logger; `logging.Logger` and most others have them."""
 
     def debug(self, msg: str, *args: Any) -> Any: ...
     def info(self, msg: str, *args: Any) -> Any: ...

@@ -64,7 +64,7 @@ class Durability:
         return ("SET", mark, "1", "PX", _MARK_MS), (*counted, self.timeout_ms)
 
     def missing(self, reply: Any) -> str | None:
-        """What the reply of the server still lacks, in words; None if the job is safe."""
+        """The guarantee that the server's reply does not give, in words; None if the job is safe."""
         local, replicas = (int(reply[0]), int(reply[1])) if self.fsync else (1, int(reply))
         lacking = []
         if local < 1:

@@ -136,7 +136,7 @@ def paused_queue(*, paused: bool) -> Finding:
 
 
 def oldest(age: float | None, most: float) -> Finding:
-    """How long a job has waited that could start now."""
+    """The longest wait of a job that could start now."""
     name = "oldest waiting"
     if age is None:
         return Finding(name, OK, "nothing that could start waits")
@@ -189,7 +189,7 @@ def breakers(groups: int, first: GroupInfo | None, longest: float | None) -> Fin
 
 
 def _decide(queue: str, job_id: str) -> str:
-    """What ends a block, as it can be typed."""
+    """The commands that end a block, as they can be typed."""
     named = shlex.join(["--queue", queue, job_id])
     return f"groupmq job retry {named}, or give it up: groupmq job skip {named}"
 

@@ -35,7 +35,7 @@ class JobLog:
         self._takes_extra = isinstance(logger, logging.Logger | logging.LoggerAdapter)
 
     def adopt(self, *, keeps_failed: bool, on_failed: str) -> None:
-        """What becomes of a job that failed, and of its group, for the line that says so."""
+        """Set how the line about a failed job describes what happens to the job and its group."""
         self._kept = "It is kept until it is retried or removed" if keeps_failed else "It is not kept"
         self._on_failed = on_failed
 

@@ -66,7 +66,7 @@ class JobPosition:
 
 @dataclass(frozen=True, slots=True)
 class RetryReport:
-    """What `retry_many` has done; while it works, so far."""
+    """The report of `retry_many`: what was done, or, while it still works, what was done so far."""
 
     matched: int = 0
     """Failed jobs that the filter matches."""
@@ -89,7 +89,7 @@ class RetryReport:
 
 @dataclass(frozen=True, slots=True)
 class RemoveReport:
-    """What `remove_many` has done; while it works, so far."""
+    """The report of `remove_many`: what was done, or, while it still works, what was done so far."""
 
     matched: int = 0
     removed: int = 0

@@ -82,7 +82,7 @@ def is_beside(body: bytes) -> bool:
 
 
 def divided(body: bytes) -> tuple[bytes, bytes]:
-    """What precedes the data in what `pack_body` made, and the data."""
+    """The two parts of what `pack_body` made: all that precedes the data, and the data."""
     at = _data_at(body)
     return body[:at], body[at:]
 
@@ -113,7 +113,7 @@ def unpack(raw: bytes) -> Record:
 
 
 def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
-    """What running a job needs of a stored record: max_attempts, group, options, data, rest (`read_sort_key`).
+    """The parts of a stored record that a run needs: max_attempts, group, options, data, rest (`read_sort_key`).
 
     Half as much work as reading all of it, and thousands are read in a second.
     """

@@ -30,9 +30,9 @@ class Finding:
     name: str
     status: Literal["ok", "warn", "fail"]
     detail: str
-    """What was found."""
+    """The result, in words."""
     hint: str = ""
-    """What to do about it; empty if there is nothing to do."""
+    """Advice on what to do; empty if there is nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)

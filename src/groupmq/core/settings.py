@@ -26,7 +26,7 @@ from groupmq.core.signatures import unknown_option
 
 
 class StoredQueue(NamedTuple):
-    """What is stored of a queue as a whole, as it came from the server."""
+    """The stored entry of a queue as a whole, as it came from the server."""
 
     schema: str | None
     """None: there is no such queue."""
@@ -40,7 +40,7 @@ class StoredQueue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What is stored with a queue. Options that are a process's own (serializer, logger ...) are not here."""
+    """The settings that are stored with a queue. Options of a process (serializer, logger ...) are not among them."""
 
     job_timeout: float = QUEUE_DEFAULTS["job_timeout"]
     max_attempts: int = QUEUE_DEFAULTS["max_attempts"]
@@ -62,7 +62,7 @@ class QueueSettings:
     partitions: int = 1
     events: bool = QUEUE_DEFAULTS["events"]
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What a newer release of groupmq stored and this one does not know, as it is stored."""
+    """Settings that a newer release of groupmq has stored and this one does not know, as they are stored."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -89,12 +89,12 @@ class QueueSettings:
         return cls.from_stored(json.loads(stored.handling or "{}") | json.loads(stored.config))
 
     def options(self) -> dict[str, Any]:
-        """What to pass to `Queue` to agree with what is stored; only what differs from the defaults."""
+        """The options to pass to `Queue` so as to agree with what is stored; only those that differ from defaults."""
         given = {name: getattr(self, name) for name in self.names()}
         return {name: value for name, value in given.items() if value != getattr(DEFAULTS, name)}
 
     def changed(self, **changes: Any) -> QueueSettings:
-        """What `Queue.reconfigure` would store. Raises ConfigurationError as it does; nothing is sent.
+        """The settings that `Queue.reconfigure` would store. Raises ConfigurationError as it does; nothing is sent.
 
         >>> settings.changed(max_attempts=0)
         Traceback (most recent call last):

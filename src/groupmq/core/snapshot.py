@@ -128,7 +128,7 @@ class Snapshot:
 
     @property
     def data(self) -> Any:
-        """What was passed to `add`."""
+        """The data that was passed to `add`."""
         if self._data is _UNREAD:
             self._data = self._serializer.decode(self._raw_data)
         return self._data

@@ -45,7 +45,7 @@ class GroupInfo:
     held_for: float | None
     """Seconds until the head may start, when it has to wait (a back-off)."""
     held: HeldGroup | None = None
-    """What keeps the group from starting its head, since when and until when; None if nothing does."""
+    """The reason why the group cannot start its head, with since when and until when; None if it can."""
     rate_limit: RateLimit | None = None
     """Its own, or the queue's `group_rate_limit`."""
     blocked_by: str | None = None
@@ -96,7 +96,7 @@ EMPTY = Histogram((math.inf,), (0,), 0.0)
 
 @dataclass(frozen=True, slots=True)
 class MinuteStats:
-    """What happened in one minute, or in a span of several."""
+    """The measures of one minute, or of a span of several."""
 
     at: datetime
     completed: int
@@ -159,7 +159,7 @@ class HeldGroup:
 
     @property
     def explanation(self) -> str:
-        """What holds the group and until when, in words."""
+        """A sentence that says what holds the group and until when."""
         until = f" until {when(self.until)} UTC" if self.until is not None else ""
         run = f"attempt {self.attempt}"
         return {
@@ -325,7 +325,7 @@ class StalledJob:
 
 @dataclass(frozen=True, slots=True)
 class DutyReport:
-    """What one run of a duty did; see `Queue.run_duty_once`."""
+    """The report of one run of a duty; see `Queue.run_duty_once`."""
 
     done: int = 0
     """Everything that was done, counted together."""

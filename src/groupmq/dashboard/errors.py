@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 def error_page(error: Exception, back: str) -> ErrorPage:
-    """What the page of an error shows."""
+    """The content of an error page."""
     status, title, text, hint = _parts(error)
     return ErrorPage(
         status=status,

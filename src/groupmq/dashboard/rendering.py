@@ -45,7 +45,7 @@ class Renderer:
 def context(
     document: Any, *, name: str, layout: Layout, csrf: str, read_only: bool, can: Any, here: str
 ) -> dict[str, Any]:
-    """What a template is given."""
+    """The variables of a template."""
 
     def path(name: str, **params: object) -> str:
         return paths.build(layout.base, name, params)

@@ -30,7 +30,7 @@ _BLOCK_LENGTH = 40
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every request needs: made once with the app."""
+    """The parts that every request needs, made once with the app."""
 
     shared: SharedState
     renderer: Renderer

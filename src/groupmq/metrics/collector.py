@@ -67,7 +67,7 @@ class Families(NamedTuple):
 
 
 class QueueReading(NamedTuple):
-    """What was read of one queue for one scrape."""
+    """The data of one queue for one scrape."""
 
     counts: JobCounts
     metrics: Metrics

@@ -35,7 +35,7 @@ class Call(NamedTuple, Generic[T]):
 
 
 class Policy(NamedTuple):
-    """What a script must know to end a run on its own."""
+    """The settings that a script needs to end a run without its worker."""
 
     max_attempts: int
     max_stalled: int

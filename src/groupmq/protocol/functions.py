@@ -65,7 +65,7 @@ class Text:
             if included:
                 self.include(included[1], (*above, name))
                 continue
-            # What follows is a block of its own, to the end of the file: no other file sees its locals.
+            # The rest of the file becomes a block, so that no other file sees its locals.
             self.line("do" if line == _PRIVATE else line, (f"{name}.lua", number))
         if _PRIVATE in written:
             self.line("end", (f"{name}.lua", len(written)))
@@ -117,13 +117,13 @@ class Library:
     origins: tuple[Origin, ...]
 
     def function(self, name: str) -> str:
-        """What a function is called on the server."""
+        """The name of a function on the server."""
         return f"{self.name}_{name}"
 
 
 @dataclass(frozen=True)
 class Script:
-    """A function, and the same function as a script of its own for servers that do not take libraries."""
+    """A function, and the same function as a separate script for servers that do not take libraries."""
 
     name: str
     library: Library

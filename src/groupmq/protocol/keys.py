@@ -107,7 +107,7 @@ class Keys:
 
     @property
     def durable(self) -> str:
-        """What is written behind a call that waits to be durable (`core/durability.py`)."""
+        """The key that is written behind a call that waits to be durable (`core/durability.py`)."""
         return self.base + "durable"
 
     def rate(self, group_id: str) -> str:

@@ -1,4 +1,4 @@
-"""What the end of a batch means for each of its jobs: pure decisions, no I/O.
+"""Decides what the end of a batch means for each of its jobs. Pure, no I/O.
 
 Jobs of a group end in their order: the jobs behind one that holds its group are given back untouched. So no job is
 recorded as done while a job ahead of it in its group has to run again.

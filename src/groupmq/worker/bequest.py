@@ -24,7 +24,7 @@ def bequest_of(worker: Worker) -> str | None:
     """The facts that `take_back` needs, as text; None if the leases have to expire."""
     queue, options = worker.queue, worker.options
     url = queue._connection.endpoint.url
-    # A handler in a process of its own outlives the worker, and the supervisor cannot see when it ends.
+    # A handler in a child process outlives the worker, and the supervisor cannot see when it ends.
     if url is None or options.executor == "process":
         return None
     shared = queue.options

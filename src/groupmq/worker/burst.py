@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class BurstWorker(Protocol):
-    """What a burst asks of a worker."""
+    """The worker as a burst sees it."""
 
     def _is_idle(self) -> bool: ...
     async def _has_ready_job(self) -> bool: ...

@@ -62,7 +62,7 @@ class CommonWake:
                         continue
                     pauses.reset()
                 except GroupMQError:
-                    # The fetchers notice it too and log it; each has a timer of its own that asks for work.
+                    # The fetchers notice it too and log it; each has its own timer that asks for work.
                     await asyncio.sleep(pauses.next())
                     continue
                 if popped is not None:

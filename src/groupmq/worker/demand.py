@@ -33,7 +33,7 @@ Phase = Literal["taking", "draining", "closed"]
 
 
 class FreeSlots(Protocol):
-    """What the executor has room for. Read only when a lane may ask."""
+    """The room in the executor. It is read only when a lane may ask."""
 
     def free(self) -> int: ...
     def unstarted(self) -> int:
@@ -68,7 +68,7 @@ TOO_SOON: Literal["too soon"] = "too soon"
 
 
 class LaneDemand:
-    """What one lane has asked for and holds."""
+    """The state of one lane: the rows it has asked for, and those it holds."""
 
     __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "put_off", "reporting", "row")
 

@@ -5,7 +5,7 @@ in any other way, or takes long, or the worker closes, those behind it are given
 
 A row is one task: a task for each of its jobs would cost more than the rest of running them. For the same reason rows
 whose handlers hardly take any time share a task, until one of their handlers waits for something: then those that have
-not begun get a new task, and none of them waits for it. Each job has a context of its own, and what a handler does to
+not begun get a new task, and none of them waits for it. Each job has its own context, and what a handler does to
 its task does not reach the next one.
 
 Jobs that have not begun can be taken back by the heartbeat thread (held_runs.py).
@@ -220,7 +220,7 @@ class Executor(HeldRuns):
         return True
 
     def _end_and_go_on(self, run: JobRun, error: BaseException) -> None:
-        """End a run that raised; the next one runs in a task of its own."""
+        """End a run that raised; the next one runs in a new task."""
         following = self._end(run, error=error)
         if following is not None:
             self._start_task(following)

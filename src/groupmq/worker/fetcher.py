@@ -60,7 +60,7 @@ class Fetcher:
         settings: FetchSettings,
         rounds: int = 1,
     ) -> None:
-        """`rounds`: after this many blocking reads that timed out, it asks for work all the same."""
+        """`rounds`: after this many blocking reads that timed out, it asks for work even without a marker."""
         self._rounds = rounds
         self._listener = listener
         self._demand = demand

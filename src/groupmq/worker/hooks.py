@@ -1,4 +1,4 @@
-"""What a worker awaits before its first job and after its last: `on_startup` and `on_shutdown`."""
+"""The hooks that a worker awaits before its first job and after its last: `on_startup` and `on_shutdown`."""
 
 from __future__ import annotations
 

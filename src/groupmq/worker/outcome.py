@@ -1,4 +1,4 @@
-"""What the end of a run means for its job: pure decisions, no I/O."""
+"""Decides what the end of a run means for its job. Pure, no I/O."""
 
 from __future__ import annotations
 

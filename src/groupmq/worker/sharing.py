@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Sharer(Protocol):
-    """What the pool asks of a worker."""
+    """The worker as the shared slots see it."""
 
     def slots_used(self) -> int: ...
     def slots_asked(self) -> int:

@@ -76,7 +76,7 @@ def counts(look: QueueSurvey | None, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def rates(state: State, width: int, glyphs: Glyphs) -> list[Text]:
-    """What happens per second, how that moved, and what the last hour brought."""
+    """The rates per second, their history, and the totals of the last hour."""
     columns = [Column("RATES", 9), Column("PER S", 7, right=True), Column("", share=1), Column("1 HOUR", 7, right=True)]
     steps = {name: state.history.steps(name) for name in RATES}
     most = max((value for values in steps.values() for value in values), default=0.0)

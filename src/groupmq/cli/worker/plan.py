@@ -1,4 +1,4 @@
-"""What a worker process is to do: made once from the command line, handed to each process as JSON."""
+"""The plan of a worker process: made once from the command line, and handed to each process as JSON."""
 
 from __future__ import annotations
 

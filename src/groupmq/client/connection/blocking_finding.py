@@ -61,7 +61,7 @@ class BlockingFinder:
 
 
 class BlockingFindingPrimary(FoundConnection):
-    """What the connections below add to those of the client library."""
+    """The methods that the connections below add to those of the client library."""
 
     def __init__(self, *, finder: BlockingFinder, **options: Any) -> None:
         super().__init__(route=finder.route, **options)

@@ -152,7 +152,7 @@ class StreamConnection(Dropper):
         task.add_done_callback(self._nudges.discard)
 
     async def _unblock(self, via: Connection) -> None:
-        # If this fails, the read ends by itself after a while.
+        # If this fails, the read ends with its timeout.
         with contextlib.suppress(Exception):
             if self._id:
                 await via.execute("CLIENT", "UNBLOCK", self._id)

@@ -22,7 +22,7 @@ _MOST_REDIRECTIONS = 3
 
 
 class Connection(ConnectionRuntime):
-    """The connection of one queue object, wherever that is used: each event loop or process has lines of its own."""
+    """The connection of one queue object, wherever that is used: each event loop and process has its own lines."""
 
     def __init__(
         self,

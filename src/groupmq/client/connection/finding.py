@@ -60,7 +60,7 @@ class Finder:
 
 
 class FindingPrimary(FoundConnection):
-    """What the connections below add to those of the client library."""
+    """The methods that the connections below add to those of the client library."""
 
     def __init__(self, *, finder: Finder, **options: Any) -> None:
         super().__init__(route=finder.route, **options)

@@ -1,4 +1,4 @@
-"""What a connection needs of the event loops that it is used in."""
+"""The part of a connection that depends on the event loops in which it is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupmq.core.loops import this_process
 
 
 class ConnectionRuntime(FunctionClient):
-    """The connection of a queue object in any number of event loops, each with a client of its own."""
+    """The connection of a queue object in any number of event loops, each with its own client."""
 
     _users: tuple[asyncio.AbstractEventLoop, object] | None = None
     """Where the user's own client is in use: event loop and process."""

@@ -28,7 +28,7 @@ class _Search(NamedTuple):
 
 
 class _Read:
-    """What was read of the log: beginnings and ends of jobs, in their order."""
+    """The beginnings and ends of jobs that were read from the log, in their order."""
 
     def __init__(self, first: EndOf) -> None:
         self.created_ms = first.created_ms

@@ -61,7 +61,7 @@ class Follower:
 
 
 class Following(Follower):
-    """The events of one log. A gap is an event of its own."""
+    """The events of one log. A gap is reported as an event."""
 
     def __init__(self, channel: Channel, since: Position | None) -> None:
         self._channel = channel
@@ -98,7 +98,7 @@ class Following(Follower):
         self._channel.feeds.discard(self._feed)
 
     async def _entries(self) -> list[Entry]:
-        """What we have yet to see, from the server if we could not keep up."""
+        """The entries that this follower has yet to see, read from the server if it could not keep up."""
         feed = self._feed
         if feed.behind:
             feed.behind = False

@@ -1,4 +1,4 @@
-"""The connection that reads the logs of every queue that somebody listens to: one per server and event loop."""
+"""The connection that reads the logs of all queues that have listeners: one per server and event loop."""
 
 from __future__ import annotations
 

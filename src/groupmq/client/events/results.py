@@ -26,7 +26,7 @@ class Unknown(Exception):
 
 
 def ended(job_id: str, event: Event) -> Any:
-    """What the last event of a job says: its result, or why there is none."""
+    """The result in the last event of a job. Raises if the job did not complete."""
     if event.kind == "failed":
         raise JobFailed(job_id, event.reason or "", event.stacktrace or "")
     if event.kind == "removed":

@@ -22,7 +22,7 @@ M = TypeVar("M", bound=Callable[..., Any])
 
 
 class Routing(QueueMethods):
-    """A queue that may have partitions, each of which is a queue object of its own."""
+    """A queue that may have partitions, each of which is a queue object."""
 
     _parts: tuple[Queue, ...] | None = None
     """None = it is not known yet how many there are; empty = there is one, and it is this object."""

@@ -21,7 +21,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Added
 
 SavedJob = Coroutine[Any, Any, Job]
-"""What `JobDraft.save` returns."""
+"""The type that `JobDraft.save` returns."""
 
 
 class Adding(Repeats):

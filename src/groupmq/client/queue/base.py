@@ -1,4 +1,4 @@
-"""What all parts of a queue share: its settings, its connection, and jobs by their ids."""
+"""The base of all parts of a queue: its settings, its connection, and jobs by their ids."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Batcher(Generic[I, O]):
         return await self._send_alone(item, loop.create_future())
 
     async def _send_alone(self, item: I, flight: asyncio.Future[None]) -> O:
-        """Send one item without a task of its own, which would cost it two more turns of the event loop."""
+        """Send one item without a new task, which would cost it two more iterations of the event loop."""
         self._flights.add(flight)
         try:
             (outcome,) = await self._send([item])

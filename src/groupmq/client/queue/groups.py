@@ -335,12 +335,12 @@ class Groups(QueueBase):
                 return resumed
 
     async def set_group_concurrency(self, group_id: str, n: int | None) -> bool:
-        """Let `n` jobs of one group run at once; None = the queue's own setting again."""
+        """Let `n` jobs of one group run at once; None = the queue's setting again."""
         limit = 0 if n is None else whole(n, "n", 1, 65_535)
         return await self._call(commands.switch(group_id=text(group_id, "group_id"), limit=limit))
 
     async def set_group_rate_limit(self, group_id: str, rate_limit: RateLimit | None) -> bool:
-        """Let one group start jobs at a rate of its own; None = the queue's own setting again."""
+        """Give one group its own rate of starts; None = the queue's setting again."""
         limit = limits.rate_limit(rate_limit, "rate_limit")
         packed_limit = limit.packed() if limit else []
         changed = await self._call(commands.switch(group_id=text(group_id, "group_id"), rate=packed_limit))

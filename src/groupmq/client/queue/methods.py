@@ -16,7 +16,7 @@ from groupmq.core.settings import QueueSettings, storable
 
 
 class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Directory):
-    """All parts of a queue. Each is a class on `QueueBase`, in a file of its own."""
+    """All parts of a queue. Each is a class on `QueueBase`, in its own file."""
 
     async def reconfigure(self, **changes: Unpack[QueueArguments]) -> QueueSettings:
         """Change settings that are stored with the queue, in one write, and return the stored settings.
@@ -36,7 +36,7 @@ class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Dire
         return await self.get_settings()
 
     async def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
-        """What is left to do once settings are stored; whether what waits has to be put in order by them.
+        """Finish a change of stored settings; returns whether waiting jobs have to be put in order again.
 
         `changed`: whether a setting that the scripts act on has changed.
         """

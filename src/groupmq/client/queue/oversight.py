@@ -144,5 +144,5 @@ class Oversight(Measures):
         return found[0] if found else None
 
     async def get_server_info(self) -> ServerInfo:
-        """What the server says about itself: kind, version, memory, persistence. No address, no secret."""
+        """The server as it describes itself: kind, version, memory, persistence. No address, no secret."""
         return await server.describe(self._connection)

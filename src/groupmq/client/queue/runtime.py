@@ -1,4 +1,4 @@
-"""What a queue does with event loops: calls and adds of many tasks, listening, workers."""
+"""The part of a queue that needs event loops: calls and adds of many tasks, listening, workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an action is: a plan first, then the change itself."""
+"""An action: first a plan, then the change itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Plan:
-    """What an action would do now."""
+    """The plan of an action: what it would do now."""
 
     effects: list[str]
     order: str
@@ -39,7 +39,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Done:
-    """What an action did."""
+    """The result of an action."""
 
     text: str
     count: int | None = None

@@ -1,4 +1,4 @@
-"""What a page is: a name, what its URL may say, the document it answers and how that is built."""
+"""A page: its name, the parameters of its URL, its document, and how the document is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What documents are made of: frozen records that msgspec can write as JSON and describe as a schema."""
+"""The parts of documents: frozen records that msgspec can write as JSON and describe as a schema."""
 
 from __future__ import annotations
 

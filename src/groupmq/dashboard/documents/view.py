@@ -1,4 +1,4 @@
-"""What a document is built from: one reader's look at a queue."""
+"""The source of a document: one reader's look at a queue."""
 
 from __future__ import annotations
 

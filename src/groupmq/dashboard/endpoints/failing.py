@@ -1,4 +1,4 @@
-"""Whatever goes wrong becomes a page, or JSON, that helps."""
+"""Turns every error into a page, or JSON, that says what to do."""
 
 from __future__ import annotations
 

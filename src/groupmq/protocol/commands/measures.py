@@ -1,4 +1,4 @@
-"""What was counted and measured: `lua/stats.lua`, `lua/series.lua`."""
+"""Calls that read counters and measures: `lua/stats.lua`, `lua/series.lua`."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def count_paused(cursor: str) -> Call[tuple[str, int]]:
 
 
 class Minute(NamedTuple):
-    """What happened in a minute, `lua/lib/minutes.lua`."""
+    """The measures of one minute, `lua/lib/minutes.lua`."""
 
     completed: int = 0
     failed: int = 0
@@ -192,7 +192,7 @@ _read_pairs = msgspec.msgpack.Decoder(list[int]).decode
 
 
 class _Measured(NamedTuple):
-    """What a queue has counted in all, and the last minute in which anything happened: `lua/lib/measure_value.lua`."""
+    """The totals of a queue, and the last minute in which anything happened: `lua/lib/measure_value.lua`."""
 
     totals: Counters = Counters()
     at: int = 0

@@ -22,7 +22,7 @@ from groupmq.sync.queue.base import Chunk
 from groupmq.sync.queue.repeats import Repeats
 
 SavedJob = Job
-"""What `JobDraft.save` returns."""
+"""The type that `JobDraft.save` returns."""
 
 
 class Adding(Repeats):

@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/base.py by `make sync`; do not edit.
-"""What all parts of a queue share: its settings, its connection, and jobs by their ids."""
+"""The base of all parts of a queue: its settings, its connection, and jobs by their ids."""
 
 from __future__ import annotations
 

@@ -145,5 +145,5 @@ class Oversight(Measures):
         return found[0] if found else None
 
     def get_server_info(self) -> ServerInfo:
-        """What the server says about itself: kind, version, memory, persistence. No address, no secret."""
+        """The server as it describes itself: kind, version, memory, persistence. No address, no secret."""
         return server.describe(self._connection)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class DutyDone(NamedTuple):
-    """What one run of a duty did."""
+    """The result of one run of a duty."""
 
     handled: int
     """Jobs added, moved or removed, groups woken, workers forgotten."""
@@ -46,5 +46,5 @@ class EachInterval:
 
 
 def seconds_until(wait_ms: int) -> float | None:
-    """What a reply of the server says about the next due time, as `DutyDone.next_in`."""
+    """The next due time that a reply of the server names, as `DutyDone.next_in`."""
     return None if wait_ms < 0 else wait_ms / 1000
