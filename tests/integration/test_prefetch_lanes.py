@@ -10,6 +10,7 @@ import pytest
 
 from groupmq import Queue, Worker
 from groupmq.protocol.commands import Advanced, Call
+from groupmq.worker.lane import FetchLane
 from tests.integration.rows import whatever_happens
 from tests.integration.test_prefetch import add_to_groups
 from tests.support.workers import Recorder
@@ -31,9 +32,9 @@ def watched(worker: Worker) -> list[Trip]:
     fetcher = worker._fetcher
     persist = fetcher._persist
 
-    async def timed(call: Call[Advanced]) -> Advanced:
+    async def timed(call: Call[Advanced], lane: FetchLane) -> Advanced:
         sent, noted = time.monotonic(), fetcher._demand.large_sent
-        answer = await persist(call)
+        answer = await persist(call, lane)
         trips.append(Trip(sent, noted, time.monotonic(), max(len(answer.accepted), len(answer.jobs))))
         return answer
 

@@ -252,7 +252,10 @@ class BatchExecutor:
     unstarted = 0
 
     def reserve(self, jobs: Sequence[Job], lane: ReportLane) -> None:
-        self.start(jobs, lane)
+        """Give back a batch that came so late that another worker has its slot."""
+        for job in jobs:
+            lane.report(self._policy.released(job))
+        lane.row_ended()
 
     def start_reserved(self, slots: int) -> None:
         pass

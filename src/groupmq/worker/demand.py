@@ -70,13 +70,15 @@ TOO_SOON: Literal["too soon"] = "too soon"
 class LaneDemand:
     """The state of one lane: the rows it has asked for, and those it holds."""
 
-    __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "put_off", "reporting", "row")
+    __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "overdue", "put_off", "reporting", "row")
 
     def __init__(self) -> None:
         self.calling = False
         """A call was decided and has not ended; the connection may be lost meanwhile."""
         self.reporting = False
         """That call reports outcomes."""
+        self.overdue = False
+        """That call has failed and is made again, or takes long: others may use the slots that it asked for."""
         self.asked, self.row, self.fill = 0, 1, 0
         self.hints = 0
         """The number of hints when its call was decided: an answer says nothing about hints that came later."""
@@ -136,6 +138,11 @@ class Demand:
         """Rows that calls under way may bring: their slots count as taken."""
         return sum(lane.asked for lane in self.lanes)
 
+    @property
+    def overdue(self) -> bool:
+        """A call is overdue: the server may be away."""
+        return any(lane.overdue for lane in self.lanes)
+
     def uses_hint(self, slots: FreeSlots) -> bool:
         """Whether this worker can act on a hint; if not, the hint should go to another worker."""
         return self.phase == "taking" and slots.free() > self.asked
@@ -165,7 +172,7 @@ class Demand:
     def ended(self, lane: LaneDemand) -> int:
         """The call of a lane is over, with an answer or without one; returns the rows it asked for."""
         asked = lane.asked
-        lane.calling, lane.asked, lane.fill = False, 0, 0
+        lane.calling, lane.overdue, lane.asked, lane.fill = False, False, 0, 0
         return asked
 
     def answered(self, lane: LaneDemand, asked: int, brought: int, wait_ms: int, epoch: int, free: int) -> AfterAnswer:

@@ -73,11 +73,18 @@ class Dispatcher:
         vacant = self.vacant()
         return vacant if self.share is None else min(vacant, self.share.free())
 
+    @property
+    def shares_slots(self) -> bool:
+        return self.share is not None
+
+    def may_start(self, asked: int) -> int:
+        return asked if self.share is None else max(0, min(asked, self.vacant(), self.share.room()))
+
     def slot_freed(self) -> None:
         if self.share is not None:
             self.share.moved()
 
-    settled = slot_freed
+    settled = overdue = slot_freed
 
     def unstarted(self) -> int:
         return self._executor.unstarted

@@ -32,6 +32,16 @@ class FetchListener(FreeSlots, Protocol):
     def at_rest(self) -> None:
         """There is nothing to report, and no call is under way."""
 
+    @property
+    def shares_slots(self) -> bool:
+        """Whether other workers use the same slots."""
+
+    def may_start(self, asked: int) -> int:
+        """How many of `asked` jobs of an overdue call may start: other workers may have taken the slots since."""
+
+    def overdue(self) -> None:
+        """A call has failed or takes long: slots that it asked for may be used by other workers."""
+
     def vacant(self) -> int:
         """Free slots of this worker, even if the workers with which it shares them leave it none."""
 

@@ -31,6 +31,9 @@ from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
 from groupmq.worker.reachability import Reachability
 
+LATE = 0.3
+"""Seconds after which other workers that share slots with this one may use those that a call has asked for."""
+
 
 class FetchSettings(NamedTuple):
     """Facts about a worker that go into each of its calls.
@@ -205,13 +208,17 @@ class Fetcher:
         lane.leases_end = sent + self._settings.live.now().lease_ms / 1000
         call = self._call_of(lane, asks)
         demand.sent(time.monotonic(), large=asks.large)
+        late = asyncio.get_running_loop().call_later(LATE, self._is_overdue, lane) if listener.shares_slots else None
         try:
-            answer = await self._persist(call)
+            answer = await self._persist(call, lane)
             # The other lane sends first: the server works on its call while we look at this answer.
             self._pump()
             if demand.unsent:
                 await asyncio.sleep(0)
         finally:
+            if late is not None:
+                late.cancel()
+            overdue = lane.demand.overdue
             asked = demand.ended(lane.demand)
             lane.task, lane.sent = None, []
         self.advances += 1
@@ -229,7 +236,7 @@ class Fetcher:
         else:
             self.grants.set_clock(sent, answer.now)
         if jobs:
-            listener.take_on(jobs, rows, answer.now, lane, asked)
+            listener.take_on(jobs, rows, answer.now, lane, listener.may_start(asked) if overdue else asked)
         listener.use_reserve(demand.asked, answer.wanted)
         brought = len(answer.rows or answer.jobs)
         after = demand.answered(lane.demand, asked, brought, answer.wait_ms, answer.epoch, listener.vacant())
@@ -285,7 +292,13 @@ class Fetcher:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(duration, self.poke)
 
-    async def _persist(self, call: commands.Call[Advanced]) -> Advanced:
+    def _is_overdue(self, lane: FetchLane) -> None:
+        """The server may be away. The other workers that share our slots need not wait for it."""
+        if not lane.demand.overdue:
+            lane.demand.overdue = True
+            self._listener.overdue()
+
+    async def _persist(self, call: commands.Call[Advanced], lane: FetchLane) -> Advanced:
         """Make the call, again and again until it is answered. A request that is sent again gets the same answer."""
         pauses, again = Pauses(), False
         while True:
@@ -295,6 +308,7 @@ class Fetcher:
             except Exception as error:
                 # Catches every kind of error: a worker that stopped asking would look alive and take no job.
                 self._reachability.unreached(error)
+                self._is_overdue(lane)
                 # The first retry comes at once: usually a single connection was dropped.
                 await self._rest(pauses.next() if again or not is_passing(error) else 0.0)
                 again = True

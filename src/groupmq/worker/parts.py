@@ -61,11 +61,13 @@ class Sharing(NamedTuple):
     def slots_asked(self) -> int:
         asked = 0
         for lane in self.demand.lanes:  # often called: a generator takes twice as long
-            asked += lane.asked
+            if not lane.overdue:
+                asked += lane.asked
         return asked
 
     def is_hungry(self) -> bool:
-        return self.fetcher.started and self.demand.phase == "taking" and self.demand.wants
+        demand = self.demand
+        return self.fetcher.started and demand.phase == "taking" and demand.wants and not demand.overdue
 
     def look_again(self) -> None:
         if self.fetcher.started:

@@ -16,10 +16,11 @@ class Sharer(Protocol):
 
     def slots_used(self) -> int: ...
     def slots_asked(self) -> int:
-        """Slots that its calls under way may fill."""
+        """Slots that its calls under way may fill, except those that are overdue: a server that is away must not keep
+        the slots of the others."""
 
     def is_hungry(self) -> bool:
-        """Whether it would take a job if it had a slot: its queue is not known to have none."""
+        """Whether it would take a job if it had a slot: its queue is not known to have none, or to be out of reach."""
 
     def look_again(self) -> None:
         """Ask again: there may be a slot."""
@@ -122,6 +123,10 @@ class Share:
                 ahead += claim if share.served < self.served else 0
         mine = min(room - ahead, fair - self.sharer.slots_used())
         return max(0, mine, room - claimed)
+
+    def room(self) -> int:
+        """Slots that nobody uses or has asked for."""
+        return self._pool.room()
 
     def is_involved(self) -> bool:
         return self.sharer.is_hungry() or self.sharer.slots_used() + self.sharer.slots_asked() > 0
