@@ -105,6 +105,40 @@ def test_a_redriven_job_takes_its_id_until_it_has_ended_again(engine: Engine) ->
     assert engine.add("a").stood_for == {0: "a"}
 
 
+def test_a_failed_job_that_is_redriven_after_that_time_takes_its_id_for_as_long_again(engine: Engine) -> None:
+    engine.add("a", unique_for=UNIQUE)
+    engine.fail_run(engine.take_one())
+    engine.pass_time(2 * HOUR)
+    engine.due()  # sweeps what has expired
+    assert engine.damage() == {}
+    engine.retry("a")
+    engine.run_all()
+    engine.call(commands.clean("completed", 0, 10, engine.now))
+    engine.pass_time(HOUR - 1)
+    engine.due()
+    assert engine.add("a").stood_for == {0: "a"}
+    engine.pass_time(1)
+    assert engine.add("a").stood_for == {}
+
+
+@pytest.mark.parametrize("how", ["clean", "retention", "remove"])
+def test_a_failed_job_that_is_gone_after_that_time_leaves_nothing(make_engine: MakeEngine, how: str) -> None:
+    engine = make_engine(kept=1)
+    engine.add("a", unique_for=UNIQUE)
+    engine.fail_run(engine.take_one())
+    engine.pass_time(2 * HOUR)
+    engine.due()
+    if how == "clean":
+        engine.call(commands.clean("failed", 0, 10, engine.now))
+    elif how == "remove":
+        engine.remove("a")
+    else:
+        engine.add("b")
+        engine.fail_run(engine.take_one())
+    assert engine.state("a") is None
+    assert not engine.client.exists(engine.key("unique"), engine.key("uniques"))
+
+
 def test_an_id_that_another_add_stands_for_is_not_taken(engine: Engine) -> None:
     engine.add("first", dedupe=Throttle("k", 60), unique_for=UNIQUE)
     assert engine.add("second", dedupe=Throttle("k", 60), unique_for=UNIQUE).stood_for == {0: "first"}

@@ -195,6 +195,12 @@ class Ending(Granting):
             taken = self.uniques[job_id]
             self.uniques[job_id] = replace(taken, ends=now + taken.ms)
 
+    def drop(self, job: Job, now: int) -> None:
+        """Keep an ended job no longer. The id of one that failed was noted with it beyond the time it stays taken."""
+        if job.state == "failed" and job.id in self.uniques and 0 < self.uniques[job.id].ends <= now:
+            del self.uniques[job.id]
+        del self.jobs[job.id]
+
     def settle_block(self, job: Job) -> None:
         """Settle a job that blocks its group. The group continues when no other failed job blocks it."""
         if job.blocks:
@@ -292,7 +298,7 @@ class Ending(Granting):
             if kind == "failed" and keep > 0:
                 self.dropped += len(deleted)
             for job in deleted:
-                del self.jobs[job.id]
+                self.drop(job, now)
             for job in new:
                 if self.jobs.get(job.id) is job:
                     job.stamp = self.next_stamp(now)

@@ -154,7 +154,10 @@ class Gates(Ledger):
         before = len(self.group_starts), len(self.breakers), len(self.uniques), len(self.stand_ins)
         self.group_starts = {group: s for group, s in self.group_starts.items() if s.until >= now}
         self.breakers = {group: failing for group, failing in self.breakers.items() if failing.forgotten > now}
-        self.uniques = {job_id: taken for job_id, taken in self.uniques.items() if not 0 < taken.ends <= now}
+        over = {job_id for job_id, taken in self.uniques.items() if 0 < taken.ends <= now}
+        # A failed job may run again; its id then stays taken for as long once more.
+        over -= {job.id for job in self.finished("failed")}
+        self.uniques = {job_id: taken for job_id, taken in self.uniques.items() if job_id not in over}
         self.stand_ins = {key: s for key, s in self.stand_ins.items() if s.ends > now}
         after = len(self.group_starts), len(self.breakers), len(self.uniques), len(self.stand_ins)
         return any(was - left >= SWEPT for was, left in zip(before, after, strict=True))

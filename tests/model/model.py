@@ -215,5 +215,5 @@ class Model(Batches):
         latest = max(now * 1000, self.stamp) - age * 1000
         old = [job for job in self.finished(kind) if job.stamp <= latest and not job.blocks][:limit]
         for job in old:
-            del self.jobs[job.id]
+            self.drop(job, now)
         return len(old)

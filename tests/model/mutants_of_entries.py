@@ -16,6 +16,18 @@ ENTRIES = [
     Mutant("removed job keeps its id", "  if meta.uniques then unique.free(job.id) end\n", "", KIND),
     Mutant("redriven job loses its id", "  if meta.uniques then unique.lives(job.id) end\n", "", KIND),
     Mutant("old entry outlives a new job", "  if raw then unique.free(id) end\n", "", KIND),
+    Mutant(
+        "a failed job forgets how long its id stays taken",
+        "    if failed[i] then W.zrem",
+        "    if false then W.zrem",
+        KIND,
+    ),
+    Mutant(
+        "the id of a failed job that is gone is kept for ever",
+        "  if kind == 'failed' and meta.uniques and ids[1] then unique.dropped(ids) end\n",
+        "",
+        KIND,
+    ),
     Mutant("ids never swept", "= unique.sweep(BATCH),", "= 0,", KIND),
     Mutant("more expired than there is", "breakers_swept) >= BATCH", "breakers_swept) >= 1", KIND),
     Mutant(

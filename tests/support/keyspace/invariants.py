@@ -183,7 +183,11 @@ def _limits(k: Keyspace) -> list[str]:
         lives = job_id in k.jobs and job_id not in k.completed and job_id not in k.failed
         if lives != (ends == 0):
             found.append(f"id {job_id!r} is taken until {ends}; its job is live: {lives}")
-    if k.uniques != {job_id: ends for job_id, (_, ends, _) in k.unique.items() if ends}:
+    ended = {job_id: ends for job_id, (_, ends, _) in k.unique.items() if ends}
+    kept = {
+        job_id for job_id, ends in ended.items() if job_id in k.failed and ends <= k.now and job_id not in k.uniques
+    }
+    if k.uniques != {job_id: ends for job_id, ends in ended.items() if job_id not in kept}:
         found.append(f"ids {k.unique} are taken, but the index of their times has {k.uniques}")
     if k.unique and k.meta.get("uniques") != "1":
         found.append("ids stay taken, but the flag for that is not set")

@@ -75,7 +75,7 @@ function mend.uniques(ids)
     elseif not lives and ends == 0 then
       mend.report('id that would be taken for ever', id)
       unique.ended({ id })
-    elseif not lives and listed ~= ends then
+    elseif not lives and listed ~= ends and not (job.state == 'failed' and ends <= now and not listed) then
       mend.report('taken id without an end', id)
       W.zadd(K.uniques, whole(ends), id)
     end

@@ -95,6 +95,7 @@ end
 
 -- Delete kept jobs.
 function retention.drop(kind, ids)
+  if kind == 'failed' and meta.uniques and ids[1] then unique.dropped(ids) end
   for i = 1, #ids do
     W.zrem(K[kind], ids[i])
     retention.forget(ids[i])

@@ -6,6 +6,9 @@ nothing. Removing a job frees its id at once, because a person asked for it; ret
                  when the job was made (6 bytes, ms)
   uniques  zset  ids whose job has ended, by the time at which they are free
 
+A failed job that is kept may run again, and its id then stays taken for as long once more. So its value in `unique` is
+kept with it after that time, without an entry in `uniques`.
+
 `uniques` in `meta` is 1 once a job has brought an id like that.
 ]]
 --- @include "lib/keys"
@@ -67,6 +70,18 @@ end
 function unique.sweep(limit)
   if not meta.uniques then return 0 end
   local old = redis.call('ZRANGE', K.uniques, '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, limit)
-  for i = 1, #old do unique.free(old[i]) end
+  local failed = old[1] and redis.call('ZMSCORE', K.failed, unpack(old))
+  for i = 1, #old do
+    if failed[i] then W.zrem(K.uniques, old[i]) else unique.free(old[i]) end
+  end
   return #old
+end
+
+-- These failed jobs are not kept any longer. Ids whose time is not over yet stay taken.
+function unique.dropped(ids)
+  local stored = redis.call('HMGET', K.unique, unpack(ids))
+  for i = 1, #ids do
+    local _, ends = unique.read(stored[i])
+    if ends and ends <= now then unique.free(ids[i]) end
+  end
 end
