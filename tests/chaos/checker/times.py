@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tests.chaos.checker.batches import Beginnings
 from tests.chaos.checker.finding import Finding, Notes
 from tests.chaos.checker.parts import ENDS, Action, Life, Run
 from tests.chaos.checker.story import Story
@@ -27,13 +28,14 @@ MARGIN = 2.0
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
+    beginnings = Beginnings(story.runs)
     for life in story.lives:
         yield from never_early(story, life)
         yield from never_too_late(story, life)
         yield from nothing_after_removal(story, life)
-        yield from nothing_begins_after_it_was_ended(story, life)
+        yield from nothing_begins_after_it_was_ended(story, life, beginnings)
     yield from rates(story)
-    yield from nothing_while_paused(story)
+    yield from nothing_while_paused(story, beginnings)
     yield from ticks(story, notes)
 
 
@@ -80,12 +82,12 @@ def nothing_after_removal(story: Story, life: Life) -> Iterator[Finding]:
             yield Finding("S13", f"{life} was removed {story.when_ms(gone.at)}; {run} was granted after that")
 
 
-def _began(story: Story, run: Run) -> float:
+def _began(story: Story, run: Run, beginnings: Beginnings) -> float:
     """When its worker decided at the latest to begin this run, in milliseconds."""
-    return story.ms(run.start) - HANDING_OVER.get(run.actor, BEGINNING)
+    return story.ms(beginnings.of(run)) - HANDING_OVER.get(run.actor, BEGINNING)
 
 
-def nothing_begins_after_it_was_ended(story: Story, life: Life) -> Iterator[Finding]:
+def nothing_begins_after_it_was_ended(story: Story, life: Life, beginnings: Beginnings) -> Iterator[Finding]:
     """A job that was granted before an operator ended it does not begin after the operator got the answer."""
     for event in life.events:
         if event.kind not in ("removed", "failed"):
@@ -96,7 +98,7 @@ def nothing_begins_after_it_was_ended(story: Story, life: Life) -> Iterator[Find
         for action in story.actions_on(life, "remove", "fail", "cancel"):
             if action.known and story.ms(action.t0) - MARGIN <= event.at <= story.ms(action.t1) + MARGIN:
                 for run in late:
-                    if _began(story, run) > story.ms(action.t1):
+                    if _began(story, run, beginnings) > story.ms(action.t1):
                         yield Finding("S13", f"{life}: {run} began after {action.what} had returned")
 
 
@@ -108,7 +110,7 @@ def rates(story: Story) -> Iterator[Finding]:
                 yield Finding("S9", f"{q}: {count + 1} starts within {last - first} ms, {story.when_ms(first)}")
 
 
-def nothing_while_paused(story: Story) -> Iterator[Finding]:
+def nothing_while_paused(story: Story, beginnings: Beginnings) -> Iterator[Finding]:
     pauses: dict[tuple[str, str | None], list[tuple[float, float]]] = defaultdict(list)
     begun: dict[tuple[str, str | None], Action] = {}
     for action in sorted(story.actions, key=lambda action: action.t0):
@@ -124,7 +126,7 @@ def nothing_while_paused(story: Story) -> Iterator[Finding]:
             for since, until in pauses.get(key, ()):
                 if since < run.at < until:
                     yield Finding("S13", f"{run.q}: {run} was granted {story.when_ms(run.at)}, while it was paused")
-                elif run.at <= since < _began(story, run) < until:
+                elif run.at <= since < _began(story, run, beginnings) < until:
                     yield Finding("S13", f"{run.q}: {run} began {story.when(run.start)}, while it was paused")
 
 
