@@ -195,10 +195,10 @@ async def test_what_comes_to_a_worker_after_it_was_asked_for_is_given_back(
             await asked.wait()
         return answer
 
-    def hears(beat, held):  # type: ignore[no-untyped-def]
+    def hears(beat, *named):  # type: ignore[no-untyped-def]
         if beat.wanted:
             loop.call_soon_threadsafe(asked.set)
-        return heard(beat, held)
+        return heard(beat, *named)
 
     monkeypatch.setattr(fetcher, "_persist", late)
     monkeypatch.setattr(leases, "received", hears)

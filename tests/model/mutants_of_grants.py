@@ -101,6 +101,13 @@ GRANTS = [
     Mutant("a grant is taken back at once", "fence / 1000) + GRACE", "fence / 1000)"),
     Mutant("a worker leaves with its grant", "  withdraw_offer(A.workers[i], A.received)\n", ""),
     Mutant("a blocked worker keeps its grant", "if A.refuses then withdraw_offer(A.worker, A.refuses) end\n", ""),
+    Mutant("jobs of an unseen answer stay", "if unseen then outcome.release(unseen) end\n", ""),
+    Mutant(
+        "jobs that have begun are taken back with an unseen answer",
+        "l.fence == first + i - 1 and not l.begun then found",
+        "l.fence == first + i - 1 then found",
+    ),
+    Mutant("an unseen call that was not carried out is taken back", "unseen and 1 or 0", "A.unseen and 1 or 0"),
     Mutant(
         "a worker that takes no more jobs offers a slot",
         "  take_back_granted(worker, received)\n  offer.withdraw(worker)",

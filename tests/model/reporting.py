@@ -37,7 +37,13 @@ class Reporting(Repeating):
         leases = [self.lease(which, fence, worker) for which, fence in held]
         self.take_mail(lane[0])
         refuses = self.received.get(lane[0], 0) if leases and lease_ms == draws.LEASES[0] else None
-        answer = self.call(commands.beat(lane[0], info, lease_ms, leases, self.now, refuses=refuses))
+        # With one lease to renew, its loop has not seen the last answer either, or a call that was not carried out yet.
+        last = self.model.lanes.get(lane[1])
+        unseen = (lane[1], last[0] + int(held[0][0] == 7)) if last and refuses is not None and len(held) == 1 else None
+        keep = self.model.policy.keep if unseen else None
+        beat = commands.beat(lane[0], info, lease_ms, leases, self.now, refuses=refuses, unseen=unseen, keep=keep)
+        answer = self.call(beat)
+        same(answer.taken_back, unseen is not None and self.model.take_back_unseen(*unseen, self.now))
         lost, wanted, *asked = self.model.beat(lane[0], info, lease_ms, leases, self.now, refuses)
         same(answer.void, 0 if refuses is None else self.model.stamp)
         same((answer.lost, answer.tick_ms, answer.wanted), (lost, self.model.until_tick(self.now), wanted))

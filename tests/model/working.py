@@ -8,7 +8,7 @@ from dataclasses import replace
 from groupmq.protocol.commands import FRESH, Stalled
 from tests.model.ending import Ending
 from tests.model.gates import NEVER
-from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Request, Taken, Turn
+from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Report, Request, Taken, Turn
 from tests.support.keyspace import Keyspace
 
 MOST_LINES = 100
@@ -111,6 +111,20 @@ class Working(Ending):
             sorted(fence for fence, stop in self.stopping.items() if stop.worker == worker),
             sorted(lease.fence for lease in leases if lease.recalled),
         )
+
+    def take_back_unseen(self, lane: str, request: int, now: int) -> bool:
+        """The event loop of a worker has not seen the answer to this request: jobs that have not begun are released, as
+        if the worker gave them back. Returns whether the request was carried out."""
+        last = self.lanes.get(lane)
+        if last is None or last[0] < request:
+            return False
+        held = [(job_id, fence, self.holder(job_id, fence)) for job_id, fence in last[2]]
+        unbegun = [(i, fence, job.lease) for i, fence, job in held if job and job.lease and not job.lease.begun]
+        for job_id, fence, lease in unbegun:
+            self._report(Report("release", job_id, fence), 0, lease.worker, now)
+        self.retain(now)
+        self.settle()
+        return True
 
     def note(self, notes: Sequence[Note], now: int) -> list[int]:
         """Progress and log lines of running handlers. They stay with the job over all attempts until it is deleted."""

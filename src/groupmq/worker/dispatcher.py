@@ -119,6 +119,10 @@ class Dispatcher:
                 for job in jobs:
                     lane.report(self._policy.released(job))
 
+    def give_back(self, taken: list[Taken], now: int, lane: FetchLane) -> None:
+        for job in self._read(self._make_jobs(), taken, now):
+            lane.report(self._policy.handed_back(job))
+
     def use_reserve(self, asked: int, wanted: int) -> None:
         """Start reserved jobs in free slots, except those `asked` for. First give back jobs up to fence `wanted`."""
         if wanted:
@@ -163,7 +167,7 @@ class Dispatcher:
 
     def _accepted_other(self, report: RunReport, now: int) -> None:
         job, event, telemetry = report.job, report.event, self._telemetry
-        if event == "released":
+        if event in ("released", "handed_back"):
             job.state = "waiting"
             telemetry.released(job)
         elif event == "rate_limited":
@@ -185,6 +189,8 @@ class Dispatcher:
 
     def refused(self, report: RunReport) -> None:
         """The lease of this run belongs to another worker or is gone: the server has recorded nothing of the run."""
+        if report.event == "handed_back":
+            return  # the heartbeat thread has had it taken back
         if report.event == "begun":
             self._executor.lease_lost(report.job.fence)  # does nothing if the run has ended meanwhile
         else:

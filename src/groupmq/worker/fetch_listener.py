@@ -17,6 +17,9 @@ class FetchListener(FreeSlots, Protocol):
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
         """Run these jobs. The first `starts` rows start now, the others are a reserve."""
 
+    def give_back(self, taken: list[Taken], now: int, lane: FetchLane) -> None:
+        """Do not run these jobs: the server may have taken them back already."""
+
     def use_reserve(self, asked: int, wanted: int) -> None:
         """Fill free slots, except `asked` of them, from the reserve; give back jobs that another worker wants."""
 

@@ -30,6 +30,7 @@ from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
 from groupmq.worker.reachability import Reachability
+from groupmq.worker.unseen import UnseenAnswers
 
 LATE = 0.3
 """Seconds after which other workers that share slots with this one may use those that a call has asked for."""
@@ -75,6 +76,7 @@ class Fetcher:
         self.offers = settings.grants is not None
         """While it is idle, an add may grant a job to it at once."""
         self.grants = Grants()
+        self.unseen = UnseenAnswers()
         self.lanes = [
             FetchLane(name, lane, self._schedule, self.poke)
             for name, lane in zip(commands.lane_names(settings.worker, len(demand.lanes)), demand.lanes, strict=True)
@@ -109,7 +111,7 @@ class Fetcher:
         """Outcomes of runs that have not arrived. Called from the heartbeat thread."""
         # The order matters: meanwhile the loop may move some from the first list to the second.
         reports = [report for lane in self.lanes for report in (*lane.reports, *lane.sent)]
-        return [report for report in reports if report.event not in ("begun", "released", "ended")]
+        return [report for report in reports if report.event not in ("begun", "released", "handed_back", "ended")]
 
     def take_unsent(self) -> list[RunReport]:
         """Take over the outcomes that a blocked event loop has not sent. Called from the heartbeat thread."""
@@ -207,6 +209,7 @@ class Fetcher:
         sent = time.monotonic()
         lane.leases_end = sent + self._settings.live.now().lease_ms / 1000
         call = self._call_of(lane, asks)
+        self.unseen.sent(lane.name, lane.request)
         demand.sent(time.monotonic(), large=asks.large)
         late = asyncio.get_running_loop().call_later(LATE, self._is_overdue, lane) if listener.shares_slots else None
         try:
@@ -221,6 +224,7 @@ class Fetcher:
             overdue = lane.demand.overdue
             asked = demand.ended(lane.demand)
             lane.task, lane.sent = None, []
+            verdict = self.unseen.seen(lane.name)
         self.advances += 1
         if 0 in answer.accepted:
             for report, status in zip(reports, answer.accepted, strict=True):
@@ -235,7 +239,9 @@ class Fetcher:
             jobs, rows = self.grants.new_rows(answer)
         else:
             self.grants.set_clock(sent, answer.now)
-        if jobs:
+        if jobs and verdict == "give back":
+            listener.give_back(jobs, answer.now, lane)
+        elif jobs and verdict == "start":
             listener.take_on(jobs, rows, answer.now, lane, listener.may_start(asked) if overdue else asked)
         listener.use_reserve(demand.asked, answer.wanted)
         brought = len(answer.rows or answer.jobs)

@@ -19,6 +19,7 @@ from groupmq.sync.connection.mail import MailConnection
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
+from groupmq.worker.unseen import UnseenCall
 
 _SOON = 0.1
 _LATE, _LEAST = 0.1, 0.02
@@ -41,11 +42,15 @@ class HeartbeatListener(Protocol):
     def delivered(self, reports: Sequence[RunReport], accepted: Sequence[int]) -> None:
         """The server has answered these reports."""
 
-    def received(self, beat: Beat, leases: Sequence[tuple[str, int]]) -> bool:
-        """The server has answered a renewal of these leases; True if another beat must follow at once."""
+    def received(self, beat: Beat, leases: Sequence[tuple[str, int]], unseen: UnseenCall | None) -> bool:
+        """The server has answered a beat that renewed these leases and named this call; True if another beat must
+        follow at once."""
 
     def refuses(self) -> int | None:
         """If the event loop is blocked: the fence of the last granted job that it has received."""
+
+    def unseen(self) -> UnseenCall | None:
+        """If the event loop is blocked: a call whose answer it has not seen."""
 
     def presence(self) -> str:
         """What `get_workers` shows of this worker. Asks the event loop for a sign of life."""
@@ -77,6 +82,7 @@ class Heartbeat:
         self._hurried = threading.Event()
         """Ends the wait for mail, and the pause after a beat that failed."""
         self._beating = threading.Lock()
+        self._beginning = threading.Lock()
         self._thread = threading.Thread(target=self._loop, name=f"{settings.worker}-heartbeat", daemon=True)
 
     @property
@@ -88,7 +94,9 @@ class Heartbeat:
         return self._settings.live.now().heartbeat
 
     def start(self) -> None:
-        self._thread.start()
+        with self._beginning:
+            if not self.begun:
+                self._thread.start()
 
     def hurry(self) -> None:
         """Beat now instead of when the next beat is due. Called from another thread."""
@@ -190,7 +198,7 @@ class Heartbeat:
             part = leases[at : at + commands.CHUNK]
             outcomes = [report.outcome for report in reports] if at == 0 else []
             now = settings.live.now()
-            presence, keep = listener.presence(), now.policy.keep
+            presence, keep, unseen = listener.presence(), now.policy.keep, listener.unseen()
             call = commands.beat(
                 settings.worker,
                 presence,
@@ -199,9 +207,10 @@ class Heartbeat:
                 outcomes=outcomes,
                 keep=keep,
                 refuses=listener.refuses(),
+                unseen=unseen,
             )
             beat = connection.call(call, 0.0)
             if outcomes:
                 listener.delivered(reports, beat.accepted)
-            again = listener.received(beat, part) or again
+            again = listener.received(beat, part, unseen) or again
         return again

@@ -22,6 +22,7 @@ from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.reachability import Reachability
+from groupmq.worker.unseen import UnseenCall
 
 
 class LeaseKeeper:
@@ -84,6 +85,9 @@ class LeaseKeeper:
     def refuses(self) -> int | None:
         return self._fetcher.grants.refuse(blocked=self._loop_watch.blocked_for > 0)
 
+    def unseen(self) -> UnseenCall | None:
+        return self._fetcher.unseen.ask() if self._loop_watch.blocked_for > 0 else None
+
     def outcomes(self) -> list[RunReport]:
         if self._loop_watch.blocked_for:
             self._outcomes += [self._policy.released(job) for job, _ in self._executor.withdraw_all()]
@@ -109,7 +113,9 @@ class LeaseKeeper:
         self._dispatcher.accepted(reports, int(time.time() * 1000))
         self._fetcher.poke()
 
-    def received(self, beat: Beat, leases: Sequence[tuple[str, int]]) -> bool:
+    def received(self, beat: Beat, leases: Sequence[tuple[str, int]], unseen: UnseenCall | None) -> bool:
+        if unseen is not None:
+            self._fetcher.unseen.answered(unseen, carried_out=beat.taken_back)
         lost = set(beat.lost)
         for job_id, fence in leases if lost else ():
             if job_id in lost:
@@ -122,7 +128,8 @@ class LeaseKeeper:
             self._fetcher.grants.refused(beat.void)
         if beat.tick_ms >= 0:
             self.in_loop(self._dispatcher.tick, beat.tick_ms)
-        return self._give_back(beat.recalled, beat.wanted)
+        # After an answer of one lane was dealt with, there may be one of the other.
+        return self._give_back(beat.recalled, beat.wanted) or beat.taken_back
 
     def _give_back(self, recalled: Sequence[int], reserved: int) -> bool:
         """Give these jobs back unless they have begun, and report those that have; True if there is any of either.

@@ -32,7 +32,9 @@ from groupmq.worker.live import LiveSettings
 from groupmq.worker.runners import HandlerError
 from groupmq.worker.stopping import Verdict
 
-ReportEvent = Literal["completed", "retrying", "failed", "released", "rate_limited", "snoozed", "begun", "ended"]
+ReportEvent = Literal[
+    "completed", "retrying", "failed", "released", "handed_back", "rate_limited", "snoozed", "begun", "ended"
+]
 _REST_MS = 1000
 """Used if `retry_after`, or the delay of a Snooze, is not a duration: the mistake must cost neither the job an attempt
 nor the service a call."""
@@ -157,6 +159,10 @@ class OutcomePolicy:
         `begun`: its handler was called, which the history of the job then shows.
         """
         return RunReport(job, commands.released(job.id, job.fence, begun=begun), "released")
+
+    def handed_back(self, job: Job) -> RunReport:
+        """The same for a job that the server may have taken back already: then nothing is lost if this is refused."""
+        return RunReport(job, commands.released(job.id, job.fence, begun=False), "handed_back")
 
     def begun(self, job: Job) -> RunReport:
         """The report that the handler of the job was called. It does not end the run."""

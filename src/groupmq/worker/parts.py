@@ -8,6 +8,7 @@ the duties are separate from that. Parts that another part must wake subscribe t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from groupmq.client.answers.jobs import MakeJob
@@ -72,6 +73,12 @@ class Sharing(NamedTuple):
     def look_again(self) -> None:
         if self.fetcher.started:
             self.fetcher.look_again()
+
+
+def _when_blocked(fetcher: Fetcher, heartbeat: Heartbeat) -> None:
+    if fetcher.unseen.any():
+        heartbeat.start()  # that of a partition without a job of this worker does not beat yet
+    heartbeat.hurry()
 
 
 def make_parts(
@@ -180,7 +187,7 @@ def make_parts(
     reachability.on_return(heartbeat.retry_now)
     # If leases were made shorter, the next beat would come too late by the old interval.
     live.on_change = heartbeat.hurry
-    loop_watch.on_blocked(heartbeat.hurry)
+    loop_watch.on_blocked(partial(_when_blocked, fetcher, heartbeat))
     return WorkerParts(
         prefetch,
         reachability,

@@ -71,6 +71,8 @@ class Beat(NamedTuple):
     """As in `Advanced`."""
     void: int = 0
     """If the beat refused grants: those up to this fence that come later must not start; 0 = it did not."""
+    taken_back: bool = False
+    """The call that the beat named as unseen was carried out: its jobs are not this worker's any more."""
 
 
 class Due(NamedTuple):
@@ -298,10 +300,13 @@ def beat(
     outcomes: Sequence[Outcome] = (),
     keep: dict[str, int] | None = None,
     refuses: int | None = None,
+    unseen: tuple[str, int] | None = None,
 ) -> Call[Beat]:
     """A heartbeat. It carries outcomes for a worker whose event loop cannot; they need `keep`, as in a Policy.
 
     `refuses`: the loop is blocked, and the last grant that it has received has this fence; a later one goes back.
+    `unseen`: the same, and it has not seen the answer to this request of this lane; the jobs of that answer go back.
+    This also needs `keep`.
     """
     sent = _sort(outcomes)
     args = arguments(
@@ -311,14 +316,16 @@ def beat(
         held=[value for pair in held for value in pair],
         completed=sent.completed if outcomes else None,
         others=sent.others if outcomes else None,
-        keep=keep if outcomes else None,
+        keep=keep if outcomes or unseen else None,
         refuses=refuses,
+        unseen=unseen,
         now=now,
     )
 
     def parse(reply: list[Any]) -> Beat:
-        lost, tick_ms, cancelled, ended, recalled, refused, wanted, void = reply
-        return Beat(texts(lost), tick_ms, cancelled, ended, recalled, sent.statuses(refused), wanted, void)
+        lost, tick_ms, cancelled, ended, recalled, refused, wanted, void, taken_back = reply
+        statuses = sent.statuses(refused)
+        return Beat(texts(lost), tick_ms, cancelled, ended, recalled, statuses, wanted, void, taken_back == 1)
 
     return Call("beat", args, parse, sent.blob)
 

@@ -21,6 +21,19 @@ function lane.last(name, request)
   return cmsgpack.unpack(string.sub(raw, 8))
 end
 
+-- The jobs of the reply to this request that have not begun: id, fence; nil if the request has not been carried out.
+function lane.unbegun(name, request)
+  local last = lane.last(name, request)
+  if not last then return nil end
+  local ids, first, found = last[2], last[3], {}
+  local leases = lease.load(ids)
+  for i = 1, #ids do
+    local l = leases[i]
+    if l and l.fence == first + i - 1 and not l.begun then found[#found + 1] = { ids[i], l.fence } end
+  end
+  return found
+end
+
 -- The fences of one call are consecutive, so the first one is enough. `rows`: the sizes of batches, which cannot be
 -- derived from their leases; nil = none.
 function lane.remember(name, request, refused, ids, fence, rows)

@@ -101,6 +101,13 @@ local function conclude(o, id, l, rec)
   end
 end
 
+-- Release jobs (id, fence) that their worker has not begun, as if it had given them back.
+function outcome.release(jobs)
+  local outcomes = {}
+  for i = 1, #jobs do outcomes[i] = { RELEASE, jobs[i][1], jobs[i][2], false } end
+  outcome.apply(outcomes, {}, 0)
+end
+
 -- Apply all outcomes other than completed. Appends the indexes of the refused ones, counted from `before`.
 function outcome.apply(outcomes, refused, before)
   local ids, gids = {}, {}
