@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -119,14 +120,16 @@ async def test_it_is_named_with_its_job_and_line_and_shown(
     short: Queue, jobs: list[Job], blocking: Blocking, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "groupmq.worker")
-    await eventually(lambda: blocking.is_known, "it is noticed", 10)
-    assert blocking.worker is not None
-    health = blocking.worker.health()
-    assert health.blocked_in is not None
-    assert f"job {jobs[AT].id} of group 'g', in {__file__}:" in health.blocked_in
-    assert "(_handle)" in health.blocked_in
-    metrics = blocking.worker.get_worker_metrics()
-    assert (metrics.loop_blocks, metrics.loop_blocked > 0) == (1, True)
+    # On a busy machine the loop may also have been blocked for a moment before.
+    named = f"job {jobs[AT].id} of group 'g', in {__file__}:"
+    await eventually(lambda: blocking.worker is not None, "the worker is there")
+    worker = blocking.worker
+    assert worker is not None
+    await eventually(lambda: named in (worker.health().blocked_in or ""), "it is noticed", 10)
+    assert "(_handle)" in str(worker.health().blocked_in)
+    metrics = worker.get_worker_metrics()
+    assert metrics.loop_blocks >= 1
+    assert metrics.loop_blocked > 0
 
     async def shown() -> bool:
         return any(worker.blocked > 0 for worker in await short.get_workers())
@@ -136,7 +139,7 @@ async def test_it_is_named_with_its_job_and_line_and_shown(
     await eventually(lambda: not blocking.is_known, "it is over")
     assert await short.wait_for_empty(10)
     lines = [record.getMessage() for record in caplog.records if "event loop" in record.getMessage()]
-    assert f"blocked for 0.{lines[0].partition('blocked for 0.')[2][0]} s by job {jobs[AT].id}" in lines[0]
+    assert re.search(rf"blocked for 0\.\d s by job {jobs[AT].id}", "\n".join(lines))
     assert "the event loop runs again after" in lines[-1]
 
 
