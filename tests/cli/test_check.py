@@ -63,7 +63,8 @@ HELD = HeldGroup("g", "running", "j", 2, NOON, NOON, 3, 301.0)
         (findings.held("orders", replace(HELD, wait=299), 300), OK),
         (findings.held("orders", HELD, 300), FAIL),
         (findings.held("orders", replace(HELD, reason="window", job_id=None, attempt=None), 300), FAIL),
-        (findings.held("orders", replace(HELD, reason="paused", job_id=None, attempt=None), 300), WARN),
+        (findings.paused_group("orders", replace(HELD, reason="paused", job_id=None, attempt=None), 300), WARN),
+        (findings.paused_group("orders", replace(HELD, reason="paused", job_id=None, attempt=None, wait=9), 300), OK),
         (findings.held("orders", replace(HELD, reason="blocked"), 300), FAIL),
     ],
 )
@@ -126,6 +127,30 @@ def test_a_customer_who_is_blocked_for_ten_minutes_fails_the_check(command: Comm
     stats = command("queue", "stats", "orders", "--json").json
     assert stats["longest_held"]["group_id"] == "customer:7"
     assert "longest held" in command("queue", "stats", "orders").out
+
+
+def test_a_group_that_was_paused_before_does_not_hide_a_customer_who_is_blocked(
+    command: Command, orders: Queue
+) -> None:
+    blocked(orders, "vacation", minutes=60, prefix="old-")
+    blocked(orders, "customer:7", minutes=10)
+    orders.pause_group("vacation")
+    found = {one["name"]: one for one in command("check", "--json").json["checks"]}
+    assert found["longest held"]["status"] == FAIL
+    assert "group 'customer:7', " in found["longest held"]["detail"]
+    assert found["longest paused"]["status"] == WARN
+    assert found["longest paused"]["hint"] == "groupmq queue resume --queue orders --group vacation"
+    stats = command("queue", "stats", "orders", "--json").json
+    assert stats["longest_held"]["group_id"] == "vacation"
+    assert stats["longest_held_unpaused"]["group_id"] == "customer:7"
+    assert "'customer:7' for 10 min" in command("queue", "stats", "orders").out
+
+
+def test_a_pause_alone_is_no_failure_of_the_check(command: Command, orders: Queue) -> None:
+    blocked(orders, "vacation", minutes=60)
+    orders.pause_group("vacation")
+    found = {one["name"]: one["status"] for one in command("check", "--json").json["checks"]}
+    assert (found["longest held"], found["longest paused"]) == (OK, WARN)
 
 
 def test_the_server_alone_is_checked_without_a_queue(url: str) -> None:

@@ -158,6 +158,7 @@ QUIET: dict[str, Any] = {
     "workers": 1,
     "paused": False,
     "longest_held": None,
+    "longest_held_unpaused": None,
     "blocked": 0,
     "breakers_open": 0,
     "oldest_wait": 1.0,
@@ -175,6 +176,22 @@ QUIET: dict[str, Any] = {
             {"longest_held": SimpleNamespace(wait=301.0, reason="paused", group_id="user:7")},
             "warn",
             "The first job of user:7 has waited for 5 m 1 s.",
+        ),
+        (
+            {
+                "longest_held": SimpleNamespace(wait=7200.0, reason="paused", group_id="vacation"),
+                "longest_held_unpaused": SimpleNamespace(wait=301.0, reason="running", group_id="user:7"),
+            },
+            "warn",
+            "The first job of user:7 has waited for 5 m 1 s.",
+        ),
+        (
+            {
+                "longest_held": SimpleNamespace(wait=7200.0, reason="paused", group_id="vacation"),
+                "longest_held_unpaused": SimpleNamespace(wait=2.0, reason="running", group_id="user:7"),
+            },
+            "warn",
+            "The first job of vacation has waited for 2 h 0 m.",
         ),
         ({"blocked": 1}, "warn", "A failed job blocks its group."),
         (

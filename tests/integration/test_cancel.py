@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -72,6 +74,29 @@ async def test_a_handler_in_a_thread_sees_that_it_is_to_end(queue: Queue) -> Non
         job = await queue.add("x", max_attempts=5)
         await eventually(started.is_set, "the handler runs")
         await check_cancelled(queue, job, ended.is_set)
+
+
+async def test_what_a_thread_raises_when_it_sees_that_it_is_to_end_is_one_debug_line(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    started = threading.Event()
+
+    def handle(job: Job) -> None:
+        started.set()
+        while not job.cancelled:
+            time.sleep(0.005)
+        raise RuntimeError("stopped")
+
+    with caplog.at_level(logging.DEBUG):
+        async with Worker(queue, handle):
+            job = await queue.add("x", job_id="j")
+            await eventually(started.is_set, "the handler runs")
+            await check_cancelled(queue, job, lambda: "RuntimeError: stopped" in caplog.text)
+        gc.collect()  # asyncio complains of an error that nobody took when its future goes
+    assert [one.getMessage() for one in caplog.records if one.name == "asyncio" and one.levelno > logging.DEBUG] == []
+    told = [one for one in caplog.records if "RuntimeError: stopped" in one.getMessage()]
+    assert [(one.levelname, one.exc_info) for one in told] == [("DEBUG", None)]
+    assert "job 'j'" in told[0].getMessage()
 
 
 async def test_a_handler_in_a_thread_may_wait_to_be_ended(queue: Queue) -> None:

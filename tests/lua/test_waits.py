@@ -32,11 +32,17 @@ def held(engine: Engine) -> HeldHead:
     return found
 
 
+def paused(engine: Engine) -> HeldHead:
+    found = waits(engine).paused
+    assert found is not None
+    return found
+
+
 def test_nothing_waits(engine: Engine) -> None:
-    assert waits(engine)[1:3] == (None, None)
+    assert waits(engine)[1:4] == (None, None, None)
     engine.add("a")
     engine.take_one()
-    assert waits(engine)[1:3] == (None, None), "a job that runs alone in its group holds nobody"
+    assert waits(engine)[1:4] == (None, None, None), "a job that runs alone in its group holds nobody"
 
 
 def test_the_job_that_could_start_and_has_waited_longest(engine: Engine) -> None:
@@ -105,14 +111,37 @@ def test_a_paused_group(engine: Engine) -> None:
     engine.add("a", "b")
     engine.pause("g")
     engine.pass_time(MINUTE)
-    assert held(engine) == (MINUTE, "g", "paused", "", 0, T0, 0, 2, 0)
+    assert paused(engine) == (MINUTE, "g", "paused", "", 0, T0, 0, 2, 0)
+    assert waits(engine).held is None
 
 
 def test_a_paused_group_with_a_running_job_is_paused(engine: Engine) -> None:
     engine.add("a", "b")
     engine.take_one()
     engine.pause("g")
-    assert held(engine).reason == "paused"
+    assert paused(engine).reason == "paused"
+
+
+def test_a_group_that_was_paused_long_ago_does_not_hide_one_that_is_held(engine: Engine) -> None:
+    engine.add("old", group="vacation")
+    engine.pause("vacation")
+    engine.pass_time(10 * MINUTE)
+    engine.add("runs", "behind", group="customer")
+    engine.take_one()
+    engine.pass_time(MINUTE)
+    assert held(engine)[:4] == (MINUTE, "customer", "running", "runs")
+    assert paused(engine)[:2] == (11 * MINUTE, "vacation")
+
+
+def test_no_number_of_paused_groups_hides_one_that_is_held(engine: Engine) -> None:
+    for n in range(250):
+        engine.add(f"old{n}", group=f"vacation{n}")
+        engine.pause(f"vacation{n}")
+    engine.pass_time(MINUTE)
+    engine.add("fails", group="customer")
+    engine.retry_run(engine.take_one(), 5 * MINUTE)
+    assert held(engine)[:3] == (0, "customer", "backoff")
+    assert paused(engine).waited_ms == MINUTE
 
 
 def test_a_group_whose_handler_raised_rate_limited_is_held_until_its_rest_ends(engine: Engine) -> None:

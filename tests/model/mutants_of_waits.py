@@ -13,6 +13,11 @@ WAITS = [
     Mutant("a group in its back-off is not held", "if g.state ~= 'parked' then return nil end", "do return nil end"),
     Mutant("a paused group is not held", "if g.paused then return 'paused' end", "if g.paused then return nil end"),
     Mutant(
+        "a paused group hides the others that are held",
+        "g.why == 'paused' and call.paused or call.unable",
+        "call.unable",
+    ),
+    Mutant(
         "waiting counted from the order that a job brings",
         "record.waits_since(rec)\n        head",
         "head.order\n        head",

@@ -16,17 +16,21 @@ def compare(found: Waits, model: Model, now: int) -> None:
     """Check that the reported waits are right, and are those of the right jobs."""
     startable: dict[str, Head] = {}
     held: dict[str, Head] = {}
+    paused: dict[str, Head] = {}
     for group in {job.group for job in model.in_state("waiting")}:
         for head in _heads(model, group):
             reason = reason_of(model, head, now)
-            (held if reason else startable)[head.id] = max(0, now - since(head)), group, reason, head
+            kind = paused if reason == "paused" else held if reason else startable
+            kind[head.id] = max(0, now - since(head)), group, reason, head
     _same_wait("startable", found.startable.waited_ms if found.startable else None, [s[0] for s in startable.values()])
     _same_wait("held", found.held.waited_ms if found.held else None, [h[0] for h in held.values()])
+    _same_wait("paused", found.paused.waited_ms if found.paused else None, [p[0] for p in paused.values()])
     if found.startable is not None:
         assert startable[found.startable.job_id][:2] == (found.startable.waited_ms, found.startable.group_id)
-    if found.held is not None:
-        said = found.held
-        waited, _, reason, head = next(one for one in held.values() if one[1] == said.group_id)
+    for said, heads in (found.held, held), (found.paused, paused):
+        if said is None:
+            continue
+        waited, _, reason, head = next(one for one in heads.values() if one[1] == said.group_id)
         assert (said.waited_ms, said.reason, said.since) == (waited, reason, since(head)), f"{said}, expected {reason}"
         assert said.waiting == len(model.waiting(said.group_id))
         assert said.failures == (model.breakers[said.group_id].failures if said.group_id in model.breakers else 0)

@@ -148,24 +148,32 @@ def oldest(age: float | None, most: float) -> Finding:
 
 
 def held(queue: str, group: HeldGroup | None, most: float) -> Finding:
-    """The group that cannot start its first job, which has waited longest."""
+    """The group that cannot start its first job, which has waited longest; paused ones do not count."""
     name = "longest held"
     if group is None:
         return Finding(name, OK, "no group with waiting jobs is held")
-    found = f"group {group.group_id!r}, {number(group.waiting, 'job')} waiting, the first for {span(group.wait)}"
-    detail = f"{found}: {group.explanation}"
+    detail = _described(group)
     if group.wait <= most:
         return Finding(name, OK, detail)
-    if group.reason == "paused":
-        return Finding(
-            name, WARN, detail, shlex.join(["groupmq", "queue", "resume", "--queue", queue, "--group", group.group_id])
-        )
     if group.reason == "blocked":
         return Finding(name, FAIL, detail, _decide(queue, group.job_id or ""))
     hint = (
         "if it hangs: groupmq job fail ID, or job remove ID" if group.job_id else "see groupmq queue groups --group ID"
     )
     return Finding(name, FAIL, f"{detail} (more than {span(most)})", hint)
+
+
+def paused_group(queue: str, group: HeldGroup, most: float) -> Finding:
+    """The paused group whose first job has waited longer than that of any group that is held by something else."""
+    resume = shlex.join(["groupmq", "queue", "resume", "--queue", queue, "--group", group.group_id])
+    if group.wait <= most:
+        return Finding("longest paused", OK, _described(group))
+    return Finding("longest paused", WARN, _described(group), resume)
+
+
+def _described(group: HeldGroup) -> str:
+    found = f"group {group.group_id!r}, {number(group.waiting, 'job')} waiting, the first for {span(group.wait)}"
+    return f"{found}: {group.explanation}"
 
 
 def blocked(queue: str, groups: int, first: GroupInfo | None, longest: float | None, most: float) -> Finding:

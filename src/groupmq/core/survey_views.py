@@ -108,3 +108,5 @@ class QueueSurvey:
     """Groups whose breaker is open."""
     breakers: tuple[GroupInfo, ...] = ()
     """Of these, the ones whose breaker has been open longest."""
+    longest_held_unpaused: HeldGroup | None = None
+    """Of the groups that no operator has paused, the one that has been held longest: a pause hides no other hold."""

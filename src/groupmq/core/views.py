@@ -219,6 +219,8 @@ class Metrics:
     """Groups whose breaker is open (`breaker=Breaker(...)`): they rest, or one job of them is tried."""
     longest_breaker_open: float | None = None
     """Seconds that the breaker which opened first has been open; None if none is."""
+    longest_held_unpaused: HeldGroup | None = None
+    """The same as `longest_held`, of groups that no operator has paused: an old pause hides no other."""
 
     @property
     def processed(self) -> int:

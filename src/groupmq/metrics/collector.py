@@ -32,11 +32,17 @@ GAUGES = {
     "groupmq_oldest_wait_seconds": "Longest wait of a job that could start now; 0 if nothing can start",
     "groupmq_longest_held_seconds": "Longest wait of the first job of a group that is held; 0 if no group is held",
     "groupmq_longest_held_reason": "1 for what holds that group, 0 for all other reasons",
+    "groupmq_longest_held_unpaused_seconds": "The same, of groups that no operator has paused",
+    "groupmq_longest_held_unpaused_reason": "1 for what holds that group, 0 for all other reasons",
     "groupmq_paused": "1 while the queue is paused",
     "groupmq_workers": "Workers that sent a heartbeat within the last two intervals",
     "groupmq_worker_slots": "Jobs all those workers can run at once",
 }
-LABELS = {"groupmq_jobs": ["state"], "groupmq_longest_held_reason": ["reason"]}
+LABELS = {
+    "groupmq_jobs": ["state"],
+    "groupmq_longest_held_reason": ["reason"],
+    "groupmq_longest_held_unpaused_reason": ["reason"],
+}
 """Labels that a gauge has besides the queue. The held group is not one of them: each group would be a series of its
 own."""
 COUNTERS = {
@@ -126,10 +132,11 @@ def _add(families: Families, queue: str, look: QueueReading) -> None:
     counts, metrics = look.counts, look.metrics
     for state in ("active", "waiting", "delayed", "completed", "failed"):
         families.plain["groupmq_jobs"].add_metric([queue, state], getattr(counts, state))
-    held = metrics.longest_held
-    for reason in HELD_REASONS:
-        is_it = held is not None and held.reason == reason
-        families.plain["groupmq_longest_held_reason"].add_metric([queue, reason], int(is_it))
+    for name, held in (("held", metrics.longest_held), ("held_unpaused", metrics.longest_held_unpaused)):
+        families.plain[f"groupmq_longest_{name}_seconds"].add_metric([queue], held.wait if held is not None else 0.0)
+        for reason in HELD_REASONS:
+            is_it = held is not None and held.reason == reason
+            families.plain[f"groupmq_longest_{name}_reason"].add_metric([queue, reason], int(is_it))
     plain: dict[str, float] = {
         "groupmq_groups": counts.unique_groups,
         "groupmq_groups_ready": metrics.groups_ready,
@@ -141,7 +148,6 @@ def _add(families: Families, queue: str, look: QueueReading) -> None:
         "groupmq_breakers_open": metrics.breakers_open,
         "groupmq_longest_breaker_open_seconds": metrics.longest_breaker_open or 0.0,
         "groupmq_oldest_wait_seconds": metrics.oldest_startable_wait or 0.0,
-        "groupmq_longest_held_seconds": held.wait if held is not None else 0.0,
         "groupmq_paused": int(look.paused),
         "groupmq_workers": len(look.workers),
         "groupmq_worker_slots": sum(worker.concurrency for worker in look.workers),

@@ -13,13 +13,14 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context, copy_context
+from functools import partial
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import SpawnContext
 from queue import SimpleQueue
 from typing import Any, Protocol
 
 from groupmq.client.job import Job
-from groupmq.core.checks import takes, with_signature
+from groupmq.core.checks import Logger, takes, with_signature
 from groupmq.core.errors import (
     RAISED,
     ConfigurationError,
@@ -54,8 +55,11 @@ def invoker(
         if options.executor == "process":
             raise ConfigurationError("executor: 'process' needs a plain `def` handler, not `async def`")
         return handler, None
-    kind = ProcessRunner if options.executor == "process" else ThreadRunner
-    runner = kind(handler, options.concurrency, options.name)
+    runner: ThreadRunner | ProcessRunner
+    if options.executor == "process":
+        runner = ProcessRunner(handler, options.concurrency, options.name)
+    else:
+        runner = ThreadRunner(handler, options.name, options.logger)
     return runner, runner
 
 
@@ -83,9 +87,10 @@ def checked_handler(handler: object) -> None:
 class ThreadRunner:
     """Runs `def` handlers in threads. A thread cannot be killed: one that outlives its run is left to end alone."""
 
-    def __init__(self, handler: Callable[[Any], Any], size: int, name: str) -> None:
+    def __init__(self, handler: Callable[[Any], Any], name: str, logger: Logger) -> None:
         self._handler = handler
         self._name = name
+        self._logger = logger
         self._idle: list[HandlerThread] = []
 
     async def __call__(self, given: Job | list[Job]) -> Any:
@@ -101,10 +106,11 @@ class ThreadRunner:
             # other may run for ever and is not waited for, unless the next job of its group must wait for it.
             waits = any(job._waits_for_end for job in jobs)
             if not future.done() and (waits or any(job._looks for job in jobs)):
-                limit = None if waits else _MOMENT
-                await asyncio.wait([asyncio.wrap_future(future)], timeout=limit)
+                end = asyncio.wrap_future(future)
+                end.add_done_callback(_retrieve)
+                await asyncio.wait([end], timeout=None if waits else _MOMENT)
             thread.dismiss()
-            future.add_done_callback(_close_coroutine)
+            future.add_done_callback(partial(self._ended_late, [job.id for job in jobs]))
             raise
         except BaseException:
             self._idle.append(thread)
@@ -113,16 +119,28 @@ class ThreadRunner:
         # A `def` or lambda that calls an `async def` returns a coroutine, which runs in the loop like any other.
         return await value if inspect.isawaitable(value) else value
 
+    def _ended_late(self, job_ids: list[str], returned: Future[Any]) -> None:
+        """A handler has ended after its run: nobody takes what it returned or raised."""
+        error = returned.exception()
+        if error is None:
+            if inspect.iscoroutine(value := returned.result()):
+                value.close()  # Python warns of one that is never awaited
+        elif not isinstance(error, asyncio.CancelledError):
+            with contextlib.suppress(Exception):  # a logger that raises
+                text = "the handler of job %s raised after its run had been stopped; nothing follows from it: %s: %s"
+                names = ", ".join(map(repr, job_ids))
+                self._logger.debug(text, names, type(error).__name__, message_of(error))
+
     def close(self) -> None:
         for thread in self._idle:
             thread.dismiss()
         self._idle.clear()
 
 
-def _close_coroutine(returned: Future[Any]) -> None:
-    """Close a coroutine that a handler returned after its run had ended. Python warns of one that is never awaited."""
-    if returned.exception() is None and inspect.iscoroutine(value := returned.result()):
-        value.close()
+def _retrieve(end: asyncio.Future[Any]) -> None:
+    """Take the error of a handler that was stopped: asyncio logs one that nobody takes, with its stack."""
+    if not end.cancelled():
+        end.exception()
 
 
 class HandlerThread(threading.Thread):

@@ -214,3 +214,12 @@ def test_of_the_group_that_is_held_longest_the_reason_is_shown() -> None:
     shown = panels.most_delayed(look(longest_held=held), 60, 5, RICH)
     assert shown[0].plain.rstrip().endswith("HELD BY")
     assert shown[1].plain.rstrip().endswith("backoff")
+
+
+def test_the_longest_held_group_is_one_that_nobody_has_paused_if_there_is_one() -> None:
+    paused = HeldGroup("vacation", "paused", None, None, AT, None, 1, 7200.0)
+    held = HeldGroup("user:42", "running", "job-1", 1, AT, None, 1, 60.0)
+    both = panels.counts(look(longest_held=paused, longest_held_unpaused=held), 120, RICH)[1].plain
+    assert span(60.0) in both
+    assert span(7200.0) not in both
+    assert span(7200.0) in panels.counts(look(longest_held=paused), 120, RICH)[1].plain

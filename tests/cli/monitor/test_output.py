@@ -42,7 +42,7 @@ def test_once_as_json_prints_the_state(command: Command, stocked: Queue) -> None
     counts = stocked.get_job_counts()
     assert found["counts"] == {name: getattr(counts, name) for name in counts.__dataclass_fields__}
     assert list(found) == [
-        *("queue", "at", "paused", "counts", "rates", "oldest_wait", "longest_held"),
+        *("queue", "at", "paused", "counts", "rates", "oldest_wait", "longest_held", "longest_held_unpaused"),
         *("last_hour", "groups_blocked", "breakers_open", "groups", "active", "workers", "failures"),
     ]
     assert found["rates"] == {"added": 0.0, "completed": 0.0, "failed": 0.0, "retried": 0.0, "processed": 0.0}

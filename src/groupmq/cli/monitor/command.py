@@ -139,6 +139,7 @@ def _survey_facts(survey: QueueSurvey) -> dict[str, Any]:
         "counts": survey.counts,
         "oldest_wait": survey.oldest_wait,
         "longest_held": survey.longest_held,
+        "longest_held_unpaused": survey.longest_held_unpaused,
         "last_hour": _with_old_name({name: getattr(survey.last_hour, name) for name in RATES if name != "added"}),
         "groups_blocked": survey.groups_blocked,
         "breakers_open": survey.breakers_open,

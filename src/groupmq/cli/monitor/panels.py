@@ -67,8 +67,8 @@ def counts(look: QueueSurvey | None, width: int, glyphs: Glyphs) -> list[Text]:
             n: int = getattr(found, "unique_groups" if name == "groups" else name)
             colour = f" {BAD}" if name == "failed" else ""
             values[name] = Cell(number(n), BOLD + colour if n else DIM)
-        held = look.longest_held.wait if look.longest_held else None
-        for name, wait in zip(names[-2:], (held, look.oldest_wait), strict=True):
+        held = look.longest_held_unpaused or look.longest_held
+        for name, wait in zip(names[-2:], (held.wait if held else None, look.oldest_wait), strict=True):
             values[name] = Cell(span(wait), BOLD if wait else DIM)
     columns = [Column(name, right=i > 0, share=1) for i, name in enumerate(names)]
     labels = [Cell(name, DIM) for name in names]
@@ -176,7 +176,7 @@ def _left(at: datetime, until: datetime | None) -> float | None:
 
 def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     """The groups whose first job has waited longest, and why."""
-    held = look.longest_held if look else None
+    held = (look.longest_held_unpaused or look.longest_held) if look else None
     columns = [
         Column("MOST DELAYED GROUPS", share=1),
         Column("WAITED", 6, right=True),

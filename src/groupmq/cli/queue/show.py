@@ -38,6 +38,7 @@ def stats(target: Target, name: str | None) -> None:
         "groups": {state: getattr(metrics, f"groups_{state}") for state in GROUP_STATES},
         "oldest_wait": metrics.oldest_wait,
         "longest_held": plain(metrics.longest_held),
+        "longest_held_unpaused": plain(metrics.longest_held_unpaused),
         "longest_blocked": metrics.longest_blocked,
         "breakers_open": metrics.breakers_open,
         "longest_breaker_open": metrics.longest_breaker_open,
@@ -47,7 +48,7 @@ def stats(target: Target, name: str | None) -> None:
             if isinstance(count, int) and not name.startswith(("groups_", "breakers_"))
         },
     }
-    show(target, _with_old_names(value), lambda: _stats(value, metrics.longest_held))
+    show(target, _with_old_names(value), lambda: _stats(value, metrics.longest_held_unpaused or metrics.longest_held))
 
 
 def _with_old_names(value: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ def metrics(found: Sequence[Metrics]) -> Metrics:
         oldest_wait=oldest,
         oldest_startable_wait=oldest,
         longest_held=longest_held(one.longest_held for one in found),
+        longest_held_unpaused=longest_held(one.longest_held_unpaused for one in found),
         longest_blocked=max((one.longest_blocked for one in found if one.longest_blocked is not None), default=None),
         longest_breaker_open=max(
             (one.longest_breaker_open for one in found if one.longest_breaker_open is not None), default=None
@@ -150,6 +151,7 @@ def survey(found: Sequence[QueueSurvey], groups: int, runs: int, failures: int) 
         last_hour=totals([one.last_hour for one in found]),
         oldest_wait=max(waits, default=None),
         longest_held=longest_held(one.longest_held for one in found),
+        longest_held_unpaused=longest_held(one.longest_held_unpaused for one in found),
         busiest=tuple(sorted((group for one in found for group in one.busiest), key=busy)[:groups]),
         most_delayed=tuple(sorted((group for one in found for group in one.most_delayed), key=late)[:groups]),
         runs=tuple(sorted((run for one in found for run in one.runs), key=lambda run: -run.running_for)[:runs]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from groupmq.client.answers.measures import held_group, worker_info
+from groupmq.client.answers.measures import held_group, longer, worker_info
 from groupmq.core.survey_views import GroupActivity, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
 from groupmq.core.views import GroupInfo, JobCounts, WorkerInfo
 from groupmq.protocol.commands import Minute, Stats, Survey, SurveyedFailure, SurveyedGroup, SurveyedRun, Waits
@@ -34,7 +34,8 @@ def survey_of(
         ),
         last_hour=_sum(minutes),
         oldest_wait=None if waits.startable is None else waits.startable.waited_ms / 1000,
-        longest_held=held_group(waits.held),
+        longest_held=held_group(longer(waits.held, waits.paused)),
+        longest_held_unpaused=held_group(waits.held),
         busiest=tuple(map(_group, found.busiest)),
         most_delayed=tuple(map(_group, found.most_delayed)),
         runs=tuple(_run(run, found.now, names) for run in found.runs),

@@ -41,7 +41,8 @@ class Measures(QueueBase):
             groups_paused=paused,
             oldest_wait=startable,
             oldest_startable_wait=startable,
-            longest_held=held_group(waits.held),
+            longest_held=held_group(longer(waits.held, waits.paused)),
+            longest_held_unpaused=held_group(waits.held),
             wait=histogram(stats.wait),
             run=histogram(stats.run),
             series=spans(minute, found, step),
@@ -82,13 +83,15 @@ class Measures(QueueBase):
 async def longest_waits(call: Caller, calls: int = MOST_PAGES) -> commands.Waits:
     """The longest waits of the whole queue, and what each worker runs: page by page, one call for most queues."""
     first = await call(commands.waits())
-    startable, held, running, offsets = first.startable, first.held, dict(first.running), first.following
+    startable, held, paused = first.startable, first.held, first.paused
+    running, offsets = dict(first.running), first.following
     for _ in range(calls - 1):
         if not any(offsets):
             break
         page = await call(commands.waits(offsets))
         startable, held = longer(startable, page.startable), longer(held, page.held)
+        paused = longer(paused, page.paused)
         for worker, n in page.running.items():
             running[worker] = running.get(worker, 0) + n
         offsets = page.following
-    return commands.Waits(first.now, startable, held, running, offsets)
+    return commands.Waits(first.now, startable, held, paused, running, offsets)

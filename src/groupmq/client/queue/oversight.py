@@ -128,7 +128,12 @@ class Oversight(Measures):
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
-            findings.held(self.name, metrics.longest_held, oldest),
+            findings.held(self.name, metrics.longest_held_unpaused, oldest),
+            *(
+                [findings.paused_group(self.name, metrics.longest_held, oldest)]
+                if metrics.longest_held and metrics.longest_held.reason == "paused"
+                else []
+            ),
             findings.blocked(self.name, metrics.groups_blocked, blocked, metrics.longest_blocked, oldest),
             *(
                 [findings.breakers(metrics.breakers_open, opened, metrics.longest_breaker_open)]

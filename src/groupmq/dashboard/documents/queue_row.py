@@ -51,7 +51,7 @@ class QueueRow:
     oldest_wait: float | None
     """Seconds that the longest-waiting job which could start now has waited."""
     held: Held | None
-    """The group that has been held longest."""
+    """The group that has been held longest; one that is paused only if no other is held."""
     held_group: str | None
     blocked: int
     """Groups that a failed job blocks until it is settled."""
@@ -82,6 +82,7 @@ async def queue_row(
         queue.get_job_counts(), queue.get_metrics(SPARK_MINUTES, look=LOOK), queue.get_workers(), queue.is_paused()
     )
     slots = sum(worker.concurrency for worker in workers)
+    longest = metrics.longest_held_unpaused or metrics.longest_held
     return QueueRow(
         name=queue.name,
         display_name=display_name or queue.name,
@@ -93,8 +94,8 @@ async def queue_row(
         sparkline=[minute.completed for minute in metrics.series],
         failed_sparkline=[minute.failed for minute in metrics.series],
         oldest_wait=metrics.oldest_startable_wait,
-        held=held(metrics.longest_held),
-        held_group=None if metrics.longest_held is None else metrics.longest_held.group_id,
+        held=held(longest),
+        held_group=None if longest is None else longest.group_id,
         blocked=metrics.groups_blocked,
         longest_blocked=metrics.longest_blocked,
         breakers_open=metrics.breakers_open,
@@ -190,6 +191,7 @@ def _warnings(
         workers=len(workers),
         paused=paused,
         longest_held=metrics.longest_held,
+        longest_held_unpaused=metrics.longest_held_unpaused,
         blocked=metrics.groups_blocked,
         breakers_open=metrics.breakers_open,
         oldest_wait=metrics.oldest_startable_wait,

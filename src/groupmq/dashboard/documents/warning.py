@@ -35,6 +35,7 @@ def warnings(
     workers: int,
     paused: bool,
     longest_held: HeldGroup | None,
+    longest_held_unpaused: HeldGroup | None,
     blocked: int,
     breakers_open: int,
     oldest_wait: float | None,
@@ -60,10 +61,12 @@ def warnings(
         )
         add("warn", groups, "Their jobs fail in a row. After a rest, one is tried.", "lanes", "breaker")
     # A blocked group waits for a person, which the line above says.
-    if longest_held is not None and longest_held.wait > HELD_FOR_LONG and longest_held.reason != "blocked":
-        waits = f"The first job of {cut(longest_held.group_id, _LONGEST_NAME)} has waited for"
-        why = WORDS.get(longest_held.reason, longest_held.reason)
-        add("warn", f"{waits} {duration(longest_held.wait)}.", f"{why[:1].upper()}{why[1:]}.", "lanes")
+    for held in longest_held_unpaused, longest_held:
+        if held is not None and held.wait > HELD_FOR_LONG and held.reason != "blocked":
+            waits = f"The first job of {cut(held.group_id, _LONGEST_NAME)} has waited for"
+            why = WORDS.get(held.reason, held.reason)
+            add("warn", f"{waits} {duration(held.wait)}.", f"{why[:1].upper()}{why[1:]}.", "lanes")
+            break
     if oldest_wait is not None and oldest_wait > WAITS_FOR_LONG and workers and not paused:
         add(
             "warn",

@@ -116,6 +116,8 @@ class Waits(NamedTuple):
     now: int
     startable: Startable | None
     held: HeldHead | None
+    """Of the groups that are not paused."""
+    paused: HeldHead | None
     running: dict[str, int]
     """Running jobs of each worker, by its id."""
     following: Offsets
@@ -123,11 +125,12 @@ class Waits(NamedTuple):
 
 def waits(offsets: Offsets = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
     def parse(reply: list[Any]) -> Waits:
-        at, startable, held, running, following = reply
+        at, startable, held, paused, running, following = reply
         return Waits(
             at,
             Startable(*texts_in(startable)) if startable else None,
             HeldHead(*texts_in(held)) if held else None,
+            HeldHead(*texts_in(paused)) if paused else None,
             {running[i].decode(): running[i + 1] for i in range(0, len(running), 2)},
             tuple(texts_in(following)),
         )

@@ -1,16 +1,18 @@
 --[[
-Read how long jobs have waited: the startable job that has waited longest, and the group whose head cannot start
-(lib/held.lua) and has waited longest. One call reads a page of each key.
+Read how long jobs have waited: the startable job that has waited longest, the group whose head cannot start
+(lib/held.lua) and has waited longest, and the paused group whose head has waited longest. They are told apart because a
+group that was paused long ago would hide all other held groups. One call reads a page of each key.
 Arguments  where to continue in each key; absent = that key is done
   ready       score in `ready`
   active      offset in `active`
   parked      offset in `parked`
   conf        cursor of the groups with settings
   blocked     offset in `blocked`
-Reply      {now, {ms waited, group, job} or {}, held or {}, running jobs of each worker, flat: worker, count ...,
-            {ready, active, parked, conf, blocked} to continue with, '' = done}
+Reply      {now, {ms waited, group, job} or {}, held or {}, paused or {}, running jobs of each worker, flat: worker,
+            count ..., {ready, active, parked, conf, blocked} to continue with, '' = done}
   held     {ms waited, group, reason, holder or '', its attempt, since when the head waits, until when it is held or 0,
-            waiting jobs, failed attempts in a row that its breaker counts}
+            waiting jobs, failed attempts in a row that its breaker counts}; not of a paused group
+  paused   the same of a paused group
 Events     none
 Cost       O(PAGE) for each key, and LEVELS priorities of `ready`
 ]]
@@ -49,7 +51,7 @@ local function note_groups(gids)
       g.why = held.reason(g, call.holders[g.id])
       g.noted = g.why ~= nil or g.state == 'ready'
       if g.why then
-        oldest.note(call.unable, g, g.head)
+        oldest.note(g.why == 'paused' and call.paused or call.unable, g, g.head)
       elseif g.id == '' then
         note_ungrouped()
       elseif g.noted then
@@ -118,9 +120,14 @@ local function look_at_paused(cursor)
   return scan[1] == '0' and '' or scan[1]
 end
 
+local function described(heads)
+  local head = oldest.longest(heads)
+  return head and held.described(head, call.holders[head.g.id]) or {}
+end
+
 --- @reads
 local following = { '', '', '', '', '' }
-call.in_line, call.unable, call.holders, call.running = oldest.new(), oldest.new(), {}, {}
+call.in_line, call.unable, call.paused, call.holders, call.running = oldest.new(), oldest.new(), oldest.new(), {}, {}
 if A.ready then following[1] = look_in_line(A.ready) end
 if A.active then
   following[2] = look_at_runs(tonumber(A.active))
@@ -129,10 +136,10 @@ end
 if A.parked then following[3] = look_at_page(K.parked, tonumber(A.parked)) end
 if A.conf then following[4] = look_at_paused(A.conf) end
 if A.blocked then following[5] = look_at_page(K.blocked, tonumber(A.blocked)) end
-local first, stuck, workers = oldest.longest(call.in_line), oldest.longest(call.unable), {}
+local first, workers = oldest.longest(call.in_line), {}
 for worker, n in pairs(call.running) do
   workers[#workers + 1] = worker
   workers[#workers + 1] = n
 end
 local startable = first and { first.ms, first.g.id, record.id_of(first.member) } or {}
-return { now, startable, stuck and held.described(stuck, call.holders[stuck.g.id]) or {}, workers, following }
+return { now, startable, described(call.unable), described(call.paused), workers, following }
