@@ -187,11 +187,30 @@ async def test_a_viewer_looks_and_changes_nothing(
             await change(viewer)
         assert isinstance(refusal.value, ServerRefused), refusal.value
         assert refusal.value.kind == "NOPERM"
+        for look in LOOKING:
+            await look(viewer)
     assert {key: client.dump(key) for key in client.keys("groupmq:{orders}:*")} == before
     await viewer.close()
     request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}
     with SyncQueue.open("orders", theirs) as blocking:
         assert blocking.get_job_counts().waiting == 2
+
+
+async def test_a_viewer_with_all_its_rules_keeps_to_functions_and_is_told_of_them(
+    server: Server, make_queue: MakeQueue, client: Any
+) -> None:
+    await make_queue("orders").add(1)
+    client.execute_command("ACL", "SETUSER", "viewer", *RULES["viewer"])
+    try:
+        viewer = await Queue.open("orders", server.url_of("viewer", "secret"))
+        for _ in range(2):
+            with pytest.raises(ServerRefused, match="'fcall'"):
+                await viewer.pause()
+            assert (await viewer.get_job_counts()).waiting == 1
+            assert viewer.calls_by == "function"
+        await viewer.close()
+    finally:
+        client.execute_command("ACL", "DELUSER", "viewer")
 
 
 async def test_the_same_with_partitions(
@@ -228,6 +247,8 @@ async def test_the_same_with_partitions(
         with pytest.raises(GroupMQError) as refusal:
             await change(viewer)
         assert isinstance(refusal.value, ServerRefused), refusal.value
+        for look in OVER_PARTITIONS:
+            await look(viewer)
     assert {key: client.dump(key) for key in client.keys("groupmq:{orders*")} == before
     await viewer.close()
     request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}

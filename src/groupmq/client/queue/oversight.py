@@ -8,7 +8,7 @@ from typing import Literal
 
 from groupmq.client import server
 from groupmq.client.answers.survey import survey_of
-from groupmq.client.connection.function_client import PATIENCE
+from groupmq.client.connection.patience import PATIENCE
 from groupmq.client.queue.measures import Measures, longest_waits
 from groupmq.client.queue.since import groups_of
 from groupmq.core import findings

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from groupmq.client.answers.survey import survey_of
+from groupmq.client.connection.patience import PATIENCE
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
 from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
@@ -19,7 +20,6 @@ from groupmq.core.views import GroupInfo, JobCounts
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Index
 from groupmq.sync import server
-from groupmq.sync.connection.function_client import PATIENCE
 from groupmq.sync.queue.measures import Measures, longest_waits
 from groupmq.sync.queue.since import groups_of
 
