@@ -169,6 +169,26 @@ async def test_a_check_says_which_primary_it_has_looked_at(calm: Cluster) -> Non
         await queue.obliterate()
 
 
+@pytest.mark.parametrize("partitions", [1, 12])
+async def test_what_this_process_closes_itself_is_not_taken_for_a_primary_that_is_away(
+    calm: Cluster, partitions: int
+) -> None:
+    async def primaries(queue: Queue) -> str:
+        [found] = [finding.detail for finding in await queue.check() if finding.name == "topology"]
+        return found.partition(",")[0]
+
+    name = f"closing-{partitions}"
+    async with Queue(name, calm.url, partitions=partitions) as queue:
+        found = await primaries(queue)
+        assert "cluster of 3 primaries: this is 127.0.0.1:" in found
+        await works(queue)
+        assert await primaries(queue) == found
+        async with Queue(name, calm.url, events=True) as listening:
+            await listening.add(3)
+        assert await primaries(queue) == found
+        await queue.obliterate()
+
+
 # Failing over
 
 

@@ -159,6 +159,22 @@ async def test_settings_are_the_same_on_every_primary_also_if_one_was_away_when_
         assert await queue.skip("of-g3")
 
 
+async def test_a_check_warns_if_one_primary_that_is_away_stops_all_partitions(cluster: Cluster) -> None:
+    async def coverage(queue: Queue) -> list[str]:
+        return [finding.status for finding in await queue.check() if finding.name == "coverage"]
+
+    async with Queue("spread", cluster.url, partitions=P) as queue, Queue("whole", cluster.url) as whole:
+        await queue.add(1, group_id="g")
+        await whole.add(1, group_id="g")
+        assert await coverage(queue) == ["warn"]
+        assert await coverage(whole) == []
+        with cluster.owner("spread").client() as client:
+            client.config_set("cluster-require-full-coverage", "no")
+            assert await coverage(queue) == ["ok"]
+            client.execute_command("ACL", "SETUSER", "default", "-config")
+        assert await coverage(queue) == []
+
+
 async def test_repartition_moves_jobs_between_primaries(cluster: Cluster) -> None:
     ran: dict[str, list[int]] = defaultdict(list)
 

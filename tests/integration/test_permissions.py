@@ -22,18 +22,22 @@ RULES = {
     for block in re.findall(r"^```\n(ACL SETUSER .*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 }
 MakeUser = Callable[[str], str]
+[ONE_QUEUE] = map(str.split, re.findall(r"write `(.*)` in place of `~groupmq:\*`", PAGE.read_text("utf-8")))
+"""The patterns of a user who is to see the queue `orders` only."""
 pytestmark = pytest.mark.one_server("users of a cluster have tests of their own: tests/cluster/test_permissions.py")
 
 
-@pytest.fixture(params=["function", "script"])
+@pytest.fixture(params=["function", "script", "function, one queue"])
 def make_user(request: pytest.FixtureRequest, server: Server, client: Any) -> Iterator[MakeUser]:
     """Makes a user as the page says, who can call only functions or only scripts. Returns the URL."""
+    way, _, one_queue = request.param.partition(", ")
     client.execute_command("ACL", "LOG", "RESET")  # entries about users of other tests
     made = []
 
     def make(name: str) -> str:
-        other = ("eval", "evalsha") if request.param == "function" else ("fcall", "function")
-        rules = [rule for rule in RULES[name] if not rule.removeprefix("+").startswith(other)]
+        other = ("eval", "evalsha") if way == "function" else ("fcall", "function")
+        given = of_one_queue(RULES[name]) if one_queue else RULES[name]
+        rules = [rule for rule in given if not rule.removeprefix("+").startswith(other)]
         if server.kind == "redis":
             rules.remove("+waitaof") if "+waitaof" in rules else None
         client.execute_command("ACL", "SETUSER", name, *rules)
@@ -46,11 +50,17 @@ def make_user(request: pytest.FixtureRequest, server: Server, client: Any) -> It
     client.execute_command("ACL", "DELUSER", *made)
     # Without these commands the client works in another way.
     spared = {b"client|setinfo", b"client|id", b"client|unblock"}
-    if request.param == "script":
+    if way == "script":
         spared |= {b"fcall", b"fcall_ro", b"function|list"}
     else:
         spared |= {b"eval"}
     assert set(refused) - spared - request.node.stash.get(EXPECTED, set()) == set()
+
+
+def of_one_queue(rules: list[str]) -> list[str]:
+    wide = next(rule for rule in rules if rule.endswith("~groupmq:*"))
+    narrow = [wide.removesuffix("~groupmq:*") + pattern for pattern in ONE_QUEUE]
+    return [*narrow, *(rule for rule in rules if rule != wide)]
 
 
 EXPECTED = pytest.StashKey[set[bytes]]()
@@ -187,11 +197,48 @@ async def test_a_viewer_looks_and_changes_nothing(
             await change(viewer)
         assert isinstance(refusal.value, ServerRefused), refusal.value
         assert refusal.value.kind == "NOPERM"
+        for look in LOOKING:
+            await look(viewer)
     assert {key: client.dump(key) for key in client.keys("groupmq:{orders}:*")} == before
     await viewer.close()
     request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}
     with SyncQueue.open("orders", theirs) as blocking:
         assert blocking.get_job_counts().waiting == 2
+
+
+async def test_a_viewer_with_all_its_rules_keeps_to_functions_and_is_told_of_them(
+    server: Server, make_queue: MakeQueue, client: Any
+) -> None:
+    await make_queue("orders").add(1)
+    client.execute_command("ACL", "SETUSER", "viewer", *RULES["viewer"])
+    try:
+        viewer = await Queue.open("orders", server.url_of("viewer", "secret"))
+        for _ in range(2):
+            with pytest.raises(ServerRefused, match="'fcall'"):
+                await viewer.pause()
+            assert (await viewer.get_job_counts()).waiting == 1
+            assert viewer.calls_by == "function"
+        await viewer.close()
+    finally:
+        client.execute_command("ACL", "DELUSER", "viewer")
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("partitions", [1, 3])
+async def test_a_user_of_one_queue_gets_into_no_other(
+    server: Server, url: str, client: Any, name: str, partitions: int
+) -> None:
+    client.execute_command("ACL", "SETUSER", name, *of_one_queue([rule for rule in RULES[name] if rule != "+waitaof"]))
+    try:
+        for other in ("order", "orders2", "orders-"):
+            async with Queue(other, url, partitions=partitions) as queue:
+                await queue.add(1, job_id="a")
+            with pytest.raises(ServerRefused, match="denies this user"):
+                await (await Queue.open(other, server.url_of(name, "secret"))).get_job_counts()
+        if "+sscan" in RULES[name]:
+            assert await Queue.list(server.url_of(name, "secret")) == []
+    finally:
+        client.execute_command("ACL", "DELUSER", name)
 
 
 async def test_the_same_with_partitions(
@@ -228,6 +275,8 @@ async def test_the_same_with_partitions(
         with pytest.raises(GroupMQError) as refusal:
             await change(viewer)
         assert isinstance(refusal.value, ServerRefused), refusal.value
+        for look in OVER_PARTITIONS:
+            await look(viewer)
     assert {key: client.dump(key) for key in client.keys("groupmq:{orders*")} == before
     await viewer.close()
     request.node.stash[EXPECTED] = {b"fcall", b"eval", b"evalsha"}

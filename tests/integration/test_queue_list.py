@@ -241,8 +241,9 @@ async def test_a_user_who_may_not_write_the_list_works_without_it(
     assert not client.exists(Keys("groupmq", "orders").meta)
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
 async def test_the_rights_that_the_docs_name_are_enough_to_be_listed(
-    server: Server, client: Any, caplog: pytest.LogCaptureFixture
+    server: Server, client: Any, caplog: pytest.LogCaptureFixture, partitions: int
 ) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text("utf-8")
     [rule] = [line for line in guide.splitlines() if line.startswith("ACL SETUSER orders ")]
@@ -251,7 +252,8 @@ async def test_the_rights_that_the_docs_name_are_enough_to_be_listed(
     try:
         theirs = server.url_of("orders", "secret")
         with caplog.at_level(logging.WARNING):
-            async with Queue("orders", theirs) as queue, Worker(queue, recorder, blocking_timeout=0.1):
+            queue = Queue("orders", theirs, partitions=partitions)
+            async with queue, Worker(queue, recorder, blocking_timeout=0.1):
                 await queue.add(1, group_id="g")
                 await recorder.has_run(1)
                 assert await names(theirs) == ["orders"]

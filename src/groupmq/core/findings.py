@@ -67,6 +67,14 @@ def eviction(info: Info) -> Finding:
     return Finding("eviction", OK, policy)
 
 
+def coverage(required: str) -> Finding:
+    """`required`: what `cluster-require-full-coverage` is, for a queue whose partitions are on several primaries."""
+    if required == "no":
+        return Finding("coverage", OK, "a primary that is away does not stop the others")
+    hint = "set cluster-require-full-coverage no: while a primary is away, the others refuse calls too"
+    return Finding("coverage", WARN, "a primary that is away stops the whole cluster", hint)
+
+
 def memory(info: Info) -> Finding:
     used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     of = "maxmemory"

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
-from groupmq.client.connection.faults import is_lost, is_moved
+from groupmq.client.connection.faults import is_away, is_moved
 from groupmq.core.loops import this_process
 
 Node = tuple[str, int]
@@ -97,6 +97,6 @@ class Route(Address):
             self.node = None
 
     def observe(self, error: BaseException, since: int) -> bool:
-        if since == self.moves and (is_lost(error) or is_moved(error)):
+        if since == self.moves and (is_away(error) or is_moved(error)):
             self.node = None  # the search may find the same node again; it is cheap
         return super().observe(error, since)

@@ -14,7 +14,7 @@ from hiredis import pack_command
 
 from groupmq.client.connection.dropping import close_all
 from groupmq.client.connection.exchange import Exchange
-from groupmq.client.connection.faults import first_and_last
+from groupmq.client.connection.faults import ClosedHere, first_and_last
 from groupmq.client.connection.found import is_stale
 
 _TRUSTED = 1.0
@@ -31,6 +31,7 @@ class CallPool:
         self._idle: list[Exchange] = []
         self._in_use: set[Exchange] = set()
         self._closed = False
+        self._drops = 0
         self.made = 0
         """Connections made so far. When it changes, anything learned about the last connection is outdated."""
 
@@ -54,8 +55,13 @@ class CallPool:
     async def _exchange(self, packed: bytes, count: int) -> list[Any]:
         exchange = self._trusted() or await self._connection()
         self._in_use.add(exchange)
+        drops = self._drops
         try:
             return await exchange.run(packed, count, self._timeout)
+        except Exception as error:
+            if drops != self._drops:
+                raise ClosedHere from error
+            raise
         finally:
             self._in_use.discard(exchange)
             if exchange.is_open and not self._closed:
@@ -106,5 +112,6 @@ class CallPool:
 
     async def drop(self) -> None:
         """Close all connections as `close` does; the next call makes a new one."""
+        self._drops += 1
         idle, self._idle = self._idle, []
         await close_all(exchange.connection for exchange in (*idle, *self._in_use))

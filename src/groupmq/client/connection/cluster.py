@@ -10,7 +10,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError as Unreachable
 
 from groupmq.client.connection.address import Ask, Node, Route, Search
-from groupmq.client.connection.faults import is_cluster_down, is_lost
+from groupmq.client.connection.faults import is_away, is_cluster_down
 from groupmq.client.connection.replies import decoded
 
 SLOTS = 16384
@@ -127,7 +127,7 @@ class SlotRoute(Route):
     def observe(self, error: BaseException, since: int) -> bool:
         redirect = redirection(error, self.node or self._last)
         if redirect is None or not redirect.for_good:
-            if since == self.moves and self.node is not None and (is_lost(error) or is_cluster_down(error)):
+            if since == self.moves and self.node is not None and (is_away(error) or is_cluster_down(error)):
                 self.slots.lost(self.node)
                 if is_cluster_down(error):  # this node may be cut off, and its replica be promoted
                     self.node = None
@@ -162,6 +162,6 @@ class NodeRoute(Route):
         redirect = redirection(error, self._fixed)
         if redirect is not None and redirect.for_good:
             self.slots.patch(redirect.slot, redirect.node)
-        elif is_lost(error):
+        elif is_away(error):
             self.slots.lost(self._fixed)
         return super().observe(error, since)

@@ -25,7 +25,7 @@ from groupmq.client.connection.blocking_finding import (
 from groupmq.client.connection.cluster import NodeRoute, SlotMap, SlotRoute, slot_of
 from groupmq.client.connection.faults import require_database, require_known_options, wrong_option
 from groupmq.client.connection.finding import Finder, FindingConnection, FindingSSLConnection
-from groupmq.client.connection.function_client import PATIENCE
+from groupmq.client.connection.patience import PATIENCE
 from groupmq.client.connection.sentinel import SentinelRoute
 from groupmq.client.connection.topology import ASKING_TIMEOUT, DESCRIBES_SERVER, Topology
 from groupmq.core.errors import ConfigurationError

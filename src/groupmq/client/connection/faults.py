@@ -51,6 +51,13 @@ _NO_DATABASE = "DB index is out of range"
 _MOVED = frozenset({"READONLY", "MASTERDOWN", "LOADING"})
 
 
+class ClosedHere(ConnectionError):
+    """This process has closed the connection of a call that was under way. It says nothing about the server."""
+
+    def __init__(self) -> None:
+        super().__init__("this process has closed the connection")
+
+
 def is_moved(error: BaseException) -> bool:
     """The server is not a primary, or was not a moment ago: the same address may lead to another server by now."""
     return _kind(error) in _MOVED
@@ -61,6 +68,11 @@ def is_lost(error: BaseException) -> bool:
     names = _class_names(error)
     known = isinstance(error, ConnectionLost | OSError | EOFError | TimeoutError)
     return known or "ConnectionError" in names or "TimeoutError" in names
+
+
+def is_away(error: BaseException) -> bool:
+    """The server is away, as far as can be told: the connection is down, and not because it was closed here."""
+    return is_lost(error) and not isinstance(error, ClosedHere)
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -22,6 +22,7 @@ from groupmq.client.connection.faults import (
     is_unavailable,
     understood,
 )
+from groupmq.client.connection.patience import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE, Patience
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 from groupmq.core.queue_options import QueueArguments
@@ -35,9 +36,6 @@ from groupmq.protocol.slots import Predecessor, Slot
 T = TypeVar("T")
 Command = tuple[Any, ...]
 
-PATIENCE = 3.0
-"""Seconds for which a producer's call is tried again while the server restarts or fails over; then it raises."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
 """Another client may flush the functions again while we load ours; after this many tries the call goes as a script.
 A call whose queue is gone, or whose settings have changed, is also tried at most this often."""
@@ -47,25 +45,6 @@ class Sender(Protocol):
     """Sends one command."""
 
     async def __call__(self, *parts: Any) -> Any: ...
-
-
-class Patience:
-    """How long a call is tried again while the server cannot be reached, with growing pauses."""
-
-    __slots__ = ("_end", "_pause")
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-        self._pause = _FIRST_PAUSE
-
-    def pause_after(self, error: BaseException) -> float | None:
-        """Seconds before the next try; None if the time is up, or if waiting does not help against this error."""
-        left = self._end - time.monotonic()
-        if left <= 0 or not is_passing(error):
-            return None
-        pause = min(left, self._pause * (0.5 + random.random()))  # noqa: S311
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
-        return pause
 
 
 class FunctionClient:
@@ -173,7 +152,7 @@ class FunctionClient:
     async def reopen(self, patience: float | None = None) -> None:
         """Open the queue, whether or not this process has, to learn what is stored; try again as `ready`."""
         self.session.require_open()
-        give_up, pause = time.monotonic() + (self.patience if patience is None else patience), _FIRST_PAUSE
+        give_up, pause = time.monotonic() + (self.patience if patience is None else patience), FIRST_PAUSE
         while True:
             try:
                 return await self.open()
@@ -182,7 +161,7 @@ class FunctionClient:
                 if left <= 0 or not is_passing(error):
                     raise
             await self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _settle(self, stored: StoredQueue) -> None:
         """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.
@@ -193,7 +172,7 @@ class FunctionClient:
         then: until that, calls of processes that still use the old partitions are refused, and they ask too.
         """
         session = self.session
-        session.opened, calls_by = False, session.calls_by
+        session.opened = False
         while True:
             if stored.schema is None:
                 stored = await self._evaluate(session.making_call())
@@ -207,9 +186,7 @@ class FunctionClient:
             except ServerRefused as error:
                 if session.whole.creates or error.kind != "NOPERM":
                     raise
-                # A user who may only read sees the partition as it is. A refused write says nothing about reads.
-                session.calls_by = calls_by
-                break
+                break  # a user who may only read sees the partition as it is
             if stored.revision == wanted:
                 break
         session.opened = True
@@ -357,33 +334,43 @@ class FunctionClient:
     async def _by_function(self, send: Sender, script: Script, tail: Command) -> Any:
         """`tail`: number of keys, key, arguments."""
         command = ("FCALL_RO" if script.reads else "FCALL", script.function, *tail)
+        refusal: Exception | None = None
         for _ in range(_TRIES):
             try:
                 return await send(*command)
             except Exception as error:
-                if is_unavailable(error, "fcall"):
-                    self.session.calls_by = "script"
-                    break
-                if not is_no_function(error):
+                if is_no_function(error):
+                    refusal = await self._load(script)
+                elif is_unavailable(error, "fcall"):
+                    refusal = error
+                else:
                     raise
-            if not await self._load(script):
+            if refusal is not None:
                 break
-        return await self._by_script(send, script, tail)
+        try:
+            reply = await self._by_script(send, script, tail)
+        except Exception as error:
+            known = None if refusal is None else understood(refusal, self.session.where)
+            if isinstance(known, ServerRefused) and is_unavailable(error, "eval"):
+                raise known from refusal
+            raise
+        # Only here. A user who may look by functions alone is refused scripts too, and would be refused every look from
+        # the first refused write on.
+        if refusal is not None and not is_out_of_memory(refusal):
+            self.session.calls_by = "script"
+        return reply
 
-    async def _load(self, script: Script) -> bool:
-        """Load the library; False if that cannot be done now, or ever."""
+    async def _load(self, script: Script) -> Exception | None:
+        """Load the library. Returns the refusal if that cannot be done now, or ever."""
         try:
             await self.execute("FUNCTION", "LOAD", script.library.text)
         except Exception as error:
             if "already exists" in str(error):
-                return True  # another client was faster; the text is the same, since the name contains its hash
-            if is_unavailable(error, "function"):
-                self.session.calls_by = "script"
-                return False
-            if is_out_of_memory(error):
-                return False  # loading takes memory; reports must go on, and a script takes none
+                return None  # another client was faster; the text is the same, since the name contains its hash
+            if is_unavailable(error, "function") or is_out_of_memory(error):
+                return error  # loading takes memory; reports must go on, and a script takes none
             raise
-        return True
+        return None
 
     async def _by_script(self, send: Sender, script: Script, tail: Command) -> Any:
         ending = "_RO" if script.reads else ""

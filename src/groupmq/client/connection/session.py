@@ -39,7 +39,7 @@ class Session:
         self.slots = CallSlots()
         self.calls_by: Literal["function", "script"] = "function"
         """A function adds nothing to the cost of a call; a script is set up again by each call. The first call that is
-        refused a function switches to scripts."""
+        refused a function, and then works as a script, switches to scripts."""
         self.closed = False
         self.needs_fsync = options.durability is not None and options.durability.fsync
         """Whether it is not yet known that the server can wait for its disk."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from groupmq.client import libraries, registry, server
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.client.connection.function_client import PATIENCE
+from groupmq.client.connection.patience import PATIENCE
 from groupmq.client.queue.oversight import Oversight
 from groupmq.core.checks import Logger
 from groupmq.core.codec import JSON, Serializer

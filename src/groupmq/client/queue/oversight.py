@@ -8,7 +8,7 @@ from typing import Literal
 
 from groupmq.client import server
 from groupmq.client.answers.survey import survey_of
-from groupmq.client.connection.function_client import PATIENCE
+from groupmq.client.connection.patience import PATIENCE
 from groupmq.client.queue.measures import Measures, longest_waits
 from groupmq.client.queue.since import groups_of
 from groupmq.core import findings
@@ -125,6 +125,7 @@ class Oversight(Measures):
         return [
             findings.queue(self.name, counts),
             findings.settings(settings),
+            *await self._coverage(settings),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
@@ -142,6 +143,12 @@ class Oversight(Measures):
             ),
             findings.retention(sum(minute.retention_dropped for minute in metrics.series)),
         ]
+
+    async def _coverage(self, settings: QueueSettings) -> list[Finding]:
+        if settings.partitions == 1 or not self._connection.session.is_in_cluster:
+            return []
+        required = await server.config(self._connection, "cluster-require-full-coverage")
+        return [] if required is None else [findings.coverage(required)]
 
     async def _longest(self, index: Index) -> GroupInfo | None:
         """The group that has been in the index longest, if there is one."""

@@ -9,7 +9,7 @@ from typing import Any
 from hiredis import pack_command
 
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.client.connection.faults import is_refusal
+from groupmq.client.connection.faults import ClosedHere, is_refusal
 from groupmq.client.connection.found import stale
 from groupmq.core.durability import Confirmation
 from groupmq.core.errors import ConnectionLost
@@ -26,18 +26,21 @@ class Transport:
         self._client: Any = endpoint.blocking() if own else endpoint.client
         self._waits = WaitingCalls(self._client.connection_pool, self._address)
         self._renewing = threading.Lock()
+        self._closings = 0
 
     def _bound(self, calls: int) -> contextlib.AbstractContextManager[None]:
         # There are as many calls under way as threads; a call never waits for that of another thread.
         return contextlib.nullcontext()
 
     def _send(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
-        moves = self._address.moves
+        moves, closings = self._address.moves, self._closings
         try:
             if wait:
                 return self._waits.execute(parts, *wait)
             return self._client.execute_command(*parts, NEVER_DECODE=True)
         except Exception as error:
+            if closings != self._closings:
+                raise ClosedHere from error
             if moves != self._address.moves and not is_refusal(error):
                 # Another thread has dropped the connection, and the client library stumbles over its remains.
                 raise ConnectionLost(f"the primary of {self._where} has moved") from error
@@ -55,6 +58,7 @@ class Transport:
 
     def interrupt(self) -> None:
         """End a blocking read of another thread."""
+        self._closings += 1
         with contextlib.suppress(Exception):
             self._client.connection_pool.disconnect(inuse_connections=True)
 
@@ -68,5 +72,6 @@ class Transport:
 
     def _end(self) -> None:
         if self._own:
+            self._closings += 1
             self._client.close()
             self._waits.close()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.patience import PATIENCE
 from groupmq.core.checks import Logger
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, seconds
@@ -14,7 +15,6 @@ from groupmq.core.queue_options import QueueOptions, queue_name
 from groupmq.core.server_views import Finding, QueueInfo
 from groupmq.sync import libraries, registry, server
 from groupmq.sync.connection.connections import BlockingConnection
-from groupmq.sync.connection.function_client import PATIENCE
 from groupmq.sync.queue.oversight import Oversight
 
 # In the class below `list` is a method.

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from groupmq.client.answers.survey import survey_of
+from groupmq.client.connection.patience import PATIENCE
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
 from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
@@ -19,7 +20,6 @@ from groupmq.core.views import GroupInfo, JobCounts
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Index
 from groupmq.sync import server
-from groupmq.sync.connection.function_client import PATIENCE
 from groupmq.sync.queue.measures import Measures, longest_waits
 from groupmq.sync.queue.since import groups_of
 
@@ -126,6 +126,7 @@ class Oversight(Measures):
         return [
             findings.queue(self.name, counts),
             findings.settings(settings),
+            *self._coverage(settings),
             findings.paused_queue(paused=paused),
             findings.workers(len(workers), counts, paused=paused),
             findings.oldest(metrics.oldest_startable_wait, oldest),
@@ -143,6 +144,12 @@ class Oversight(Measures):
             ),
             findings.retention(sum(minute.retention_dropped for minute in metrics.series)),
         ]
+
+    def _coverage(self, settings: QueueSettings) -> list[Finding]:
+        if settings.partitions == 1 or not self._connection.session.is_in_cluster:
+            return []
+        required = server.config(self._connection, "cluster-require-full-coverage")
+        return [] if required is None else [findings.coverage(required)]
 
     def _longest(self, index: Index) -> GroupInfo | None:
         """The group that has been in the index longest, if there is one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from importlib import resources
 from typing import Any
@@ -134,6 +135,43 @@ def test_where_functions_are_refused_scripts_are_used_from_then_on(refusals: lis
     assert server.answer(COUNTS).result == COUNTS
     assert talk.session.calls_by == "script"
     assert Server(talk.call(commands.counts(), 0)).last[:2] == ("EVALSHA_RO", script.sha)
+
+
+DENIED = "User app has no permissions to run the '{}' command"
+
+
+@pytest.mark.parametrize(
+    "refusals",
+    [
+        [r.NoPermissionError(DENIED.format("fcall_ro"))],
+        [r.ResponseError("Function not found"), r.NoPermissionError(DENIED.format("function|load"))],
+    ],
+    ids=["fcall denied", "function denied"],
+)
+def test_a_user_who_is_denied_scripts_too_keeps_to_functions_and_is_told_of_the_first_refusal(
+    refusals: list[Exception],
+) -> None:
+    talk = opened()
+    server = Server(talk.call(commands.counts(), 0))
+    for refusal in refusals:
+        server.answer(refusal)
+    assert server.last[0] == "EVALSHA_RO"
+    with pytest.raises(ServerRefused, match=re.escape(str(refusals[-1]))):
+        server.answer(r.NoPermissionError(DENIED.format("evalsha_ro")))
+    assert talk.session.calls_by == "function"
+    assert Server(talk.call(commands.counts(), 0)).answer(COUNTS).result == COUNTS
+
+
+def test_a_server_without_functions_that_denies_scripts_is_said_to_deny_scripts() -> None:
+    server = conversation().answer(r.ResponseError("unknown command 'FCALL_RO', with args beginning with: "))
+    with pytest.raises(ServerRefused, match="evalsha_ro"):
+        server.answer(r.NoPermissionError(DENIED.format("evalsha_ro")))
+
+
+def test_a_script_that_failed_for_another_reason_says_so() -> None:
+    server = conversation().answer(r.NoPermissionError(DENIED.format("fcall_ro")))
+    with pytest.raises(ServerRefused, match="access a key"):
+        server.answer(r.NoPermissionError("No permissions to access a key"))
 
 
 def test_a_full_server_that_cannot_load_the_library_takes_this_call_as_a_script() -> None:
