@@ -167,6 +167,9 @@ class HandlerThread(threading.Thread):
         while (task := self._tasks.get()) is not None:
             given, future, context = task
             try:
+                if any(job._stopped for job in (given if isinstance(given, list) else (given,))):
+                    # On a busy machine a thread may begin long after it was asked: the job may have been removed since.
+                    raise asyncio.CancelledError
                 future.set_result(context.run(self._handler, given))
             except StopIteration as error:
                 # A future cannot carry StopIteration.
