@@ -27,7 +27,7 @@ from groupmq.worker.leases import LeaseKeeper
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.maintenance import Maintenance
-from groupmq.worker.outage import OutageLog
+from groupmq.worker.outage import outage_log
 from groupmq.worker.outcome import OutcomePolicy
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reachability import Reachability
@@ -106,7 +106,7 @@ def make_parts(
     outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
     if before is None:
-        outage = OutageLog(options.name, shared.name, options.logger)
+        outage = outage_log(options.name, shared.name, options.logger)
         reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed)
     else:
         reachability = before.reachability  # it knows how long the server has been away

@@ -6,7 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from groupmq.worker.outage import RENEW, TAKE, OutageLog
+from groupmq.client.outage import OutageLog
+from groupmq.worker.outage import RENEW, TAKE
 from groupmq.worker.telemetry import Telemetry
 
 

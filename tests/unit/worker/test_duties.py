@@ -17,7 +17,7 @@ from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import LANES, Call, Due, Policy, Stalled
 from groupmq.worker.duties import AgeRetention, DutyDone, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
-from groupmq.worker.outage import OutageLog
+from groupmq.worker.outage import outage_log
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.telemetry import Telemetry
 from tests.support.waiting import eventually
@@ -157,7 +157,7 @@ class Worker:
         logger = logging.getLogger("groupmq.test")
         options = WorkerOptions.checked(queue, "w", {"logger": logger})
         self.telemetry = Telemetry(queue, options)
-        self.reachability = Reachability(OutageLog("w", "q", logger), self.telemetry, None, lambda: None)
+        self.reachability = Reachability(outage_log("w", "q", logger), self.telemetry, None, lambda: None)
 
     @property
     def failures(self) -> int:

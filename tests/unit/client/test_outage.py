@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from groupmq.client.outage import OutageLog, spent
 from groupmq.core.errors import ConnectionLost, ScriptError, ServerRefused
-from groupmq.worker.outage import CLEAN_UP, RENEW, TAKE, OutageLog, Pauses, spent
+from groupmq.worker.outage import CLEAN_UP, RENEW, TAKE
 from tests.support.hostile import Unprintable
 
 GONE = ConnectionLost("the server at here cannot be reached: refused")
@@ -33,7 +34,9 @@ class Watch:
     def __init__(self) -> None:
         self.now = 100.0
         self.logger = Log()
-        self.log = OutageLog("w", "orders", self.logger, lambda: self.now)
+        self.log = OutageLog(
+            "worker w of queue orders", "it tries again, with pauses", "jobs go on", self.logger, lambda: self.now
+        )
 
     @property
     def lines(self) -> list[str]:
@@ -63,8 +66,24 @@ def test_a_loss_is_one_warning_that_says_what_since_when_and_what_happens_next(w
         watch.fail(task, after=1)
     assert watch.lines == [
         "worker w of queue orders cannot take jobs: the server at here cannot be reached: refused. The last answer of "
-        "the server came 2.5 s ago; the worker tries again, with pauses of 1 to 20 s, and running jobs go on"
+        "the server came 2.5 s ago; it tries again, with pauses, and jobs go on"
     ]
+
+
+def test_a_server_that_has_never_answered_is_not_said_to_have_answered(watch: Watch) -> None:
+    watch.fail(after=2)
+    watch.fail(after=0.5)
+    assert watch.lines == [
+        "worker w of queue orders cannot take jobs: the server at here cannot be reached: refused. The server has not "
+        "answered yet; it tries again, with pauses"
+    ]
+    watch.answer(after=1)
+    assert watch.lines == ["worker w of queue orders reaches its server again, after 3.5 s and 2 failed tries"]
+
+
+def test_a_server_that_refuses_every_call_is_not_said_to_be_silent(watch: Watch) -> None:
+    watch.fail(error=ServerRefused("NOPERM", "denied"))
+    assert "denied. The server has accepted no call yet; it tries again" in watch.lines[0]
 
 
 def test_the_return_is_one_line_that_says_how_long_it_took(watch: Watch) -> None:
@@ -159,24 +178,6 @@ def test_parts_that_pause_hear_of_the_return_and_of_nothing_else(watch: Watch) -
 def test_an_error_whose_text_raises_is_logged_all_the_same(watch: Watch) -> None:
     watch.fail(error=Unprintable())  # no error of ours: not a server that is away
     assert "cannot be read" in watch.lines[0]
-
-
-def test_pauses_grow_from_one_second_to_twenty_and_differ() -> None:
-    runs = []
-    for _ in range(200):
-        pauses = Pauses()
-        runs.append([pauses.next() for _ in range(8)])
-    for least, column in zip([1, 2, 4, 8, 16, 16, 16, 16], zip(*runs, strict=True), strict=True):
-        assert least <= min(column) < max(column) <= 1.25 * least <= 20
-    pauses.reset()
-    assert pauses.next() <= 1.25
-
-
-def test_a_pause_that_must_be_shorter_does_not_make_the_next_one_longer() -> None:
-    pauses = Pauses()
-    assert [pauses.next(0.1) for _ in range(5)] == [0.1] * 5
-    assert 1 <= pauses.next() <= 1.25
-    assert pauses.next(2) == 2
 
 
 @pytest.mark.parametrize(
