@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from groupmq.client.connection.faults import is_passing
@@ -24,14 +25,17 @@ class _Outage:
         self.failed_at = since
         self.tries = 0
         self.logged = False
+        self._tries_of = Counter[str]()
         self._silence = _FIRST_SUMMARY
         self._next_line = 0.0
 
-    def failed(self, now: float, *, once_is_enough: bool) -> bool:
+    def failed(self, now: float, part: str, *, once_is_enough: bool) -> bool:
         """Whether to log something."""
         self.tries += 1
+        self._tries_of[part] += 1
         self.failed_at = now
-        if now < self._next_line or (self.tries == 1 and not once_is_enough):
+        is_one_connection = self._tries_of[part] == 1 and not (once_is_enough or self.logged)
+        if now < self._next_line or is_one_connection:
             return False
         if self.logged:
             self._silence = min(2 * self._silence, _LONGEST_SILENCE)
@@ -44,7 +48,9 @@ class OutageLog:
 
     A server that cannot be reached, or is not ready, is one outage for the whole caller: it begins with the second
     failure in a row, since the first is often a single connection that was dropped, and ends with the first answer to
-    any part of the caller. A server that answers but refuses one kind of call is an outage of that part alone.
+    any part of the caller. A server that answers but refuses one kind of call is an outage of that kind alone. Callers
+    that share a log, as the members of a worker with partitions on one server do, give the words that tell them apart
+    as `part`: each has connections that may be dropped, and calls that may be refused.
 
     `who`, `next_step` and `meanwhile` are words for the lines: who calls, that it tries again, and, once the server has
     answered at all, what goes on while it is away.
@@ -74,14 +80,15 @@ class OutageLog:
         """Call `wake`, in the thread that notices it, when the server is back: a part that pauses may try at once."""
         self._wakes.append(wake)
 
-    def failed(self, task: str, error: BaseException) -> None:
+    def failed(self, task: str, error: BaseException, part: str = "") -> None:
         """A call that was to do `task` has failed and is going to be made again."""
         text, away = message_of(error).rstrip("."), is_passing(error)
         with self._lock:
             now, answered = self._clock(), self._answered
             since = self._since if answered is None else answered
-            outage = self._outages.setdefault("" if away else task, _Outage(task, since, text))
-            if not outage.failed(now, once_is_enough=not away):
+            key, task = ("", task) if away else (task + part, task + part)
+            outage = self._outages.setdefault(key, _Outage(task, since, text))
+            if not outage.failed(now, part, once_is_enough=not away):
                 return
             first, outage.logged = not outage.logged, True
             length, tries = spent(now - outage.since), outage.tries
@@ -103,7 +110,7 @@ class OutageLog:
                 text,
             )
 
-    def answered(self, task: str, began: float) -> None:
+    def answered(self, task: str, began: float, part: str = "") -> None:
         """A call that began at `began` and was to do `task` was answered."""
         if not self._outages:
             self._answered = self._clock()
@@ -111,18 +118,18 @@ class OutageLog:
         with self._lock:
             now = self._answered = self._clock()
             over = [
-                (part, self._outages.pop(part))
-                for part in ("", task)
+                (key, self._outages.pop(key))
+                for key in ("", task + part)
                 # An answer to a call sent before the last failure does not mean that the server is back.
-                if part in self._outages and began >= self._outages[part].failed_at
+                if key in self._outages and began >= self._outages[key].failed_at
             ]
-        for part, outage in over:
+        for key, outage in over:
             if outage.logged:
-                what, length = "reaches its server" if part == "" else f"can {task}", spent(now - outage.since)
+                what, length = "reaches its server" if key == "" else f"can {key}", spent(now - outage.since)
                 self._logger.warning("%s %s again, after %s and %d failed tries", self._who, what, length, outage.tries)
             else:
                 self._logger.info("%s has replaced a connection that was lost: %s", self._who, outage.error)
-            if part == "":
+            if key == "":
                 for wake in self._wakes:
                     wake()
 

@@ -43,14 +43,14 @@ class Watch:
         lines, self.logger.lines = self.logger.lines, []
         return lines
 
-    def fail(self, task: str = TAKE, error: BaseException = GONE, after: float = 0.0) -> None:
+    def fail(self, task: str = TAKE, error: BaseException = GONE, after: float = 0.0, part: str = "") -> None:
         self.now += after
-        self.log.failed(task, error)
+        self.log.failed(task, error, part)
 
-    def answer(self, task: str = TAKE, after: float = 0.0) -> None:
+    def answer(self, task: str = TAKE, after: float = 0.0, part: str = "") -> None:
         """An answer to a call that took no time."""
         self.now += after
-        self.log.answered(task, self.now)
+        self.log.answered(task, self.now, part)
 
 
 @pytest.fixture
@@ -160,6 +160,32 @@ def test_a_connection_that_is_replaced_at_once_is_no_outage(watch: Watch) -> Non
         "refused"
     ]
     assert watch.logger.levels == {"info"}
+
+
+def test_callers_that_share_a_log_have_one_outage_when_their_server_is_away(watch: Watch) -> None:
+    for part in (" in partition 0", " in partition 1", " in partition 0", " in partition 1"):
+        watch.fail(part=part, after=1)
+    assert ["cannot take jobs: " in line for line in watch.lines] == [True]
+    watch.answer(part=" in partition 1", after=1)
+    watch.answer(part=" in partition 0", after=1)
+    assert [line.split(", ")[0] for line in watch.lines] == ["worker w of queue orders reaches its server again"]
+
+
+def test_each_of_those_that_share_a_log_may_lose_a_connection_without_an_outage(watch: Watch) -> None:
+    for part in (" in partition 0", " in partition 1", " in partition 2"):
+        watch.fail(part=part)
+    watch.answer(part=" in partition 0")
+    assert watch.logger.levels == {"info"}
+
+
+def test_a_call_that_is_refused_to_one_of_those_that_share_a_log_concerns_it_alone(watch: Watch) -> None:
+    refused = ServerRefused("NOPERM", "denied")
+    watch.fail(RENEW, refused, part=" in partition 0")
+    watch.answer(RENEW, after=1, part=" in partition 1")
+    assert ["renew its leases in partition 0: denied" in line for line in watch.lines] == [True]
+    watch.answer(RENEW, after=1, part=" in partition 0")
+    told = "worker w of queue orders can renew its leases in partition 0 again, after 2.0 s and 1 failed tries"
+    assert watch.lines == [told]
 
 
 def test_parts_that_pause_hear_of_the_return_and_of_nothing_else(watch: Watch) -> None:
