@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -74,7 +75,9 @@ async def test_jobs_run_in_order_on_every_primary(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(("how", "concurrency"), [("pause", 4), ("kill", 1), ("kill", 32)])
-async def test_a_primary_that_is_away_does_not_stop_the_others(cluster: Cluster, how: str, concurrency: int) -> None:
+async def test_a_primary_that_is_away_does_not_stop_the_others(
+    cluster: Cluster, how: str, concurrency: int, caplog: pytest.LogCaptureFixture
+) -> None:
     ended: list[str] = []
 
     async def handle(job: Job) -> None:
@@ -88,6 +91,7 @@ async def test_a_primary_that_is_away_does_not_stop_the_others(cluster: Cluster,
         by_port[owner_of(cluster, place_of(g) % P)].append(g)
     home = cluster.owner("spread")
     away = next(node for node in cluster.nodes if node.port != home.port)
+    lost = {part for part in range(P) if owner_of(cluster, part) == away.port}
     async with Queue("spread", cluster.url, partitions=P) as queue:
         await queue.get_job_counts()
         async with Worker(queue, handle, concurrency=concurrency, blocking_timeout=1):
@@ -110,6 +114,9 @@ async def test_a_primary_that_is_away_does_not_stop_the_others(cluster: Cluster,
                 await queue.add(3, group_id=g)
             served = by_port[away.port]
             await eventually(lambda: sorted(ended) == sorted(served), "it is served when it is back", timeout=40)
+    if how == "kill":
+        told = re.findall(r"of queue spread in partition (\d+) of 12 cannot take jobs", caplog.text)
+        assert {int(part) - 1 for part in told} == lost, "the log names the partitions that are not served"
 
 
 def settings_of(cluster: Cluster) -> list[list[bytes]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import logging
+import time
 from collections import Counter
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import redis
 
 from groupmq import Job, JobRemoved, Queue, Worker
+from groupmq.sync import Queue as SyncQueue
 from tests.faults.conftest import StartServer
 from tests.support.fleet import Fleet
 from tests.support.listening import hears, listening, readers
@@ -153,6 +156,43 @@ async def test_a_result_outlives_lost_replies(start_server: StartServer) -> None
             assert await asyncio.gather(*waiting) == list(range(30))
             assert proxy.cuts > 0
             proxy.cut = lambda _: False
+
+
+@pytest.mark.parametrize("client", ["async", "sync"])
+async def test_an_outage_is_one_warning_of_the_listener_and_one_line_at_its_end(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture, client: str
+) -> None:
+    server = start_server(prefer("redis"), aof=True)
+    heard: list[object] = []
+    async with Queue("orders", server.url) as queue, contextlib.AsyncExitStack() as stack:
+        if client == "async":
+            queue.on("added", heard.append)
+        else:
+            listener = SyncQueue("orders", server.url)
+            stack.push_async_callback(asyncio.to_thread, listener.close)
+            await asyncio.to_thread(listener.on, "added", heard.append)
+
+        async def hears() -> bool:
+            await queue.add(1)
+            return bool(heard)
+
+        await eventually(hears, "events are heard")
+        with caplog.at_level(logging.INFO, "groupmq.events"):
+            await asyncio.to_thread(server.kill)
+            pauses = "tries again, with pauses of up to 5 s"
+            await eventually(lambda: pauses in caplog.text, "the outage is told")
+            began = time.monotonic()
+            await eventually(lambda: time.monotonic() - began > 2, "several more tries have failed")
+            await asyncio.to_thread(server.restart)
+            await eventually(lambda: "reaches its server again" in caplog.text, "its end is told", 15)
+            heard.clear()
+            await eventually(hears, "events are heard again")
+        lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(lines) == 2, lines
+    where = f"the listener for events at {queue.address}"
+    assert lines[0].startswith(f"{where} cannot read the log of events: ")
+    assert "The last answer of the server came " in lines[0]
+    assert lines[1].startswith(f"{where} reaches its server again, after ")
 
 
 def living_jobs() -> int:

@@ -57,6 +57,29 @@ async def test_an_outage_is_one_warning_and_one_line_at_its_end_whichever_parts_
         assert handler.attempts == [1]
 
 
+async def test_an_outage_of_one_server_is_told_once_however_many_partitions_it_has(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = start_server(prefer("redis"), aof=True)
+    async with Queue("orders", server.url, partitions=3) as queue:
+        handler = Recorder()
+        worker = Worker(queue, handler)
+        with caplog.at_level(logging.WARNING, "groupmq"):
+            async with worker:
+                await queue.add_many({"data": n, "group_id": f"g{n}"} for n in range(9))
+                await eventually(lambda: len(handler.ended) == 9, "all partitions are served")
+                await asyncio.to_thread(server.kill)
+                tries = worker.get_worker_metrics
+                await eventually(lambda: tries().connection_errors >= 6, "all members have noticed", 20)
+                await asyncio.to_thread(server.restart)
+                await queue.add_many({"data": n, "group_id": f"g{n}"} for n in range(9))
+                await eventually(lambda: len(handler.ended) == 18, "all partitions are served again", 30)
+        lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 2, lines
+    assert lines[0].startswith(f"worker {worker.name} of queue orders cannot ")
+    assert lines[1].startswith(f"worker {worker.name} of queue orders reaches its server again, ")
+
+
 async def test_a_heartbeat_that_pauses_beats_as_soon_as_another_part_hears_of_the_server(
     start_server: StartServer,
 ) -> None:

@@ -27,7 +27,8 @@ class JsonSerializer:
 
     Converted: tuples to lists; datetimes, dates, times, timedeltas and UUIDs to text; enum members to their values;
     dataclasses, Structs and attrs classes to objects. Refused: NaN and infinities, keys that are not strings, Decimal,
-    bytes, sets, and whatever JSON has no form for. `TypedJSON` keeps most of these types.
+    bytes, sets, subclasses of str, int, float and types of time, and whatever JSON has no form for. `TypedJSON` keeps
+    most of these types.
     """
 
     decode = staticmethod(_decode)

@@ -19,6 +19,8 @@ import msgspec
 _TYPED = "serializer=groupmq.TypedJSON()"
 _CONVERTED = (datetime, date, time, timedelta, UUID, msgspec.Raw)
 """Types that become text, or are JSON already, by a documented rule."""
+_EXACT = (str, int, float, datetime, date, time, timedelta)
+"""Types of which JSON takes no subclass, except enum members. A datetime is a date too, so it stands first."""
 _CHANGED = {
     Decimal: "a string",
     bytes: "base64 text",
@@ -66,16 +68,20 @@ def explain(value: Any) -> None:
 
 
 def _check(value: Any, path: str) -> None:
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return
-    if isinstance(value, str):
+    if isinstance(value, Enum):
+        _check(value.value, path)
+    elif isinstance(value, _EXACT) and type(value) not in _EXACT:
+        base = next(kind.__name__ for kind in _EXACT if isinstance(value, kind))
+        why = f"{shown(value)} is of the type {type(value).__name__}, and JSON takes no subclass of {base}"
+        raise Unstorable(path, why, f"convert it to a plain {base}")
+    elif isinstance(value, str):
         _check_text(value, path)
     elif isinstance(value, float):
         if not math.isfinite(value):
             why = f"{value!r} has no form in JSON and would come back as None"
             raise Unstorable(path, why, "send None or a string", is_kept_typed=True)
-    elif isinstance(value, Enum):
-        _check(value.value, path)
     elif isinstance(value, dict):
         _check_dict(value, path)
     elif isinstance(value, list | tuple):
@@ -85,7 +91,7 @@ def _check(value: Any, path: str) -> None:
         becomes = next(text for kind, text in _CHANGED.items() if isinstance(value, kind))
         why = f"{shown(value)} would come back as {becomes}"
         raise Unstorable(path, why, "convert it yourself", is_kept_typed=not isinstance(value, bytearray | memoryview))
-    elif not isinstance(value, _CONVERTED):
+    elif not isinstance(value, (int, *_CONVERTED)):
         for name, item in _fields(value, path):
             _check(item, below(path, name))
 

@@ -15,6 +15,7 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.session import Session
 from groupmq.client.events import Channel, JobListeners, follower_of
+from groupmq.client.events.hub import LONGEST_PAUSE
 from groupmq.client.events.results import Results
 from groupmq.core.checks import Logger
 from groupmq.core.emitter import Emitter, Listener, call_listener
@@ -28,6 +29,7 @@ from groupmq.sync.portal import Portal, Stopped, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")
 _PAUSE = 0.5
+_CATCH_UP = "catch up with the log of events"
 
 
 class QueueSubscription(NamedTuple):
@@ -141,12 +143,21 @@ class BlockingFollower:
 
     def __init__(self, logs: Sequence[Listening], since: str | None) -> None:
         subscriptions = [log._open() for log in logs]
-        self._portal = subscriptions[0].portal
+        self._portal, self._channel = subscriptions[0].portal, subscriptions[0].channel
         self._follower = follower_of([subscription.channel for subscription in subscriptions], since)
         self._portal.run(self._follower.start())
 
     def next(self) -> list[Event] | None:
         return self._portal.run(self._follower.next())
+
+    def failed(self, error: GroupMQError) -> None:
+        """To the log of the connection that reads events: it notices the same outage."""
+        if (outages := self._channel.outages) is not None:
+            outages.failed(_CATCH_UP, error)
+
+    def answered(self, began: float) -> None:
+        if (outages := self._channel.outages) is not None:
+            outages.answered(_CATCH_UP, began)
 
     def close(self) -> None:
         # Without waiting: a generator that nobody refers to is closed wherever it is found, also in the portal's loop.
@@ -195,15 +206,20 @@ class Listeners:
             self._tail = None
 
     def _run(self, tail: BlockingFollower) -> None:
+        pause = _PAUSE
         while True:
+            began = time.monotonic()
             try:
                 batch = tail.next()
             except Stopped:
                 return
             except GroupMQError as error:
-                _logger.warning("the log of events cannot be read: %s; trying again", error)
-                time.sleep(_PAUSE)
+                tail.failed(error)
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
                 continue
+            tail.answered(began)
+            pause = _PAUSE
             if batch is None:
                 return
             for event in batch:

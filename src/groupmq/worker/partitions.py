@@ -63,7 +63,7 @@ class SameContext(Hooks):
 class Member(Worker):
     """The worker of one partition. It has the id and the name of the whole worker."""
 
-    def __init__(self, crew: Crew, owner: Worker, queue: Queue, *, beats: bool, watches_marker: bool) -> None:
+    def __init__(self, crew: Crew, owner: Worker, queue: Queue, *, beats: bool, in_cluster: bool) -> None:
         self.id, self.name, self.logger = owner.id, owner.name, owner.logger
         self.queue = queue
         self.options = owner.options
@@ -91,8 +91,10 @@ class Member(Worker):
                 self._has_changed,
                 crew.slots,
                 loop_watch=crew.watch,
+                # On one server they would log the same outage once each. In a cluster each may have its own primary.
+                outage=None if in_cluster else owner._reachability.outage,
                 preparing=preparing_of(owner._runner),
-                watches_marker=watches_marker,
+                watches_marker=in_cluster,
                 rounds=ROUNDS,
             )
         )
@@ -136,7 +138,7 @@ class Crew:
         endpoint = partitions[0]._connection.endpoint
         in_cluster = endpoint.slots is not None
         self._members = [
-            Member(self, owner, queue, beats=at == 0, watches_marker=in_cluster) for at, queue in enumerate(partitions)
+            Member(self, owner, queue, beats=at == 0, in_cluster=in_cluster) for at, queue in enumerate(partitions)
         ]
         for member in self._members:
             member._fetcher.waits_for_batches = owner._fetcher.waits_for_batches

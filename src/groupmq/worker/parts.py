@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from groupmq.client.answers.jobs import MakeJob
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.job import Job
+from groupmq.client.outage import OutageLog
 from groupmq.client.queue.queue import Queue
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.sync.connection.mail import MailConnection
@@ -28,7 +29,7 @@ from groupmq.worker.leases import LeaseKeeper
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.maintenance import Maintenance
-from groupmq.worker.outage import OutageLog
+from groupmq.worker.outage import outage_log
 from groupmq.worker.outcome import OutcomePolicy
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reachability import Reachability
@@ -91,6 +92,7 @@ def make_parts(
     slots: SharedSlots | None = None,
     before: WorkerParts | None = None,
     loop_watch: LoopWatch | None = None,
+    outage: OutageLog | None = None,
     *,
     preparing: Preparing | None = None,
     watches_marker: bool = True,
@@ -100,8 +102,8 @@ def make_parts(
 
     `changed` is called when a run has ended, when nothing is ready, and when the worker gives up. `slots`: those that
     it shares with other workers; None = it has its own. `before`: parts that these replace and that were not started.
-    `loop_watch`: one that it shares too. `preparing`: as in `Executor`. `watches_marker`: it has its own connection
-    that waits for work; `rounds` as in `Fetcher`.
+    `loop_watch`, `outage`: those that it shares too. `preparing`: as in `Executor`. `watches_marker`: it has its own
+    connection that waits for work; `rounds` as in `Fetcher`.
     """
     shared, connection = queue.options, queue._connection
     serializer, live = shared.serializer, LiveSettings(queue, options)
@@ -113,8 +115,11 @@ def make_parts(
     outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
     if before is None:
-        outage = OutageLog(options.name, shared.name, options.logger)
-        reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed)
+        part = connection.session.keys.part
+        words = "" if part is None else f" in partition {part.number + 1} of {part.of}"
+        if outage is None:
+            outage, words = outage_log(options.name, shared.name + words, options.logger), ""
+        reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed, words)
     else:
         reachability = before.reachability  # it knows how long the server has been away
     maintenance = Maintenance(options, live, queue._call, reachability, telemetry)

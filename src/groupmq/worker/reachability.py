@@ -6,7 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from groupmq.worker.outage import RENEW, TAKE, OutageLog
+from groupmq.client.outage import OutageLog
+from groupmq.worker.outage import RENEW, TAKE
 from groupmq.worker.telemetry import Telemetry
 
 
@@ -14,13 +15,19 @@ class Reachability:
     """Counts and logs failed calls, wakes paused parts when the server is back, and gives up after `patience` seconds.
 
     `on_give_up` is called once, when the patience is over. `answered` and `failed` may be called from any thread, the
-    others from the event loop.
+    others from the event loop. `part` as in OutageLog.
     """
 
     def __init__(
-        self, outage: OutageLog, telemetry: Telemetry, patience: float | None, on_give_up: Callable[[], None]
+        self,
+        outage: OutageLog,
+        telemetry: Telemetry,
+        patience: float | None,
+        on_give_up: Callable[[], None],
+        part: str = "",
     ) -> None:
-        self._outage = outage
+        self.outage = outage
+        self._part = part
         self._telemetry = telemetry
         self._patience = patience
         self._on_give_up = on_give_up
@@ -37,15 +44,15 @@ class Reachability:
     def on_return(self, wake: Callable[[], None], loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Call `wake` when the server is back: in `loop`, or in the thread that notices it."""
         if loop is None:
-            self._outage.on_return(wake)
+            self.outage.on_return(wake)
         else:
-            self._outage.on_return(lambda: None if loop.is_closed() else _soon(loop, wake))
+            self.outage.on_return(lambda: None if loop.is_closed() else _soon(loop, wake))
 
     def reached(self, began: float, task: str = TAKE) -> None:
         """The server has answered a call of the fetcher that was sent at `began`."""
         self._last_reached = time.monotonic()
         self._unreached_since = None
-        self._outage.answered(task, began)
+        self.outage.answered(task, began, self._part)
 
     def unreached(self, error: BaseException, task: str = TAKE) -> None:
         """A call of the fetcher failed. Patience counts from the first failure, not from the last answer."""
@@ -59,7 +66,7 @@ class Reachability:
 
     def trouble(self, error: BaseException, task: str) -> None:
         """A call failed and is going to be made again."""
-        self._outage.failed(task, error)
+        self.outage.failed(task, error, self._part)
         self._telemetry.call_failed(error)
 
     # From any thread
@@ -68,11 +75,11 @@ class Reachability:
         """A call that was to do `task` and was sent at `began` has been answered."""
         if task == RENEW:
             self._last_renewed = time.monotonic()
-        self._outage.answered(task, began)
+        self.outage.answered(task, began, self._part)
 
     def failed(self, task: str, error: BaseException) -> None:
         """Like `trouble`, without the "error" event and `on_error`, which belong to the event loop."""
-        self._outage.failed(task, error)
+        self.outage.failed(task, error, self._part)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:

@@ -83,6 +83,18 @@ class Level(IntEnum):
     LOW = 1
 
 
+class Sku(str):
+    __slots__ = ()
+
+
+class Count(int):
+    pass
+
+
+class Stamp(datetime):
+    pass
+
+
 class Line(msgspec.Struct):
     sku: str
     price: Any = None
@@ -99,6 +111,7 @@ class Pair(NamedTuple):
         ((1, (2, 3)), [1, [2, 3]]),
         (Pair(1, 2), [1, 2]),
         ([Colour.RED, Level.LOW], ["red", 1]),
+        ({Sku("x"): 1}, {"x": 1}),
         ({"line": Line("s")}, {"line": {"sku": "s", "price": None}}),
         (timedelta(days=1), "P1D"),
         (date(2024, 2, 29), "2024-02-29"),
@@ -142,6 +155,16 @@ def test_conversions_of_the_rules(value: Any, stored: Any) -> None:
             {"deep": [object()]},
             r"data\.deep\[0\]: cannot be serialized: <object .*>: JSON has no form for the type object",
         ),
+        (
+            {"a": [Sku("x")]},
+            r"data\.a\[0\]: cannot be serialized: 'x' is of the type Sku, and JSON takes no subclass of str",
+        ),
+        (
+            {"n": (Count(1),)},
+            r"data\.n\[0\]: cannot be serialized: 1 is of the type Count, and JSON takes no subclass of int",
+        ),
+        ({"at": Stamp(2024, 1, 1)}, r"data\.at: cannot be serialized: .* and JSON takes no subclass of datetime"),
+        ({"point": Point(1, Sku("x"))}, r"data\.point\.y: cannot be serialized: 'x' is of the type Sku"),
         (["ok", "\ud800"], r"data\[1\]: cannot be serialized: '\\ud800' has a lone surrogate"),
     ],
 )

@@ -17,7 +17,7 @@ from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import LANES, Call, Due, Policy, Stalled
 from groupmq.worker.duties import AgeRetention, DutyDone, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
-from groupmq.worker.outage import OutageLog
+from groupmq.worker.outage import outage_log
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.telemetry import Telemetry
 from tests.support.waiting import eventually
@@ -157,7 +157,7 @@ class Worker:
         logger = logging.getLogger("groupmq.test")
         options = WorkerOptions.checked(queue, "w", {"logger": logger})
         self.telemetry = Telemetry(queue, options)
-        self.reachability = Reachability(OutageLog("w", "q", logger), self.telemetry, None, lambda: None)
+        self.reachability = Reachability(outage_log("w", "q", logger), self.telemetry, None, lambda: None)
 
     @property
     def failures(self) -> int:
@@ -217,10 +217,10 @@ async def test_a_prompt_duty_that_fails_pauses_whatever_is_due_and_goes_on_when_
 async def test_a_duty_that_is_not_prompt_is_not_woken_by_the_return_of_the_server() -> None:
     """Right after an outage every worker looks dead."""
     duty, worker = Counting(ConnectionLost("gone")), Worker()
-    wakes = len(worker.reachability._outage._wakes)
+    wakes = len(worker.reachability.outage._wakes)
     runner = DutyRunner(duty, 0.01, worker.reachability)
     runner.start()
-    assert len(worker.reachability._outage._wakes) == wakes
+    assert len(worker.reachability.outage._wakes) == wakes
     await eventually(lambda: duty.runs == 2, "it comes back after its interval")
     assert worker.failures == 1
     await runner.close()

@@ -13,6 +13,7 @@ from groupmq.client.events.ends import EndSearches
 from groupmq.client.events.following import PAGE, Feed
 from groupmq.client.events.hub import Hub, hub_of
 from groupmq.client.events.watching import Behind, JobListeners
+from groupmq.client.outage import OutageLog
 from groupmq.core import events
 from groupmq.core.codec import Serializer
 from groupmq.core.emitter import Emitter
@@ -108,6 +109,11 @@ class Channel:
 
     def _read(self, raw: Any) -> Entry:
         return events.read(raw, self._serializer)
+
+    @property
+    def outages(self) -> OutageLog | None:
+        """What is logged while the log cannot be read; None before `ready`."""
+        return None if self._hub is None else self._hub.outages
 
     @property
     def wanted(self) -> bool:

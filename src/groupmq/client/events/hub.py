@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from groupmq.client.connection.blocking_reads import StreamConnection
 from groupmq.client.connection.connections import Connection
+from groupmq.client.outage import OutageLog
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import newer
 from groupmq.core.tasks import end_tasks
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel
 
 _logger = logging.getLogger("groupmq.events")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+_READ = "read the log of events"
 _LINGER, _LINGER_EVENTS = 5.0, 500
 """Seconds, and events, for which a log is read on after the last listener has gone. In a busy queue, that many events
 take only a moment."""
@@ -27,7 +30,10 @@ take only a moment."""
 class Hub:
     """Reads for all channels of one server, over one connection, while anybody listens."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.outages = self._outage_log()
+        """What is logged while the server is away; shared by all that read events of it."""
         self._channels: set[Channel] = set()
         self._task: asyncio.Task[None] | None = None
         self._stream: StreamConnection | None = None
@@ -37,24 +43,35 @@ class Hub:
         new = channel not in self._channels
         self._channels.add(channel)
         if self._task is None:
+            self.outages = self._outage_log()  # while nobody reads, nobody notices that an outage is over
             self._task = asyncio.get_running_loop().create_task(
                 self._read(StreamConnection(channel.connection.endpoint))
             )
         elif new and self._stream is not None:
             self._stream.unblock(channel.connection)
 
+    def _outage_log(self) -> OutageLog:
+        next_step = f"it tries again, with pauses of up to {LONGEST_PAUSE:g} s"
+        log = OutageLog(
+            f"the listener for events at {self._where}", next_step, "goes on in the log where it was", _logger
+        )
+        log.answered(_READ, time.monotonic())  # a channel has just asked for the end of its log
+        return log
+
     async def _read(self, stream: StreamConnection) -> None:
         self._stream = stream
         pause = 0.0
         try:
             while self._forget_unwanted():
+                began = time.monotonic()
                 try:
                     found = await stream.read(self._positions(), wait=not pause)
                 except GroupMQError as error:
-                    _logger.warning("the log of events cannot be read: %s; trying again", error)
-                    pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
+                    self.outages.failed(_READ, error)
+                    pause = min(max(pause * 2, _FIRST_PAUSE), LONGEST_PAUSE)
                     await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
                     continue
+                self.outages.answered(_READ, began)
                 if pause:
                     # The log has what happened meanwhile, unless the server has lost its data.
                     pause = 0.0
@@ -104,4 +121,5 @@ _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[object, Hub]] = WeakKey
 
 def hub_of(connection: Connection) -> Hub:
     """The hub of this event loop for the server behind a connection."""
-    return _hubs.setdefault(asyncio.get_running_loop(), {}).setdefault(connection.endpoint.identity, Hub())
+    hubs = _hubs.setdefault(asyncio.get_running_loop(), {})
+    return hubs.setdefault(connection.endpoint.identity, Hub(connection.session.where))

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from groupmq.client.outage import OutageLog, spent
 from groupmq.core.errors import ConnectionLost, ScriptError, ServerRefused
-from groupmq.worker.outage import CLEAN_UP, RENEW, TAKE, OutageLog, Pauses, spent
+from groupmq.worker.outage import CLEAN_UP, RENEW, TAKE
 from tests.support.hostile import Unprintable
 
 GONE = ConnectionLost("the server at here cannot be reached: refused")
@@ -33,21 +34,23 @@ class Watch:
     def __init__(self) -> None:
         self.now = 100.0
         self.logger = Log()
-        self.log = OutageLog("w", "orders", self.logger, lambda: self.now)
+        self.log = OutageLog(
+            "worker w of queue orders", "it tries again, with pauses", "jobs go on", self.logger, lambda: self.now
+        )
 
     @property
     def lines(self) -> list[str]:
         lines, self.logger.lines = self.logger.lines, []
         return lines
 
-    def fail(self, task: str = TAKE, error: BaseException = GONE, after: float = 0.0) -> None:
+    def fail(self, task: str = TAKE, error: BaseException = GONE, after: float = 0.0, part: str = "") -> None:
         self.now += after
-        self.log.failed(task, error)
+        self.log.failed(task, error, part)
 
-    def answer(self, task: str = TAKE, after: float = 0.0) -> None:
+    def answer(self, task: str = TAKE, after: float = 0.0, part: str = "") -> None:
         """An answer to a call that took no time."""
         self.now += after
-        self.log.answered(task, self.now)
+        self.log.answered(task, self.now, part)
 
 
 @pytest.fixture
@@ -63,8 +66,24 @@ def test_a_loss_is_one_warning_that_says_what_since_when_and_what_happens_next(w
         watch.fail(task, after=1)
     assert watch.lines == [
         "worker w of queue orders cannot take jobs: the server at here cannot be reached: refused. The last answer of "
-        "the server came 2.5 s ago; the worker tries again, with pauses of 1 to 20 s, and running jobs go on"
+        "the server came 2.5 s ago; it tries again, with pauses, and jobs go on"
     ]
+
+
+def test_a_server_that_has_never_answered_is_not_said_to_have_answered(watch: Watch) -> None:
+    watch.fail(after=2)
+    watch.fail(after=0.5)
+    assert watch.lines == [
+        "worker w of queue orders cannot take jobs: the server at here cannot be reached: refused. The server has not "
+        "answered yet; it tries again, with pauses"
+    ]
+    watch.answer(after=1)
+    assert watch.lines == ["worker w of queue orders reaches its server again, after 3.5 s and 2 failed tries"]
+
+
+def test_a_server_that_refuses_every_call_is_not_said_to_be_silent(watch: Watch) -> None:
+    watch.fail(error=ServerRefused("NOPERM", "denied"))
+    assert "denied. The server has accepted no call yet; it tries again" in watch.lines[0]
 
 
 def test_the_return_is_one_line_that_says_how_long_it_took(watch: Watch) -> None:
@@ -143,6 +162,32 @@ def test_a_connection_that_is_replaced_at_once_is_no_outage(watch: Watch) -> Non
     assert watch.logger.levels == {"info"}
 
 
+def test_callers_that_share_a_log_have_one_outage_when_their_server_is_away(watch: Watch) -> None:
+    for part in (" in partition 0", " in partition 1", " in partition 0", " in partition 1"):
+        watch.fail(part=part, after=1)
+    assert ["cannot take jobs: " in line for line in watch.lines] == [True]
+    watch.answer(part=" in partition 1", after=1)
+    watch.answer(part=" in partition 0", after=1)
+    assert [line.split(", ")[0] for line in watch.lines] == ["worker w of queue orders reaches its server again"]
+
+
+def test_each_of_those_that_share_a_log_may_lose_a_connection_without_an_outage(watch: Watch) -> None:
+    for part in (" in partition 0", " in partition 1", " in partition 2"):
+        watch.fail(part=part)
+    watch.answer(part=" in partition 0")
+    assert watch.logger.levels == {"info"}
+
+
+def test_a_call_that_is_refused_to_one_of_those_that_share_a_log_concerns_it_alone(watch: Watch) -> None:
+    refused = ServerRefused("NOPERM", "denied")
+    watch.fail(RENEW, refused, part=" in partition 0")
+    watch.answer(RENEW, after=1, part=" in partition 1")
+    assert ["renew its leases in partition 0: denied" in line for line in watch.lines] == [True]
+    watch.answer(RENEW, after=1, part=" in partition 0")
+    told = "worker w of queue orders can renew its leases in partition 0 again, after 2.0 s and 1 failed tries"
+    assert watch.lines == [told]
+
+
 def test_parts_that_pause_hear_of_the_return_and_of_nothing_else(watch: Watch) -> None:
     heard: list[float] = []
     watch.log.on_return(lambda: heard.append(watch.now))
@@ -159,24 +204,6 @@ def test_parts_that_pause_hear_of_the_return_and_of_nothing_else(watch: Watch) -
 def test_an_error_whose_text_raises_is_logged_all_the_same(watch: Watch) -> None:
     watch.fail(error=Unprintable())  # no error of ours: not a server that is away
     assert "cannot be read" in watch.lines[0]
-
-
-def test_pauses_grow_from_one_second_to_twenty_and_differ() -> None:
-    runs = []
-    for _ in range(200):
-        pauses = Pauses()
-        runs.append([pauses.next() for _ in range(8)])
-    for least, column in zip([1, 2, 4, 8, 16, 16, 16, 16], zip(*runs, strict=True), strict=True):
-        assert least <= min(column) < max(column) <= 1.25 * least <= 20
-    pauses.reset()
-    assert pauses.next() <= 1.25
-
-
-def test_a_pause_that_must_be_shorter_does_not_make_the_next_one_longer() -> None:
-    pauses = Pauses()
-    assert [pauses.next(0.1) for _ in range(5)] == [0.1] * 5
-    assert 1 <= pauses.next() <= 1.25
-    assert pauses.next(2) == 2
 
 
 @pytest.mark.parametrize(
