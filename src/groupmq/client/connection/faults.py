@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 
@@ -146,33 +145,6 @@ def _tls(names: list[str], where: str) -> str:
     if where.startswith("rediss") and ("TimeoutError" in names or "SSLError" in names):
         return "; does that port speak TLS? rediss:// needs it, redis:// does without"
     return ""
-
-
-def require_database(url: str) -> None:
-    """Refuse a URL whose path is no number of a database: the client library would use the first one."""
-    parts = urlsplit(url)
-    if parts.scheme != "unix" and not re.fullmatch(r"/?|/\d+", parts.path):
-        raise ConfigurationError.expected("redis", "a number of a database after the host", parts.path.lstrip("/"))
-
-
-def wrong_option(error: ValueError, url: str) -> ConfigurationError | None:
-    """The message for a URL option whose value the client library refuses; None if there is no such option."""
-    named = re.search(r"Invalid value for ['`](\w+)['`]", str(error))
-    if isinstance(error, ConfigurationError) or named is None:
-        return error if isinstance(error, ConfigurationError) else None
-    value = dict(parse_qsl(urlsplit(url).query)).get(named[1], "")
-    shown = "" if "password" in named[1] else f": {value!r}"
-    return ConfigurationError(f"redis: {named[1]} has a wrong value after the '?' of the URL{shown}")
-
-
-def require_known_options(pool: Any) -> None:
-    """Refuse a URL with an option that no connection takes: the client library reports it only at the first call."""
-    try:
-        pool.connection_class(**pool.connection_kwargs)
-    except TypeError as error:
-        named = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        what = f"unknown option {named[1]!r}" if named else f"a wrong option ({error})"
-        raise ConfigurationError(f"redis: {what} after the '?' of the URL; remove it") from None
 
 
 def is_denied(error: BaseException) -> bool:
