@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ import valkey.asyncio
 import valkey.cluster
 
 from groupmq import Queue, Worker
-from groupmq.errors import ConnectionLost, ServerRefused
+from groupmq.errors import ConfigurationError, ConnectionLost, ServerRefused
 from groupmq.sync import Queue as SyncQueue
 from tests.support import keyspace
 from tests.support.clusters import Cluster, run
@@ -155,10 +156,33 @@ async def test_a_plain_url_of_a_node_is_refused_with_the_right_form(calm: Cluste
 
 
 async def test_a_server_that_is_no_cluster_is_named_so(server: Any) -> None:
-    queue = Queue.attach("q", f"redis+cluster://127.0.0.1:{server.port}", patience=0.0)
-    with pytest.raises(ConnectionLost, match="cluster support disabled"):
+    began = time.monotonic()
+    for scheme, path, told in (("cluster", "", "cluster support disabled"), ("sentinel", "/mymaster", "SENTINEL")):
+        url = f"redis+{scheme}://127.0.0.1:{server.port}{path}"
+        queue = Queue.attach("q", url, patience=60)
+        with pytest.raises(ConfigurationError, match=rf"{told}.*; that is no {scheme}: write redis:// for a single"):
+            await queue.get_job_counts()
+        await queue.close()
+        with SyncQueue("q", url) as blocking, pytest.raises(ConfigurationError, match=told):
+            blocking.add(1)
+    assert time.monotonic() - began < 10, "it does not wait, which cannot help"
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "rediss+cluster", "rediss+sentinel"])
+async def test_a_port_without_tls_is_said_to_be_a_possible_reason(server: Any, scheme: str) -> None:
+    path = "/mymaster" if scheme.endswith("sentinel") else ""
+    url = f"{scheme}://127.0.0.1:{server.port}{path}?socket_timeout=0.2&socket_connect_timeout=0.2"
+    queue = Queue.attach("q", url, patience=0.0)
+    with pytest.raises(ConnectionLost, match=r"; does that port speak TLS\?"):
         await queue.get_job_counts()
     await queue.close()
+
+
+@each_bare
+async def test_a_database_that_a_cluster_does_not_have_is_a_mistake_of_the_url(bare: Cluster) -> None:
+    async with Queue("q", f"{bare.url}/1") as queue:
+        with pytest.raises(ConfigurationError, match=r"has database 0 only|has no database of this number"):
+            await queue.add(1)
 
 
 async def test_a_check_says_which_primary_it_has_looked_at(calm: Cluster) -> None:

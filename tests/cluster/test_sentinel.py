@@ -16,7 +16,7 @@ import valkey.asyncio.sentinel
 import valkey.sentinel
 
 from groupmq import Queue, Worker
-from groupmq.errors import ConnectionLost
+from groupmq.errors import ConnectionLost, ServerRefused
 from groupmq.sync import Queue as SyncQueue
 from tests.support import keyspace
 from tests.support.fleet import Fleet
@@ -103,9 +103,14 @@ async def test_a_client_of_sentinel_describes_the_service(calm: Sentinels, libra
 
 
 async def test_a_wrong_password_of_the_sentinels_is_said_and_not_shown(calm: Sentinels) -> None:
-    queue = Queue.attach("q", calm_url(calm, sentinel_password="wrong-one"), patience=0.0)
-    with pytest.raises(ConnectionLost, match="no sentinel names a primary") as caught:
+    url = calm_url(calm, sentinel_password="wrong-one")
+    queue = Queue.attach("q", url, patience=60)
+    began = time.monotonic()
+    with pytest.raises(ServerRefused, match="no sentinel names a primary") as caught:
         await queue.get_job_counts()
+    with SyncQueue("q", url) as blocking, pytest.raises(ServerRefused, match="no sentinel names a primary"):
+        blocking.add(1)
+    assert time.monotonic() - began < 10, "it does not wait, which cannot help"
     assert "wrong-one" not in str(caught.value)
     assert SECRET not in str(caught.value)
     await queue.close()

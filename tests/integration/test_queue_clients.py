@@ -43,7 +43,7 @@ class Raw:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that do not wait for a server to come back."""
-    monkeypatch.setattr(connection.Connection.call, "__defaults__", (0.0,))
+    monkeypatch.setattr(connection.Connection.call, "__defaults__", (0.0, None, None))
 
 
 @pytest.fixture

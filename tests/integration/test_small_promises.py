@@ -76,6 +76,17 @@ async def test_an_unknown_option_in_a_url_is_refused_by_name_at_once(kind: Any, 
         ("redis://h?socket_timeout=abc", r"^redis: socket_timeout has a wrong value after the '\?' of the URL: 'abc'$"),
         ("redis://h?db=x", "^redis: db has a wrong value after .*: 'x'$"),
         ("redis+sentinel://h/service/0?socket_timeout=abc", "^redis: socket_timeout has a wrong value .*: 'abc'$"),
+        ("redis://h/1?db=4", "^redis: the URL names database 1, and 4 after its '.'; leave one out$"),
+        ("redis+sentinel://h/service/1?db=4", "^redis: the URL names database 1, and 4 after"),
+        ("redis+cluster://h/1?db=4", "^redis: the URL names database 1, and 4 after"),
+        (
+            "redis://me:secret@h:notaport",
+            "^redis: expected a number .* as the port of a URL .*, got 'redis://h:notaport'$",
+        ),
+        ("redis://h:70000", "as the port of a URL"),
+        ("redis+cluster://h,me:notaport", "as the port of a URL"),
+        ("rediss://h?ssl_ca_certs=/no/ca.pem", "^redis: ssl_ca_certs names '/no/ca.pem', which is not there$"),
+        ("rediss+sentinel://h/service?ssl_keyfile=/no/key.pem", "^redis: ssl_keyfile names '/no/key.pem'"),
     ],
 )
 async def test_a_wrong_database_or_value_in_a_url_is_refused_by_name_at_once(kind: Any, url: str, told: str) -> None:
@@ -87,6 +98,12 @@ async def test_a_wrong_database_or_value_in_a_url_is_refused_by_name_at_once(kin
 @pytest.mark.parametrize("path", ["", "/", "/0"])
 def test_a_url_with_or_without_a_database_is_taken(path: str) -> None:
     assert Queue("q", f"redis://h:1{path}").address == f"redis://h:1{path}"
+
+
+@pytest.mark.parametrize("url", ["redis://h:1", "redis+sentinel://h:1/service", "redis+cluster://h:1"])
+@pytest.mark.parametrize("spelled", ["/4", "?db=4", "/4?db=4", "/?db=4"])
+def test_the_database_that_is_used_is_shown(url: str, spelled: str) -> None:
+    assert Queue("q", f"{url}{spelled}").address == f"{url}/4"
 
 
 @pytest.mark.one_server("a cluster has one database")

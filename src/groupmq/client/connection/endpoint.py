@@ -6,7 +6,7 @@ import copy
 import inspect
 import os
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakValueDictionary
 
 import redis
@@ -23,11 +23,18 @@ from groupmq.client.connection.blocking_finding import (
     BlockingFindingSSLConnection,
 )
 from groupmq.client.connection.cluster import NodeRoute, SlotMap, SlotRoute, slot_of
-from groupmq.client.connection.faults import require_database, require_known_options, wrong_option
 from groupmq.client.connection.finding import Finder, FindingConnection, FindingSSLConnection
 from groupmq.client.connection.patience import PATIENCE
 from groupmq.client.connection.sentinel import SentinelRoute
 from groupmq.client.connection.topology import ASKING_TIMEOUT, DESCRIBES_SERVER, Topology
+from groupmq.client.connection.url_mistakes import (
+    SCHEMES,
+    no_address,
+    require_database,
+    require_files,
+    require_known_options,
+    wrong_option,
+)
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.wording import number
 
@@ -38,7 +45,6 @@ CALL_TIMEOUT = 10.0
 _CONNECT_TIMEOUT = 5.0
 FAILOVER_PATIENCE = 15.0
 """Seconds for which a producer's call is tried again with Sentinel or a cluster, where a failover may take longer."""
-_SCHEMES = "redis://, rediss://, valkey://, valkeys://, unix://, redis+sentinel://, redis+cluster:// or embedded://"
 
 _addresses: WeakValueDictionary[object, Address] = WeakValueDictionary()
 _routes: WeakValueDictionary[object, Route] = WeakValueDictionary()
@@ -50,7 +56,7 @@ def resolve_url(url: str | None) -> str:
     chosen = os.environ.get("GROUPMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL if url is None else url
     scheme, found, rest = chosen.partition("://")
     if not found:
-        raise _no_address(chosen)
+        raise no_address(chosen)
     if scheme == "embedded":
         from groupmq import embedded
 
@@ -59,15 +65,8 @@ def resolve_url(url: str | None) -> str:
         return chosen
     scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
     if scheme not in ("redis", "rediss", "unix"):
-        raise _no_address(chosen)
+        raise no_address(chosen)
     return f"{scheme}://{rest}"
-
-
-def _no_address(url: str) -> ConfigurationError:
-    """The error for a wrong URL. Its message never contains a password, however the URL is spelled."""
-    scheme, found, rest = url.rpartition("://")
-    shown = f"{scheme}{found}{rest.rpartition('@')[2].partition('?')[0]}"
-    return ConfigurationError.expected("redis", f"a URL ({_SCHEMES}; odd characters percent-encoded)", shown)
 
 
 def masked(url: str) -> str:
@@ -75,7 +74,9 @@ def masked(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return f"unix://{parts.path}"
-    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    database = dict(parse_qsl(parts.query)).get("db", "")
+    path = f"/{database}" if database.isdecimal() and parts.path in ("", "/") else parts.path
+    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{path}"
 
 
 class Endpoint:
@@ -113,7 +114,7 @@ class Endpoint:
             self.client = source
             self.where = _where(source)
         else:
-            raise ConfigurationError.expected("redis", f"a URL ({_SCHEMES}) or a redis client", source)
+            raise ConfigurationError.expected("redis", f"a URL ({SCHEMES}) or a redis client", source)
         self.address = self._find_address()
 
     def _read(self, url: str) -> None:
@@ -130,8 +131,9 @@ class Endpoint:
                 require_database(url)
                 pool = redis.ConnectionPool.from_url(url)
         except ValueError as error:
-            raise wrong_option(error, url) or _no_address(url) from None
+            raise wrong_option(error, url) or no_address(url) from None
         require_known_options(pool)
+        require_files(pool)
 
     def _find_address(self) -> Address:
         found = self._topology

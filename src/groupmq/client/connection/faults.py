@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 
@@ -116,8 +116,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def understood(error: BaseException, where: str) -> GroupMQError:
     """Our error for what happened. `where` names the server, without secrets."""
-    if isinstance(error, GroupMQError):
-        return error
+    # The client library wraps what is raised while it connects.
+    ours = next((one for one in _with_causes(error) if isinstance(one, GroupMQError)), None)
+    if ours is not None:
+        return ours
     names = _class_names(error)
     message = str(error)
     moved = next((_CLUSTER[name] for name in names if name in _CLUSTER), message.split(" ", 1)[0])
@@ -132,47 +134,28 @@ def understood(error: BaseException, where: str) -> GroupMQError:
         return ServerRefused(kind, f"the server at {where} {_REFUSALS[kind]}: {_SCRIPT.sub('', message)}")
     if _NO_DATABASE in message:
         return ConfigurationError(f"redis: the server at {where} has no database of this number: {message}")
+    if "SELECT is not allowed in cluster mode" in message:
+        return ConfigurationError(f"redis: the cluster at {where} has database 0 only; leave the number out of the URL")
     if "ResponseError" in names:
         return ScriptError(_HASH.sub("", message))
     if is_lost(error):
         return ConnectionLost(
-            f"the server at {where} cannot be reached: {message or type(error).__name__}{_tls(names, where)}"
+            f"the server at {where} cannot be reached: {message or type(error).__name__}{_tls(error, where)}"
         )
     return ScriptError(f"unexpected {type(error).__name__} from the client library: {message}")
 
 
-def _tls(names: list[str], where: str) -> str:
+def speaks_no_tls(error: BaseException) -> bool:
+    """Whether the error may be that of a handshake with a port that does not speak TLS."""
+    names = _class_names(error)
+    return "TimeoutError" in names or "SSLError" in names
+
+
+def _tls(error: BaseException, where: str) -> str:
     """A hint at TLS: a server without it does not answer the handshake, or with bytes that the client cannot read."""
-    if where.startswith("rediss") and ("TimeoutError" in names or "SSLError" in names):
+    if where.startswith("rediss") and any(map(speaks_no_tls, _with_causes(error))):
         return "; does that port speak TLS? rediss:// needs it, redis:// does without"
     return ""
-
-
-def require_database(url: str) -> None:
-    """Refuse a URL whose path is no number of a database: the client library would use the first one."""
-    parts = urlsplit(url)
-    if parts.scheme != "unix" and not re.fullmatch(r"/?|/\d+", parts.path):
-        raise ConfigurationError.expected("redis", "a number of a database after the host", parts.path.lstrip("/"))
-
-
-def wrong_option(error: ValueError, url: str) -> ConfigurationError | None:
-    """The message for a URL option whose value the client library refuses; None if there is no such option."""
-    named = re.search(r"Invalid value for ['`](\w+)['`]", str(error))
-    if isinstance(error, ConfigurationError) or named is None:
-        return error if isinstance(error, ConfigurationError) else None
-    value = dict(parse_qsl(urlsplit(url).query)).get(named[1], "")
-    shown = "" if "password" in named[1] else f": {value!r}"
-    return ConfigurationError(f"redis: {named[1]} has a wrong value after the '?' of the URL{shown}")
-
-
-def require_known_options(pool: Any) -> None:
-    """Refuse a URL with an option that no connection takes: the client library reports it only at the first call."""
-    try:
-        pool.connection_class(**pool.connection_kwargs)
-    except TypeError as error:
-        named = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        what = f"unknown option {named[1]!r}" if named else f"a wrong option ({error})"
-        raise ConfigurationError(f"redis: {what} after the '?' of the URL; remove it") from None
 
 
 def is_denied(error: BaseException) -> bool:
@@ -203,6 +186,14 @@ def _kind(error: BaseException) -> str:
     by_class = next((_BY_CLASS[name] for name in _class_names(error) if name in _BY_CLASS), None)
     in_script = next((kind for words, kind in _IN_SCRIPT.items() if words in message), None)
     return by_class or in_script or message.split(" ", 1)[0]
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:  # an error that is raised again may become its own cause
+        yield error
+        seen.append(error)
+        error = error.__cause__
 
 
 def _class_names(error: BaseException) -> list[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from redis.exceptions import ConnectionError as Unreachable
-
 from groupmq.client.connection.address import Ask, Node, Route, Search
 from groupmq.client.connection.replies import decoded
+from groupmq.client.connection.unfound import Unfound
 
 
 class SentinelRoute(Route):
@@ -21,17 +20,17 @@ class SentinelRoute(Route):
         self._service = service
 
     def search(self) -> Search:
-        failures = []
+        unfound = Unfound()
         for sentinel in tuple(self._sentinels):
             reply = yield Ask(sentinel, ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service))
             if isinstance(reply, Exception):
-                failures.append(f"{sentinel[0]}:{sentinel[1]}: {str(reply) or type(reply).__name__}")
+                unfound.add(sentinel, reply)
             elif reply is None:
-                failures.append(f"{sentinel[0]}:{sentinel[1]} knows no service {self._service!r}")
+                unfound.add(sentinel, f"knows no service {self._service!r}")
             else:
                 self._put(sentinel, 0)  # the first that answers is asked first from now on
                 return decoded(reply[0]), int(reply[1])
-        raise Unreachable(f"no sentinel names a primary ({'; '.join(failures)})")
+        raise unfound.error("no sentinel names a primary", "sentinel")
 
     def lost(self, node: Node) -> None:
         if self.node == node:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from redis.asyncio.connection import parse_url
 
 from groupmq.client.connection.address import Node
+from groupmq.client.connection.url_mistakes import require_one_database
 from groupmq.core.errors import ConfigurationError
 
 Kind = Literal["sentinel", "cluster"]
@@ -73,6 +74,9 @@ def parsed(url: str) -> Topology:
     scheme = "rediss" if tls else "redis"
     plain = f"{scheme}://{user}{at}{_spelled(*nodes[0])}/{database}{'?' if rest else ''}{rest}"
     options = _without_address(dict(parse_url(plain)))
+    require_one_database(database, url)
+    if not database and "db" in options:
+        path = "/".join(filter(None, (service, str(options["db"]))))
     if kind == "cluster":
         asking = _without_database(_server_options(options.items()))
     else:

@@ -10,6 +10,7 @@ import redis
 
 from groupmq.client.connection.address import Address, Node
 from groupmq.client.connection.sentinel import SentinelRoute
+from groupmq.core.errors import ServerRefused
 
 ONE, TWO, THREE = ("s1", 1), ("s2", 2), ("s3", 3)
 OLD, NEW = ("old", 6379), ("new", 6379)
@@ -65,8 +66,17 @@ def test_all_that_the_sentinels_said_is_in_the_error() -> None:
     with pytest.raises(redis.exceptions.ConnectionError) as caught:
         search(make(), answers)
     assert str(caught.value) == (
-        "no sentinel names a primary (s1:1: gone; s2:2 knows no service 'mymaster'; s3:3: TimeoutError)"
+        "no sentinel names a primary (s1:1: gone; s2:2: knows no service 'mymaster'; s3:3: TimeoutError)"
     )
+
+
+def test_sentinels_that_all_refuse_the_password_are_not_asked_again() -> None:
+    wrong = redis.exceptions.AuthenticationError("invalid username-password pair or user is disabled.")
+    with pytest.raises(ServerRefused, match="no sentinel names a primary") as caught:
+        search(make(), {ONE: wrong, TWO: wrong, THREE: wrong})
+    assert caught.value.kind == "WRONGPASS"
+    with pytest.raises(redis.exceptions.ConnectionError):  # the third may come back and know
+        search(make(), {ONE: wrong, TWO: wrong, THREE: OSError("gone")})
 
 
 def test_another_primary_is_a_failover_and_blocked_connections_are_notified() -> None:
