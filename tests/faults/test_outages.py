@@ -63,7 +63,8 @@ async def test_an_outage_of_one_server_is_told_once_however_many_partitions_it_h
     server = start_server(prefer("redis"), aof=True)
     async with Queue("orders", server.url, partitions=3) as queue:
         handler = Recorder()
-        worker = Worker(queue, handler)
+        # Frequent duties: members that have nothing to do notice that the server is away.
+        worker = Worker(queue, handler, cleanup_interval=0.2, stalled_interval=0.2)
         with caplog.at_level(logging.WARNING, "groupmq"):
             async with worker:
                 await queue.add_many({"data": n, "group_id": f"g{n}"} for n in range(9))

@@ -50,6 +50,37 @@ async def test_a_job_that_completes_is_logged_as_added_taken_and_completed(
     assert not [record for record in caplog.records if record.levelno > logging.DEBUG]
 
 
+async def test_a_job_that_is_ended_by_a_call_is_logged_by_the_caller(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    removed, cancelled, failed = await queue.add_many([{"data": n, "group_id": "g"} for n in range(3)])
+    caplog.clear()
+    await queue.remove(removed.id)
+    await queue.cancel(cancelled.id)
+    await queue.fail(failed.id, "not\nwanted")
+    assert not await queue.remove("missing")
+    found = [(one.levelname, one.name, one.getMessage()) for one in caplog.records if one.name == "groupmq.queue"]
+    assert found == [
+        (
+            "DEBUG",
+            "groupmq.queue",
+            f"job {removed.id!r} (queue {queue.name!r}) was removed by a call; a handler that runs it is stopped",
+        ),
+        (
+            "DEBUG",
+            "groupmq.queue",
+            f"job {cancelled.id!r} (queue {queue.name!r}) was cancelled by a call: it was waiting, and is removed",
+        ),
+        (
+            "INFO",
+            "groupmq.queue",
+            f"job {failed.id!r} (queue {queue.name!r}) was failed for good by a call: 'not\\nwanted'. A "
+            "handler that runs it is stopped",
+        ),
+    ]
+    assert caplog.records[-1].__dict__["job"] == failed.id
+
+
 async def test_a_retry_is_a_warning_with_its_reason_and_the_end_an_error_with_the_stack(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,7 @@ from groupmq.client.queue.methods import QueueMethods
 from groupmq.client.queue.upkeep import run_due
 from groupmq.core.drafts import Draft
 from groupmq.core.errors import GroupFull
+from groupmq.core.job_log import JobLog
 from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call, Due, Policy
@@ -52,6 +54,7 @@ class Operations(QueueMethods):
 
     def __init__(self, options: QueueOptions, make: MakeJob[Any]) -> None:
         self.name = options.name
+        self._job_log = JobLog(logging.getLogger("groupmq.queue"), self.name)
         self._make = make
         self._middleware = ()
         self._connection = cast(Connection, Unlisted(Session(options, "nowhere")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from groupmq.core.checks import Logger
 from groupmq.core.loggers import LEVELS
@@ -59,6 +60,22 @@ class JobLog:
     def repeats(self, job: Snapshot) -> None:
         """A repeating job was defined; `job` is its next occurrence."""
         self._line("debug", job, 0, "is the next occurrence of a repeating job and is added at its time")
+
+    # A caller that ends jobs by their ids. Its calls do not read the jobs, so it knows no group.
+
+    def removed(self, job_id: str) -> None:
+        self._write_by_id("debug", job_id, "was removed by a call; a handler that runs it is stopped")
+
+    def stopped(self, job_id: str, state: str) -> None:
+        """`state`: the one in which `cancel` found it."""
+        what = "its handler is stopped, and it fails" if state == "active" else f"it was {state}, and is removed"
+        self._write_by_id("debug", job_id, "was cancelled by a call: %s", what)
+
+    def failed_by_hand(self, job_id: str, reason: str) -> None:
+        """INFO, as for a job that is cancelled while it runs: somebody asked for it."""
+        self._write_by_id(
+            "info", job_id, "was failed for good by a call: %r. A handler that runs it is stopped", reason
+        )
 
     # A worker
 
@@ -191,10 +208,16 @@ class JobLog:
         # Quoted: ids are the user's, and a line break in one must not look like another line of the log.
         group = "no group" if group_id is None else f"group {group_id!r}"
         line = (f"job %r (queue %r, %s) {text}", job_id, self._queue, group, *args)
+        self._emit(level, line, {"group": group_id, "attempt": attempt}, job_id)
+
+    def _write_by_id(self, level: str, job_id: str, text: str, *args: object) -> None:
+        self._emit(level, (f"job %r (queue %r) {text}", job_id, self._queue, *args), {}, job_id)
+
+    def _emit(self, level: str, line: tuple[Any, ...], more: dict[str, object], job_id: str) -> None:
         with contextlib.suppress(Exception):  # a logger that raises must not stop a worker
             if self._takes_extra:
-                extra: dict[str, object] = {"job": job_id, "group": group_id, "queue": self._queue}
-                extra |= {"worker": self._worker, "attempt": attempt}
+                extra: dict[str, object] = {"job": job_id, "group": None, "queue": self._queue}
+                extra |= {"worker": self._worker, "attempt": None} | more
                 self._logger.log(LEVELS[level], *line, extra=extra)  # type: ignore[attr-defined]
             else:
                 getattr(self._logger, level)(*line)

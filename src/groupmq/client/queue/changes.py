@@ -32,7 +32,10 @@ class JobChanges(QueueBase):
         """
         for state in states or ():
             one_of(state, "states", *STATES)
-        return await remove_all(self._call, [text(job_id, "job_id")], states) == 1
+        removed = await remove_all(self._call, [text(job_id, "job_id")], states) == 1
+        if removed and self._job_log.debugging():
+            self._job_log.removed(job_id)
+        return removed
 
     async def retry(self, job_id: str) -> bool:
         """Run a failed job again: it gets its original sort key, and its attempts are counted from 0."""
@@ -80,7 +83,9 @@ class JobChanges(QueueBase):
         if answer.group_id:
             # The job blocks its group. Jobs of the group that have not begun must not run after the failed job.
             await recall(self._call, answer.group_id)
-        return _changed(job_id, answer.change, *LIVE)
+        failed = _changed(job_id, answer.change, *LIVE)
+        self._job_log.failed_by_hand(job_id, reason)
+        return failed
 
     async def cancel(self, job_id: str) -> bool:
         """Remove a job that waits, or stop the handler of a job that runs, within a second, in whichever process.
@@ -89,7 +94,10 @@ class JobChanges(QueueBase):
         """
         ((_, state),) = await cancel_all(self._call, [text(job_id, "job_id")])
         status = commands.DONE if state in LIVE else commands.LEFT
-        return _changed(job_id, Change(state, status), *LIVE)
+        cancelled = _changed(job_id, Change(state, status), *LIVE)
+        if self._job_log.debugging():
+            self._job_log.stopped(job_id, state)
+        return cancelled
 
     async def pause(self) -> None:
         """Pause the queue. Once this returns, no job starts, not even a prefetched one. Running jobs go on."""
