@@ -45,29 +45,53 @@ class QueueArguments(TypedDict, total=False):
     """The options of `Queue`, declared once. QUEUE_DEFAULTS has the value of each one that is left out."""
 
     job_timeout: Duration
+    """The lease: a job that gets no heartbeat for this long is taken back."""
     max_attempts: int
+    """Runs in all of a job that brings no number."""
     backoff: BackoffPolicy | Duration
+    """The pause before the next attempt: a Backoff, seconds, or a function of the attempt and perhaps the error."""
     on_retry: OnRetry
+    """`hold`: a group waits for the next attempt of its job. `yield`: it goes on."""
     on_failed: OnFailed
+    """`hold`: a job that fails for good blocks its group until it is settled. `continue`: the group goes on."""
     breaker: Breaker | None
+    """A group whose attempts fail this often in a row rests, then one job is tried."""
     keep_completed: int | Retention
+    """The newest completed jobs that are kept; 0: they are removed at once."""
     keep_failed: int | Retention
+    """The newest failed jobs that are kept; 0: they are removed at once."""
     ordering: Ordering | None
+    """How long a job or a group waits for jobs that arrive late but sort before it."""
     fairness: Fairness
+    """The order across groups: `oldest` head first, or `round-robin`."""
     group_concurrency: int
+    """Jobs of one group that may run at once."""
     exclusive: bool
+    """Only one worker at a time runs jobs of this queue."""
     rate_limit: RateLimit | None
+    """The most starts of the queue in any window of that length."""
     group_rate_limit: RateLimit | None
+    """The same for each group."""
     max_group_size: int | None
+    """Live jobs that a group may have; an add of one more raises GroupFull."""
     priority_ageing: Duration | None
+    """Waiting for this long counts as one level of priority."""
     partitions: int | None
+    """Hash tags over which groups are spread, so that a queue can use every primary of a cluster."""
     events: bool
+    """Whether what happens is written to the log of events."""
     middleware: Sequence[Any]
+    """Hooks around adding and handling."""
     max_payload: int
+    """Bytes of data that a job may have."""
     serializer: Serializer
+    """How data and results become bytes. `TypedJSON` keeps the types of Python."""
     durability: DurabilityName | Durability
+    """`replicated`, `fsync`: an add returns only when its job is on replicas, or on disk."""
     prefix: str
+    """The beginning of all keys."""
     logger: Logger | Literal[True] | None
+    """An object with the methods of a logger; True: the console."""
 
 
 QUEUE_DEFAULTS: dict[str, Any] = {

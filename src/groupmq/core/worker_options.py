@@ -25,27 +25,49 @@ class WorkerArguments(TypedDict, total=False):
     """The options of `Worker`, declared once. WORKER_DEFAULTS has the value of each one that is left out."""
 
     concurrency: int
+    """Jobs that run at once."""
     name: str | None
+    """The name in `get_workers` and in log lines. Default: the queue and the id of the worker."""
     logger: Logger | Literal[True] | None
+    """An object with the methods of a logger; True: the console."""
     heartbeat: Duration | None
+    """The time between two renewals of leases. Default: a third of `job_timeout`."""
     max_attempts: int | None
+    """Runs in all of a job that brings no number. Default: that of the queue."""
     backoff: BackoffPolicy | Duration | None
+    """The pause before the next attempt of a job that brings none. Default: that of the queue."""
     on_error: Callable[..., Any] | None
+    """Called with the error and the job of each failed attempt; without a job if the server is out of reach."""
     maintenance: bool
+    """Whether this worker also runs the scheduler, the recovery and the clean-up."""
     cleanup_interval: Duration
+    """The time between two clean-ups."""
     stalled_interval: Duration
+    """The longest time between two looks for expired leases, which usually happen when one is due."""
     max_stalled: int | None
+    """A job whose lease has expired more often than this fails for good."""
     blocking_timeout: Duration
+    """The longest read that waits for work."""
     atomic_completion: bool
+    """Whether one call may report outcomes and take new jobs."""
     batch_size: int | None
+    """Jobs of one turn, in an exclusive queue. Default: `concurrency`."""
     batch: int | None
+    """The handler gets up to this many jobs of one group, as a list."""
     batch_wait: Duration
+    """How long a group waits until its batch is full."""
     on_startup: Callable[[], Any] | None
+    """Awaited before the first job; every handler finds the value that it returns in `job.context`."""
     on_shutdown: Callable[..., Any] | None
+    """Awaited after the last job."""
     prefetch: Literal["auto"] | int
+    """`auto`: jobs are taken ahead while handlers are short. A number: at most that many; 0: none."""
     executor: Literal["thread", "process"]
+    """Where a `def` handler runs."""
     middleware: Sequence[Any]
+    """Hooks around each run."""
     unreachable_timeout: Duration | None
+    """`run` raises ConnectionLost when the server was out of reach for this long. Default: it tries for ever."""
 
 
 WORKER_DEFAULTS: dict[str, Any] = {
