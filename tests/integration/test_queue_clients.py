@@ -290,7 +290,7 @@ async def test_a_connection_that_was_closed_while_it_was_idle_is_replaced_and_no
         await queue.add(1)
         client.client_kill_filter(_type="normal", skipme=True)
         ours = len(nodes_of(client))
-        await eventually(lambda: len(client.client_list()) == ours, "no connection of the queue is left")
+        await eventually(lambda: len(client.client_list(_type="normal")) == ours, "no connection of the queue is left")
         client.config_resetstat()
         await queue.add(2)
         assert client.info("commandstats")["cmdstat_fcall"]["calls"] == 1

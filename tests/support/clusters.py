@@ -20,6 +20,7 @@ from tests.support.waiting import wait_until
 ON_CLUSTER = os.environ.get("GROUPMQ_TEST_SERVER") == "cluster"
 """Whether tests that ask for a server get a cluster."""
 SLOTS = 16384
+PRIMARIES = 3
 CONFIG: dict[str, object] = {
     "cluster-enabled": "yes",
     "cluster-node-timeout": 1000,
@@ -239,7 +240,7 @@ class Cluster:
 
 
 class ClusterServer(Server):
-    """A cluster of three primaries in place of the single server of a test."""
+    """A cluster of three primaries, each with a replica, in place of the single server of a test."""
 
     def __init__(self, cluster: Cluster) -> None:
         first = cluster.nodes[0]
@@ -248,14 +249,14 @@ class ClusterServer(Server):
 
     @classmethod
     def start(cls, kind: Kind = "valkey", **_: Any) -> Self:
-        return cls(Cluster(kind))
+        return cls(Cluster(kind, primaries=PRIMARIES, replicas=1))
 
     @property
     def url(self) -> str:
         return self._cluster.url
 
     def client(self) -> redis.Redis:
-        return WholeCluster([node.port for node in self._cluster.nodes])
+        return WholeCluster([node.port for node in self._cluster.nodes[:PRIMARIES]])
 
     def stop(self) -> None:
         self._cluster.stop()
