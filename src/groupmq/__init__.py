@@ -59,6 +59,7 @@ from groupmq.core.version import __version__
 from groupmq.core.views import (
     HELD_REASONS,
     DutyReport,
+    ExpiredJob,
     Failure,
     GroupInfo,
     HeldGroup,
@@ -93,6 +94,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Every",
+    "ExpiredJob",
     "FailJob",
     "Failure",
     "FailureGroup",

@@ -15,6 +15,7 @@ from groupmq import (
     Duty,
     DutyReport,
     Every,
+    ExpiredJob,
     Queue,
     QueueNotFound,
     Retention,
@@ -169,6 +170,13 @@ async def test_recovery_takes_back_what_stalled_and_leaves_delayed_jobs_alone(qu
     *_, report = await run_until(queue, "recovery", 1)
     assert report.stalled == (StalledJob(job.id, "lost", False),)
     assert await delayed.get_state() == "delayed"
+
+
+async def test_recovery_fails_what_had_not_started_when_its_ttl_ended(queue: Queue) -> None:
+    late = await queue.add(1, group_id="late", ttl=0.001)
+    *_, report = await run_until(queue, "recovery", 1)
+    assert (report.done, report.expired) == (1, (ExpiredJob(late.id, "late", blocks=False),))
+    assert await late.get_state() == "failed"
 
 
 async def test_the_clean_up_removes_what_is_too_old_and_forgets_dead_workers(

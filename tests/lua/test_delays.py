@@ -121,7 +121,7 @@ def test_only_the_duties_asked_for_are_done(engine: Engine) -> None:
     assert engine.due(promote=True, unpark=False, expire=False).promoted == 1
     assert engine.due(promote=False, unpark=True, expire=False).woken == 1
     assert [one.id for one in engine.due(promote=False, unpark=False, expire=True).stalled] == ["leased"]
-    assert engine.due() == commands.Due(0, 0, [], -1)
+    assert engine.due() == commands.Due(0, 0, [], [], -1)
 
 
 def test_promotion_alone_makes_a_job_runnable(engine: Engine) -> None:

@@ -9,6 +9,7 @@ import pytest
 from groupmq.core.drafts import draft
 from groupmq.core.errors import GroupFull
 from groupmq.protocol import commands
+from groupmq.protocol.commands import Expired
 from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 
@@ -129,6 +130,23 @@ def test_a_job_at_its_ttl_is_not_started_by_the_call_that_finds_it(engine: Engin
     engine.pass_time(5 * SECOND)
     assert [job.id for job in engine.take(1)] == ["b"]
     assert expired(engine, "a")
+
+
+def test_each_job_past_its_ttl_is_named_and_whether_it_blocks_its_group(make_engine: MakeEngine) -> None:
+    engine = make_engine(on_failed="hold")
+    engine.add("a", ttl=5)
+    engine.add("b", group=None, ttl=5)
+    engine.pass_time(5 * SECOND)
+    assert engine.due().expired == [Expired("a", "g", blocks=True), Expired("b", None, blocks=False)]
+    assert engine.due().expired == []
+
+
+def test_a_reservation_that_is_sent_again_names_the_same_expired_jobs(engine: Engine) -> None:
+    engine.add("a", ttl=5)
+    engine.pass_time(5 * SECOND)
+    first, again = engine.advance(take=1, request=5), engine.advance(take=1, request=5)
+    assert first.expired == again.expired == [Expired("a", "g", blocks=False)]
+    assert engine.advance(take=1, request=6).expired == []
 
 
 def test_a_job_behind_the_head_expires_and_the_head_stays(engine: Engine) -> None:

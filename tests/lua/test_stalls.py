@@ -40,6 +40,31 @@ def test_a_reservation_takes_expired_leases_back_on_its_way(engine: Engine) -> N
     assert answer.jobs[0].fence > old.fence
 
 
+def test_a_reservation_that_is_sent_again_names_the_same_stalled_jobs(engine: Engine) -> None:
+    """The worker that lost the first answer is the only one that can log them."""
+    engine.add("a")
+    engine.take_one()
+    engine.pass_time(LEASE)
+    first, again = engine.advance(take=1, request=5), engine.advance(take=1, request=5)
+    assert first.stalled == again.stalled == [Stalled("a", "g", final=False)]
+
+
+def test_a_stall_says_that_the_job_blocks_its_group(make_engine: MakeEngine) -> None:
+    engine = make_engine(on_failed="hold")
+    engine.add("a", max_attempts=1)
+    engine.add("b", group=None, max_attempts=1)
+    engine.take(2)
+    assert sorted(engine.stall()) == [Stalled("a", "g", final=True, blocks=True), Stalled("b", None, final=True)]
+
+
+def test_a_cancelled_job_that_stalls_does_not_run_again_and_blocks_nothing(make_engine: MakeEngine) -> None:
+    engine = make_engine(on_failed="hold")
+    engine.add("a", max_attempts=5)
+    engine.take_one()
+    engine.cancel("a")
+    assert engine.stall() == [Stalled("a", "g", final=True, cancelled=True)]
+
+
 def test_a_stall_during_the_last_attempt_fails_the_job_and_the_group_goes_on(engine: Engine) -> None:
     engine.add("a", "b", max_attempts=2)
     engine.take_one()

@@ -85,7 +85,7 @@ class BatchMachine(QueueMachine):
         leases = {job.id: job.lease.fence for job in self.model.leased() if job.lease}
         found = []
         for lane, batches in sorted(self.model.batches.items()):
-            fences = dict(self.model.lanes[lane][2]) if lane in self.model.lanes else {}
+            fences = dict(self.model.lanes[lane].leases) if lane in self.model.lanes else {}
             for batch in batches:
                 mine = [job_id for job_id in batch if job_id in leases and leases[job_id] == fences.get(job_id)]
                 found.append(sorted(mine, key=lambda job_id: leases[job_id]))

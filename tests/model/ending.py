@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from groupmq.protocol.commands import FRESH, Stalled, StoredState
+from groupmq.protocol.commands import FRESH, Expired, Stalled, StoredState
 from tests.model.granting import Granting
 from tests.model.parts import STORED, UNGROUPED, Conf, Finished, Job, Report, Stop
 
@@ -254,7 +254,8 @@ class Ending(Granting):
                 job.state, job.stored = "waiting", stored._replace(reason=reason)
                 self.keep_run(job, job.stored, "stalled", now)
                 self._log(job, now, final=False)
-            stalled.append(Stalled(job.id, job.record.group_id, last is not None))
+            blocks = job.blocks > 0
+            stalled.append(Stalled(job.id, job.record.group_id, last is not None, blocks, cancelled))
         return stalled
 
     def _last_chance(self, job: Job, stored: StoredState, reason: str) -> str | None:
@@ -264,11 +265,14 @@ class Ending(Granting):
             return reason + " during the last attempt"
         return f"{reason}, more than {most} times" if 0 <= most < stored.stalls else None
 
-    def fail_unstarted(self, now: int) -> None:
+    def fail_unstarted(self, now: int) -> list[Expired]:
         """Fail jobs that have not started when their ttl ends."""
+        expired = []
         over = [(job.expires, job.id.encode(), job) for job in self.jobs.values() if 0 < job.expires <= now]
         for _, _, job in sorted(over):
             self._fail(job, job.stored or FRESH, "expired: not started within its ttl", "", now)
+            expired.append(Expired(job.id, job.record.group_id, job.blocks > 0))
+        return expired
 
     def promote(self, now: int) -> int:
         """Promote as many due jobs as one call may. Their order does not matter, since all of them wait afterwards."""

@@ -18,6 +18,7 @@ from tests.model.parts import (
     Finished,
     Grant,
     Job,
+    LastReply,
     Offer,
     Repeat,
     StandIn,
@@ -54,7 +55,7 @@ class Ledger:
     dropped: int = 0
     """Failed jobs that were deleted because more than `keep_failed` were kept."""
     failures: list[list[Any]] = field(default_factory=list)
-    lanes: dict[str, tuple[int, list[int], list[tuple[str, int]]]] = field(default_factory=dict)
+    lanes: dict[str, LastReply] = field(default_factory=dict)
     batches: dict[str, list[set[str]]] = field(default_factory=dict)
     """By lane: the batches of the last answer, if batches were asked for."""
     awaited: set[str] = field(default_factory=set)

@@ -256,8 +256,8 @@ MUTANTS = [
     Mutant("refused batch added in part", "if A.whole and #full > 0 then", "if false then", "max group"),
     Mutant(
         "overdue job starts",
-        "local _, more_overdue, failed, n_failed = due.overdue()",
-        "local more_overdue, failed, n_failed = false, nil, 0",
+        "local expired, _, more_overdue = due.overdue()",
+        "local expired, more_overdue = { list = {}, n = 0 }, false",
         "default",
     ),
     Mutant("ttl outlives the start", "if meta.ttls and has_ttl then", "if false then", "default"),

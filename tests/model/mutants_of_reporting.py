@@ -112,6 +112,28 @@ REPORTING = [
     ),
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),
+    # Jobs that time has ended
+    Mutant("expired job not named", "list[n + 1], list[n + 2], list[n + 3] = job.id,", "local _ = job.id,", "default"),
+    Mutant(
+        "expired job said to block nothing",
+        "record.group_of(job.rec), blocks and 1 or 0",
+        "record.group_of(job.rec), 0",
+        "hold",
+    ),
+    Mutant("stalled job said to block nothing", "blocks and FAILED_AND_BLOCKS or FAILED", "FAILED", "hold"),
+    Mutant("cancelled job said to have failed", "return cancelled and CANCELLED or", "return", "steady"),
+    Mutant(
+        "stalled jobs named once only",
+        "reply[5], reply[6] = stalled, expired",
+        "reply[5], reply[6] = {}, expired",
+        "steady",
+    ),
+    Mutant(
+        "expired jobs named once only",
+        "reply[5], reply[6] = stalled, expired",
+        "reply[5], reply[6] = stalled, {}",
+        "default",
+    ),
     # Measures
     Mutant("waiting measured at every start", "if not s then could_start", "if true then could_start"),
     Mutant("runs that are tried again not measured", "if kind == FAIL or kind == RETRY or", "if kind == FAIL or"),

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from groupmq.core.drafts import Draft
 from groupmq.core.record import Record
-from groupmq.protocol.commands import Stalled, StoredState
+from groupmq.protocol.commands import Expired, Stalled, StoredState
 
 State = Literal["waiting", "delayed", "active", "completed", "failed"]
 Finished = Literal["completed", "failed"]
@@ -140,6 +140,7 @@ class Answer:
     wait_ms: int
     statuses: list[int]
     stalled: list[Stalled]
+    expired: list[Expired]
     jobs: list[Taken]
     tick_ms: int
     epoch: int
@@ -155,6 +156,16 @@ class Answer:
     holds none of them any more."""
     again: bool = False
     """Whether the worker may have received these jobs before."""
+
+
+class LastReply(NamedTuple):
+    """The last reply to the requests of a lane."""
+
+    number: int
+    statuses: list[int]
+    leases: list[tuple[str, int]]
+    stalled: list[Stalled]
+    expired: list[Expired]
 
 
 class Offer(NamedTuple):

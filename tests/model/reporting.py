@@ -39,7 +39,9 @@ class Reporting(Repeating):
         refuses = self.received.get(lane[0], 0) if leases and lease_ms == draws.LEASES[0] else None
         # With one lease to renew, its loop has not seen the last answer either, or a call that was not carried out yet.
         last = self.model.lanes.get(lane[1])
-        unseen = (lane[1], last[0] + int(held[0][0] == 7)) if last and refuses is not None and len(held) == 1 else None
+        unseen = (
+            (lane[1], last.number + int(held[0][0] == 7)) if last and refuses is not None and len(held) == 1 else None
+        )
         keep = self.model.policy.keep if unseen else None
         beat = commands.beat(lane[0], info, lease_ms, leases, self.now, refuses=refuses, unseen=unseen, keep=keep)
         answer = self.call(beat)

@@ -155,7 +155,7 @@ class RowMachine(QueueMachine):
         """Something may happen to one of its jobs before the request is sent again."""
         self.bring(items, where)
         self.advance(lane, [], 2, draws.LEASES[0], row)
-        taken = self.model.lanes[lane[1]][2]
+        taken = self.model.lanes[lane[1]].leases
         if taken and how != "nothing":
             job_id, _ = taken[which % len(taken)]
             if how == "removed":

@@ -175,7 +175,7 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "turn": [turn.worker, turn.epoch, turn.deadline, turn.taken] if turn else None,
         "failures": model.failures,
         "holders": model.holders,
-        "lanes": {name: (number, [i for i, _ in leases]) for name, (number, _, leases) in model.lanes.items()},
+        "lanes": {name: (last.number, [i for i, _ in last.leases]) for name, last in model.lanes.items()},
         "workers": model.workers,
         "mail": model.mail,
         "grant": grant and (grant.worker, grant.job_id, grant.fence),

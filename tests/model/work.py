@@ -17,6 +17,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from tests.model import strategies as draws
 from tests.model.gates import NEVER
+from tests.model.outcomes import outcome_of
 from tests.model.pair import KEPT, Pair, same
 from tests.model.parts import Report, Request
 from tests.model.promises import Promises
@@ -267,7 +268,8 @@ class Work(Pair):
             # served, each in its own order, and the marker wakes a worker for the rest.
             request = replace(request, chosen=tuple(job.id for job in answer.jobs))
         expected = self.model.advance(request, self.now)
-        same((answer.accepted, answer.stalled, jobs), (expected.statuses, expected.stalled, expected.jobs))
+        same((answer.accepted, jobs), (expected.statuses, expected.jobs))
+        same((answer.stalled, answer.expired), (expected.stalled, expected.expired))
         now = self.now if expected.taken_at is None else expected.taken_at
         same((answer.now, answer.tick_ms, answer.epoch), (now, expected.tick_ms, expected.epoch))
         same((answer.wanted, answer.again), (expected.wanted, expected.again))
@@ -364,9 +366,9 @@ class Work(Pair):
         exact = expire and promote and unpark and not self.fallen_back()
         call = commands.due(self.model.policy, promote=promote, unpark=unpark, expire=expire, now=self.now)
         answer = self.call(call)
-        promoted, stalled, wait_ms, more = self.model.due(self.now, promote=promote, unpark=unpark, expire=expire)
+        promoted, *ended, wait_ms, more = self.model.due(self.now, promote=promote, unpark=unpark, expire=expire)
         woken = sum(time <= self.now for time in parked) if unpark else 0
-        same(answer[:3], (promoted, woken, stalled))
+        same(answer[:4], (promoted, woken, *ended))
         same(answer.more_expired, more)
         if exact:
             same(answer.wait_ms, wait_ms)
@@ -380,24 +382,3 @@ def at_most(wait_ms: int, known: int, now: int) -> int:
     """The wait (-1 = without end), shortened so that it ends at the known time at the latest."""
     known_ms = known - now if known < NEVER else -1
     return min((ms for ms in (wait_ms, known_ms) if ms >= 0), default=-1)
-
-
-def outcome_of(report: Report) -> commands.Outcome:
-    if report.kind == "complete":
-        return commands.completed(report.id, report.fence, report.result)
-    if report.kind == "retry":
-        how = report.delay, report.yields, report.reason, report.stack, report.error
-        return commands.retried(report.id, report.fence, *how)
-    if report.kind == "fail":
-        return commands.failed(report.id, report.fence, report.reason, report.stack, report.error)
-    if report.kind == "begin":
-        return commands.begun(report.id, report.fence)
-    if report.kind == "abandon":
-        return commands.abandoned(report.id, report.fence, report.reason, report.stack, report.error)
-    if report.kind == "ended":
-        return commands.ended(report.id, report.fence)
-    if report.kind == "snooze":
-        return commands.snoozed(report.id, report.fence, report.delay, report.yields)
-    if report.kind == "limited":
-        return commands.rate_limited(report.id, report.fence, report.delay)
-    return commands.released(report.id, report.fence, begun=report.begun)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from groupmq.protocol.commands import FRESH, Stalled
+from groupmq.protocol.commands import FRESH, Expired, Stalled
 from tests.model.ending import Ending
 from tests.model.gates import NEVER
-from tests.model.parts import UNGROUPED, Answer, Job, Lease, Note, Report, Request, Taken, Turn
+from tests.model.parts import UNGROUPED, Answer, Job, LastReply, Lease, Note, Report, Request, Taken, Turn
 from tests.support.keyspace import Keyspace
 
 MOST_LINES = 100
@@ -21,11 +21,20 @@ IDLE for which a worker that found nothing counts as idle."""
 class Working(Ending):
     def advance(self, request: Request, now: int) -> Answer:
         last = self.lanes.get(request.lane)
-        if last is not None and request.number <= last[0]:
-            held = self._still_held(last[2])
+        if last is not None and request.number <= last.number:
+            held = self._still_held(last.leases)
             rows = self._rows_of(held, self.batches.get(request.lane, []))
             lease = self.jobs[held[-1][0]].lease if held else None
-            answer = Answer(0, last[1], [], held, self.until_tick(now), self.epoch_of(request.worker), rows)
+            answer = Answer(
+                0,
+                last.statuses,
+                last.stalled,
+                last.expired,
+                held,
+                self.until_tick(now),
+                self.epoch_of(request.worker),
+                rows,
+            )
             return replace(answer, taken_at=None if lease is None else lease.started, again=True)
         before, throttled, asked = self.schedule(now), self.throttled, self._is_asked_for(now)
         statuses = self.report_all(request.reports, request.worker, now)
@@ -33,7 +42,7 @@ class Working(Ending):
         delayed = [report for accepted, report in reported if accepted and report.delay]
         new = {now + report.delay for report in delayed if self.jobs[report.id].state != "failed"}
         stalled = self.take_back(now)
-        self.fail_unstarted(now)
+        expired = self.fail_unstarted(now)
         self.promote(now)
         batches: list[set[str]] = []
         granted = self.granted_again(request, now)
@@ -43,7 +52,8 @@ class Working(Ending):
             self.withdraw_offer(request.worker)
         self.retain(now)
         self.settle()
-        self.lanes[request.lane] = request.number, statuses, [(job[0], job[1]) for job in jobs]
+        leases = [(job[0], job[1]) for job in jobs]
+        self.lanes[request.lane] = LastReply(request.number, statuses, leases, stalled, expired)
         self.batches[request.lane] = batches
         # A hold counts only while its job is the head, and only if nothing else makes the group wait longer.
         new &= self.schedule(now)
@@ -53,7 +63,8 @@ class Working(Ending):
         after = new | told | self.schedule(now)
         exact_ms, wait_ms = (0, 0) if self.overdue_to_join(now) else (wait(after, now), wait(before | after, now))
         rows = self._rows_of(jobs, batches)
-        answer = Answer(wait_ms, statuses, stalled, jobs, self.until_tick(now), self.epoch_of(request.worker), rows)
+        tick_ms, epoch = self.until_tick(now), self.epoch_of(request.worker)
+        answer = Answer(wait_ms, statuses, stalled, expired, jobs, tick_ms, epoch, rows)
         wanted = self.stamp if asked else 0
         answer = replace(answer, exact_ms=exact_ms, sooner=now + wait_ms in new, wanted=wanted)
         if granted is None:
@@ -61,18 +72,20 @@ class Working(Ending):
         lease = self.jobs[granted[0]].lease
         return replace(answer, again=True, taken_at=lease.started if lease else None)
 
-    def due(self, now: int, *, promote: bool, unpark: bool, expire: bool) -> tuple[int, list[Stalled], int, int]:
-        """Jobs promoted, leases taken back, the wait if all duties were requested, 1 if more may have expired."""
+    def due(
+        self, now: int, *, promote: bool, unpark: bool, expire: bool
+    ) -> tuple[int, list[Stalled], list[Expired], int, int]:
+        """Jobs promoted, leases taken back, jobs past their ttl, the wait if all duties were requested, and 1 if more
+        may have expired."""
         before = self.schedule(now)
         stalled = self.take_back(now) if expire else []
-        if expire:
-            self.fail_unstarted(now)
+        expired = self.fail_unstarted(now) if expire else []
         promoted = self.promote(now) if promote else 0
         self.retain(now)
         more_expired = unpark and self.sweep(now)
         self.settle()
         wait_ms = 0 if self.overdue_to_join(now) else wait(before | self.schedule(now), now)
-        return promoted, stalled, wait_ms, int(more_expired)
+        return promoted, stalled, expired, wait_ms, int(more_expired)
 
     def beat(
         self,
@@ -116,9 +129,9 @@ class Working(Ending):
         """The event loop of a worker has not seen the answer to this request: jobs that have not begun are released, as
         if the worker gave them back. Returns whether the request was carried out."""
         last = self.lanes.get(lane)
-        if last is None or last[0] < request:
+        if last is None or last.number < request:
             return False
-        held = [(job_id, fence, self.holder(job_id, fence)) for job_id, fence in last[2]]
+        held = [(job_id, fence, self.holder(job_id, fence)) for job_id, fence in last.leases]
         unbegun = [(i, fence, job.lease) for i, fence, job in held if job and job.lease and not job.lease.begun]
         for job_id, fence, lease in unbegun:
             self._report(Report("release", job_id, fence), 0, lease.worker, now)

@@ -130,10 +130,6 @@ class DutyLoop:
         if self._duty == "scheduler" and report.done:
             done = report.added, report.promoted, report.woken
             _logger.debug("added %d ticks, moved %d delayed, woke %d groups", *done)
-        for stalled in report.stalled:
-            what = "it failed for good" if stalled.final else "it runs again"
-            fields = {"job": stalled.id, "group": stalled.group_id}
-            _logger.warning("job %s stalled: its lease expired, %s", stalled.id, what, extra=fields)
         gone = report.gone_workers
         if gone:
             _logger.info("%s stopped without deregistering: %s", number(len(gone), "worker"), ", ".join(gone[:5]))
@@ -276,6 +272,7 @@ def _answer(queue: str, duty: Duty, did: list[DutyReport]) -> dict[str, Any]:
         "promoted": sum(report.promoted for report in did),
         "woken": sum(report.woken for report in did),
         "stalled": [one.id for report in did for one in report.stalled],
+        "expired": [one.id for report in did for one in report.expired],
         "removed": sum(report.removed for report in did),
         "gone_workers": [name for report in did for name in report.gone_workers],
         "errors": [error for report in did for error in report.errors],

@@ -9,11 +9,36 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from groupmq.core.checks import Logger
 from groupmq.core.loggers import LEVELS
 from groupmq.core.snapshot import Snapshot
+
+
+class OfGroup(Protocol):
+    """A job with its group, None if it has none."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def group_id(self) -> str | None: ...
+
+
+class Expiry(OfGroup, Protocol):
+    """A job that failed because its ttl has ended."""
+
+    @property
+    def blocks(self) -> bool: ...
+
+
+class Stall(Expiry, Protocol):
+    """A job whose lease expired while it ran."""
+
+    @property
+    def final(self) -> bool: ...
+    @property
+    def cancelled(self) -> bool: ...
 
 
 class JobLog:
@@ -121,6 +146,7 @@ class JobLog:
 
     def failed(self, job: Snapshot) -> None:
         """The stack is logged as text: the error of a handler in a child process has no traceback here."""
+        blocks = job.group_id is not None and (job.on_failed or self._on_failed) == "hold"
         stack = f"\n{job.stacktrace.rstrip()}" if job.stacktrace else ""
         self._line(
             "error",
@@ -130,13 +156,13 @@ class JobLog:
             job.attempts_made,
             job.max_attempts,
             job.failed_reason,
-            self._next_step(job),
+            self._after_failure(job, blocks=blocks),
             stack,
         )
 
-    def _next_step(self, job: Snapshot) -> str:
-        """After a failure for good. A job that blocks its group is kept, whatever the retention."""
-        if job.group_id is not None and (job.on_failed or self._on_failed) == "hold":
+    def _after_failure(self, job: OfGroup, *, blocks: bool) -> str:
+        """A job that blocks its group is kept, whatever the retention."""
+        if blocks:
             return "It is kept, and blocks its group until it is retried, skipped or removed"
         return self._kept + _and_group(job, "goes on")
 
@@ -193,9 +219,22 @@ class JobLog:
             self._worker,
         )
 
-    def stalled(self, job_id: str, group_id: str | None, *, final: bool) -> None:
-        level, next_step = ("error", f"it has failed for good. {self._kept}") if final else ("warning", "it runs again")
-        self._write(level, job_id, group_id, None, "stalled, its lease expired: %s", next_step)
+    # Time has ended it, whoever noticed that
+
+    def stalled(self, job: Stall) -> None:
+        level = "warning"
+        if not job.final:
+            next_step = "it runs again"
+        elif job.cancelled:
+            level, next_step = "info", f"it was cancelled and does not run again{_and_group(job, 'goes on')}"
+        else:
+            level, next_step = "error", f"it has failed for good. {self._after_failure(job, blocks=job.blocks)}"
+        self._write(level, job.id, job.group_id, None, "stalled, its lease expired: %s", next_step)
+
+    def expired(self, job: Expiry) -> None:
+        next_step = self._after_failure(job, blocks=job.blocks)
+        text = "has failed for good, because it had not started when its ttl ended. %s"
+        self._write("error", job.id, job.group_id, None, text, next_step)
 
     # Writing
 
@@ -223,5 +262,5 @@ class JobLog:
                 getattr(self._logger, level)(*line)
 
 
-def _and_group(job: Snapshot, does: str) -> str:
+def _and_group(job: OfGroup, does: str) -> str:
     return "" if job.group_id is None else f", and its group {does}"

@@ -323,6 +323,20 @@ class StalledJob:
     group_id: str | None
     final: bool
     """Whether it failed for good; otherwise it runs again."""
+    blocks: bool = False
+    """Whether it blocks its group until it is retried, skipped or removed."""
+    cancelled: bool = False
+    """Whether it was cancelled while it ran, and for that reason does not run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredJob:
+    """A job that failed because it had not started when its ttl ended."""
+
+    id: str
+    group_id: str | None
+    blocks: bool
+    """Whether it blocks its group until it is retried, skipped or removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +355,8 @@ class DutyReport:
     """Groups whose wait was over."""
     stalled: tuple[StalledJob, ...] = ()
     """Jobs whose lease ran out."""
+    expired: tuple[ExpiredJob, ...] = ()
+    """Jobs that failed because they had not started when their ttl ended."""
     removed: int = 0
     """Finished jobs that were removed because of their age."""
     gone_workers: tuple[str, ...] = ()

@@ -52,7 +52,9 @@ async def take_back(bequest: str) -> list[str]:
         policy = Policy(attempts, facts["max_stalled"], queue.options.keep)
         stalled: list[Stalled] = []
         for part in parts or (queue,):
-            stalled += await _take_back(part, worker, policy)
+            some = await _take_back(part, worker, policy)
+            part._log_ended_by_time(some, ())
+            stalled += some
     return [one.id for one in stalled]
 
 

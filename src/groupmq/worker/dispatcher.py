@@ -8,7 +8,7 @@ from typing import Any
 
 from groupmq.client.answers.jobs import MakeJob, job_taken
 from groupmq.client.job import Job
-from groupmq.protocol.commands import Stalled, Taken
+from groupmq.protocol.commands import Expired, Stalled, Taken
 from groupmq.worker.execution import JobExecutor
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
@@ -196,8 +196,11 @@ class Dispatcher:
         else:
             self._telemetry.lease_lost(report.job)
 
-    def stalled(self, stalled: Stalled) -> None:
-        self._telemetry.stalled(stalled)
+    def ended_by_time(self, stalled: Sequence[Stalled], expired: Sequence[Expired]) -> None:
+        for stall in stalled:
+            self._telemetry.stalled(stall)
+        for expiry in expired:
+            self._telemetry.expired(expiry)
 
     def tick(self, wait_ms: int) -> None:
         self._on_tick(wait_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from groupmq.protocol.commands import Stalled, Taken
+from groupmq.protocol.commands import Expired, Stalled, Taken
 from groupmq.worker.demand import FreeSlots
 from groupmq.worker.lane import FetchLane
 from groupmq.worker.outcome import RunReport
@@ -25,7 +25,9 @@ class FetchListener(FreeSlots, Protocol):
 
     def accepted(self, reports: Sequence[RunReport], now: int) -> None: ...
     def refused(self, report: RunReport) -> None: ...
-    def stalled(self, stalled: Stalled) -> None: ...
+    def ended_by_time(self, stalled: Sequence[Stalled], expired: Sequence[Expired]) -> None:
+        """The call has taken back these leases, of any worker, and failed these jobs past their ttl."""
+
     def tick(self, wait_ms: int) -> None:
         """A repeating job is due in `wait_ms`."""
 

@@ -232,8 +232,7 @@ class Fetcher:
                     listener.refused(report)
             reports = [report for report, status in zip(reports, answer.accepted, strict=True) if status == 1]
         listener.accepted(reports, answer.now)
-        for stalled in answer.stalled:
-            listener.stalled(stalled)
+        listener.ended_by_time(answer.stalled, answer.expired)
         jobs, rows = answer.jobs, answer.rows
         if answer.again:
             jobs, rows = self.grants.new_rows(answer)

@@ -23,7 +23,7 @@ class Maintenance:
         telemetry: Telemetry,
     ) -> None:
         self.scheduler = Scheduler(call)
-        recovery = Recovery(call, lambda: live.now().policy, telemetry.stalled)
+        recovery = Recovery(call, lambda: live.now().policy, telemetry.stalled, telemetry.expired)
         cleanup = AgeRetention(call, lambda: live.queue), PresenceCleanup(call)
         self._ticking = DutyRunner(self.scheduler, options.stalled_interval, reachability, prompt=True)
         self._runners = [

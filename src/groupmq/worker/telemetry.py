@@ -14,7 +14,7 @@ from groupmq.core.errors import GroupMQError, JobCancelled, message_of
 from groupmq.core.job_log import JobLog
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.worker_options import WorkerOptions
-from groupmq.protocol.commands import Stalled
+from groupmq.protocol.commands import Expired, Stalled
 from groupmq.worker.outcome import RunReport
 
 EVENTS = (
@@ -168,8 +168,12 @@ class Telemetry:
     def stalled(self, stalled: Stalled) -> None:
         """The lease of a run, of any worker, expired and was taken back by a call of this worker."""
         self.metrics.stalled_seen += 1
-        self._log.stalled(stalled.id, stalled.group_id, final=stalled.final)
+        self._log.stalled(stalled)
         self.events.emit("stalled", stalled.id, stalled.group_id)
+
+    def expired(self, expired: Expired) -> None:
+        """A job had not started when its ttl ended; a call of this worker has failed it."""
+        self._log.expired(expired)
 
     # The worker
 

@@ -13,6 +13,7 @@ from groupmq.protocol.commands import (
     DONE,
     LEFT,
     Due,
+    Expired,
     Mended,
     Stalled,
 )
@@ -22,19 +23,21 @@ from tests.unit.client.test_queue_methods import OPERATIONS, OPTIONS, arguments,
 
 def test_what_is_due_is_done_however_much_it_is() -> None:
     stalled = Stalled("x", "g", False)
-    due, calls = play(OPERATIONS.run_due(), Due(500, 3, [], 0), Due(2, 0, [stalled], 0), Due(1, 0, [], 70))
-    assert due == Due(503, 3, [stalled], 70)
+    expired = Expired("y", None, False)
+    answers = Due(500, 3, [], [], 0), Due(2, 0, [stalled], [], 0), Due(1, 0, [], [expired], 70)
+    due, calls = play(OPERATIONS.run_due(), *answers)
+    assert due == Due(503, 3, [stalled], [expired], 70)
     assert len(calls) == 3
 
 
 def test_what_has_expired_is_deleted_however_much_it_is() -> None:
-    due, calls = play(OPERATIONS.run_due(), Due(0, 0, [], 70, more_expired=1), Due(0, 0, [], 60))
-    assert due == Due(0, 0, [], 60)
+    due, calls = play(OPERATIONS.run_due(), Due(0, 0, [], [], 70, more_expired=1), Due(0, 0, [], [], 60))
+    assert due == Due(0, 0, [], [], 60)
     assert len(calls) == 2
 
 
 def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
-    due, _ = play(OPERATIONS.run_due(), Due(0, 0, [], 0))
+    due, _ = play(OPERATIONS.run_due(), Due(0, 0, [], [], 0))
     assert due.wait_ms == 0
 
 

@@ -14,7 +14,7 @@ from groupmq.core.errors import ConnectionLost
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.retention import Retention
 from groupmq.core.worker_options import WorkerOptions
-from groupmq.protocol.commands import LANES, Call, Due, Policy, Stalled
+from groupmq.protocol.commands import LANES, Call, Due, Expired, Policy, Stalled
 from groupmq.worker.duties import AgeRetention, DutyDone, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.outage import outage_log
@@ -23,6 +23,7 @@ from groupmq.worker.telemetry import Telemetry
 from tests.support.waiting import eventually
 
 STALLED = Stalled("j", "g", final=False)
+EXPIRED = Expired("e", None, blocks=False)
 NOTHING = DutyDone(0)
 
 
@@ -41,6 +42,10 @@ class Script:
 POLICY = Policy(3, -1, {})
 
 
+def never(job: Any) -> None:
+    raise AssertionError(f"nothing was to be said about {job}")
+
+
 def options(**given: Any) -> QueueOptions:
     return QueueOptions(name="q", **given)
 
@@ -49,28 +54,38 @@ def options(**given: Any) -> QueueOptions:
 
 
 async def test_promotion_counts_what_it_moved_and_knows_when_to_come_back() -> None:
-    assert await Promotion(Script(Due(2, 1, [], 500)), POLICY).run_once() == DutyDone(3, 0.5)
-    assert await Promotion(Script(Due(0, 0, [], -1)), POLICY).run_once() == DutyDone(0, None)
+    assert await Promotion(Script(Due(2, 1, [], [], 500)), POLICY).run_once() == DutyDone(3, 0.5)
+    assert await Promotion(Script(Due(0, 0, [], [], -1)), POLICY).run_once() == DutyDone(0, None)
 
 
 async def test_promotion_does_not_wait_for_a_lease_that_has_expired() -> None:
     """It is due, but recovery's: promotion would look again without a pause."""
-    assert await Promotion(Script(Due(0, 0, [], 0)), POLICY).run_once() == DutyDone(0, None)
+    assert await Promotion(Script(Due(0, 0, [], [], 0)), POLICY).run_once() == DutyDone(0, None)
 
 
 async def test_recovery_announces_each_job_that_stalled() -> None:
     seen: list[Stalled] = []
-    call = Script(Due(0, 1, [STALLED, STALLED], 250))
-    recovery = Recovery(call, lambda: POLICY, seen.append)
+    call = Script(Due(0, 1, [STALLED, STALLED], [], 250))
+    recovery = Recovery(call, lambda: POLICY, seen.append, never)
     assert await recovery.run_once() == DutyDone(3, 0.25)
     assert seen == [STALLED, STALLED]
+
+
+async def test_recovery_announces_each_job_past_its_ttl() -> None:
+    seen: list[Expired] = []
+    call = Script(Due(0, 1, [], [EXPIRED], 250))
+    recovery = Recovery(call, lambda: POLICY, never, seen.append)
+    assert await recovery.run_once() == DutyDone(2, 0.25)
+    assert seen == [EXPIRED]
 
 
 async def test_recovery_asks_again_until_nothing_is_left_that_has_expired() -> None:
     """With one call each run, entries that come faster than that would pile up."""
     seen: list[Stalled] = []
-    call = Script(Due(0, 1, [STALLED], 250, more_expired=1), Due(0, 0, [], 240, more_expired=1), Due(0, 0, [], 230))
-    assert await Recovery(call, lambda: POLICY, seen.append).run_once() == DutyDone(2, 0.23)
+    call = Script(
+        Due(0, 1, [STALLED], [], 250, more_expired=1), Due(0, 0, [], [], 240, more_expired=1), Due(0, 0, [], [], 230)
+    )
+    assert await Recovery(call, lambda: POLICY, seen.append, never).run_once() == DutyDone(2, 0.23)
     assert len(call.calls) == 3
     assert seen == [STALLED]
 

@@ -11,7 +11,7 @@ def job(fence: int) -> Taken:
 
 
 def answer(*fences: int, rows: tuple[int, ...] = ()) -> Advanced:
-    return Advanced(0, 0, [], [], [job(fence) for fence in fences], rows=rows, again=True)
+    return Advanced(0, 0, [], [], [], [job(fence) for fence in fences], rows=rows, again=True)
 
 
 def test_a_job_that_came_as_a_grant_is_left_out_of_the_answer_that_repeats_it() -> None:

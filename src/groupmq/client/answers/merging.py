@@ -113,6 +113,7 @@ def duty(found: Sequence[DutyReport]) -> DutyReport:
         promoted=_sum(found, "promoted"),
         woken=_sum(found, "woken"),
         stalled=tuple(stalled for one in found for stalled in one.stalled),
+        expired=tuple(expired for one in found for expired in one.expired),
         removed=_sum(found, "removed"),
         gone_workers=tuple(dict.fromkeys(worker for one in found for worker in one.gone_workers)),
         errors=tuple(error for one in found for error in one.errors),

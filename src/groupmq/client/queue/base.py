@@ -21,7 +21,7 @@ from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOpti
 from groupmq.core.record import Stored
 from groupmq.core.signatures import shows_options
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK, Added, Call, StoredJob
+from groupmq.protocol.commands import CHUNK, Added, Call, Expired, Stalled, StoredJob
 
 T = TypeVar("T")
 Chunk = tuple[Sequence[Draft], Call[Added]]
@@ -86,6 +86,14 @@ class QueueBase:
     async def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
         """Add the jobs of an `add_many`, in order."""
         raise NotImplementedError
+
+    def _log_ended_by_time(self, stalled: Iterable[Stalled], expired: Iterable[Expired]) -> None:
+        options = self.options
+        self._job_log.adopt(keeps_failed=options.keep_failed.kept != 0, on_failed=options.on_failed)
+        for stall in stalled:
+            self._job_log.stalled(stall)
+        for expiry in expired:
+            self._job_log.expired(expiry)
 
     def _make_job(self, job_id: str, state: str, stored: Stored) -> Job:
         options = self.options

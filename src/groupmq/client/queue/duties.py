@@ -10,7 +10,7 @@ from groupmq.client.queue.base import QueueBase
 from groupmq.client.queue.upkeep import forget_gone_workers, remove_by_age, run_due, run_due_repeats
 from groupmq.core.checks import one_of
 from groupmq.core.duty import DutyName
-from groupmq.core.views import DutyReport, StalledJob
+from groupmq.core.views import DutyReport, ExpiredJob, StalledJob
 from groupmq.protocol.commands import Due, Policy
 
 
@@ -36,7 +36,7 @@ class Duties(QueueBase):
         ran = await run_due_repeats(self._call, self._looked_at_repeats)
         self._looked_at_repeats = ran.now
         due = await self._run_due()
-        return ran.added + due.promoted + due.woken + len(due.stalled)
+        return ran.added + due.promoted + due.woken + len(due.stalled) + len(due.expired)
 
     async def promote_delayed_jobs(self) -> int:
         """Move delayed jobs that are due into their groups, and return how many."""
@@ -53,7 +53,9 @@ class Duties(QueueBase):
 
     async def _run_due(self, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Due:
         policy = Policy(self.options.max_attempts, -1, self.options.keep)
-        return await run_due(self._call, policy, promote=promote, unpark=unpark, expire=expire)
+        due = await run_due(self._call, policy, promote=promote, unpark=unpark, expire=expire)
+        self._log_ended_by_time(due.stalled, due.expired)
+        return due
 
     async def _schedule(self) -> DutyReport:
         ran = await run_due_repeats(self._call, self._looked_at_repeats)
@@ -73,10 +75,11 @@ class Duties(QueueBase):
     async def _recover(self) -> DutyReport:
         due = await self._run_due(promote=False)
         return DutyReport(
-            done=len(due.stalled) + due.woken,
+            done=len(due.stalled) + len(due.expired) + due.woken,
             next_in=due.wait_ms / 1000 if due.wait_ms > 0 else None,
             woken=due.woken,
             stalled=tuple(StalledJob(*stalled) for stalled in due.stalled),
+            expired=tuple(ExpiredJob(*expired) for expired in due.expired),
         )
 
     async def _clean_up(self) -> DutyReport:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import count, repeat
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from groupmq.core.tuples import of_class
 from groupmq.protocol.call import FRESH, Call, Policy, StoredState, arguments, state_of, texts
+from groupmq.protocol.commands.outcomes import Outcome, sort_outcomes
 
 
 class Taken(NamedTuple):
@@ -22,9 +22,25 @@ class Taken(NamedTuple):
 
 
 class Stalled(NamedTuple):
+    """A job whose lease expired while it ran."""
+
     id: str
     group_id: str | None
     final: bool
+    """It has failed for good; otherwise it runs again."""
+    blocks: bool = False
+    """It blocks its group until it is retried, skipped or removed."""
+    cancelled: bool = False
+    """It was cancelled while it ran, and for that reason it does not run again."""
+
+
+class Expired(NamedTuple):
+    """A job that failed because it had not started when its ttl ended."""
+
+    id: str
+    group_id: str | None
+    blocks: bool
+    """It blocks its group until it is retried, skipped or removed."""
 
 
 class Advanced(NamedTuple):
@@ -32,6 +48,7 @@ class Advanced(NamedTuple):
     wait_ms: int
     accepted: list[int]
     stalled: list[Stalled]
+    expired: list[Expired]
     jobs: list[Taken]
     tick_ms: int = -1
     """Until the next tick of a repeating job; -1 = there is none."""
@@ -79,107 +96,12 @@ class Due(NamedTuple):
     promoted: int
     woken: int
     stalled: list[Stalled]
+    expired: list[Expired]
     wait_ms: int
     overdue: int = 0
     """Jobs that were looked at because their ttl has ended."""
     more_expired: int = 0
     """1: there may be more that has expired than one call deletes."""
-
-
-# Outcomes of a run, as `lua/lib/outcome.lua` reads them. The return value of a completed job travels in the blob.
-COMPLETE, RETRY, FAIL, RELEASE, RATE_LIMITED, BEGIN, ABANDON, ENDED, SNOOZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-Outcome = tuple[Any, ...]
-_KIND = itemgetter(0)
-"""Kind, id, fence, and what the kind needs."""
-
-
-def completed(job_id: str, fence: int, result: bytes | None) -> Outcome:
-    return COMPLETE, job_id, fence, result
-
-
-def retried(job_id: str, fence: int, delay_ms: int, yields: bool, reason: str, stack: str, error: str = "") -> Outcome:
-    """`error`: class of what the handler raised, with its path."""
-    return RETRY, job_id, fence, delay_ms, yields, reason, stack, error
-
-
-def failed(job_id: str, fence: int, reason: str, stack: str, error: str = "") -> Outcome:
-    return FAIL, job_id, fence, reason, stack, error
-
-
-def released(job_id: str, fence: int, *, begun: bool = False) -> Outcome:
-    """The job goes back to its group, and no attempt is used. `begun`: its handler was called."""
-    return RELEASE, job_id, fence, begun
-
-
-def rate_limited(job_id: str, fence: int, delay_ms: int, reason: str = "", error: str = "") -> Outcome:
-    return RATE_LIMITED, job_id, fence, delay_ms, reason, error
-
-
-def snoozed(job_id: str, fence: int, delay_ms: int, yields: bool, reason: str = "", error: str = "") -> Outcome:
-    """The handler asked to be called later; no attempt is used, and unless it `yields` its group waits."""
-    return SNOOZE, job_id, fence, delay_ms, yields, reason, error
-
-
-def begun(job_id: str, fence: int) -> Outcome:
-    """No outcome yet: the handler of a job that this worker holds was called."""
-    return BEGIN, job_id, fence
-
-
-def abandoned(job_id: str, fence: int, reason: str, stack: str, error: str = "") -> Outcome:
-    """The job failed, but its handler has not ended: its group waits for `ended`, or for the end of the lease."""
-    return ABANDON, job_id, fence, reason, stack, error
-
-
-def ended(job_id: str, fence: int) -> Outcome:
-    """The handler of a run that was abandoned, or whose job an operator has ended, is done."""
-    return ENDED, job_id, fence
-
-
-class Sorted(NamedTuple):
-    """Outcomes as the scripts take them: completed jobs in columns, all others one by one."""
-
-    completed: list[Any]
-    others: list[Outcome]
-    blob: bytes
-    order: list[int]
-    """Where each stood before, if they were mixed; the completed ones are counted first."""
-    size: int
-
-    def statuses(self, refused: list[int]) -> list[int]:
-        found = [1] * self.size
-        for index in refused:
-            found[self.order[index - 1] if self.order else index - 1] = 0
-        return found
-
-
-def _sort(outcomes: Sequence[Outcome]) -> Sorted:
-    if not any(map(_KIND, outcomes)):  # COMPLETE is 0: all of them, the common case
-        results = [outcome[3] for outcome in outcomes]
-        columns = [[outcome[1] for outcome in outcomes], [outcome[2] for outcome in outcomes]]
-        if results.count(None) == len(results):
-            return Sorted([*columns, False], [], b"", [], len(outcomes))
-        lengths = [-1 if result is None else len(result) for result in results]
-        return Sorted([*columns, lengths], [], b"".join(filter(None, results)), [], len(outcomes))
-    ids: list[str] = []
-    fences: list[int] = []
-    sizes: list[int] = []
-    others: list[Outcome] = []
-    blobs: list[bytes] = []
-    order: list[int] = []
-    for outcome in outcomes:
-        if outcome[0] != COMPLETE:
-            others.append(outcome)
-            continue
-        _, job_id, fence, result = outcome
-        ids.append(job_id)
-        fences.append(fence)
-        sizes.append(-1 if result is None else len(result))
-        if result is not None:
-            blobs.append(result)
-    if others and ids:
-        # Sorting keeps those of a kind in order.
-        order = sorted(range(len(outcomes)), key=lambda at: outcomes[at][0] != COMPLETE)
-    return Sorted([ids, fences, sizes if blobs else False], others, b"".join(blobs), order, len(outcomes))
 
 
 def advance(
@@ -215,7 +137,7 @@ def advance(
 
     `batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have.
     """
-    sent = _sort(outcomes)
+    sent = sort_outcomes(outcomes)
     args = arguments(
         worker=worker,
         lane=lane,
@@ -237,10 +159,20 @@ def advance(
     )
 
     def parse(reply: list[Any]) -> Advanced:
-        now, wait_ms, refused, stalled, jobs, tick_ms, epoch, rows, wanted, again = reply
-        statuses = sent.statuses(refused)
-        found, lost = _parse_taken(*jobs), _parse_stalled(stalled)
-        return Advanced(now, wait_ms, statuses, lost, found, tick_ms, epoch, rows, wanted, again == 1)
+        now, wait_ms, refused, stalled, expired, jobs, tick_ms, epoch, rows, wanted, again = reply
+        return Advanced(
+            now,
+            wait_ms,
+            sent.statuses(refused),
+            _parse_stalled(stalled),
+            _parse_expired(expired),
+            _parse_taken(*jobs),
+            tick_ms,
+            epoch,
+            rows,
+            wanted,
+            again == 1,
+        )
 
     return Call("advance", args, parse, sent.blob)
 
@@ -277,14 +209,27 @@ def _parse_taken(
 
 
 def _parse_stalled(flat: list[Any]) -> list[Stalled]:
-    return [Stalled(flat[i].decode(), flat[i + 1].decode() or None, flat[i + 2] == 1) for i in range(0, len(flat), 3)]
+    return [Stalled(*_names(flat, at), *_AFTER_STALL[flat[at + 2]]) for at in range(0, len(flat), 3)]
+
+
+_AFTER_STALL = {0: (False, False, False), 1: (True, False, False), 2: (True, True, False), 3: (True, False, True)}
+"""`final`, `blocks` and `cancelled` by the code of `lua/transitions/stall.lua`."""
+
+
+def _parse_expired(flat: list[Any]) -> list[Expired]:
+    return [Expired(*_names(flat, at), flat[at + 2] == 1) for at in range(0, len(flat), 3)]
+
+
+def _names(flat: list[Any], at: int) -> tuple[str, str | None]:
+    """Id and group of the job that begins there."""
+    return flat[at].decode(), flat[at + 1].decode() or None
 
 
 def due(
     policy: Policy, *, promote: bool = True, unpark: bool = True, expire: bool = True, now: int | None = None
 ) -> Call[Due]:
     def parse(reply: list[Any]) -> Due:
-        return Due(reply[0], reply[1], _parse_stalled(reply[2]), *reply[3:])
+        return Due(reply[0], reply[1], _parse_stalled(reply[2]), _parse_expired(reply[3]), *reply[4:])
 
     args = arguments(policy=policy.packed(), promote=promote, unpark=unpark, expire=expire, now=now)
     return Call("due", args, parse)
@@ -308,7 +253,7 @@ def beat(
     `unseen`: the same, and it has not seen the answer to this request of this lane; the jobs of that answer go back.
     This also needs `keep`.
     """
-    sent = _sort(outcomes)
+    sent = sort_outcomes(outcomes)
     args = arguments(
         worker=worker,
         info=info,

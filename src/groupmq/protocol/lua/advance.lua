@@ -24,7 +24,8 @@ Arguments
 Blob       the return values of the completed jobs, joined
 Reply      {now (for a request that was sent again, or a job that is granted again: when it was taken), ms until something is due or -1,
             indexes of the refused outcomes (completed jobs are counted first),
-            stalled jobs, flat: id, group, 1 if it failed for good,
+            stalled jobs, flat: id, group, what happens next (transitions/stall.lua),
+            jobs that failed because their ttl has ended, flat: id, group, 1 if it blocks its group,
             jobs = {ids (null = the lease no longer stands), first fence, states ({} = no job has run yet), records,
             if there are large jobs: data of their records, flat: index, data ...},
             ms until the next tick of a repeat or -1, epoch of the worker's turn or 0,
@@ -55,14 +56,15 @@ local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
 local last = lane.last(A.lane, A.request)
 if last then
   local jobs, rows, taken_at = lane.jobs(last)
-  return { taken_at or now, 0, last[1], {}, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
+  local stalled, expired = lane.ended(last)
+  return { taken_at or now, 0, last[1], stalled, expired, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
 end
 
 budget.spend(#A.completed[1] + #A.others)
 local refused = outcome.complete(A.completed, blob, A.policy.keep.completed, A.worker)
 outcome.apply(A.others, refused, #A.completed[1])
 local room = budget.left()
-local stalled, more_overdue, more_due = due.everything(A.policy)
+local stalled, expired, more_overdue, more_due = due.everything(A.policy)
 -- A job past its ttl must not start. If more of them are due than one call can fail, this call takes no job at all.
 local n = A.take
 if more_overdue then n, A.fill = 0, nil elseif budget.left() < room then n, A.fill = budget.share(n), nil end
@@ -73,6 +75,6 @@ if granted_at then epoch = 0 else jobs, rows, left, epoch = take_jobs(n, A, more
 if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
 retention.settle(A.policy.keep)
 if left then wake.up() end
-lane.remember(A.lane, A.request, refused, jobs[1], jobs[2], A.together and rows or nil)
+lane.remember(A.lane, A.request, { refused, jobs[1], jobs[2], A.together and rows or false }, stalled, expired)
 local again = granted_at and 1 or 0
-return commit({ granted_at or now, 0, refused, stalled, jobs, tick, epoch, rows, reserve.wanted(), again }, 2)
+return commit({ granted_at or now, 0, refused, stalled, expired, jobs, tick, epoch, rows, reserve.wanted(), again }, 2)

@@ -6,7 +6,8 @@ Arguments
   unpark      true = parked groups that are due become ready; also deletes what has expired (lib/sweep.lua)
   expire      true = take back expired leases and fail jobs past their ttl
   policy      as in advance
-Reply      {jobs promoted, groups unparked, stalled jobs, flat: id, group, 1 if it failed for good,
+Reply      {jobs promoted, groups unparked, stalled jobs, flat: id, group, what happens next (transitions/stall.lua),
+            jobs that failed because their ttl has ended, flat: id, group, 1 if it blocks its group,
             ms until something is due or -1, jobs that were checked because their ttl has ended,
             1 if there may be more that has expired than one call deletes}
 Events     failed, stalled, blocked, drained
@@ -22,10 +23,10 @@ Cost       O(1): at most 60 delayed jobs, 60 groups, and 30 each of leases, stop
 if A.expire and A.promote and A.unpark then horizon.look_at_all() end
 local stalled = A.expire and due.expire(A.policy) or {}
 if A.expire then due.stop() end
-local overdue, failed, n_failed, promoted, _ = 0, nil, 0, 0, nil
-if A.expire then overdue, _, failed, n_failed = due.overdue() end
-if A.promote then promoted = due.promote(failed, n_failed) end
+local expired, checked = { list = {}, n = 0 }, 0
+if A.expire then expired, checked = due.overdue() end
+local promoted = A.promote and due.promote(expired) or 0
 local woken = A.unpark and due.unpark() or 0
 retention.settle(A.policy.keep)
 local more_expired = A.unpark and sweep.all() and 1 or 0
-return commit({ promoted, woken, stalled, 0, overdue, more_expired }, 4)
+return commit({ promoted, woken, stalled, expired.list, 0, checked, more_expired }, 5)

@@ -7,7 +7,7 @@ Arguments
   worker      id of the worker
   runs        its leases, flat: id, fence ...
   policy      as in advance
-Reply      stalled jobs, flat: id, group, 1 if it failed for good
+Reply      stalled jobs, flat: id, group, what happens next (transitions/stall.lua)
 Events     failed, stalled, drained
 Cost       O(runs): about 3 commands for each
 ]]

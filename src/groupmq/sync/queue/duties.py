@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from groupmq.core.checks import one_of
 from groupmq.core.duty import DutyName
-from groupmq.core.views import DutyReport, StalledJob
+from groupmq.core.views import DutyReport, ExpiredJob, StalledJob
 from groupmq.protocol.commands import Due, Policy
 from groupmq.sync.queue.base import QueueBase
 from groupmq.sync.queue.upkeep import forget_gone_workers, remove_by_age, run_due, run_due_repeats
@@ -37,7 +37,7 @@ class Duties(QueueBase):
         ran = run_due_repeats(self._call, self._looked_at_repeats)
         self._looked_at_repeats = ran.now
         due = self._run_due()
-        return ran.added + due.promoted + due.woken + len(due.stalled)
+        return ran.added + due.promoted + due.woken + len(due.stalled) + len(due.expired)
 
     def promote_delayed_jobs(self) -> int:
         """Move delayed jobs that are due into their groups, and return how many."""
@@ -54,7 +54,9 @@ class Duties(QueueBase):
 
     def _run_due(self, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Due:
         policy = Policy(self.options.max_attempts, -1, self.options.keep)
-        return run_due(self._call, policy, promote=promote, unpark=unpark, expire=expire)
+        due = run_due(self._call, policy, promote=promote, unpark=unpark, expire=expire)
+        self._log_ended_by_time(due.stalled, due.expired)
+        return due
 
     def _schedule(self) -> DutyReport:
         ran = run_due_repeats(self._call, self._looked_at_repeats)
@@ -74,10 +76,11 @@ class Duties(QueueBase):
     def _recover(self) -> DutyReport:
         due = self._run_due(promote=False)
         return DutyReport(
-            done=len(due.stalled) + due.woken,
+            done=len(due.stalled) + len(due.expired) + due.woken,
             next_in=due.wait_ms / 1000 if due.wait_ms > 0 else None,
             woken=due.woken,
             stalled=tuple(StalledJob(*stalled) for stalled in due.stalled),
+            expired=tuple(ExpiredJob(*expired) for expired in due.expired),
         )
 
     def _clean_up(self) -> DutyReport:

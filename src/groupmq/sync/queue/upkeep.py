@@ -12,7 +12,7 @@ from groupmq.client.answers.measures import gone_workers
 from groupmq.client.answers.repeats import Definition, Ran, tick_of
 from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
-from groupmq.protocol.commands import CHUNK, Due, Policy, Stalled
+from groupmq.protocol.commands import CHUNK, Due, Expired, Policy, Stalled
 from groupmq.sync.queue.caller import Caller
 
 TICKS_PER_CALL = 25
@@ -22,13 +22,15 @@ def run_due(call: Caller, policy: Policy, *, promote: bool = True, unpark: bool 
     """Do everything that is due now, in as many bounded calls as it takes."""
     promoted = woken = 0
     stalled: list[Stalled] = []
+    expired: list[Expired] = []
     while True:
         due = call(commands.due(policy, promote=promote, unpark=unpark, expire=expire))
         promoted, woken = promoted + due.promoted, woken + due.woken
         stalled += due.stalled
+        expired += due.expired
         has_more = due.wait_ms == 0 and (due.promoted or due.woken or due.stalled or due.overdue)
         if not has_more and not due.more_expired:
-            return Due(promoted, woken, stalled, due.wait_ms)
+            return Due(promoted, woken, stalled, expired, due.wait_ms)
 
 
 def remove_by_age(call: Caller, options: QueueOptions) -> int:

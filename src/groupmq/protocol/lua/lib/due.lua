@@ -40,10 +40,10 @@ local function groups_of(recs)
 end
 
 -- Delayed jobs that are due join their groups by their sort keys. Returns how many, and whether more are due: then the
--- job that sorts first in a group may not have joined it yet. `failed`: a set of `n_failed` jobs that this call has
--- failed and that must not be promoted as well.
-function due.promote(failed, n_failed)
-  local ids, more = due_entries.take(K.delayed, JOINS, 1, failed, n_failed)
+-- job that sorts first in a group may not have joined it yet. `expired`: the jobs that this call has failed, as
+-- due.overdue returns them; they must not be promoted as well.
+function due.promote(expired)
+  local ids, more = due_entries.take(K.delayed, JOINS, 1, expired.ids, expired.n)
   local recs = records(ids)
   group.load(groups_of(recs))
   local promoted = 0
@@ -82,7 +82,8 @@ function due.expire(policy)
   return due.take_back((due_entries.take(K.active, ENDS, COST_OF_END)), policy)
 end
 
--- Take back the leases of `ids`. Returns a flat list: job id, group id, 1 if the job has failed for good.
+-- Take back the leases of `ids`. Returns the jobs that had begun, flat: id, group, what happens next
+-- (transitions/stall.lua).
 function due.take_back(ids, policy)
   if #ids == 0 then return {} end
   local leases, recs = lease.load(ids), records(ids)
@@ -92,9 +93,8 @@ function due.take_back(ids, policy)
     if l and rec and (l.ahead or was_not_received(id, l)) then
       release_unstarted(id, l, rec)
     elseif l and rec then
-      local final = stall_job(id, l, rec, policy)
-      local n = #stalled
-      stalled[n + 1], stalled[n + 2], stalled[n + 3] = id, l.gid, final and 1 or 0
+      local n, next_step = #stalled, stall_job(id, l, rec, policy)
+      stalled[n + 1], stalled[n + 2], stalled[n + 3] = id, l.gid, next_step
     elseif l then
       end_run(id, l)
       retention.lose(id) -- its record was deleted from outside: nothing of the job may stay
@@ -113,35 +113,37 @@ function due.stop()
 end
 
 -- Fail jobs past their ttl. This must run before promotion, so that none of them joins its group first. A queue that
--- never had a ttl reads nothing. Returns how many jobs were checked, whether there are more, the set of jobs that
--- failed, and how many they are.
+-- never had a ttl reads nothing. Returns the jobs that failed, how many jobs were checked, and whether there are more.
+-- The jobs that failed are {ids = set, n = how many, list = flat: id, group, 1 if the job blocks its group}.
 function due.overdue()
-  if not meta.ttls then return 0, false, nil, 0 end
+  local expired = { ids = {}, n = 0, list = {} }
+  if not meta.ttls then return expired, 0, false end
   local ids, more = due_entries.take(K.expiring, ENDS, COST_OF_END)
-  local found, failed, n_failed = find.jobs(ids), {}, 0
+  local found, list = find.jobs(ids), expired.list
   for i = 1, #found do
     local job = found[i]
     if job.state == 'waiting' or job.state == 'delayed' then
       detach_job(job)
-      failed[job.id], n_failed = true, n_failed + 1
-      local s = state.load({ job.id })[1] or state.fresh()
-      fail_job(job.id, job.rec, s, { reason = 'expired: not started within its ttl' })
+      local s, n = state.load({ job.id })[1] or state.fresh(), #list
+      local blocks = fail_job(job.id, job.rec, s, { reason = 'expired: not started within its ttl' })
+      expired.ids[job.id], expired.n = true, expired.n + 1
+      list[n + 1], list[n + 2], list[n + 3] = job.id, record.group_of(job.rec), blocks and 1 or 0
     else
       W.zrem(K.expiring, job.id)
     end
   end
-  return #ids, more, failed, n_failed
+  return expired, #ids, more
 end
 
--- All duties, if anything can be due by now. Returns the stalled jobs, whether more jobs are past their ttl, and
--- whether more delayed jobs are due.
+-- All duties, if anything can be due by now. Returns the stalled jobs and the jobs past their ttl, both flat, whether
+-- more jobs are past their ttl, and whether more delayed jobs are due.
 function due.everything(policy)
-  if not horizon.is_reached() then return {}, false, false end
+  if not horizon.is_reached() then return {}, {}, false, false end
   horizon.look_at_all()
   local stalled = due.expire(policy)
   due.stop()
-  local _, more_overdue, failed, n_failed = due.overdue()
-  local _, more_due = due.promote(failed, n_failed)
+  local expired, _, more_overdue = due.overdue()
+  local _, more_due = due.promote(expired)
   due.unpark()
-  return stalled, more_overdue, more_due
+  return stalled, expired.list, more_overdue, more_due
 end

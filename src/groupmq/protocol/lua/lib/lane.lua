@@ -34,11 +34,18 @@ function lane.unbegun(name, request)
   return found
 end
 
--- The fences of one call are consecutive, so the first one is enough. `rows`: the sizes of batches, which cannot be
--- derived from their leases; nil = none.
-function lane.remember(name, request, refused, ids, fence, rows)
-  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack({ refused, ids, fence, rows }))
+-- Keep the reply to this request. `reply`: {indexes of the refused outcomes, ids of the jobs, first fence, rows}. The
+-- fences of one call are consecutive, so the first one is enough. `rows`: the sizes of batches, which cannot be derived
+-- from their leases; false = none. `stalled`, `expired`: the jobs that time has ended, flat; they are rare.
+function lane.remember(name, request, reply, stalled, expired)
+  if stalled[1] or expired[1] then
+    reply[5], reply[6] = stalled, expired
+  end
+  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack(reply))
 end
+
+-- The jobs that time ended in the call of the remembered reply: stalled, expired.
+function lane.ended(last) return last[5] or {}, last[6] or {} end
 
 -- The set of indexes at which a batch begins, nil if the reply had none.
 local function begins_of(rows)

@@ -23,7 +23,7 @@ local function log_failed_attempt(id, gid, s, final)
 end
 
 -- Job `id` has failed for good and has no lease. `why`: reason, stack (default ''), error (class of the exception of
--- its handler, default ''), cancelled (by a person).
+-- its handler, default ''), cancelled (by a person). Returns whether it blocks its group.
 local function fail_job(id, rec, s, why)
   local gid, stack = record.group_of(rec), why.stack or ''
   s[FINISHED], s[REASON], s[STACK], s[ERROR] = now, why.reason, stack, why.error or ''
@@ -33,5 +33,7 @@ local function fail_job(id, rec, s, why)
   measure.count('failed', 1)
   events.note('failed', id, gid, s[ATTEMPTS], why.reason, stack)
   if meta.uniques then unique.ended({ id }) end
-  if gid ~= '' and not why.cancelled and record.holds(rec) then blocking_changes.add(group.get(gid), id) end
+  local blocks = gid ~= '' and not why.cancelled and record.holds(rec)
+  if blocks then blocking_changes.add(group.get(gid), id) end
+  return blocks
 end

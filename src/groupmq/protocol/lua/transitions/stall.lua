@@ -15,7 +15,10 @@ its sort key, or fails for good after its last attempt or after `max_stalled` st
 --- @include "transitions/fail"
 --- @include "transitions/release"
 
--- Returns whether the job has failed for good.
+-- What happens to a job that has stalled, as replies say it.
+local RUNS_AGAIN, FAILED, FAILED_AND_BLOCKS, CANCELLED = 0, 1, 2, 3
+
+-- Returns what happens to the job.
 local function stall_job(id, l, rec, policy)
   local cancelled = interrupts.cancels(id)
   end_run(id, l)
@@ -36,13 +39,13 @@ local function stall_job(id, l, rec, policy)
   end
   events.note('stalled', id, l.gid, s[ATTEMPTS], why ~= nil)
   if why then
-    fail_job(id, rec, s, { reason = why, cancelled = cancelled })
-    return true
+    local blocks = fail_job(id, rec, s, { reason = why, cancelled = cancelled })
+    return cancelled and CANCELLED or blocks and FAILED_AND_BLOCKS or FAILED
   end
   s[REASON] = reason
   state_changes.save(id, s)
   history.note(id, s, 'stalled')
   log_failed_attempt(id, l.gid, s, false)
   put_back(id, rec)
-  return false
+  return RUNS_AGAIN
 end
