@@ -11,7 +11,7 @@ from groupmq.sync import Queue
 def blocked(queue: Queue, group_id: str, minutes: float, *, backs_off: bool = False, prefix: str = "") -> None:
     """Two jobs of a group that were added this long ago: `stuck` runs, or is in its back-off, and `behind` waits.
 
-    `prefix`: of their ids, their worker and its lane, for a second group of the same queue.
+    `prefix`: of their ids, their worker and its requester, for a second group of the same queue.
     """
     call = queue._connection.call
     then = call(commands.stats()).now - int(minutes * 60_000)
@@ -22,7 +22,7 @@ def blocked(queue: Queue, group_id: str, minutes: float, *, backs_off: bool = Fa
     taken = call(
         commands.advance(
             worker=f"{prefix}w",
-            lane=f"{prefix}l",
+            requester=f"{prefix}l",
             request=1,
             outcomes=[],
             take=1,
@@ -36,7 +36,7 @@ def blocked(queue: Queue, group_id: str, minutes: float, *, backs_off: bool = Fa
         call(
             commands.advance(
                 worker=f"{prefix}w",
-                lane=f"{prefix}l",
+                requester=f"{prefix}l",
                 request=2,
                 outcomes=[outcome],
                 take=0,

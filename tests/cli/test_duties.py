@@ -27,7 +27,7 @@ def take(queue: Queue, lease_ms: int = 100) -> str:
     answer = queue._connection.call(
         commands.advance(
             worker="gone",
-            lane="gone:0",
+            requester="gone:0",
             request=1,
             outcomes=[],
             take=1,

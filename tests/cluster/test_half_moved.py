@@ -41,18 +41,18 @@ async def fill(queue: Queue) -> list[tuple[str, int]]:
     await queue._call(commands.beat("worker", "{}", LEASE_MS, []))
     leases = []
     for request in range(1, 4):
-        taken = await queue._call(take("lane", request))
+        taken = await queue._call(take("requester", request))
         leases += [(job.id, job.fence) for job in taken.jobs]
     assert len(leases) == 3
     job_id, fence = leases.pop()
-    await queue._call(take("lane", 4, [commands.completed(job_id, fence, b"1")]))
+    await queue._call(take("requester", 4, [commands.completed(job_id, fence, b"1")]))
     return leases
 
 
-def take(lane: str, request: int, outcomes: Any = ()) -> Any:
+def take(requester: str, request: int, outcomes: Any = ()) -> Any:
     return commands.advance(
         worker="worker",
-        lane=lane,
+        requester=requester,
         request=request,
         outcomes=outcomes,
         take=0 if outcomes else 1,
@@ -68,8 +68,8 @@ def calls_of(queue: Queue, leases: list[tuple[str, int]], n: int) -> dict[str, C
         "add": lambda: queue.add("new", group_id="g0", job_id=f"add-{n}"),
         "add to a new group": lambda: queue.add("new", group_id=f"new-{n}", job_id=f"new-{n}"),
         "add for later": lambda: queue.add("new", delay=60, job_id=f"later-{n}"),
-        "take": lambda: queue._call(take(f"lane-{n}", 1)),
-        "complete": lambda: queue._call(take(f"lane-{n}", 2, [commands.completed(first, fence, b"1")])),
+        "take": lambda: queue._call(take(f"requester-{n}", 1)),
+        "complete": lambda: queue._call(take(f"requester-{n}", 2, [commands.completed(first, fence, b"1")])),
         "beat": lambda: queue._call(commands.beat("worker", "{}", LEASE_MS, leases)),
         "remove": lambda: queue.remove(f"job-{19 - n}"),
         "promote": lambda: queue.promote("delayed"),
@@ -181,5 +181,11 @@ async def test_a_call_that_empties_a_key_and_fills_it_again_is_refused_as_a_whol
 def take_next(request: int, outcomes: list[Any]) -> Any:
     """Report outcomes, and take one more job."""
     return commands.advance(
-        worker="worker", lane="lane", request=request, outcomes=outcomes, take=1, lease_ms=LEASE_MS, policy=POLICY
+        worker="worker",
+        requester="requester",
+        request=request,
+        outcomes=outcomes,
+        take=1,
+        lease_ms=LEASE_MS,
+        policy=POLICY,
     )

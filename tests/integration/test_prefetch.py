@@ -145,8 +145,10 @@ class Crowd:
         """Jobs that were given back because a handler took long on a busy machine. The server may not know of them
         yet."""
         assert self.worker is not None
-        lanes = self.worker._fetcher.lanes
-        return sum(report.event == "released" for lane in lanes for report in (*lane.reports, *lane.sent))
+        requesters = self.worker._fetcher.requesters
+        return sum(
+            report.event == "released" for requester in requesters for report in (*requester.reports, *requester.sent)
+        )
 
     def close(self) -> None:
         self._look.close()

@@ -12,7 +12,7 @@ from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 
-FIXED_AND_SMALL = {"series", "meta", "failures", "wake", "lanes", "workers", "events", "marks"}
+FIXED_AND_SMALL = {"series", "meta", "failures", "wake", "requesters", "workers", "events", "marks"}
 
 
 async def handle(job: Job) -> str:
@@ -148,7 +148,7 @@ async def test_a_drained_queue_that_keeps_nothing_leaves_only_small_fixed_keys(
     base = Keys("groupmq", queue.name)
     assert client.hlen(base.meta) < 20
     assert client.llen(base.fixed("failures")) == 20
-    assert client.hlen(base.fixed("lanes")) == client.hlen(base.fixed("workers")) == 0
+    assert client.hlen(base.fixed("requesters")) == client.hlen(base.fixed("workers")) == 0
 
 
 async def test_groups_come_and_go_without_leaving_keys(make_queue: MakeQueue, client: Any) -> None:

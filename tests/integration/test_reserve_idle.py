@@ -189,8 +189,8 @@ async def test_what_comes_to_a_worker_after_it_was_asked_for_is_given_back(
     fetcher, leases, loop = one._fetcher, one._leases, asyncio.get_running_loop()
     persist, heard = fetcher._persist, leases.received
 
-    async def late(call, lane):  # type: ignore[no-untyped-def]
-        answer = await persist(call, lane)
+    async def late(call, requester):  # type: ignore[no-untyped-def]
+        answer = await persist(call, requester)
         if len(answer.jobs) > 1:
             await asked.wait()
         return answer

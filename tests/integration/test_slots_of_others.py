@@ -40,8 +40,8 @@ class HeldBack:
         self._persist = worker._fetcher._persist
         worker._fetcher._persist = self._late  # type: ignore[method-assign]
 
-    async def _late(self, call: Any, lane: Any) -> Any:
-        answer = await self._persist(call, lane)
+    async def _late(self, call: Any, requester: Any) -> Any:
+        answer = await self._persist(call, requester)
         if answer.jobs and not self.released.is_set():
             self.jobs += len(answer.jobs)
             await self.released.wait()

@@ -196,11 +196,13 @@ async def test_a_process_of_a_release_that_stored_less_goes_on_with_its_own(
     old._connection.session.known.opened = True  # it knows no revision, so none is sent
     assert old._connection.session.known.revision == b""
     policy = Policy(2, -1, {"completed": 9, "failed": 9})
-    call = commands.advance(worker="old", lane="old:0", request=1, outcomes=[], take=1, lease_ms=5000, policy=policy)
+    call = commands.advance(
+        worker="old", requester="old:0", request=1, outcomes=[], take=1, lease_ms=5000, policy=policy
+    )
     taken = (await old._connection.call(call)).jobs[0]
     call = commands.advance(
         worker="old",
-        lane="old:0",
+        requester="old:0",
         request=2,
         outcomes=[commands.failed(taken.id, taken.fence, "boom", "")],
         take=0,
@@ -254,7 +256,7 @@ async def test_what_a_dead_worker_ran_is_taken_back_by_the_stored_settings(make_
         assert left is not None
         call = commands.advance(
             worker=worker.id,
-            lane=f"{worker.id}:0",
+            requester=f"{worker.id}:0",
             request=1,
             outcomes=[],
             take=1,

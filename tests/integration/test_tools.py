@@ -41,7 +41,7 @@ async def take(queue: Queue, lease_ms: int = 1) -> None:
     """Act as a worker that takes a job and then dies."""
     policy = Policy(3, -1, {"completed": 100, "failed": 100})
     call = commands.advance(
-        worker="gone", lane="gone:0", request=1, outcomes=[], take=1, lease_ms=lease_ms, policy=policy
+        worker="gone", requester="gone:0", request=1, outcomes=[], take=1, lease_ms=lease_ms, policy=policy
     )
     assert len((await queue._connection.call(call)).jobs) == 1
 

@@ -41,8 +41,8 @@ class Unreading:
     def _hold_back(self, fetcher: Any) -> None:
         persist = fetcher._persist
 
-        async def unread(call: Any, lane: Any) -> Any:
-            answer = await persist(call, lane)
+        async def unread(call: Any, requester: Any) -> Any:
+            answer = await persist(call, requester)
             if len(answer.jobs) > 1 and not self.hangs.is_set():
                 self.hangs.set()
                 assert self.go_on.wait(40)  # the loop is meant to hang

@@ -99,7 +99,7 @@ async def test_drained_is_emitted_each_time_the_work_runs_out_and_not_before(que
 async def test_a_worker_whose_outcome_waits_to_be_sent_is_not_drained(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The call that finds nothing is under way in the lane that the outcome has to take."""
+    """The call that finds nothing is under way in the requester that the outcome has to take."""
     handler, asked, answer = Recorder(), asyncio.Event(), asyncio.Event()
     handler.gate, call = asyncio.Event(), queue._connection.call
     answer.set()

@@ -202,7 +202,9 @@ def take_in_secret(queue: Queue, client: redis.Redis) -> None:
     """Resume the group and take its job for a worker that then dies, without a hint that would wake the others."""
     keys = queue._connection.session.keys
     policy = Policy(queue.options.max_attempts, -1, queue.options.keep)
-    take = commands.advance(worker="dead", lane="dead:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=policy)
+    take = commands.advance(
+        worker="dead", requester="dead:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=policy
+    )
     together = node_of(client, queue.name).pipeline(transaction=True)
     for call in (commands.switch(group_id="g", paused=False), take):
         together.eval(functions.expand(call.script), 1, keys.meta, call.args, call.blob)

@@ -102,7 +102,7 @@ class Engine:
         take: int = 0,
         worker: str = "w",
         lease_ms: int = LEASE,
-        lane: str = "w:0",
+        requester: str = "w:0",
         request: int | None = None,
         policy: Policy | None = None,
         row: int = 1,
@@ -120,7 +120,7 @@ class Engine:
         return self.call(
             commands.advance(
                 worker=worker,
-                lane=lane,
+                requester=requester,
                 request=self.requests if request is None else request,
                 outcomes=outcomes,
                 take=take,
@@ -140,7 +140,9 @@ class Engine:
 
     def offer_slot(self, worker: str = "w", **how: Any) -> None:
         """A worker finds nothing to start and offers a slot."""
-        assert self.advance(take=1, worker=worker, lane=f"{worker}:0", confirms=True, offers=True, **how).jobs == []
+        assert (
+            self.advance(take=1, worker=worker, requester=f"{worker}:0", confirms=True, offers=True, **how).jobs == []
+        )
 
     def pop_grant(self, worker: str = "w") -> Granted | None:
         """What a worker that waits for work gets."""

@@ -31,7 +31,7 @@ def ids(answer: Advanced) -> list[list[str]]:
 
 def other(engine: Engine, **how: Any) -> Advanced:
     """What another worker gets that runs jobs one by one."""
-    return engine.advance(take=5, worker="other", lane="other:0", **how)
+    return engine.advance(take=5, worker="other", requester="other:0", **how)
 
 
 def test_a_batch_is_the_next_jobs_of_a_group_and_all_of_them_run(engine: Engine) -> None:
@@ -164,7 +164,7 @@ def test_a_job_that_is_gone_meanwhile_is_missing_in_its_batch_and_moves_no_other
     engine.add("a1", "a2", "a3", group="a")
     engine.add("b1", "b2", group="b")
     by_id = {job.id: job for job in batches(engine, take=2, request=7).jobs}
-    engine.advance(commands.completed(gone, by_id[gone].fence, None), lane="w:1", request=1)
+    engine.advance(commands.completed(gone, by_id[gone].fence, None), requester="w:1", request=1)
     assert ids(batches(engine, take=2, request=7)) == [left, ["b1", "b2"]]
 
 

@@ -247,7 +247,7 @@ def test_a_worker_that_stays_idle_makes_no_more_commands_where_reserves_were_tak
     for reserves in (False, True):
         engine = make_engine()
         engine.add("a", group=None)
-        engine.complete(*engine.take(0 if reserves else 1, fill=int(reserves), worker="v", lane="v:0"))
+        engine.complete(*engine.take(0 if reserves else 1, fill=int(reserves), worker="v", requester="v:0"))
         engine.pass_time(SECOND)
         engine.take(1)
         found.append(cost(engine, lambda engine=engine: engine.take(1)))  # type: ignore[misc]

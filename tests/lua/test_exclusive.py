@@ -14,7 +14,7 @@ from tests.lua.engine import LEASE, SECOND, Engine
 
 
 class Person:
-    """A worker of an exclusive queue, with the one lane and the epoch that a real one has."""
+    """A worker of an exclusive queue, with the one requester and the epoch that a real one has."""
 
     def __init__(self, engine: Engine, name: str, batch: int = 2) -> None:
         self.engine, self.name, self.batch = engine, name, batch
@@ -26,7 +26,7 @@ class Person:
             *outcomes,
             take=n,
             worker=self.name,
-            lane=f"{self.name}:0",
+            requester=f"{self.name}:0",
             batch=self.batch,
             epoch=self.epoch,
             lease_ms=lease_ms,
@@ -279,7 +279,7 @@ def test_a_request_sent_again_is_answered_the_same_with_its_epoch(lone: Engine, 
     lone.add("a", "b", group=None)
 
     def ask() -> Advanced:
-        return lone.advance(take=1, worker="ann", lane="ann:0", request=7, batch=2, epoch=0)
+        return lone.advance(take=1, worker="ann", requester="ann:0", request=7, batch=2, epoch=0)
 
     first, again = ask(), ask()
     assert [job.fence for job in again.jobs] == [job.fence for job in first.jobs]

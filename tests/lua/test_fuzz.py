@@ -42,7 +42,7 @@ POLICY = Policy(3, 1, {"completed": 9, "failed": 9})
 SOUND: list[Call[Any]] = [
     commands.add([draft(OPTIONS, 1, group_id="a", job_id=job_id) for job_id in ("a", "b", "c")]),
     commands.add([draft(OPTIONS, 1, job_id="d", delay=60), draft(OPTIONS, 1, job_id="e", ttl=60)]),
-    commands.advance(worker="w", lane="w:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=POLICY),
+    commands.advance(worker="w", requester="w:0", request=1, outcomes=[], take=1, lease_ms=1000, policy=POLICY),
 ]
 """A queue with jobs in it: one runs, two wait behind it, one is delayed."""
 

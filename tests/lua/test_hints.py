@@ -11,7 +11,7 @@ from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, Engine
 
 
-def test_an_older_request_of_a_lane_takes_nothing(engine: Engine) -> None:
+def test_an_older_request_of_a_requester_takes_nothing(engine: Engine) -> None:
     """It comes from a connection that was given up: no worker waits for its answer, so none would run the job."""
     engine.add("a", "b", "c", group=None)
     engine.advance(take=1, request=1)
@@ -82,7 +82,7 @@ def test_asking_a_queue_at_its_rate_again_and_again_wakes_nobody_for_ever(make_e
     engine.take(1)
     engine.woken()
     for _ in range(3):
-        engine.take(1, worker="other", lane="other:0")
+        engine.take(1, worker="other", requester="other:0")
         assert not engine.woken()
 
 
@@ -111,7 +111,7 @@ def test_a_group_at_its_rate_wakes_somebody_when_its_wait_is_the_next_thing_due(
 def test_an_add_during_a_turn_hails_its_holder_and_wakes_nobody_else(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", group=None)
-    engine.take(1, worker="holder", lane="holder:0")
+    engine.take(1, worker="holder", requester="holder:0")
     engine.woken()
     engine.hailed("holder")
     engine.add("b", group=None)
@@ -128,7 +128,7 @@ def test_an_add_when_nobody_has_the_turn_wakes_a_worker(make_engine: MakeEngine)
 def test_an_add_after_the_holder_froze_wakes_a_worker(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", group=None)
-    engine.take(1, worker="frozen", lane="frozen:0")
+    engine.take(1, worker="frozen", requester="frozen:0")
     engine.woken()
     engine.pass_time(LEASE)
     engine.add("b", group=None)
@@ -152,10 +152,10 @@ def test_the_end_of_a_turn_wakes_the_next_and_leaves_no_marker_of_the_last(make_
 def test_a_worker_without_the_turn_that_asks_wakes_nobody(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", "b", group=None)
-    engine.take(1, worker="holder", lane="holder:0")
+    engine.take(1, worker="holder", requester="holder:0")
     engine.woken()
     engine.hailed("holder")
-    engine.take(1, worker="other", lane="other:0")
+    engine.take(1, worker="other", requester="other:0")
     assert not engine.woken()
 
 

@@ -113,7 +113,7 @@ class Mixture:
             *outcomes,
             take=take,
             worker=worker,
-            lane=f"{worker}:0",
+            requester=f"{worker}:0",
             lease_ms=LEASES[worker],
             batch=batch,
             epoch=self.epochs[worker],

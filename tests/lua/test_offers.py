@@ -152,18 +152,18 @@ def test_another_worker_gets_a_job_that_nobody_has_popped(engine: Engine) -> Non
     """The worker that made the offer was killed."""
     engine.offer_slot("killed")
     engine.add("a")
-    answer = engine.advance(take=1, worker="other", lane="other:0")
+    answer = engine.advance(take=1, worker="other", requester="other:0")
     assert (answer.jobs, answer.wait_ms) == ([], 100), "the worker may not wait for it yet"
     engine.pass_time(100)
-    answer = engine.advance(take=1, worker="other", lane="other:0")
+    answer = engine.advance(take=1, worker="other", requester="other:0")
     assert (answer.jobs, answer.wait_ms) == ([], 0), "it is to ask again at once"
-    [job] = engine.take(1, worker="other", lane="other:0")
+    [job] = engine.take(1, worker="other", requester="other:0")
     assert (job.id, job.stored.attempts) == ("a", 0)
     assert engine.pop_grant("killed") is None
 
 
 def test_another_worker_does_not_get_a_job_that_was_popped(engine: Engine, granted: Granted) -> None:
-    assert engine.advance(take=1, worker="other", lane="other:0").jobs == []
+    assert engine.advance(take=1, worker="other", requester="other:0").jobs == []
     assert engine.view("a").fence == granted.job.fence
 
 

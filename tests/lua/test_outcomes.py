@@ -214,11 +214,11 @@ def superseded(engine: Engine, how: str) -> Taken:
 def test_an_outcome_with_a_stale_fence_changes_nothing_and_is_refused(engine: Engine, how: str, outcome: str) -> None:
     old = superseded(engine, how)
     before, told = engine.digest(), engine.meta()
-    answer = engine.advance(OUTCOMES[outcome]("a", old.fence), lane="old:0")
+    answer = engine.advance(OUTCOMES[outcome]("a", old.fence), requester="old:0")
     assert answer.accepted == [0]
     after = engine.digest()
     changed = {key.decode() for key in after.keys() | before.keys() if after.get(key) != before.get(key)}
-    assert changed <= {engine.key("lanes"), engine.key("meta"), engine.key("series")}
+    assert changed <= {engine.key("requesters"), engine.key("meta"), engine.key("series")}
     assert engine.meta() == told | {"lease_lost": "1"}
     assert engine.call(commands.beat("w", None, LEASE, [("a", old.fence)], engine.now)).lost == ["a"]
 
@@ -330,9 +330,9 @@ def test_a_worker_that_was_silent_for_a_minute_gets_the_same_answer(engine: Engi
     assert engine.forget_gone_workers() == ["w"]
 
 
-def test_requests_of_different_lanes_are_different_requests(engine: Engine) -> None:
+def test_requests_of_different_requesters_are_different_requests(engine: Engine) -> None:
     engine.add("a", "b", group=None)
-    one = engine.advance(take=1, lane="w:0", request=1)
-    two = engine.advance(take=1, lane="w:1", request=1)
+    one = engine.advance(take=1, requester="w:0", request=1)
+    two = engine.advance(take=1, requester="w:1", request=1)
     assert [job.id for job in one.jobs + two.jobs] == ["a", "b"]
-    assert engine.advance(take=1, lane="w:0", request=1).jobs == one.jobs
+    assert engine.advance(take=1, requester="w:0", request=1).jobs == one.jobs

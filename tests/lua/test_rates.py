@@ -57,7 +57,7 @@ def test_the_next_start_comes_when_the_oldest_of_the_window_is_over_to_the_milli
 
 def test_the_limit_is_of_the_queue_not_of_a_worker(queue: Engine) -> None:
     queue.add(*"abcde", group=None)
-    started = [len(queue.take(1, worker=f"w{i}", lane=f"w{i}:0")) for i in range(5)]
+    started = [len(queue.take(1, worker=f"w{i}", requester=f"w{i}:0")) for i in range(5)]
     assert started == [1, 1, 1, 0, 0]
 
 

@@ -202,12 +202,12 @@ def test_a_worker_that_finds_nothing_asks_the_one_that_has_a_reserve(engine: Eng
         engine.heartbeat(worker=worker)
     add_each(engine, "abc")
     taken = engine.take(1, fill=3)
-    engine.take(0, worker="v", lane="v:0")
+    engine.take(0, worker="v", requester="v:0")
     assert not asked_for(engine, "w"), "it has no free slot"
-    assert engine.take(1, worker="v", lane="v:0") == []
+    assert engine.take(1, worker="v", requester="v:0") == []
     assert (asked_for(engine, "w"), asked_for(engine, "v"), asked_for(engine, "other")) == (True, False, False)
     assert engine.heartbeat().wanted == taken[-1].fence == engine.advance().wanted
-    engine.take(1, worker="v", lane="v:0")
+    engine.take(1, worker="v", requester="v:0")
     assert not asked_for(engine, "w"), "it has been asked"
 
 
@@ -215,16 +215,16 @@ def test_a_worker_does_not_ask_itself(engine: Engine) -> None:
     engine.heartbeat()
     add_each(engine, "ab")
     engine.take(1, fill=3)
-    answer = engine.advance(take=1, lane="w:1")
+    answer = engine.advance(take=1, requester="w:1")
     assert (answer.jobs, answer.wanted, asked_for(engine, "w")) == ([], 0, False)
 
 
 def test_after_a_worker_was_idle_nobody_takes_a_reserve_for_a_while(engine: Engine) -> None:
     add_each(engine, "abc")
     taken = engine.take(1, fill=3)
-    engine.take(1, worker="v", lane="v:0")
+    engine.take(1, worker="v", requester="v:0")
     engine.release(*taken[1:])
-    assert ids(engine.take(1, fill=3, worker="v", lane="v:0")) == ["b"]
+    assert ids(engine.take(1, fill=3, worker="v", requester="v:0")) == ["b"]
     engine.pass_time(PAUSE - 1)
     assert engine.take(0, fill=3) == []
     engine.pass_time(1)
@@ -235,30 +235,30 @@ def test_after_a_worker_was_idle_nobody_takes_a_reserve_for_a_while(engine: Engi
 def test_a_worker_that_found_nothing_keeps_others_from_taking_a_reserve_until_it_has_found_something(
     engine: Engine,
 ) -> None:
-    assert engine.take(1, worker="v", lane="v:0") == []
+    assert engine.take(1, worker="v", requester="v:0") == []
     add_each(engine, "abcdef")
     assert ids(engine.take(1, fill=3)) == ["a"]
-    assert ids(engine.take(1, fill=3, worker="v", lane="v:0")) == ["b", "c", "d"], "it is not idle by its own word"
+    assert ids(engine.take(1, fill=3, worker="v", requester="v:0")) == ["b", "c", "d"], "it is not idle by its own word"
     assert ids(engine.take(0, fill=3)) == ["e", "f"]
 
 
 @pytest.mark.parametrize("how", ["leaves", "is not heard of again"])
 def test_a_worker_that_found_nothing_and_is_gone_keeps_nobody_from_anything(engine: Engine, how: str) -> None:
-    engine.take(1, worker="v", lane="v:0")
+    engine.take(1, worker="v", requester="v:0")
     engine.take(1)
     add_each(engine, "ab")
-    engine.take(1, worker="v", lane="v:0")
-    assert engine.take(0, fill=3, worker="v", lane="v:0") == []
+    engine.take(1, worker="v", requester="v:0")
+    assert engine.take(0, fill=3, worker="v", requester="v:0") == []
     if how == "leaves":
         engine.call(commands.leave(["w"], ["w:0"]))
     else:
         engine.pass_time(IDLE)
-    assert ids(engine.take(0, fill=3, worker="v", lane="v:0")) == ["b"]
+    assert ids(engine.take(0, fill=3, worker="v", requester="v:0")) == ["b"]
 
 
 def test_a_worker_with_a_free_slot_is_idle_though_it_found_something(engine: Engine) -> None:
     engine.add("a", group=None)
-    assert ids(engine.take(2, worker="v", lane="v:0")) == ["a"]
+    assert ids(engine.take(2, worker="v", requester="v:0")) == ["a"]
     add_each(engine, "bc")
     assert engine.take(0, fill=2) == []
 
@@ -279,7 +279,7 @@ def test_what_was_reserved_long_ago_is_used_up(engine: Engine) -> None:
     engine.add("a", group=None)
     engine.complete(*engine.take(0, fill=1))
     engine.pass_time(SECOND)
-    engine.take(1, worker="v", lane="v:0")
+    engine.take(1, worker="v", requester="v:0")
     assert not asked_for(engine, "w")
     assert not engine.look().holders
     assert "held" not in engine.meta()
@@ -290,7 +290,7 @@ def test_a_worker_that_has_left_is_asked_for_nothing(engine: Engine) -> None:
     add_each(engine, "ab")
     engine.take(0, fill=2)
     engine.call(commands.leave(["w"], ["w:0"]))
-    engine.take(1, worker="v", lane="v:0")
+    engine.take(1, worker="v", requester="v:0")
     assert (asked_for(engine, "w"), engine.advance().wanted) == (False, 0)
 
 
@@ -301,8 +301,8 @@ def test_one_worker_asks_some_of_many_and_the_next_asks_others(engine: Engine) -
         engine.add(f"j{n}", group=None)
     for worker in workers:
         engine.pass_time(1)
-        engine.take(0, fill=1, worker=worker, lane=worker)
-    engine.take(1, worker="v", lane="v")
+        engine.take(0, fill=1, worker=worker, requester=worker)
+    engine.take(1, worker="v", requester="v")
     assert [asked_for(engine, worker) for worker in workers] == [False] * 5 + [True] * 20
-    engine.take(1, worker="v", lane="v")
+    engine.take(1, worker="v", requester="v")
     assert [asked_for(engine, worker) for worker in workers] == [True] * 5 + [False] * 20

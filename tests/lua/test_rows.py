@@ -61,10 +61,10 @@ def test_where_nobody_follows_an_answer_says_nothing_of_rows(engine: Engine) -> 
 def test_the_group_is_busy_until_the_last_of_its_row_has_ended(engine: Engine) -> None:
     engine.add(*"abcd")
     for job in engine.take_row():
-        assert (engine.group(), engine.take_row(worker="other", lane="other:0")) == ("busy", [])
+        assert (engine.group(), engine.take_row(worker="other", requester="other:0")) == ("busy", [])
         assert engine.complete(job) == [1]
     assert engine.group() == "ready"
-    assert ids(engine.take_row(worker="other", lane="other:0")) == ["d"]
+    assert ids(engine.take_row(worker="other", requester="other:0")) == ["d"]
 
 
 def test_what_a_row_holds_is_counted_as_running(make_engine: MakeEngine) -> None:

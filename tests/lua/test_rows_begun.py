@@ -79,7 +79,7 @@ def test_what_begins_too_late_is_refused_and_no_loss(engine: Engine, how: str) -
     assert (engine.counter("lease_lost"), engine.heard()) == (0, told)
     after = engine.digest()
     changed = {key.decode() for key in after.keys() | before.keys() if after.get(key) != before.get(key)}
-    assert changed <= {engine.key("lanes")}
+    assert changed <= {engine.key("requesters")}
 
 
 ENDS: dict[str, tuple[Callable[[Taken], Outcome], str, int]] = {
@@ -172,7 +172,7 @@ def sent_again(engine: Engine, change: Callable[[], object]) -> tuple[list[str],
 
 def give_back(engine: Engine, job_id: str) -> None:
     fence, _ = engine.look().leases[job_id]
-    assert engine.advance(commands.released(job_id, fence), lane="other:0").accepted == [1]
+    assert engine.advance(commands.released(job_id, fence), requester="other:0").accepted == [1]
 
 
 def test_a_row_sent_again_without_its_first_begins_with_the_next(engine: Engine) -> None:
@@ -209,7 +209,7 @@ def test_a_row_sent_again_whose_head_is_anothers_by_now_begins_with_the_next(eng
         engine.fail("a")
         engine.retry("a")
         engine.limit("g", 4)
-        assert ids(engine.take(1, lane="other:0", worker="other")) == ["a"]
+        assert ids(engine.take(1, requester="other:0", worker="other")) == ["a"]
 
     assert sent_again(engine, give_to_another) == (["x", "b", "c", "y"], [1, 2, 1])
 

@@ -164,5 +164,5 @@ def test_presence_is_said_by_heartbeats_and_ends_with_leaving(engine: Engine) ->
     engine.take()
     engine.call(commands.leave(["w"], ["w:0"]))
     assert engine.call(commands.stats()).workers == {}
-    assert engine.client.hlen(engine.key("lanes")) == 0
+    assert engine.client.hlen(engine.key("requesters")) == 0
     assert engine.state("a") == "active"

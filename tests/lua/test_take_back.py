@@ -23,7 +23,7 @@ def test_a_run_uses_an_attempt_and_its_group_goes_on_at_once(engine: Engine) -> 
     assert take_back(engine, a) == [Stalled("a", "g", final=False)]
     assert engine.counter("stalled") == 1
     assert ("stalled", "a") in engine.heard()
-    again = engine.take_one(worker="other", lane="other:0")
+    again = engine.take_one(worker="other", requester="other:0")
     assert (again.id, again.stored.attempts, again.stored.stalls) == ("a", 1, 1)
     assert engine.complete(a) == [0]
 
@@ -39,7 +39,7 @@ def test_only_the_lease_that_was_named_ends(engine: Engine) -> None:
     engine.add("a")
     old = engine.take_one()
     engine.stall()
-    new = engine.take_one(worker="other", lane="other:0")
+    new = engine.take_one(worker="other", requester="other:0")
     assert take_back(engine, old) == []
     assert take_back(engine, new) == []  # it is of another worker
     assert engine.complete(new) == [1]
@@ -71,13 +71,13 @@ def test_the_slot_of_a_run_whose_job_is_gone_is_free(engine: Engine) -> None:
     engine.remove("a")
     assert engine.group() == "busy"
     take_back(engine)
-    assert engine.take_one(worker="other", lane="other:0").id == "b"
+    assert engine.take_one(worker="other", requester="other:0").id == "b"
 
 
 def test_the_turn_of_an_exclusive_queue_is_handed_over(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", "b")
     a = engine.take_one()
-    assert engine.take(worker="other", lane="other:0") == []
+    assert engine.take(worker="other", requester="other:0") == []
     take_back(engine, a)
-    assert [job.id for job in engine.take(worker="other", lane="other:0")] == ["a"]
+    assert [job.id for job in engine.take(worker="other", requester="other:0")] == ["a"]

@@ -8,11 +8,11 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Beat
 from tests.lua.engine import LEASE, SECOND, Engine
 
-LANE = "w:0"
+REQUESTER = "w:0"
 
 
-def beat(engine: Engine, request: int | None = None, lane: str = LANE, **how: Any) -> Beat:
-    named = lane, engine.requests if request is None else request
+def beat(engine: Engine, request: int | None = None, requester: str = REQUESTER, **how: Any) -> Beat:
+    named = requester, engine.requests if request is None else request
     call = commands.beat("w", None, LEASE, [], engine.now, keep=engine.options.keep, unseen=named, **how)
     return engine.call(call)
 
@@ -39,7 +39,7 @@ def test_a_call_that_was_not_carried_out_has_nothing_to_take_back(engine: Engine
 def test_a_job_that_has_begun_stays(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     first, _ = engine.advance(take=2, confirms=True).jobs
-    engine.advance(commands.begun(first.id, first.fence), lane="w:1")
+    engine.advance(commands.begun(first.id, first.fence), requester="w:1")
     assert beat(engine, engine.requests - 1).taken_back
     assert (engine.state("a"), engine.state("b")) == ("active", "waiting")
 
@@ -49,7 +49,7 @@ def test_a_job_that_was_taken_again_since_stays_with_its_new_worker(engine: Engi
     engine.advance(take=1, confirms=True)
     request = engine.requests
     assert beat(engine, request).taken_back
-    taken = engine.advance(take=1, worker="v", lane="v:0", confirms=True).jobs
+    taken = engine.advance(take=1, worker="v", requester="v:0", confirms=True).jobs
     beat(engine, request)
     assert engine.state("a") == "active"
     assert engine.complete(taken[0]) == [1]
@@ -67,7 +67,7 @@ def test_a_job_that_an_operator_asks_for_is_kept_for_the_operator(engine: Engine
     engine.advance(take=1, confirms=True)
     assert engine.call(commands.remove(["a"], None, engine.now)) == [commands.UNSETTLED]
     assert beat(engine).taken_back
-    assert engine.advance(take=1, worker="v", lane="v:0", confirms=True).jobs == []
+    assert engine.advance(take=1, worker="v", requester="v:0", confirms=True).jobs == []
     assert engine.call(commands.remove(["a"], None, engine.now)) == [commands.DONE]
     engine.pass_time(SECOND)
     assert engine.state("a") is None

@@ -10,7 +10,7 @@ from hypothesis.stateful import precondition, rule
 
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
-from tests.model.work import FILL, LANE, LEASE, ROW
+from tests.model.work import FILL, LEASE, REQUESTER, ROW
 
 DELAY = 50
 
@@ -24,7 +24,7 @@ class BacklogMachine(QueueMachine):
     @rule(
         items=st.lists(draws.items(), min_size=3, max_size=6),
         early=st.lists(st.integers(0, 20), min_size=6, max_size=6),
-        lane=LANE,
+        requester=REQUESTER,
         take=st.integers(1, 3),
         lease_ms=LEASE,
         row=ROW,
@@ -34,7 +34,7 @@ class BacklogMachine(QueueMachine):
         self,
         items: list[draws.Item],
         early: list[int],
-        lane: tuple[str, str],
+        requester: tuple[str, str],
         take: int,
         lease_ms: int,
         row: int,
@@ -42,9 +42,9 @@ class BacklogMachine(QueueMachine):
     ) -> None:
         self.add([replace(item, when=(DELAY - n, None)) for item, n in zip(items, early, strict=False)])
         self.go_to(self.now + DELAY)
-        self.advance(lane, [], take, lease_ms, row, fill)
+        self.advance(requester, [], take, lease_ms, row, fill)
 
     @precondition(lambda self: self.model.overdue_to_join(self.now))
-    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE, row=ROW, fill=FILL)
-    def somebody_asks_again(self, lane: tuple[str, str], take: int, lease_ms: int, row: int, fill: int) -> None:
-        self.advance(lane, [], take, lease_ms, row, fill)
+    @rule(requester=REQUESTER, take=st.integers(1, 4), lease_ms=LEASE, row=ROW, fill=FILL)
+    def somebody_asks_again(self, requester: tuple[str, str], take: int, lease_ms: int, row: int, fill: int) -> None:
+        self.advance(requester, [], take, lease_ms, row, fill)

@@ -13,7 +13,7 @@ from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
 from tests.model.pair import same
 from tests.model.parts import Report, Request
-from tests.model.work import LANE, LEASE
+from tests.model.work import LEASE, REQUESTER
 
 SIZES = st.sampled_from((1, 2, 3))
 WAITS = (0, 0, 300, None)
@@ -37,22 +37,22 @@ class BatchMachine(QueueMachine):
     @rule(
         items=st.lists(draws.alike(), min_size=2, max_size=5),
         where=st.integers(-1, 2),
-        lane=LANE,
+        requester=REQUESTER,
         take=st.integers(1, 3),
         lease_ms=LEASE,
         size=SIZES,
     )
     def jobs_come_and_are_taken(
-        self, items: list[draws.Item], where: int, lane: tuple[str, str], take: int, lease_ms: int, size: int
+        self, items: list[draws.Item], where: int, requester: tuple[str, str], take: int, lease_ms: int, size: int
     ) -> None:
         if self.model.paused:
             self.pause_queue(0, 0)
         self.add([replace(item, group=where) for item in items])
-        self.advance(lane, [], take, lease_ms, size)
+        self.advance(requester, [], take, lease_ms, size)
 
     @precondition(lambda self: any(len(batch) > 1 for batch in self.running()))
     @rule(
-        lane=LANE,
+        requester=REQUESTER,
         which=st.integers(0, 7),
         failed=st.integers(0, 3),
         kind=st.sampled_from(("retry", "fail", "snooze", "complete", "release")),
@@ -61,7 +61,7 @@ class BatchMachine(QueueMachine):
         size=SIZES,
     )
     def a_batch_ends(
-        self, lane: tuple[str, str], which: int, failed: int, kind: str, take: int, lease_ms: int, size: int
+        self, requester: tuple[str, str], which: int, failed: int, kind: str, take: int, lease_ms: int, size: int
     ) -> None:
         """As a worker reports it: some jobs complete, one ends in some other way, the rest are given back."""
         batches = [batch for batch in self.running() if len(batch) > 1]
@@ -70,10 +70,10 @@ class BatchMachine(QueueMachine):
         kinds = ["complete"] * at + [kind] + ["release"] * (len(batch) - at - 1)
         ends = zip(batch, kinds, strict=True)
         wishes = [draws.Wish(leases.index(job_id), how, None, 500, "own") for job_id, how in ends]
-        self.advance(lane, wishes, take, lease_ms, size)
+        self.advance(requester, wishes, take, lease_ms, size)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(worker=st.sampled_from(sorted({worker for worker, _ in draws.LANES})), wrong=st.integers(0, 7))
+    @rule(worker=st.sampled_from(sorted({worker for worker, _ in draws.REQUESTERS})), wrong=st.integers(0, 7))
     def a_supervisor_takes_back_what_a_dead_worker_held(self, worker: str, wrong: int) -> None:
         """The supervisor names all leases, possibly one with an older fence. Only leases of that worker end."""
         held = [(job.id, job.lease.fence - (at == wrong)) for at, job in enumerate(self.model.leased()) if job.lease]
@@ -84,8 +84,8 @@ class BatchMachine(QueueMachine):
         """The jobs of the last answers' batches that still run, in order."""
         leases = {job.id: job.lease.fence for job in self.model.leased() if job.lease}
         found = []
-        for lane, batches in sorted(self.model.batches.items()):
-            fences = dict(self.model.lanes[lane].leases) if lane in self.model.lanes else {}
+        for requester, batches in sorted(self.model.batches.items()):
+            fences = dict(self.model.requesters[requester].leases) if requester in self.model.requesters else {}
             for batch in batches:
                 mine = [job_id for job_id in batch if job_id in leases and leases[job_id] == fences.get(job_id)]
                 found.append(sorted(mine, key=lambda job_id: leases[job_id]))
@@ -93,7 +93,7 @@ class BatchMachine(QueueMachine):
 
     def ask(
         self,
-        lane: tuple[str, str],
+        requester: tuple[str, str],
         reports: tuple[Report, ...],
         take: int,
         lease_ms: int,
@@ -102,9 +102,9 @@ class BatchMachine(QueueMachine):
     ) -> None:
         """Report first, which also handles everything due, and take in a second call: from a group that the same call
         has changed, only the head is taken, and it is not promised what counts as a change."""
-        super().ask(lane, reports, 0, lease_ms)
+        super().ask(requester, reports, 0, lease_ms)
         self.look()
-        super().ask(lane, (), take, lease_ms, row)
+        super().ask(requester, (), take, lease_ms, row)
 
     def carry_out(self, request: Request) -> None:
         """Ask for batches with every request. The size does not matter when a request is sent again."""

@@ -12,7 +12,7 @@ from groupmq.protocol import commands
 from tests.model import strategies as draws
 from tests.model.pair import same
 from tests.model.reporting import Reporting
-from tests.model.work import LANE, LEASE
+from tests.model.work import LEASE, REQUESTER
 
 ACTS = ("skip", "skip some", "skip group", "retry", "remove", "clean", "take")
 
@@ -23,12 +23,12 @@ class Deciding(Reporting):
         what=st.sampled_from(ACTS),
         which=st.integers(0, 7),
         other=st.integers(0, 12),
-        lane=LANE,
+        requester=REQUESTER,
         take=st.integers(0, 2),
         lease_ms=LEASE,
     )
     def somebody_decides_about_a_blocked_group(
-        self, what: str, which: int, other: int, lane: tuple[str, str], take: int, lease_ms: int
+        self, what: str, which: int, other: int, requester: tuple[str, str], take: int, lease_ms: int
     ) -> None:
         """A worker may ask for jobs right after that."""
         blockers = [job.id for group in sorted(self.model.blocked) for job in self.model.blockers(group)]
@@ -47,7 +47,7 @@ class Deciding(Reporting):
             answer = self.call(commands.clean("failed", 0, 2, self.now))
             same(answer, self.model.clean("failed", 0, 2, self.now))
         self.look()
-        self.advance(lane, [], take, lease_ms)
+        self.advance(requester, [], take, lease_ms)
 
     def skip(self, ids: list[str]) -> None:
         answer = self.call(commands.skip(ids, self.model.policy.keep, self.now))
@@ -82,7 +82,7 @@ class Deciding(Reporting):
     @rule(
         which=st.integers(0, 3),
         ms=st.sampled_from((-1, 0, 0, 0)),
-        lane=LANE,
+        requester=REQUESTER,
         take=st.integers(0, 3),
         lease_ms=LEASE,
         row=st.sampled_from((1, 3)),
@@ -90,25 +90,25 @@ class Deciding(Reporting):
         end=st.sampled_from(("", "complete", "retry", "fail", "snooze", "release")),
     )
     def a_group_that_rests_is_tried(
-        self, which: int, ms: int, lane: tuple[str, str], take: int, lease_ms: int, row: int, fill: int, end: str
+        self, which: int, ms: int, requester: tuple[str, str], take: int, lease_ms: int, row: int, fill: int, end: str
     ) -> None:
         """Exactly when its breaker allows it, or a millisecond before. The job that was taken may end at once."""
         group = sorted(self.model.breakers)[which % len(self.model.breakers)]
         self.go_to(max(self.now, self.model.opened(group) + ms))
-        self.advance(lane, [], take, lease_ms, row, fill)
+        self.advance(requester, [], take, lease_ms, row, fill)
         runs = [at for at, job in enumerate(self.model.leased()) if job.group == group]
         if end and runs:
-            self.advance(lane, [draws.Wish(runs[0], end, None, 0, "own")], take, lease_ms)
+            self.advance(requester, [draws.Wish(runs[0], end, None, 0, "own")], take, lease_ms)
 
     @precondition(lambda self: self.model.in_state("active"))
     @rule(
-        lane=LANE,
+        requester=REQUESTER,
         which=st.integers(0, 7),
         kind=st.sampled_from(("fail", "snooze")),
         take=st.integers(0, 3),
         lease_ms=LEASE,
     )
     def a_run_fails_for_good_or_snoozes(
-        self, lane: tuple[str, str], which: int, kind: str, take: int, lease_ms: int
+        self, requester: tuple[str, str], which: int, kind: str, take: int, lease_ms: int
     ) -> None:
-        self.advance(lane, [draws.Wish(which, kind, None, 500, "own")], take, lease_ms)
+        self.advance(requester, [draws.Wish(which, kind, None, 500, "own")], take, lease_ms)

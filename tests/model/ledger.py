@@ -55,9 +55,9 @@ class Ledger:
     dropped: int = 0
     """Failed jobs that were deleted because more than `keep_failed` were kept."""
     failures: list[list[Any]] = field(default_factory=list)
-    lanes: dict[str, LastReply] = field(default_factory=dict)
+    requesters: dict[str, LastReply] = field(default_factory=dict)
     batches: dict[str, list[set[str]]] = field(default_factory=dict)
-    """By lane: the batches of the last answer, if batches were asked for."""
+    """By requester: the batches of the last answer, if batches were asked for."""
     awaited: set[str] = field(default_factory=set)
     """Groups that wait for a full batch; only the last worker that asked knows of them."""
     workers: dict[str, str] = field(default_factory=dict)

@@ -147,7 +147,7 @@ class QueueMachine(Deciding):
         """A positive number bounds the kept jobs of all workers; 0 applies only to jobs that this worker ends."""
         self.model.policy = self.model.policy._replace(keep={"completed": completed, "failed": failed})
         if self.model.in_state("active"):
-            self.every_run_completes(draws.LANES[0], None, 1, draws.LEASES[0])
+            self.every_run_completes(draws.REQUESTERS[0], None, 1, draws.LEASES[0])
 
     # Looking
 

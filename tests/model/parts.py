@@ -108,7 +108,7 @@ class Request:
     """One advance of a worker."""
 
     worker: str
-    lane: str
+    requester: str
     number: int
     reports: tuple[Report, ...]
     take: int
@@ -159,7 +159,7 @@ class Answer:
 
 
 class LastReply(NamedTuple):
-    """The last reply to the requests of a lane."""
+    """The last reply to the requests of a requester."""
 
     number: int
     statuses: list[int]

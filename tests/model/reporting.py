@@ -15,43 +15,45 @@ from tests.model import strategies as draws
 from tests.model.pair import same
 from tests.model.parts import Lease, Note, Report, State
 from tests.model.repeating import Repeating
-from tests.model.work import LANE, LEASE, OWN
+from tests.model.work import LEASE, OWN, REQUESTER
 
 LIVE: tuple[State, ...] = ("waiting", "delayed", "active")
 
 
 class Reporting(Repeating):
     @rule(
-        lane=LANE,
+        requester=REQUESTER,
         info=st.sampled_from((None, '{"a": 1}')),
         lease_ms=LEASE,
         held=st.lists(st.tuples(st.integers(0, 7), st.sampled_from(("own", "own", "old", "next"))), max_size=4),
         leaves=st.sampled_from((False, False, False, True)),
     )
     def beat(
-        self, lane: tuple[str, str], info: str | None, lease_ms: int, held: list[tuple[int, str]], leaves: bool
+        self, requester: tuple[str, str], info: str | None, lease_ms: int, held: list[tuple[int, str]], leaves: bool
     ) -> None:
         worker = None
         if self.model.options.exclusive:
-            worker, lease_ms = lane[0], draws.LEASES[0]  # the turn is renewed with the leases of its worker
+            worker, lease_ms = requester[0], draws.LEASES[0]  # the turn is renewed with the leases of its worker
         leases = [self.lease(which, fence, worker) for which, fence in held]
-        self.take_mail(lane[0])
-        refuses = self.received.get(lane[0], 0) if leases and lease_ms == draws.LEASES[0] else None
+        self.take_mail(requester[0])
+        refuses = self.received.get(requester[0], 0) if leases and lease_ms == draws.LEASES[0] else None
         # With one lease to renew, its loop has not seen the last answer either, or a call that was not carried out yet.
-        last = self.model.lanes.get(lane[1])
+        last = self.model.requesters.get(requester[1])
         unseen = (
-            (lane[1], last.number + int(held[0][0] == 7)) if last and refuses is not None and len(held) == 1 else None
+            (requester[1], last.number + int(held[0][0] == 7))
+            if last and refuses is not None and len(held) == 1
+            else None
         )
         keep = self.model.policy.keep if unseen else None
-        beat = commands.beat(lane[0], info, lease_ms, leases, self.now, refuses=refuses, unseen=unseen, keep=keep)
+        beat = commands.beat(requester[0], info, lease_ms, leases, self.now, refuses=refuses, unseen=unseen, keep=keep)
         answer = self.call(beat)
         same(answer.taken_back, unseen is not None and self.model.take_back_unseen(*unseen, self.now))
-        lost, wanted, *asked = self.model.beat(lane[0], info, lease_ms, leases, self.now, refuses)
+        lost, wanted, *asked = self.model.beat(requester[0], info, lease_ms, leases, self.now, refuses)
         same(answer.void, 0 if refuses is None else self.model.stamp)
         same((answer.lost, answer.tick_ms, answer.wanted), (lost, self.model.until_tick(self.now), wanted))
         same([sorted(answer.cancelled), sorted(answer.ended), sorted(answer.recalled)], asked)
         if leaves:
-            self.leave(lane, self.received.get(lane[0], 0) if info is None else None)
+            self.leave(requester, self.received.get(requester[0], 0) if info is None else None)
 
     @precondition(lambda self: self.model.turn and not self.model.paused)
     @rule(item=draws.items(), ms=st.sampled_from((0, 0, 1, -1)))
@@ -60,8 +62,10 @@ class Reporting(Repeating):
         assert turn is not None
         self.go_to(max(self.now, turn.deadline + ms))
         self.add([replace(item, when=(0, None), dedupe=None)])
-        lane = next(lane for lane in draws.LANES if lane[0] == turn.worker)
-        self.beat(lane, None, draws.LEASES[0], [(n, "own") for n in range(len(self.model.in_state("active")))], False)
+        requester = next(requester for requester in draws.REQUESTERS if requester[0] == turn.worker)
+        self.beat(
+            requester, None, draws.LEASES[0], [(n, "own") for n in range(len(self.model.in_state("active")))], False
+        )
 
     def take_mail(self, worker: str) -> None:
         """Receive the mail that a worker's heartbeat waits for."""
@@ -98,17 +102,19 @@ class Reporting(Repeating):
         else:
             states: tuple[State, ...] = ("active",) if what == "runs" else LIVE
             self.cancel([self.pick(which, *states), self.pick(detail, *states)])
-        for lane in draws.LANES[1:] if beats else ():
-            self.beat(lane, info, draws.LEASES[0], [], leaves=False)
+        for requester in draws.REQUESTERS[1:] if beats else ():
+            self.beat(requester, info, draws.LEASES[0], [], leaves=False)
 
     @precondition(lambda self: self.cancelled_runs())
-    @rule(lane=LANE, wishes=st.lists(OWN, max_size=1), take=st.integers(0, 2), lease_ms=LEASE)
-    def a_cancelled_run_ends(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int) -> None:
+    @rule(requester=REQUESTER, wishes=st.lists(OWN, max_size=1), take=st.integers(0, 2), lease_ms=LEASE)
+    def a_cancelled_run_ends(
+        self, requester: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int
+    ) -> None:
         """Its worker reports an outcome, or its lease expires."""
         at, lease = self.cancelled_runs()[0]
         if not wishes:
             self.go_to(max(self.now, lease.deadline))
-        self.advance(lane, [replace(wish, which=at) for wish in wishes], take, lease_ms)
+        self.advance(requester, [replace(wish, which=at) for wish in wishes], take, lease_ms)
 
     def cancelled_runs(self) -> list[tuple[int, Lease]]:
         """The leases of cancelled runs, each with its index among all leases."""
@@ -126,21 +132,21 @@ class Reporting(Repeating):
 
     @precondition(lambda self: self.model.stopping)
     @rule(
-        lane=LANE,
+        requester=REQUESTER,
         which=st.integers(0, 3),
         how=st.sampled_from(("ended", "complete", "fail", "lease")),
         take=st.integers(0, 2),
         times=st.sampled_from((1, 2)),
     )
-    def a_stopping_run_ends(self, lane: tuple[str, str], which: int, how: str, take: int, times: int) -> None:
+    def a_stopping_run_ends(self, requester: tuple[str, str], which: int, how: str, take: int, times: int) -> None:
         """Its worker reports the end, possibly twice, or an outcome that comes too late, or its lease expires."""
         fence, stop = sorted(self.model.stopping.items())[which % len(self.model.stopping)]
         if how == "lease":
             self.go_to(max(self.now, stop.deadline))
-            self.advance(lane, [], take, draws.LEASES[0])
+            self.advance(requester, [], take, draws.LEASES[0])
         else:
             kind: Any = how
-            self.ask(lane, (Report(kind, stop.job_id, fence),) * times, take, draws.LEASES[0])
+            self.ask(requester, (Report(kind, stop.job_id, fence),) * times, take, draws.LEASES[0])
 
     def pick(self, which: int, *states: State) -> str:
         """The id of a job, in one of these states if there is one; 0 = an id that does not exist."""

@@ -14,7 +14,7 @@ from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
 from tests.model.pair import same
 from tests.model.parts import Job, Report, Request
-from tests.model.work import LANE, LEASE, MOSTLY_OWN, OWN
+from tests.model.work import LEASE, MOSTLY_OWN, OWN, REQUESTER
 
 ROW = st.sampled_from((1, 2, 3))
 FILL = st.sampled_from((2, 3, 5))
@@ -37,22 +37,22 @@ class RowMachine(QueueMachine):
     def begin(self, setup: draws.Setup, kind: int, items: list[draws.Item]) -> None:
         super().begin(setup, kind, items)
 
-    @rule(items=FEW, where=st.integers(0, 2), lane=LANE, take=st.integers(1, 3), lease_ms=LEASE, row=ROW)
+    @rule(items=FEW, where=st.integers(0, 2), requester=REQUESTER, take=st.integers(1, 3), lease_ms=LEASE, row=ROW)
     def short_jobs_come_and_are_taken(
-        self, items: list[draws.Item], where: int, lane: tuple[str, str], take: int, lease_ms: int, row: int
+        self, items: list[draws.Item], where: int, requester: tuple[str, str], take: int, lease_ms: int, row: int
     ) -> None:
         self.bring(items, where)
-        self.advance(lane, [], take, lease_ms, row)
+        self.advance(requester, [], take, lease_ms, row)
 
     @rule(
         items=FEW,
         where=st.integers(-1, 2),
-        lane=LANE,
+        requester=REQUESTER,
         take=st.integers(0, 2),
         lease_ms=LEASE,
         row=ROW,
         fill=FILL,
-        other=LANE,
+        other=REQUESTER,
         beats=st.booleans(),
         again=st.booleans(),
     )
@@ -60,7 +60,7 @@ class RowMachine(QueueMachine):
         self,
         items: list[draws.Item],
         where: int,
-        lane: tuple[str, str],
+        requester: tuple[str, str],
         take: int,
         lease_ms: int,
         row: int,
@@ -73,19 +73,19 @@ class RowMachine(QueueMachine):
         `again`: the answer was lost. In a paused queue no job is taken before the pause has ended."""
         self.add([replace(item, group=where if where < 0 else where + n) for n, item in enumerate(items)])
         if self.model.paused:
-            self.advance(lane, [], take, lease_ms, row, fill)
+            self.advance(requester, [], take, lease_ms, row, fill)
             self.pause_queue(0, 0)
         if beats:
-            self.beat(lane, "{}", draws.LEASES[0], [], leaves=False)
-        self.take_marker(lane[0])
-        self.advance(lane, [], take, lease_ms, row, fill)
+            self.beat(requester, "{}", draws.LEASES[0], [], leaves=False)
+        self.take_marker(requester[0])
+        self.advance(requester, [], take, lease_ms, row, fill)
         if again:
             self.look()
-            self.a_request_is_sent_again(sorted(self.last).index(lane[1]), 0)
+            self.a_request_is_sent_again(sorted(self.last).index(requester[1]), 0)
         self.advance(other, [], 1, lease_ms)
         if beats:
             self.look()
-            self.beat(lane, None, draws.LEASES[0], [], leaves=False)
+            self.beat(requester, None, draws.LEASES[0], [], leaves=False)
 
     def bring(self, items: list[draws.Item], where: int) -> None:
         """Add jobs to a group without a running job, if there is one, and end a pause of the queue."""
@@ -96,25 +96,32 @@ class RowMachine(QueueMachine):
 
     @precondition(lambda self: self.unbegun())
     @rule(
-        lane=LANE, wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=3), take=st.integers(0, 2), lease_ms=LEASE, row=ROW
+        requester=REQUESTER,
+        wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=3),
+        take=st.integers(0, 2),
+        lease_ms=LEASE,
+        row=ROW,
     )
     def jobs_of_rows_end(
-        self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int
+        self, requester: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int
     ) -> None:
-        self.advance(lane, [self.aimed(wish) for wish in wishes], take, lease_ms, row)
+        self.advance(requester, [self.aimed(wish) for wish in wishes], take, lease_ms, row)
 
     @precondition(lambda self: self.unbegun())
-    @rule(lane=LANE, which=st.integers(0, 7), ends=st.lists(OWN, max_size=1), lease_ms=LEASE)
-    def one_begins(self, lane: tuple[str, str], which: int, ends: list[draws.Wish], lease_ms: int) -> None:
+    @rule(requester=REQUESTER, which=st.integers(0, 7), ends=st.lists(OWN, max_size=1), lease_ms=LEASE)
+    def one_begins(self, requester: tuple[str, str], which: int, ends: list[draws.Wish], lease_ms: int) -> None:
         """A job begins that its worker holds, and possibly ends in the same call."""
         begins = draws.Wish(which, "begin", None, 0, "own")
         self.advance(
-            lane, [self.aimed(wish) for wish in (begins, *(replace(end, which=which) for end in ends))], 0, lease_ms
+            requester,
+            [self.aimed(wish) for wish in (begins, *(replace(end, which=which) for end in ends))],
+            0,
+            lease_ms,
         )
 
     @precondition(lambda self: self.unbegun())
     @rule(
-        lane=LANE,
+        requester=REQUESTER,
         which=st.integers(0, 7),
         last=OWN,
         twice=st.booleans(),
@@ -123,7 +130,7 @@ class RowMachine(QueueMachine):
         row=ROW,
     )
     def a_row_ends(
-        self, lane: tuple[str, str], which: int, last: draws.Wish, twice: bool, take: int, lease_ms: int, row: int
+        self, requester: tuple[str, str], which: int, last: draws.Wish, twice: bool, take: int, lease_ms: int, row: int
     ) -> None:
         """As a worker reports it: some jobs complete, one ends in some other way, the rest are given back. The first
         may be reported twice."""
@@ -133,29 +140,31 @@ class RowMachine(QueueMachine):
         done = last.which % len(row_of)
         kinds = ["complete"] * done + [last.kind] + ["release"] * (len(row_of) - done - 1)
         wishes = [replace(last, which=leases.index(job), kind=kind) for job, kind in zip(row_of, kinds, strict=True)]
-        self.advance(lane, wishes + wishes[:twice], take, lease_ms, row)
+        self.advance(requester, wishes + wishes[:twice], take, lease_ms, row)
 
     @precondition(lambda self: self.unbegun())
-    @rule(lane=LANE, late=st.lists(OWN, max_size=2), take=st.integers(0, 2), lease_ms=LEASE, row=ROW)
-    def a_row_expires(self, lane: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int, row: int) -> None:
+    @rule(requester=REQUESTER, late=st.lists(OWN, max_size=2), take=st.integers(0, 2), lease_ms=LEASE, row=ROW)
+    def a_row_expires(
+        self, requester: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int, row: int
+    ) -> None:
         self.go_to(max(self.now, min(job.lease.deadline for job in self.unbegun() if job.lease)))
-        self.advance(lane, [self.aimed(wish) for wish in late], take, lease_ms, row)
+        self.advance(requester, [self.aimed(wish) for wish in late], take, lease_ms, row)
 
     @rule(
         items=FEW,
         where=st.integers(0, 2),
-        lane=LANE,
+        requester=REQUESTER,
         row=ROW,
         which=st.integers(0, 5),
         how=st.sampled_from(("nothing", "removed", "failed", "completed")),
     )
     def an_answer_is_lost(
-        self, items: list[draws.Item], where: int, lane: tuple[str, str], row: int, which: int, how: str
+        self, items: list[draws.Item], where: int, requester: tuple[str, str], row: int, which: int, how: str
     ) -> None:
         """Something may happen to one of its jobs before the request is sent again."""
         self.bring(items, where)
-        self.advance(lane, [], 2, draws.LEASES[0], row)
-        taken = self.model.lanes[lane[1]].leases
+        self.advance(requester, [], 2, draws.LEASES[0], row)
+        taken = self.model.requesters[requester[1]].leases
         if taken and how != "nothing":
             job_id, _ = taken[which % len(taken)]
             if how == "removed":
@@ -164,10 +173,10 @@ class RowMachine(QueueMachine):
                 self.fail_by_hand(job_id)
             else:
                 at = [job.id for job in self.model.leased()].index(job_id)
-                other = next(other for other in draws.LANES if other != lane)
+                other = next(other for other in draws.REQUESTERS if other != requester)
                 self.advance(other, [draws.Wish(at, "complete", None, 0, "own")], 0, draws.LEASES[0])
         self.look()
-        self.a_request_is_sent_again(sorted(self.last).index(lane[1]), 0)
+        self.a_request_is_sent_again(sorted(self.last).index(requester[1]), 0)
 
     @precondition(lambda self: self.unbegun())
     @rule(
@@ -177,10 +186,10 @@ class RowMachine(QueueMachine):
         ),
         late=st.sampled_from((False, False, True)),
         answers=st.sampled_from(("", "begin", "release")),
-        lane=LANE,
+        requester=REQUESTER,
     )
     def an_operator_acts_on_one_of_a_row(
-        self, which: int, what: str, late: bool, answers: str, lane: tuple[str, str]
+        self, which: int, what: str, late: bool, answers: str, requester: tuple[str, str]
     ) -> None:
         """Possibly when its lease is over. Its worker may answer, and the operator then tries again."""
         job = self.unbegun()[which % len(self.unbegun())]
@@ -192,7 +201,7 @@ class RowMachine(QueueMachine):
             settled = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
             kind: Any = answers
             self.look()
-            self.ask(lane, tuple(Report(kind, one.id, fence_of(one)) for one in settled), 0, draws.LEASES[0])
+            self.ask(requester, tuple(Report(kind, one.id, fence_of(one)) for one in settled), 0, draws.LEASES[0])
             self.look()
             self.act_on(job, what)
 

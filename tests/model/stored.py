@@ -62,7 +62,7 @@ class Stored:
 
     def state(self) -> dict[str, Any]:
         k, base = self.keyspace, self._base
-        lanes = self._dump.fields(base + "lanes").items()
+        requesters = self._dump.fields(base + "requesters").items()
         leases = {i.decode(): _lease(raw) for i, raw in self._dump.fields(base + "leases").items()}
         return {
             "records": k.jobs,
@@ -96,7 +96,7 @@ class Stored:
             "turn": k.turn,
             "holders": k.holders,
             "failures": [msgspec.msgpack.decode(raw) for raw in self._dump.items(base + "failures")],
-            "lanes": {name.decode(): _lane(raw) for name, raw in lanes},
+            "requesters": {name.decode(): _requester(raw) for name, raw in requesters},
             "workers": {i.decode(): raw.decode() for i, raw in self._dump.fields(base + "workers").items()},
             "mail": set(k.mails),
             "grant": k.grant,
@@ -129,7 +129,7 @@ def _lease(raw: bytes) -> tuple[int, int, int, int, int, str, str]:
     return fence, started, attempts, stalls, ahead, raw[20 : 20 + size].decode(), raw[20 + size :].decode()
 
 
-def _lane(raw: bytes) -> tuple[int, list[str]]:
+def _requester(raw: bytes) -> tuple[int, list[str]]:
     """Number and jobs of the last request. The rest of the stored answer is compared when a request is resent."""
     return int.from_bytes(raw[:7], "big"), msgspec.msgpack.decode(raw[7:])[1]
 
@@ -175,7 +175,7 @@ def expected(model: Model, now: int) -> dict[str, Any]:
         "turn": [turn.worker, turn.epoch, turn.deadline, turn.taken] if turn else None,
         "failures": model.failures,
         "holders": model.holders,
-        "lanes": {name: (last.number, [i for i, _ in last.leases]) for name, last in model.lanes.items()},
+        "requesters": {name: (last.number, [i for i, _ in last.leases]) for name, last in model.requesters.items()},
         "workers": model.workers,
         "mail": model.mail,
         "grant": grant and (grant.worker, grant.job_id, grant.fence),

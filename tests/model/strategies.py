@@ -30,7 +30,7 @@ WHENS: list[tuple[int, int | None]] = [
     *[(delay, None) for delay in DELAYS],
     *[(0, run_at) for run_at in (-START, -7, 0, 1, 700)],
 ]
-LANES = (("w1", "w1:0"), ("w1", "w1:1"), ("w\n2", "w\n2:0"))
+REQUESTERS = (("w1", "w1:0"), ("w1", "w1:1"), ("w\n2", "w\n2:0"))
 LEASES = (1000, 1000, 30_000)
 STATES: tuple[State, ...] = ("waiting", "delayed", "active", "completed", "failed")
 FINISHED: tuple[Finished, ...] = ("completed", "failed")

@@ -10,7 +10,7 @@ from groupmq.protocol import commands
 from tests.model.machine import QueueMachine
 from tests.model.strategies import KINDS, Item, Setup, Wish
 
-LANE, OTHER = ("w1", "w1:0"), ("w2", "w2:0")
+REQUESTER, OTHER = ("w1", "w1:0"), ("w2", "w2:0")
 LEASE = 1000
 
 
@@ -35,7 +35,7 @@ def machine(client: redis.Redis) -> QueueMachine:
 
 
 def advance(machine: QueueMachine, *wishes: Wish, take: int = 0) -> None:
-    machine.advance(LANE, list(wishes), take, LEASE)
+    machine.advance(REQUESTER, list(wishes), take, LEASE)
     machine.stored_as_the_model_says()
 
 
@@ -100,7 +100,7 @@ def test_groups_behind_held_ones_are_found_after_the_clock_stepped_back(machine:
     machine.stored_as_the_model_says()
     machine.go_to(machine.now - 1)
     for _ in range(2):
-        machine.an_idle_worker_takes_the_marker_and_asks(LANE, 1, LEASE)
+        machine.an_idle_worker_takes_the_marker_and_asks(REQUESTER, 1, LEASE)
         machine.stored_as_the_model_says()
     assert states(machine) == {"a1": "waiting", "b1": "waiting", "c1": "active"}
 
@@ -114,7 +114,7 @@ def test_group_behind_a_held_one_and_a_taken_one_is_not_forgotten(machine: Queue
     machine.go_to(machine.now + 500)
     machine.due(expire=True, promote=True, unpark=True, every=True)
     machine.go_to(machine.now - 1)
-    machine.an_idle_worker_takes_the_marker_and_asks(LANE, 1, LEASE)
+    machine.an_idle_worker_takes_the_marker_and_asks(REQUESTER, 1, LEASE)
     machine.stored_as_the_model_says()
     assert states(machine) == {"a1": "waiting", "b1": "active", "c1": "waiting"}
 
@@ -183,7 +183,7 @@ def test_worker_with_an_old_epoch_leaves_the_marker_to_others(client: redis.Redi
     advance(machine, take=1)
     machine.go_to(machine.now + LEASE)
     machine.advance(OTHER, [], 0, LEASE)
-    machine.an_idle_worker_takes_the_marker_and_asks(LANE, 1, LEASE)
+    machine.an_idle_worker_takes_the_marker_and_asks(REQUESTER, 1, LEASE)
     machine.stored_as_the_model_says()
     assert states(machine) == {"job": "waiting"}
 
@@ -218,7 +218,7 @@ def test_same_settings_of_a_group_again_change_nothing(machine: QueueMachine) ->
 
 def granted(machine: QueueMachine, job: Item) -> None:
     """Add a job that is granted to a worker, which does not receive it."""
-    machine.an_idle_worker_offers_a_slot_and_a_job_comes(LANE, job, LEASE, reads=False, again=False)
+    machine.an_idle_worker_offers_a_slot_and_a_job_comes(REQUESTER, job, LEASE, reads=False, again=False)
     machine.stored_as_the_model_says()
 
 
@@ -226,14 +226,14 @@ def test_a_worker_that_gets_its_grant_again_passes_on_the_marker(machine: QueueM
     """Its answer has only the granted job, so another worker has to be woken for the other one."""
     granted(machine, item("first"))
     machine.add([item("second", 1)])
-    machine.an_idle_worker_takes_the_marker_and_asks(LANE, 1, LEASE)
+    machine.an_idle_worker_takes_the_marker_and_asks(REQUESTER, 1, LEASE)
     machine.stored_as_the_model_says()
     assert states(machine) == {"first": "active", "second": "waiting"}
 
 
 def test_a_heartbeat_that_refuses_a_grant_does_not_renew_it(machine: QueueMachine) -> None:
     granted(machine, item("first"))
-    machine.beat(LANE, None, LEASE, [(0, "own")], leaves=False)
+    machine.beat(REQUESTER, None, LEASE, [(0, "own")], leaves=False)
     machine.stored_as_the_model_says()
     assert states(machine) == {"first": "waiting"}
 
@@ -250,7 +250,7 @@ def test_a_job_that_began_and_is_given_back_in_one_call_has_answered_its_recall(
 def test_a_prefetched_job_that_is_named_twice_is_cancelled_once(machine: QueueMachine) -> None:
     """Its lease is over, so it is released and removed; the second time it must not be asked to stop."""
     machine.add([item("first"), item("second")])
-    machine.advance(LANE, [], 1, LEASE, 2)
+    machine.advance(REQUESTER, [], 1, LEASE, 2)
     machine.go_to(machine.now + LEASE)
     machine.cancel(["second", "second"])
     machine.stored_as_the_model_says()

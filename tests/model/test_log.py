@@ -20,7 +20,7 @@ DEFECTS = [
     Mutant("segments of any size", "meta.logged + 1, is_full and 0 or bytes", "meta.logged + 1, 0"),
 ]
 EXAMPLES = 18
-LANE = "w1", "w1:0"
+REQUESTER = "w1", "w1:0"
 
 
 class SmallLogMachine(QueueMachine):
@@ -65,7 +65,7 @@ def test_results_that_stay_with_their_jobs_share_the_room_of_an_entry(client: re
     machine = QueueMachine(client)
     machine.open(Setup(("a", "b", "c"), 1, keep, 3, 3, -1, KINDS[0]))
     machine.add([Item(f"job-{n}", n, 0, None, (0, None), 0, b"{}") for n in range(3)])
-    machine.advance(LANE, [], 3, 1000)
+    machine.advance(REQUESTER, [], 3, 1000)
     sizes = (300_000, 224_289, 224_288)
-    machine.advance(LANE, [Wish(n, "complete", b"r" * size, 0, "own") for n, size in enumerate(sizes)], 0, 1000)
+    machine.advance(REQUESTER, [Wish(n, "complete", b"r" * size, 0, "own") for n, size in enumerate(sizes)], 0, 1000)
     machine.stored_as_the_model_says()

@@ -23,7 +23,7 @@ from tests.model.parts import Report, Request
 from tests.model.promises import Promises
 from tests.support.keyspace.reading import grant_of
 
-LANE, LEASE = st.sampled_from(draws.LANES), st.sampled_from(draws.LEASES)
+REQUESTER, LEASE = st.sampled_from(draws.REQUESTERS), st.sampled_from(draws.LEASES)
 ROW = st.sampled_from((1, 1, 2, 3))
 FILL = st.sampled_from((0, 0, 0, 2, 5))
 OWN = draws.wishes("own")
@@ -95,14 +95,14 @@ class Work(Pair):
             assert not (small and self.model.must_grant(job, self.now)), f"{job.id} is not granted to the idle worker"
         return False
 
-    @rule(lane=LANE, item=draws.items(), lease_ms=LEASE, reads=st.booleans(), again=st.booleans())
+    @rule(requester=REQUESTER, item=draws.items(), lease_ms=LEASE, reads=st.booleans(), again=st.booleans())
     def an_idle_worker_offers_a_slot_and_a_job_comes(
-        self, lane: tuple[str, str], item: draws.Item, lease_ms: int, reads: bool, again: bool
+        self, requester: tuple[str, str], item: draws.Item, lease_ms: int, reads: bool, again: bool
     ) -> None:
         """The worker may receive the job, and may call before it has, perhaps woken by the marker of another job. Or it
         leaves."""
         self.requests += -self.requests % 2
-        self.advance(lane, [], 2, lease_ms)
+        self.advance(requester, [], 2, lease_ms)
         self.look()
         self.add([replace(item, when=(0, None), ttl=0, dedupe=None)])
         if reads:
@@ -112,16 +112,16 @@ class Work(Pair):
                 self.add(
                     [replace(item, id=f"job-{crc32(item.id.encode()) % 20}", group=item.group + 1, when=(0, None))]
                 )
-                self.take_marker(lane[0])
+                self.take_marker(requester[0])
             self.look()
-            self.advance(lane, [], 1, lease_ms)
+            self.advance(requester, [], 1, lease_ms)
         elif item.priority:
-            self.leave(lane, self.received.get(lane[0], 0))
+            self.leave(requester, self.received.get(requester[0], 0))
 
-    def leave(self, lane: tuple[str, str], received: int | None) -> None:
-        same(self.call(commands.leave([lane[0]], [lane[1]], received, self.now)), 1)
-        self.model.leave(*lane, received)
-        self.last.pop(lane[1], None)
+    def leave(self, requester: tuple[str, str], received: int | None) -> None:
+        same(self.call(commands.leave([requester[0]], [requester[1]], received, self.now)), 1)
+        self.model.leave(*requester, received)
+        self.last.pop(requester[1], None)
 
     @rule(received=st.booleans())
     def a_worker_pops_its_grant(self, received: bool) -> None:
@@ -156,12 +156,12 @@ class Work(Pair):
     # Working
 
     @precondition(lambda self: self.model.in_state("waiting"))
-    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE, row=ROW, fill=FILL)
+    @rule(requester=REQUESTER, take=st.integers(1, 4), lease_ms=LEASE, row=ROW, fill=FILL)
     def an_idle_worker_takes_the_marker_and_asks(
-        self, lane: tuple[str, str], take: int, lease_ms: int, row: int = 1, fill: int = 0
+        self, requester: tuple[str, str], take: int, lease_ms: int, row: int = 1, fill: int = 0
     ) -> None:
-        self.take_marker(lane[0])
-        self.advance(lane, [], take, lease_ms, row, fill)
+        self.take_marker(requester[0])
+        self.advance(requester, [], take, lease_ms, row, fill)
 
     def take_marker(self, worker: str) -> None:
         keys = self.connection.session.keys
@@ -169,21 +169,28 @@ class Work(Pair):
         if not self.client.zpopmin(keys.hail(worker)):
             self.client.zpopmin(keys.wake)
 
-    @rule(lane=LANE, wishes=st.lists(ANY, max_size=4), take=st.integers(0, 4), lease_ms=LEASE, row=ROW, fill=FILL)
+    @rule(
+        requester=REQUESTER,
+        wishes=st.lists(ANY, max_size=4),
+        take=st.integers(0, 4),
+        lease_ms=LEASE,
+        row=ROW,
+        fill=FILL,
+    )
     def advance(
         self,
-        lane: tuple[str, str],
+        requester: tuple[str, str],
         wishes: list[draws.Wish],
         take: int,
         lease_ms: int,
         row: int = 1,
         fill: int = 0,
     ) -> None:
-        self.ask(lane, tuple(self.report(wish) for wish in wishes), take, lease_ms, row, fill)
+        self.ask(requester, tuple(self.report(wish) for wish in wishes), take, lease_ms, row, fill)
 
     def ask(
         self,
-        lane: tuple[str, str],
+        requester: tuple[str, str],
         reports: tuple[Report, ...],
         take: int,
         lease_ms: int,
@@ -193,51 +200,61 @@ class Work(Pair):
         self.requests += 1
         if self.model.options.exclusive:
             lease_ms = draws.LEASES[0]  # all leases of an exclusive queue have the same length
-        epoch = self.epochs.get(lane[0], 0)
+        epoch = self.epochs.get(requester[0], 0)
         batch = self.kind.batch
-        request = Request(lane[0], lane[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill)
+        request = Request(
+            requester[0], requester[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill
+        )
         offers = (None, True, False, True)[self.requests % 4]
-        request = replace(request, offers=offers, received=self.received.get(lane[0], 0))
+        request = replace(request, offers=offers, received=self.received.get(requester[0], 0))
         request = replace(request, confirms=self.requests % self.confirming == 0)
-        self.last[lane[1]] = request
+        self.last[requester[1]] = request
         self.carry_out(request)
 
     @precondition(lambda self: self.model.in_state("active"))
     @rule(
-        lane=LANE,
+        requester=REQUESTER,
         wishes=st.lists(MOSTLY_OWN, min_size=1, max_size=4),
         take=st.integers(0, 4),
         lease_ms=LEASE,
         row=ROW,
     )
-    def runs_end(self, lane: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1) -> None:
-        self.advance(lane, wishes, take, lease_ms, row)
+    def runs_end(
+        self, requester: tuple[str, str], wishes: list[draws.Wish], take: int, lease_ms: int, row: int = 1
+    ) -> None:
+        self.advance(requester, wishes, take, lease_ms, row)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(lane=LANE, result=st.sampled_from((None, b"", b"result")), take=st.integers(1, 4), lease_ms=LEASE, row=ROW)
+    @rule(
+        requester=REQUESTER,
+        result=st.sampled_from((None, b"", b"result")),
+        take=st.integers(1, 4),
+        lease_ms=LEASE,
+        row=ROW,
+    )
     def every_run_completes(
-        self, lane: tuple[str, str], result: bytes | None, take: int, lease_ms: int, row: int = 1
+        self, requester: tuple[str, str], result: bytes | None, take: int, lease_ms: int, row: int = 1
     ) -> None:
         wishes = [
             draws.Wish(which, "complete", result, 0, "own") for which in range(len(self.model.in_state("active")))
         ]
-        self.advance(lane, wishes, take, lease_ms, row)
+        self.advance(requester, wishes, take, lease_ms, row)
 
     @precondition(lambda self: self.model.in_state("active"))
-    @rule(lane=LANE, late=st.lists(OWN, max_size=2), take=st.integers(0, 4), lease_ms=LEASE)
+    @rule(requester=REQUESTER, late=st.lists(OWN, max_size=2), take=st.integers(0, 4), lease_ms=LEASE)
     def a_lease_ends_and_somebody_asks(
-        self, lane: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int
+        self, requester: tuple[str, str], late: list[draws.Wish], take: int, lease_ms: int
     ) -> None:
         """A late report is accepted as long as the job has not been taken back."""
         self.go_to(max(self.now, min(job.lease.deadline for job in self.model.jobs.values() if job.lease)))
-        self.advance(lane, late, take, lease_ms)
+        self.advance(requester, late, take, lease_ms)
 
     @precondition(lambda self: self.last)
     @rule(which=st.integers(0, 2), older=st.sampled_from((0, 0, 1)))
     def a_request_is_sent_again(self, which: int, older: int) -> None:
-        """The last request of a lane, or an earlier one that was given up, is sent again: neither changes anything."""
-        lane = sorted(self.last)[which % len(self.last)]
-        request = replace(self.last[lane], number=self.last[lane].number - older)
+        """The last request of a requester, or an earlier one that was given up, is sent again: nothing changes."""
+        requester = sorted(self.last)[which % len(self.last)]
+        request = replace(self.last[requester], number=self.last[requester].number - older)
         before = self.stored.state()
         self.carry_out(request)
         self.look()
@@ -297,7 +314,7 @@ class Work(Pair):
         exclusive = self.model.options.exclusive
         return commands.advance(
             worker=request.worker,
-            lane=request.lane,
+            requester=request.requester,
             request=request.number,
             outcomes=[outcome_of(report) for report in request.reports],
             take=request.take,
@@ -354,10 +371,10 @@ class Work(Pair):
         self.go_to(min(over) - 1 if over else self.now - ms)
 
     @precondition(lambda self: self.model.next_due(self.now))
-    @rule(lane=LANE, take=st.integers(1, 4), lease_ms=LEASE)
-    def something_is_due_and_somebody_asks(self, lane: tuple[str, str], take: int, lease_ms: int) -> None:
+    @rule(requester=REQUESTER, take=st.integers(1, 4), lease_ms=LEASE)
+    def something_is_due_and_somebody_asks(self, requester: tuple[str, str], take: int, lease_ms: int) -> None:
         self.go_to(self.model.next_due(self.now) or self.now)
-        self.advance(lane, [], take, lease_ms)
+        self.advance(requester, [], take, lease_ms)
 
     @rule(expire=st.booleans(), promote=st.booleans(), unpark=st.booleans(), every=st.booleans())
     def due(self, expire: bool, promote: bool, unpark: bool, every: bool) -> None:

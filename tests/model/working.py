@@ -20,10 +20,10 @@ IDLE for which a worker that found nothing counts as idle."""
 
 class Working(Ending):
     def advance(self, request: Request, now: int) -> Answer:
-        last = self.lanes.get(request.lane)
+        last = self.requesters.get(request.requester)
         if last is not None and request.number <= last.number:
             held = self._still_held(last.leases)
-            rows = self._rows_of(held, self.batches.get(request.lane, []))
+            rows = self._rows_of(held, self.batches.get(request.requester, []))
             lease = self.jobs[held[-1][0]].lease if held else None
             answer = Answer(
                 0,
@@ -53,8 +53,8 @@ class Working(Ending):
         self.retain(now)
         self.settle()
         leases = [(job[0], job[1]) for job in jobs]
-        self.lanes[request.lane] = LastReply(request.number, statuses, leases, stalled, expired)
-        self.batches[request.lane] = batches
+        self.requesters[request.requester] = LastReply(request.number, statuses, leases, stalled, expired)
+        self.batches[request.requester] = batches
         # A hold counts only while its job is the head, and only if nothing else makes the group wait longer.
         new &= self.schedule(now)
         new |= {self.opens(job) for job in self.startable_heads()} - before
@@ -125,10 +125,10 @@ class Working(Ending):
             sorted(lease.fence for lease in leases if lease.recalled),
         )
 
-    def take_back_unseen(self, lane: str, request: int, now: int) -> bool:
+    def take_back_unseen(self, requester: str, request: int, now: int) -> bool:
         """The event loop of a worker has not seen the answer to this request: jobs that have not begun are released, as
         if the worker gave them back. Returns whether the request was carried out."""
-        last = self.lanes.get(lane)
+        last = self.requesters.get(requester)
         if last is None or last.number < request:
             return False
         held = [(job_id, fence, self.holder(job_id, fence)) for job_id, fence in last.leases]
@@ -153,7 +153,7 @@ class Working(Ending):
                 job.log = [*job.log, [now, note.line]][-MOST_LINES:]
         return statuses
 
-    def leave(self, worker: str, lane: str, received: int | None = None) -> None:
+    def leave(self, worker: str, requester: str, received: int | None = None) -> None:
         self.take_back_grant(worker, received)
         self.withdraw_offer(worker)
         self.workers.pop(worker, None)
@@ -161,7 +161,7 @@ class Working(Ending):
         self.holders.pop(worker, None)
         if self.resting and self.resting[1] == worker:
             self.resting = None
-        self.lanes.pop(lane, None)
+        self.requesters.pop(requester, None)
 
     def _still_held(self, leases: list[tuple[str, int]]) -> list[Taken]:
         held = [(self.holder(job_id, fence), fence) for job_id, fence in leases]

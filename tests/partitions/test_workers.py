@@ -158,8 +158,8 @@ async def test_nothing_stays_of_workers_that_were_killed(queue: Queue, client: r
     """A worker that took no job of a partition is not registered there, but the server keeps its last answer."""
     worker = await Worker(queue, nothing, concurrency=2).start()
     await eventually(queue.get_workers, "it has registered")
-    lanes = [Keys("groupmq", "spread", Part(i, P)).fixed("lanes") for i in range(P)]
-    await eventually(lambda: all(client.hlen(key) for key in lanes), "every partition was asked")
+    requesters = [Keys("groupmq", "spread", Part(i, P)).fixed("requesters") for i in range(P)]
+    await eventually(lambda: all(client.hlen(key) for key in requesters), "every partition was asked")
     for member in worker._crew or ():  # stop without deregistering, as if the process had died
         member._heartbeat.abandon()
         await member._fetcher.close()
@@ -168,7 +168,7 @@ async def test_nothing_stays_of_workers_that_were_killed(queue: Queue, client: r
     stored: Any = client.hget(workers, worker.id)
     client.hset(workers, worker.id, b"1700000000000 " + stored.split(b" ", 1)[1])
     await queue.run_duty_once("cleanup")
-    assert not any(client.hlen(key) for key in lanes)
+    assert not any(client.hlen(key) for key in requesters)
     await worker.close(0)
 
 

@@ -279,7 +279,7 @@ async def let_leases_expire(queue: Queue, jobs: int, at_once: int = 100) -> None
         await queue._connection.call(
             commands.advance(
                 worker="dead",
-                lane=f"dead:{request}",
+                requester=f"dead:{request}",
                 request=1,
                 outcomes=[],
                 take=at_once,
@@ -305,7 +305,7 @@ async def sweep(queue: Queue, jobs: int) -> None:
 
 
 async def browse(queue: Queue) -> None:
-    """Read lanes, the jobs of groups, searches and failures by kind."""
+    """Read requesters, the jobs of groups, searches and failures by kind."""
     sorts: tuple[GroupSort, ...] = ("held", "oldest", "deepest", "busiest", "name")
     for sort in sorts:
         await queue.get_groups(sort=sort, behind=5)

@@ -38,7 +38,7 @@ FIXED = (
     "failed",
     "failures",
     "series",
-    "lanes",
+    "requesters",
     "calls_even",
     "calls_odd",
     "workers",

@@ -14,9 +14,9 @@ from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.worker import batch_outcome
-from groupmq.worker.lane import ReportLane
 from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.requester import Reporter
 from groupmq.worker.runs import RunListener
 from groupmq.worker.stopping import StoppableRun, StopRequests, Verdict, cancel_abandoned, end_when_left
 from groupmq.worker.unbegun import Unbegun
@@ -25,11 +25,11 @@ from groupmq.worker.unbegun import Unbegun
 class BatchRun(StoppableRun):
     """One call of the handler."""
 
-    def __init__(self, jobs: Sequence[Job], lane: ReportLane) -> None:
+    def __init__(self, jobs: Sequence[Job], reporter: Reporter) -> None:
         self.jobs = tuple(jobs)
-        self.lane = lane
+        self.reporter = reporter
         self.started = time.monotonic()
-        self.leases_end = lane.leases_end
+        self.leases_end = reporter.leases_end
         self.limit = min((job.timeout for job in jobs if job.timeout is not None), default=None)
         """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
@@ -79,9 +79,9 @@ class BatchExecutor:
 
     # Running
 
-    def start(self, jobs: Sequence[Job], lane: ReportLane, *, together: bool = False) -> None:
-        """Call the handler with these jobs. Their outcomes go to `lane`."""
-        loop, run = asyncio.get_running_loop(), BatchRun(jobs, lane)
+    def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
+        """Call the handler with these jobs. Their outcomes go to `reporter`."""
+        loop, run = asyncio.get_running_loop(), BatchRun(jobs, reporter)
         self._batches[run] = None
         for job in jobs:
             self._by_fence[job.fence] = run
@@ -96,7 +96,7 @@ class BatchExecutor:
         # Claim first, then compare, as in `Executor._begin`.
         if run.started >= run.leases_end or any(job.fence in self._recalled for job in run.jobs):
             for job in run.jobs:
-                run.lane.report(self._policy.released(job))
+                run.reporter.report(self._policy.released(job))
             return False
         run.begun = True
         if not self._long_runs.are_watched:
@@ -127,7 +127,7 @@ class BatchExecutor:
     def _report_begun(self, run: BatchRun) -> None:
         for job in run.jobs:
             if job.fence not in run.lost:
-                run.lane.report(self._policy.begun(job))
+                run.reporter.report(self._policy.begun(job))
 
     def _forget(self, run: BatchRun) -> None:
         del self._batches[run]
@@ -138,8 +138,8 @@ class BatchExecutor:
         """Free the slot of a batch that does not begin."""
         if run in self._batches:
             self._forget(run)
-            run.lane.row_ended()
-            run.lane.slot_freed()
+            run.reporter.row_ended()
+            run.reporter.slot_freed()
             self._on_end()
 
     def _end(self, run: BatchRun, value: Any = None, error: BaseException | None = None) -> None:
@@ -160,15 +160,15 @@ class BatchExecutor:
                 continue
             if report.error is not None and report.event != "rate_limited":
                 self._listener.handler_raised(report.error, report.job)
-            run.lane.report(report)
+            run.reporter.report(report)
             freed = False
         if run.abandoned:
             self._left_behind.add(run)
         else:
             self._handler_ended(run, cancelled=False)
-        run.lane.row_ended()
+        run.reporter.row_ended()
         if freed:
-            run.lane.slot_freed()
+            run.reporter.slot_freed()
         self._on_end()
 
     def _reports(self, run: BatchRun, value: Any, error: BaseException | None) -> list[RunReport]:
@@ -188,7 +188,7 @@ class BatchExecutor:
         fences = run.lost | run.cancelled if cancelled else run.lost
         for job in run.jobs:
             if job.fence in fences:
-                run.lane.report(self._policy.ended(job))
+                run.reporter.report(self._policy.ended(job))
 
     # Stopping
 
@@ -251,11 +251,11 @@ class BatchExecutor:
 
     unstarted = 0
 
-    def reserve(self, jobs: Sequence[Job], lane: ReportLane) -> None:
+    def reserve(self, jobs: Sequence[Job], reporter: Reporter) -> None:
         """Give back a batch that came so late that another worker has its slot."""
         for job in jobs:
-            lane.report(self._policy.released(job))
-        lane.row_ended()
+            reporter.report(self._policy.released(job))
+        reporter.row_ended()
 
     def start_reserved(self, slots: int) -> None:
         pass
@@ -268,17 +268,17 @@ class BatchExecutor:
 
     # From the heartbeat thread
 
-    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, Reporter]]:
         """Take back the batches of these jobs unless they have begun."""
         self._recalled = set(fences)
         found = {run: None for fence in fences if (run := self._by_fence.get(fence)) is not None}
-        return [(job, run.lane) for run in found if self._unbegun.claim(run) for job in run.jobs]
+        return [(job, run.reporter) for run in found if self._unbegun.claim(run) for job in run.jobs]
 
-    def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
+    def withdraw_all(self) -> list[tuple[Job, Reporter]]:
         """Take back every batch that has not begun."""
-        return [(job, run.lane) for run in self._unbegun.claim_all() for job in run.jobs]
+        return [(job, run.reporter) for run in self._unbegun.claim_all() for job in run.jobs]
 
-    def withdraw_reserved(self, fence: int) -> list[tuple[Job, ReportLane]]:
+    def withdraw_reserved(self, fence: int) -> list[tuple[Job, Reporter]]:
         return []
 
     def request_stop(self, fences: Sequence[int]) -> None:

@@ -69,5 +69,5 @@ async def _take_back(queue: Queue, worker: str, policy: Policy) -> list[Stalled]
     for at in range(0, max(1, len(held)), _PER_CALL):
         some = await call(commands.take_back(worker, held[at : at + _PER_CALL], policy))
         stalled += some
-    await call(commands.leave([worker], commands.lane_names(worker)))
+    await call(commands.leave([worker], commands.requester_names(worker)))
     return stalled

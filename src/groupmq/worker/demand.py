@@ -1,11 +1,11 @@
 """When a worker calls the server and how much it asks for: one state machine, no I/O.
 
-The fetcher asks `next_call` for each lane that is free, and reports what happened: `hint`, `sent`, `ended`, `answered`,
-`stop_taking`, `close`. Every decision is a value that the fetcher carries out.
+The fetcher asks `next_call` for each requester that is free, and reports what happened: `hint`, `sent`, `ended`,
+`answered`, `stop_taking`, `close`. Every decision is a value that the fetcher carries out.
 
-Each lane has at most one call under way. As long as answers bring all that was asked for (`flowing`), both lanes ask.
-Once an answer falls short, one lane asks at a time, and only after a hint: a marker on the server, the end of a timer,
-a slot that became free, or an outcome that may have made another job ready.
+Each requester has at most one call under way. As long as answers bring all that was asked for (`flowing`), both ask.
+Once an answer falls short, one asks at a time, and only after a hint: a marker on the server, the end of a timer, a
+slot that became free, or an outcome that may have made another job ready.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, Protocol
 
-from groupmq.protocol.commands import LANES
+from groupmq.protocol.commands import REQUESTERS
 from groupmq.worker.portions import HEADS
 from groupmq.worker.prefetch import Prefetch
 
@@ -33,7 +33,7 @@ Phase = Literal["taking", "draining", "closed"]
 
 
 class FreeSlots(Protocol):
-    """The room in the executor. It is read only when a lane may ask."""
+    """The room in the executor. It is read only when a requester may ask."""
 
     def free(self) -> int: ...
     def unstarted(self) -> int:
@@ -41,7 +41,7 @@ class FreeSlots(Protocol):
 
 
 class NextCall(NamedTuple):
-    """The call that a lane makes now. `take` is 0 for one that only reports."""
+    """The call that a requester makes now. `take` is 0 for one that only reports."""
 
     take: int
     """Rows to take, each for one slot."""
@@ -67,8 +67,8 @@ GO_ON = AfterAnswer()
 TOO_SOON: Literal["too soon"] = "too soon"
 
 
-class LaneDemand:
-    """The state of one lane: the rows it has asked for, and those it holds."""
+class RequesterDemand:
+    """The state of one requester: the rows it has asked for, and those it holds."""
 
     __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "overdue", "put_off", "reporting", "row")
 
@@ -83,13 +83,13 @@ class LaneDemand:
         self.hints = 0
         """The number of hints when its call was decided: an answer says nothing about hints that came later."""
         self.in_hand = 0
-        """Rows that this lane has brought and that have not ended."""
+        """Rows that this requester has brought and that have not ended."""
         self.put_off: float | None = None
         """Since when a call waits for the end of these rows."""
 
 
 class Demand:
-    """Decides what the lanes of one worker call for."""
+    """Decides what the requesters of one worker call for."""
 
     def __init__(
         self,
@@ -111,10 +111,10 @@ class Demand:
         self._atomic = atomic
         self._exclusive = exclusive
         self._batch = batch
-        # One lane for an exclusive queue: with two, the order of the answers would not tell whether our turn is over.
-        lanes = LANES if concurrency > 1 and not exclusive else 1
-        self.lanes = [LaneDemand() for _ in range(lanes)]
-        self._share = -(-concurrency // lanes)
+        # An exclusive queue has one: with two, the order of the answers would not tell whether our turn is over.
+        requesters = REQUESTERS if concurrency > 1 and not exclusive else 1
+        self.requesters = [RequesterDemand() for _ in range(requesters)]
+        self._share = -(-concurrency // requesters)
         self.phase: Phase = "taking"
         self.wants = True
         """There may be jobs to take: the last answer did not say otherwise, or a hint came after it."""
@@ -131,17 +131,17 @@ class Demand:
     @property
     def busy(self) -> bool:
         """A call is under way."""
-        return any(lane.calling for lane in self.lanes)
+        return any(requester.calling for requester in self.requesters)
 
     @property
     def asked(self) -> int:
         """Rows that calls under way may bring: their slots count as taken."""
-        return sum(lane.asked for lane in self.lanes)
+        return sum(requester.asked for requester in self.requesters)
 
     @property
     def overdue(self) -> bool:
         """A call is overdue: the server may be away."""
-        return any(lane.overdue for lane in self.lanes)
+        return any(requester.overdue for requester in self.requesters)
 
     def uses_hint(self, slots: FreeSlots) -> bool:
         """Whether this worker can act on a hint; if not, the hint should go to another worker."""
@@ -169,52 +169,54 @@ class Demand:
         if large:
             self.large_sent = now
 
-    def ended(self, lane: LaneDemand) -> int:
-        """The call of a lane is over, with an answer or without one; returns the rows it asked for."""
-        asked = lane.asked
-        lane.calling, lane.overdue, lane.asked, lane.fill = False, False, 0, 0
+    def ended(self, requester: RequesterDemand) -> int:
+        """The call of a requester is over, with an answer or without one; returns the rows it asked for."""
+        asked = requester.asked
+        requester.calling, requester.overdue, requester.asked, requester.fill = False, False, 0, 0
         return asked
 
-    def answered(self, lane: LaneDemand, asked: int, brought: int, wait_ms: int, epoch: int, free: int) -> AfterAnswer:
-        """The call of a lane asked for `asked` rows, is over (`ended`), and brought `brought` rows.
+    def answered(
+        self, requester: RequesterDemand, asked: int, brought: int, wait_ms: int, epoch: int, free: int
+    ) -> AfterAnswer:
+        """The call of a requester asked for `asked` rows, is over (`ended`), and brought `brought` rows.
 
         `wait_ms`: until a job is due, 0 = one is ready, negative = none is known. `free`: slots, after those rows.
         """
         # A turn that is over: hints that came during it do not count, since other workers wait for their turn.
         handed_over = epoch == 0 and self.epoch > 0
         self.epoch = epoch
-        reported, lane.reporting = lane.reporting, False
+        reported, requester.reporting = requester.reporting, False
         if not asked:
             if reported and self.phase == "taking":
-                # The reports may have made jobs ready after the other lane had asked in vain.
+                # The reports may have made jobs ready after the other requester had asked in vain.
                 self.hint()
             return GO_ON
         self.flowing = brought >= asked
-        if self.flowing or wait_ms == 0 or (lane.hints != self._hints and not handed_over):
+        if self.flowing or wait_ms == 0 or (requester.hints != self._hints and not handed_over):
             self.wants = True
             return GO_ON
         self.wants = False
         sleep = min(wait_ms / 1000, self._longest_sleep) if wait_ms > 0 else self._longest_sleep
         listen = self.phase == "taking" and free > 0
-        return AfterAnswer(sleep, listen, not any(other.reporting for other in self.lanes))
+        return AfterAnswer(sleep, listen, not any(other.reporting for other in self.requesters))
 
     # Decisions
 
     def next_call(
-        self, lane: LaneDemand, slots: FreeSlots, reports: int, now: float, *, urgent: bool
+        self, requester: RequesterDemand, slots: FreeSlots, reports: int, now: float, *, urgent: bool
     ) -> NextCall | Literal["too soon"] | None:
-        """The call that a lane makes now; None if it has none to make.
+        """The call that a requester makes now; None if it has none to make.
 
         `reports`: outcomes that wait to be sent, at once if one of them is `urgent`.
         """
-        if lane.calling or self.phase == "closed":
+        if requester.calling or self.phase == "closed":
             return None
-        take, row, fill = self._wanted(lane, slots, reports, urgent=urgent)
+        take, row, fill = self._wanted(requester, slots, reports, urgent=urgent)
         if not take and not urgent:
             return None
-        if not take and self._puts_off(lane, slots, now):
+        if not take and self._puts_off(requester, slots, now):
             return TOO_SOON
-        lane.put_off = None
+        requester.put_off = None
         large = max(reports, take * row, fill) >= LARGE
         if large and now - self.large_sent < APART and self.busy:
             return TOO_SOON
@@ -223,14 +225,14 @@ class Demand:
             self.wants = False
         if reports and take and not self._atomic:
             take, fill, self.wants = 0, 0, True
-        lane.calling, lane.reporting, lane.hints = True, reports > 0, self._hints
-        lane.asked, lane.row, lane.fill = take, row, fill
+        requester.calling, requester.reporting, requester.hints = True, reports > 0, self._hints
+        requester.asked, requester.row, requester.fill = take, row, fill
         self.unsent += 1
         if large:
             self.large_sent = math.inf
         return NextCall(take, row, fill, large)
 
-    def _wanted(self, mine: LaneDemand, slots: FreeSlots, reports: int, *, urgent: bool) -> tuple[int, int, int]:
+    def _wanted(self, mine: RequesterDemand, slots: FreeSlots, reports: int, *, urgent: bool) -> tuple[int, int, int]:
         """How many rows to ask for, how many jobs for each, and how many jobs in all."""
         if self.phase != "taking" or not (self.wants or reports):
             return 0, 1, 0
@@ -248,12 +250,14 @@ class Demand:
 
     def _ahead(self, slots: FreeSlots) -> int:
         """Jobs that have not started, or that calls under way may bring."""
-        return slots.unstarted() + sum(max(lane.asked * lane.row, lane.fill) - lane.asked for lane in self.lanes)
+        return slots.unstarted() + sum(
+            max(requester.asked * requester.row, requester.fill) - requester.asked for requester in self.requesters
+        )
 
-    def _puts_off(self, lane: LaneDemand, slots: FreeSlots, now: float) -> bool:
-        """Whether a call that only reports waits, at most for LATER, for the other rows of its lane to end."""
-        if self.phase != "taking" or not self._prefetch.end_together(lane.in_hand, self._ahead(slots)):
+    def _puts_off(self, requester: RequesterDemand, slots: FreeSlots, now: float) -> bool:
+        """Whether a call that only reports waits, at most for LATER, for the other rows of its requester to end."""
+        if self.phase != "taking" or not self._prefetch.end_together(requester.in_hand, self._ahead(slots)):
             return False
-        if lane.put_off is None:
-            lane.put_off = now
-        return now - lane.put_off < LATER
+        if requester.put_off is None:
+            requester.put_off = now
+        return now - requester.put_off < LATER

@@ -10,9 +10,9 @@ from groupmq.client.answers.jobs import MakeJob, job_taken
 from groupmq.client.job import Job
 from groupmq.protocol.commands import Expired, Stalled, Taken
 from groupmq.worker.execution import JobExecutor
-from groupmq.worker.lane import FetchLane
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.requester import Requester
 from groupmq.worker.sharing import Share
 from groupmq.worker.telemetry import Telemetry
 
@@ -20,8 +20,8 @@ from groupmq.worker.telemetry import Telemetry
 class Dispatcher:
     """Listens to the fetcher and gives work to the executor; neither of them knows the other.
 
-    Outcomes do not pass here: a job carries its lane, and the executor reports to that. `on_rest` is called when the
-    worker may have become idle, `on_tick` when a repeating job is due in so many milliseconds.
+    Outcomes do not pass here: the executor reports them to the requester that took the job. `on_rest` is called when
+    the worker may have become idle, `on_tick` when a repeating job is due in so many milliseconds.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Dispatcher:
 
     # Jobs in
 
-    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
+    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, requester: Requester, starts: int) -> None:
         self._worked = True
         if self.before_first_job is not None:
             self.before_first_job()
@@ -109,19 +109,19 @@ class Dispatcher:
                 self._telemetry.taken(jobs)
             starts -= 1
             if self._open:
-                lane.row_started()
+                requester.row_started()
                 if starts >= 0:
-                    self._executor.start(jobs, lane, together=length > 1)
+                    self._executor.start(jobs, requester, together=length > 1)
                 else:
-                    self._executor.reserve(jobs, lane)
+                    self._executor.reserve(jobs, requester)
             else:
                 # Taken by a call that was under way when closing began.
                 for job in jobs:
-                    lane.report(self._policy.released(job))
+                    requester.report(self._policy.released(job))
 
-    def give_back(self, taken: list[Taken], now: int, lane: FetchLane) -> None:
+    def give_back(self, taken: list[Taken], now: int, requester: Requester) -> None:
         for job in self._read(self._make_jobs(), taken, now):
-            lane.report(self._policy.handed_back(job))
+            requester.report(self._policy.handed_back(job))
 
     def use_reserve(self, asked: int, wanted: int) -> None:
         """Start reserved jobs in free slots, except those `asked` for. First give back jobs up to fence `wanted`."""

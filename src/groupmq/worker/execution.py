@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from groupmq.client.job import Job
-from groupmq.worker.lane import ReportLane
+from groupmq.worker.requester import Reporter
 
-Withdrawn = list[tuple[Job, ReportLane]]
+Withdrawn = list[tuple[Job, Reporter]]
 
 
 class JobExecutor(Protocol):
@@ -26,8 +26,8 @@ class JobExecutor(Protocol):
 
     # Jobs in
 
-    def start(self, jobs: Sequence[Job], lane: ReportLane, *, together: bool = False) -> None: ...
-    def reserve(self, jobs: Sequence[Job], lane: ReportLane) -> None: ...
+    def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None: ...
+    def reserve(self, jobs: Sequence[Job], reporter: Reporter) -> None: ...
     def start_reserved(self, slots: int) -> None: ...
 
     # Jobs back

@@ -25,10 +25,10 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
 from groupmq.worker.held_runs import HeldRuns
-from groupmq.worker.lane import ReportLane
 from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.requester import Reporter
 from groupmq.worker.reserve import Reserve
 from groupmq.worker.runners import Preparing
 from groupmq.worker.runs import JobRun, RunListener, RunRow
@@ -77,12 +77,12 @@ class Executor(HeldRuns):
         """Handlers find the context variables that are set where this is called."""
         self._context = copy_context()
 
-    def start(self, jobs: Sequence[Job], lane: ReportLane, *, together: bool = False) -> None:
-        """Run these one after the other, as long as each of them completes. Their outcomes go to `lane`.
+    def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
+        """Run these one after the other, as long as each of them completes. Their outcomes go to `reporter`.
 
         `together`: they were taken as a row, even if only one is left of it.
         """
-        row = RunRow(jobs, lane)
+        row = RunRow(jobs, reporter)
         if len(jobs) > 1 or together:
             self._list(row)
         run = self._claim(row, time.monotonic())
@@ -94,13 +94,13 @@ class Executor(HeldRuns):
     def _list(self, row: RunRow) -> None:
         """Add a row to the rows whose jobs can be withdrawn."""
         for job in self._rows.add(row):
-            self._release(job, row.lane)
+            self._release(job, row.reporter)
         if self._check_timer is None:
             self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
 
-    def reserve(self, jobs: Sequence[Job], lane: ReportLane) -> None:
+    def reserve(self, jobs: Sequence[Job], reporter: Reporter) -> None:
         """Run these, one after the other, when there is a slot for them."""
-        row = RunRow(jobs, lane)
+        row = RunRow(jobs, reporter)
         self._reserve.add(row)
         self._list(row)
         if self._reserve.is_wanted(row):
@@ -148,7 +148,7 @@ class Executor(HeldRuns):
         run.started = now
         # Claim first, then compare. `withdraw` does it the other way round, so one of the two gives the job back.
         if job.fence in self._rows.recalled or run.started >= row.leases_end:
-            self._release(job, row.lane)
+            self._release(job, row.reporter)
             return False
         run.begun = True
         if not self._long_runs.are_watched:
@@ -234,7 +234,7 @@ class Executor(HeldRuns):
             return None
         run.row.run = None
         self._row_ended(run.row)
-        run.row.lane.slot_freed()
+        run.row.reporter.slot_freed()
         self._on_end()
         return self._reserve.next() if self._reserve else None
 
@@ -244,7 +244,7 @@ class Executor(HeldRuns):
         if self.runs.pop(job.fence, None) is None:
             if run in self._left_behind:
                 self._left_behind.discard(run)
-                row.lane.report(self._policy.ended(job))
+                row.reporter.report(self._policy.ended(job))
             return None
         if run.timer is not None:
             run.timer.cancel()
@@ -262,49 +262,49 @@ class Executor(HeldRuns):
         if row.rest and report is not None and completed and now - row.started < ROW_LASTS:
             following = self._claim(row, now)
             if following is not None:
-                row.lane.report_later(report)
+                row.reporter.report_later(report)
                 return following
         following = self._reserve.next() if self._reserve else None
         # The outcome of a job that may not run again, or that has run before, is sent at once, not with later ones.
         waits = completed and job.max_attempts > 1 and job.attempt == 1
-        if following is not None and report is not None and waits and following.row.lane is row.lane:
-            row.lane.report_later(report)
+        if following is not None and report is not None and waits and following.row.reporter is row.reporter:
+            row.reporter.report_later(report)
         else:
-            self._deliver(job, report, row.lane)
+            self._deliver(job, report, row.reporter)
         if run.abandoned:
             self._left_behind.add(run)
         elif report is None:
-            row.lane.report(self._policy.ended(job))
+            row.reporter.report(self._policy.ended(job))
         self._row_ended(row)
         return following
 
-    def _deliver(self, job: Job, report: RunReport | None, lane: ReportLane) -> None:
-        """Hand the end of a run to its lane; None: there is nothing to report, its lease is lost."""
+    def _deliver(self, job: Job, report: RunReport | None, reporter: Reporter) -> None:
+        """Hand the end of a run to its reporter; None: there is nothing to report, its lease is lost."""
         if report is None:
             self._listener.lease_lost(job)
-            lane.slot_freed()
+            reporter.slot_freed()
         else:
             if report.error is not None and report.event not in ("rate_limited", "snoozed"):
                 self._listener.handler_raised(report.error, job)
-            lane.report(report)
+            reporter.report(report)
         self._on_end()
 
-    def _release(self, job: Job, lane: ReportLane) -> None:
+    def _release(self, job: Job, reporter: Reporter) -> None:
         """Give a job back that has not started."""
-        lane.report(self._policy.released(job))
+        reporter.report(self._policy.released(job))
         self._on_end()
 
     def _row_ended(self, row: RunRow) -> None:
         self.give_back(row)
         self._rows.discard(row)
-        row.lane.row_ended()
+        row.reporter.row_ended()
 
     def give_back(self, row: RunRow) -> None:
         """Give back the jobs of a row that have not started."""
         while row.rest:
             with contextlib.suppress(IndexError):  # the heartbeat thread may have taken the last one
                 job = row.rest.popleft()
-                self._release(job, row.lane)
+                self._release(job, row.reporter)
 
     def give_back_all(self) -> None:
         self._reserve.end(math.inf)
@@ -332,12 +332,12 @@ class Executor(HeldRuns):
             self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
 
     def _report_begun(self, run: JobRun) -> None:
-        run.row.lane.report(self._policy.begun(run.job))
+        run.row.reporter.report(self._policy.begun(run.job))
 
     def give_back_reserved(self, fence: int) -> None:
         """Give back the jobs that were reserved under fences up to this one: another worker is idle."""
-        for job, lane in self.withdraw_reserved(fence):
-            self._release(job, lane)
+        for job, reporter in self.withdraw_reserved(fence):
+            self._release(job, reporter)
 
     def stop(self, run: JobRun, verdict: Verdict) -> None:
         """Cancel a run. If the handler does not end within GRACE, its slot is taken back without it.

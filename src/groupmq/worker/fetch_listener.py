@@ -7,17 +7,17 @@ from typing import Protocol
 
 from groupmq.protocol.commands import Expired, Stalled, Taken
 from groupmq.worker.demand import FreeSlots
-from groupmq.worker.lane import FetchLane
 from groupmq.worker.outcome import RunReport
+from groupmq.worker.requester import Requester
 
 
 class FetchListener(FreeSlots, Protocol):
     """Receives the jobs and answers that the fetcher gets: the dispatcher."""
 
-    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, lane: FetchLane, starts: int) -> None:
+    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, requester: Requester, starts: int) -> None:
         """Run these jobs. The first `starts` rows start now, the others are a reserve."""
 
-    def give_back(self, taken: list[Taken], now: int, lane: FetchLane) -> None:
+    def give_back(self, taken: list[Taken], now: int, requester: Requester) -> None:
         """Do not run these jobs: the server may have taken them back already."""
 
     def use_reserve(self, asked: int, wanted: int) -> None:

@@ -1,8 +1,8 @@
 """Fetching and reporting: the only part of a worker that calls the server about jobs.
 
-A worker has two lanes, each with at most one `advance` call under way, so that the server works while Python runs
-handlers. One call reports the outcomes of the jobs that its lane has brought, and takes as many as there is room for
-(demand.py decides that). Jobs go to the dispatcher; outcomes come back through the lane that took the job.
+A worker has two requesters, each with at most one `advance` call under way, so that the server works while Python runs
+handlers. A call reports the outcomes of the jobs that its requester has taken, and takes as many as there is room for
+(demand.py decides that). Jobs go to the dispatcher; outcomes come back to the requester that took the job.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from groupmq.protocol.commands import Advanced, Granted
 from groupmq.worker.demand import LATER, TOO_SOON, Demand, NextCall
 from groupmq.worker.fetch_listener import FetchListener
 from groupmq.worker.grants import Grants
-from groupmq.worker.lane import FetchLane
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
 from groupmq.worker.reachability import Reachability
+from groupmq.worker.requester import Requester
 from groupmq.worker.unseen import UnseenAnswers
 
 LATE = 0.3
@@ -77,12 +77,14 @@ class Fetcher:
         """While it is idle, an add may grant a job to it at once."""
         self.grants = Grants()
         self.unseen = UnseenAnswers()
-        self.lanes = [
-            FetchLane(name, lane, self._schedule, self.poke)
-            for name, lane in zip(commands.lane_names(settings.worker, len(demand.lanes)), demand.lanes, strict=True)
+        self.requesters = [
+            Requester(name, requester, self._schedule, self.poke)
+            for name, requester in zip(
+                commands.requester_names(settings.worker, len(demand.requesters)), demand.requesters, strict=True
+            )
         ]
         self._lock = threading.Lock()
-        """Held to take outcomes out of a lane: by the loop, or by the heartbeat thread when the loop is blocked."""
+        """Held to take outcomes out of requesters: by the loop, or by the heartbeat thread when the loop is blocked."""
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
@@ -110,17 +112,17 @@ class Fetcher:
     def unreported(self) -> list[RunReport]:
         """Outcomes of runs that have not arrived. Called from the heartbeat thread."""
         # The order matters: meanwhile the loop may move some from the first list to the second.
-        reports = [report for lane in self.lanes for report in (*lane.reports, *lane.sent)]
+        reports = [report for requester in self.requesters for report in (*requester.reports, *requester.sent)]
         return [report for report in reports if report.event not in ("begun", "released", "handed_back", "ended")]
 
     def take_unsent(self) -> list[RunReport]:
         """Take over the outcomes that a blocked event loop has not sent. Called from the heartbeat thread."""
         taken = []
         with self._lock:
-            for lane in self.lanes:
+            for requester in self.requesters:
                 # Emptied in place: the loop may be about to append to this very list.
-                reports = lane.reports[:]
-                del lane.reports[: len(reports)]
+                reports = requester.reports[:]
+                del requester.reports[: len(reports)]
                 taken += reports
         return taken
 
@@ -137,8 +139,10 @@ class Fetcher:
         """Take nothing new from now on; outcomes are still reported."""
         self._demand.stop_taking()
         self._listens.clear()
-        if self.offers and any(lane.demand.in_hand for lane in self.lanes):
-            self.lanes[0].urgent = True  # a call that withdraws the offer now; leaving may have to wait for these jobs
+        if self.offers and any(requester.demand.in_hand for requester in self.requesters):
+            self.requesters[
+                0
+            ].urgent = True  # a call that withdraws the offer now; leaving may have to wait for these jobs
         self._schedule()
 
     async def flushed(self) -> None:
@@ -157,7 +161,7 @@ class Fetcher:
 
     async def close(self) -> None:
         await self.stop_watching()
-        await end_tasks([lane.task for lane in self.lanes])
+        await end_tasks([requester.task for requester in self.requesters])
 
     @property
     def busy(self) -> bool:
@@ -170,7 +174,7 @@ class Fetcher:
 
     @property
     def _has_reports(self) -> bool:
-        return any(lane.reports for lane in self.lanes)
+        return any(requester.reports for requester in self.requesters)
 
     def _schedule(self) -> None:
         # Once per iteration of the loop, after every handler that ends in it: their outcomes are sent together.
@@ -181,11 +185,11 @@ class Fetcher:
     def _pump(self) -> None:
         """Make every call that is wanted now."""
         self._scheduled = False
-        for lane in self.lanes:
-            if lane.task is not None:
+        for requester in self.requesters:
+            if requester.task is not None:
                 continue
-            now, n_reports = time.monotonic(), len(lane.reports)
-            call = self._demand.next_call(lane.demand, self._listener, n_reports, now, urgent=lane.urgent)
+            now, n_reports = time.monotonic(), len(requester.reports)
+            call = self._demand.next_call(requester.demand, self._listener, n_reports, now, urgent=requester.urgent)
             if call is None:
                 continue
             if call == TOO_SOON:
@@ -193,38 +197,40 @@ class Fetcher:
                 continue
             kept = self._settings.live.queue.keep_completed.count != 0
             with self._lock:
-                reports = lane.sent = lane.reports[: portion_of(lane.reports, kept=kept)]
-                del lane.reports[: len(reports)]
-            lane.urgent = bool(lane.reports)
-            lane.request += 1
-            lane.task = asyncio.get_running_loop().create_task(self._advance(lane, call))
+                reports = requester.sent = requester.reports[: portion_of(requester.reports, kept=kept)]
+                del requester.reports[: len(reports)]
+            requester.urgent = bool(requester.reports)
+            requester.request += 1
+            requester.task = asyncio.get_running_loop().create_task(self._advance(requester, call))
         if not self.busy and not self._has_reports:
             self._idle.set()
 
     # Calling
 
-    async def _advance(self, lane: FetchLane, asks: NextCall) -> None:
-        demand, listener, reports = self._demand, self._listener, lane.sent
+    async def _advance(self, requester: Requester, asks: NextCall) -> None:
+        demand, listener, reports = self._demand, self._listener, requester.sent
         # Leases count from here, not from the answer: the server may grant them long before the answer arrives.
         sent = time.monotonic()
-        lane.leases_end = sent + self._settings.live.now().lease_ms / 1000
-        call = self._call_of(lane, asks)
-        self.unseen.sent(lane.name, lane.request)
+        requester.leases_end = sent + self._settings.live.now().lease_ms / 1000
+        call = self._call_of(requester, asks)
+        self.unseen.sent(requester.name, requester.request)
         demand.sent(time.monotonic(), large=asks.large)
-        late = asyncio.get_running_loop().call_later(LATE, self._is_overdue, lane) if listener.shares_slots else None
+        late = (
+            asyncio.get_running_loop().call_later(LATE, self._is_overdue, requester) if listener.shares_slots else None
+        )
         try:
-            answer = await self._persist(call, lane)
-            # The other lane sends first: the server works on its call while we look at this answer.
+            answer = await self._persist(call, requester)
+            # The other requester sends first: the server works on its call while we look at this answer.
             self._pump()
             if demand.unsent:
                 await asyncio.sleep(0)
         finally:
             if late is not None:
                 late.cancel()
-            overdue = lane.demand.overdue
-            asked = demand.ended(lane.demand)
-            lane.task, lane.sent = None, []
-            verdict = self.unseen.seen(lane.name)
+            overdue = requester.demand.overdue
+            asked = demand.ended(requester.demand)
+            requester.task, requester.sent = None, []
+            verdict = self.unseen.seen(requester.name)
         self.advances += 1
         if 0 in answer.accepted:
             for report, status in zip(reports, answer.accepted, strict=True):
@@ -239,17 +245,17 @@ class Fetcher:
         else:
             self.grants.set_clock(sent, answer.now)
         if jobs and verdict == "give back":
-            listener.give_back(jobs, answer.now, lane)
+            listener.give_back(jobs, answer.now, requester)
         elif jobs and verdict == "start":
-            listener.take_on(jobs, rows, answer.now, lane, listener.may_start(asked) if overdue else asked)
+            listener.take_on(jobs, rows, answer.now, requester, listener.may_start(asked) if overdue else asked)
         listener.use_reserve(demand.asked, answer.wanted)
         brought = len(answer.rows or answer.jobs)
-        after = demand.answered(lane.demand, asked, brought, answer.wait_ms, answer.epoch, listener.vacant())
+        after = demand.answered(requester.demand, asked, brought, answer.wait_ms, answer.epoch, listener.vacant())
         if after.sleep is not None:
             self._sleep(after.sleep)
         if after.listen:
             self._listens.set()
-        if after.dry and not self._has_reports:  # an outcome that waits for this lane may make a job ready
+        if after.dry and not self._has_reports:  # an outcome that waits for this requester may make a job ready
             listener.dry()
         if answer.tick_ms >= 0:
             listener.tick(answer.tick_ms)
@@ -259,14 +265,14 @@ class Fetcher:
             # Only after the last answer: a call that only reported says nothing about ready jobs.
             listener.at_rest()
 
-    def _call_of(self, lane: FetchLane, asks: NextCall) -> commands.Call[Advanced]:
+    def _call_of(self, requester: Requester, asks: NextCall) -> commands.Call[Advanced]:
         settings = self._settings
         now = settings.live.now()
         return commands.advance(
             worker=settings.worker,
-            lane=lane.name,
-            request=lane.request,
-            outcomes=[report.outcome for report in lane.sent],
+            requester=requester.name,
+            request=requester.request,
+            outcomes=[report.outcome for report in requester.sent],
             take=asks.take,
             lease_ms=now.lease_ms,
             policy=now.policy,
@@ -297,13 +303,13 @@ class Fetcher:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(duration, self.poke)
 
-    def _is_overdue(self, lane: FetchLane) -> None:
+    def _is_overdue(self, requester: Requester) -> None:
         """The server may be away. The other workers that share our slots need not wait for it."""
-        if not lane.demand.overdue:
-            lane.demand.overdue = True
+        if not requester.demand.overdue:
+            requester.demand.overdue = True
             self._listener.overdue()
 
-    async def _persist(self, call: commands.Call[Advanced], lane: FetchLane) -> Advanced:
+    async def _persist(self, call: commands.Call[Advanced], requester: Requester) -> Advanced:
         """Make the call, again and again until it is answered. A request that is sent again gets the same answer."""
         pauses, again = Pauses(), False
         while True:
@@ -313,7 +319,7 @@ class Fetcher:
             except Exception as error:
                 # Catches every kind of error: a worker that stopped asking would look alive and take no job.
                 self._reachability.unreached(error)
-                self._is_overdue(lane)
+                self._is_overdue(requester)
                 # The first retry comes at once: usually a single connection was dropped.
                 await self._rest(pauses.next() if again or not is_passing(error) else 0.0)
                 again = True
@@ -338,11 +344,11 @@ class Fetcher:
         """
         if self._demand.phase != "taking" or not self.grants.takes(granted.job.fence):
             return
-        lane = next((lane for lane in self.lanes if lane.task is None), self.lanes[0])
-        leases_end, lane.leases_end = lane.leases_end, self.grants.lease_end(granted)
+        requester = next((requester for requester in self.requesters if requester.task is None), self.requesters[0])
+        leases_end, requester.leases_end = requester.leases_end, self.grants.lease_end(granted)
         starts = int(self._listener.free() > self._demand.asked)
-        self._listener.take_on([granted.job], (), granted.now, lane, starts)
-        lane.leases_end = leases_end  # of the call that may be under way
+        self._listener.take_on([granted.job], (), granted.now, requester, starts)
+        requester.leases_end = leases_end  # of the call that may be under way
         if not self._demand.uses_hint(self._listener):
             self._listens.clear()
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from groupmq.client.job import Job
-from groupmq.worker.lane import ReportLane
+from groupmq.worker.requester import Reporter
 from groupmq.worker.reserve import Reserve
 from groupmq.worker.rows import Rows
 from groupmq.worker.runs import JobRun
@@ -49,18 +49,18 @@ class HeldRuns:
         """Note that the server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
         self._stops.note(fences)
 
-    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
-        """Take back these jobs and those behind them (Rows.withdraw), each with its lane, unless they have begun."""
+    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, Reporter]]:
+        """Take back these jobs and those behind them (Rows.withdraw), with their reporters, unless they have begun."""
         back = self._rows.withdraw(fences)
         found = [run for fence in fences if (run := self.runs.get(fence)) is not None]
-        return back + [(run.job, run.row.lane) for run in found if self._unbegun.claim(run)]
+        return back + [(run.job, run.row.reporter) for run in found if self._unbegun.claim(run)]
 
-    def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
+    def withdraw_all(self) -> list[tuple[Job, Reporter]]:
         """Take back every job that has not begun."""
-        back = [(run.job, run.row.lane) for run in self._unbegun.claim_all()]
+        back = [(run.job, run.row.reporter) for run in self._unbegun.claim_all()]
         return back + self._rows.withdraw_all()
 
-    def withdraw_reserved(self, fence: int) -> list[tuple[Job, ReportLane]]:
+    def withdraw_reserved(self, fence: int) -> list[tuple[Job, Reporter]]:
         """Take back what was reserved under fences up to this one. Jobs that come later are given back then."""
         return self._reserve.withdraw(fence)
 

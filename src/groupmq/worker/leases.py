@@ -128,7 +128,7 @@ class LeaseKeeper:
             self._fetcher.grants.refused(beat.void)
         if beat.tick_ms >= 0:
             self.in_loop(self._dispatcher.tick, beat.tick_ms)
-        # After an answer of one lane was dealt with, there may be one of the other.
+        # After an answer of one requester was dealt with, there may be one of the other.
         return self._give_back(beat.recalled, beat.wanted) or beat.taken_back
 
     def _give_back(self, recalled: Sequence[int], reserved: int) -> bool:

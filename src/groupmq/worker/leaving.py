@@ -42,8 +42,8 @@ async def leave(worker_id: str, name: str, queue: Queue, parts: WorkerParts, dea
             if heartbeat.begun:
                 await asyncio.to_thread(heartbeat.join, GOODBYE / 4)
             await fetcher.stop_watching()
-            lanes = [lane.name for lane in fetcher.lanes]
-            goodbye = commands.leave([worker_id], lanes, fetcher.grants.received)
+            requesters = [requester.name for requester in fetcher.requesters]
+            goodbye = commands.leave([worker_id], requesters, fetcher.grants.received)
             await queue._connection.call(goodbye, patience=GOODBYE / 4)
     except (TimeoutError, GroupMQError) as error:
         logger.warning(

@@ -1,8 +1,8 @@
 """The parts of a worker, each made from those that it uses.
 
 Jobs go one way: the fetcher gives them to the dispatcher, which gives them to the executor. The executor reports each
-outcome to the lane that brought the job, and the fetcher sends it with the next call of that lane. The heartbeat and
-the duties are separate from that. Parts that another part must wake subscribe to it (`on_return`, `on_blocked`).
+outcome to the requester that took the job, and the fetcher sends it with the next call of that requester. The heartbeat
+and the duties are separate from that. Parts that another part must wake subscribe to it (`on_return`, `on_blocked`).
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Sharing(NamedTuple):
 
     def slots_asked(self) -> int:
         asked = 0
-        for lane in self.demand.lanes:  # often called: a generator takes twice as long
-            if not lane.overdue:
-                asked += lane.asked
+        for requester in self.demand.requesters:  # often called: a generator takes twice as long
+            if not requester.overdue:
+                asked += requester.asked
         return asked
 
     def is_hungry(self) -> bool:

@@ -54,8 +54,8 @@ class Prefetch:
     def plan(self, room: int, in_hand: int, ahead: int, *, reports: bool) -> tuple[int, int]:
         """How many rows to ask for, at most `room`, and how many jobs each may hold.
 
-        `in_hand`: rows that the same lane has brought and that have not ended. `ahead`: jobs of all lanes that have not
-        started, or are to come. `reports`: the call is made in any case.
+        `in_hand`: rows that the same requester has taken and that have not ended. `ahead`: jobs of all requesters that
+        have not started, or are to come. `reports`: the call is made in any case.
         """
         if room < 1 or self.typical > SHORT or not self._most:
             return room, 1
@@ -71,17 +71,17 @@ class Prefetch:
         return take, max(1, min(row, 1 + free // take))
 
     def end_together(self, in_hand: int, ahead: int) -> bool:
-        """Whether the rows that a lane has brought end at almost the same time, and enough other jobs are here.
+        """Whether the rows that a requester has brought end at almost the same time, and enough other jobs are here.
 
         Their handlers are instant, so the event loop runs all rows at once, unless it has other work in between. If the
-        lane replaced only the rows that have ended by then, all its further calls would be as small as that.
+        requester replaced only the rows that have ended by then, all its further calls would be as small as that.
         """
         return self.shares_tasks and in_hand > 0 and ahead >= _ENOUGH
 
     def fill(self, take: int, slots: int, ahead: int) -> int:
         """How many jobs a call that asks for `take` rows is to bring in all, the reserve among them; 0 = no reserve.
 
-        With it, `ahead` of all lanes is no more than the slots can run within some milliseconds.
+        With it, `ahead` of all requesters is no more than the slots can run within some milliseconds.
         """
         if take < 1 or self.typical > SHORT or not self._most:
             return 0

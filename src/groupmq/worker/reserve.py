@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from groupmq.client.job import Job
-from groupmq.worker.lane import ReportLane
+from groupmq.worker.requester import Reporter
 from groupmq.worker.rows import take_last
 from groupmq.worker.runs import JobRun, RunRow
 
@@ -61,8 +61,8 @@ class Reserve:
 
     # From the heartbeat thread
 
-    def withdraw(self, fence: int) -> list[tuple[Job, ReportLane]]:
-        """Take back what was taken under fences up to this one, each job with its lane. For later rows: `is_wanted`."""
+    def withdraw(self, fence: int) -> list[tuple[Job, Reporter]]:
+        """Take back what was taken under fences up to this one, with the reporters. For later rows: `is_wanted`."""
         self._wanted = max(self._wanted, fence)
         rows = [row for row in tuple(self._rows) if row.fence <= fence]
-        return [(job, row.lane) for row in rows for job in take_last(row, len(row.rest))]
+        return [(job, row.reporter) for row in rows for job in take_last(row, len(row.rest))]

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from groupmq.client.job import Job
-from groupmq.worker.lane import ReportLane
+from groupmq.worker.requester import Reporter
 from groupmq.worker.runs import RunRow
 
 
@@ -56,7 +56,7 @@ class Rows:
 
     # From the heartbeat thread
 
-    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, ReportLane]]:
+    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, Reporter]]:
         """Take back these jobs, and those behind them in their rows, unless they have started.
 
         Those behind must not start before them. Jobs that are not here yet are given back when they come.
@@ -64,11 +64,11 @@ class Rows:
         wanted = self.recalled = set(fences)
         if not wanted:
             return []
-        return [(job, row.lane) for row in self for job in self._cut(row, wanted)]
+        return [(job, row.reporter) for row in self for job in self._cut(row, wanted)]
 
-    def withdraw_all(self) -> list[tuple[Job, ReportLane]]:
+    def withdraw_all(self) -> list[tuple[Job, Reporter]]:
         """Take back every job that has not started."""
-        return [(job, row.lane) for row in self for job in take_last(row, len(row.rest))]
+        return [(job, row.reporter) for row in self for job in take_last(row, len(row.rest))]
 
     @staticmethod
     def _cut(row: RunRow, fences: set[int]) -> list[Job]:

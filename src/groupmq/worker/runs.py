@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from groupmq.client.job import Job
-from groupmq.worker.lane import ReportLane
+from groupmq.worker.requester import Reporter
 from groupmq.worker.stopping import StoppableRun
 
 
@@ -19,14 +19,14 @@ class RunRow:
     leases of those that have not started end; later than that none of them may start.
     """
 
-    __slots__ = ("fence", "lane", "leases_end", "rest", "run", "started")
+    __slots__ = ("fence", "leases_end", "reporter", "rest", "run", "started")
 
-    def __init__(self, jobs: Sequence[Job], lane: ReportLane) -> None:
-        self.lane = lane
+    def __init__(self, jobs: Sequence[Job], reporter: Reporter) -> None:
+        self.reporter = reporter
         self.rest = deque(jobs)
         self.run: JobRun | None = None
         self.started = time.monotonic()
-        self.leases_end = lane.leases_end
+        self.leases_end = reporter.leases_end
         self.fence = jobs[0].fence
 
 

@@ -14,7 +14,7 @@ Verdict = Literal["start", "give back", "drop"]
 
 
 class UnseenCall(NamedTuple):
-    lane: str
+    requester: str
     request: int
 
 
@@ -26,25 +26,25 @@ class UnseenAnswers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, int] = {}
-        """Lane -> request."""
+        """Requester -> request."""
         self._asked: set[UnseenCall] = set()
         """Those that a beat has named and the server has not answered for."""
         self._taken_back: set[UnseenCall] = set()
 
     # In the event loop
 
-    def sent(self, lane: str, request: int) -> None:
+    def sent(self, requester: str, request: int) -> None:
         """A call is about to be made."""
         with self._lock:
-            self._waiting[lane] = request
+            self._waiting[requester] = request
 
-    def seen(self, lane: str) -> Verdict:
+    def seen(self, requester: str) -> Verdict:
         """The answer has come, or the call is given up. What to do with the jobs of the answer."""
         with self._lock:
-            request = self._waiting.pop(lane, None)
+            request = self._waiting.pop(requester, None)
             if request is None:
                 return "start"
-            call = UnseenCall(lane, request)
+            call = UnseenCall(requester, request)
             # A beat that is under way may take them back or may not: then it is safe to give them back as well.
             verdict: Verdict = "drop" if call in self._taken_back else "give back" if call in self._asked else "start"
             self._taken_back.discard(call)
@@ -59,7 +59,7 @@ class UnseenAnswers:
     def ask(self) -> UnseenCall | None:
         """The loop is blocked: a call to name in the next beat, if its jobs have not been taken back."""
         with self._lock:
-            calls = (UnseenCall(lane, request) for lane, request in self._waiting.items())
+            calls = (UnseenCall(requester, request) for requester, request in self._waiting.items())
             call = next((call for call in calls if call not in self._taken_back), None)
             if call is not None:
                 self._asked.add(call)
@@ -69,5 +69,5 @@ class UnseenAnswers:
         """The beat that named this call was answered. If it was carried out, the server has taken its jobs back."""
         with self._lock:
             self._asked.discard(call)
-            if carried_out and self._waiting.get(call.lane) == call.request:
+            if carried_out and self._waiting.get(call.requester) == call.request:
                 self._taken_back.add(call)

@@ -297,7 +297,7 @@ REPLIES: dict[str, Any] = {
     "scan_groups": commands.scan_groups(),
     "look_groups": commands.look_groups(["g"]),
     "advance": commands.advance(
-        worker="w", lane="w:0", request=1, outcomes=[], take=1, lease_ms=1, policy=commands.Policy(3, -1, {})
+        worker="w", requester="w:0", request=1, outcomes=[], take=1, lease_ms=1, policy=commands.Policy(3, -1, {})
     ),
 }
 

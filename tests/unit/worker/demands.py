@@ -35,20 +35,24 @@ def demand(concurrency: int = 4, *, atomic: bool = True, exclusive: bool = False
 
 
 def call(
-    of: Demand, room: Room, lane: int = 0, *, reports: int = 0, urgent: bool | None = None, now: float = 0.0
+    of: Demand, room: Room, requester: int = 0, *, reports: int = 0, urgent: bool | None = None, now: float = 0.0
 ) -> NextCall | Literal["too soon"] | None:
     """Ask what now, and send what it says."""
-    wanted = of.next_call(of.lanes[lane], room, reports, now, urgent=reports > 0 if urgent is None else urgent)
+    wanted = of.next_call(
+        of.requesters[requester], room, reports, now, urgent=reports > 0 if urgent is None else urgent
+    )
     if isinstance(wanted, NextCall):
         of.sent(now, large=wanted.large)
     return wanted
 
 
-def answer(of: Demand, room: Room, brought: int, wait_ms: int = NOTHING, lane: int = 0, epoch: int = 0) -> AfterAnswer:
-    """The call of a lane comes back with this many rows, which take their slots."""
-    asked = of.ended(of.lanes[lane])
+def answer(
+    of: Demand, room: Room, brought: int, wait_ms: int = NOTHING, requester: int = 0, epoch: int = 0
+) -> AfterAnswer:
+    """The call of a requester comes back with this many rows, which take their slots."""
+    asked = of.ended(of.requesters[requester])
     room.slots -= brought
-    return of.answered(of.lanes[lane], asked, brought, wait_ms, epoch, room.slots)
+    return of.answered(of.requesters[requester], asked, brought, wait_ms, epoch, room.slots)
 
 
 def asleep(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:

@@ -11,13 +11,13 @@ from tests.unit.worker.demands import GO_ON, NOTHING, SLEEP, Room, answer, aslee
 # Asking
 
 
-def test_a_new_worker_asks_for_all_its_slots_with_one_lane() -> None:
+def test_a_new_worker_asks_for_all_its_slots_with_one_requester() -> None:
     made, room = demand(), Room(4)
     assert call(made, room) == NextCall(4, 1, 0, large=False)
-    assert call(made, room, lane=1) is None, "one call is enough to learn whether there is anything"
+    assert call(made, room, requester=1) is None, "one call is enough to learn whether there is anything"
 
 
-def test_a_lane_whose_call_is_under_way_makes_no_other() -> None:
+def test_a_requester_whose_call_is_under_way_makes_no_other() -> None:
     made, room = demand(), Room(4)
     call(made, room)
     assert made.busy
@@ -30,7 +30,7 @@ def test_slots_that_a_call_may_fill_are_not_asked_for_twice() -> None:
     assert call(made, room) == NextCall(2, 1, 0, large=False), "its share"
     assert made.asked == 2
     room.slots = 3
-    assert call(made, room, lane=1) == NextCall(1, 1, 0, large=False)
+    assert call(made, room, requester=1) == NextCall(1, 1, 0, large=False)
     assert not made.uses_hint(room)
 
 
@@ -61,23 +61,23 @@ def test_jobs_that_have_not_started_or_are_to_come_count_as_taken() -> None:
     assert isinstance(heavy, NextCall)
     assert heavy.row < light.row
     fresh.hint()
-    second = call(fresh, Room(2, waiting=930), lane=1, reports=1, now=1.0)
+    second = call(fresh, Room(2, waiting=930), requester=1, reports=1, now=1.0)
     assert isinstance(second, NextCall)
     assert 930 + light.row - 1 + (second.row - 1) * second.take <= 1000
 
 
-def test_a_worker_of_one_slot_has_one_lane() -> None:
-    assert [len(demand(n).lanes) for n in (1, 2, 50)] == [1, 2, 2]
-    assert len(demand(50, exclusive=True).lanes) == 1
+def test_a_worker_of_one_slot_has_one_requester() -> None:
+    assert [len(demand(n).requesters) for n in (1, 2, 50)] == [1, 2, 2]
+    assert len(demand(50, exclusive=True).requesters) == 1
 
 
 # Answers
 
 
-def test_a_full_answer_lets_both_lanes_ask() -> None:
+def test_a_full_answer_lets_both_requesters_ask() -> None:
     made, room = flowing()
     assert call(made, room) == NextCall(2, 1, 0, large=False)
-    assert call(made, room, lane=1) == NextCall(2, 1, 0, large=False)
+    assert call(made, room, requester=1) == NextCall(2, 1, 0, large=False)
 
 
 def test_an_answer_that_falls_short_means_sleep() -> None:
@@ -118,9 +118,9 @@ def test_nothing_is_dry_while_reports_are_under_way() -> None:
     """They may make a job ready."""
     made, room = flowing()
     call(made, room)
-    call(made, room, lane=1, reports=2)
+    call(made, room, requester=1, reports=2)
     assert answer(made, room, 0) == AfterAnswer(SLEEP, listen=True, dry=False)
-    assert answer(made, room, 0, lane=1).dry
+    assert answer(made, room, 0, requester=1).dry
 
 
 # Hints
@@ -183,11 +183,11 @@ def test_outcomes_that_can_wait_do_unless_there_is_a_question() -> None:
 def test_a_worker_without_room_only_reports() -> None:
     made, room = demand(), Room(0)
     assert call(made, room, reports=2) == NextCall(0, 1, 0, large=False)
-    assert made.lanes[0].reporting
+    assert made.requesters[0].reporting
 
 
 def test_what_was_only_reported_may_have_made_work_ready() -> None:
-    """Another lane may have asked before it, in vain."""
+    """Another requester may have asked before it, in vain."""
     made, room = asleep()
     room.slots = 0
     call(made, room, reports=1)
@@ -201,9 +201,9 @@ def test_without_atomic_completion_a_call_reports_or_asks() -> None:
     made, room = demand(atomic=False), Room(4)
     assert call(made, room, reports=2) == NextCall(0, 1, 0, large=False)
     assert made.wants, "the question is put off, not dropped"
-    assert call(made, room, lane=1) == NextCall(4, 1, 0, large=False)
+    assert call(made, room, requester=1) == NextCall(4, 1, 0, large=False)
     answer(made, room, 0)
-    answer(made, room, 0, lane=1)
+    answer(made, room, 0, requester=1)
     assert call(made, room) == NextCall(4, 1, 0, large=False)
 
 

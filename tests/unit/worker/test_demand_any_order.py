@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from groupmq.worker.demand import TOO_SOON, LaneDemand, NextCall
+from groupmq.worker.demand import TOO_SOON, NextCall, RequesterDemand
 from tests.unit.worker.demands import NOTHING, SLEEP, demand
 
 
@@ -27,40 +27,40 @@ class AnyOrder(RuleBasedStateMachine):
     def unstarted(self) -> int:
         return 0
 
-    @rule(lane=st.integers(0, 1))
-    def pump(self, lane: int) -> None:
+    @rule(requester=st.integers(0, 1))
+    def pump(self, requester: int) -> None:
         self.now += 0.01
-        state, waiting = self.demand.lanes[lane], self.reports[lane]
+        state, waiting = self.demand.requesters[requester], self.reports[requester]
         before = self.demand.phase
         wanted = self.demand.next_call(state, self, waiting, self.now, urgent=waiting > 0)
         assert wanted != TOO_SOON
         if isinstance(wanted, NextCall):
-            assert lane not in self.under_way
+            assert requester not in self.under_way
             assert wanted.take or waiting, "a call has a purpose"
             assert before == "taking" or not wanted.take
             self.demand.sent(self.now, large=wanted.large)
-            self.under_way[lane], self.reports[lane] = wanted, 0
-        elif lane not in self.under_way:
-            assert not waiting, "an outcome never waits for a lane that is free"
+            self.under_way[requester], self.reports[requester] = wanted, 0
+        elif requester not in self.under_way:
+            assert not waiting, "an outcome never waits for a requester that is free"
             assert before != "taking" or not self.demand.wants or self.free() <= self.demand.asked
 
-    @rule(lane=st.integers(0, 1), share=st.floats(0, 1), wait_ms=st.sampled_from([NOTHING, 0, 100]))
-    def answers(self, lane: int, share: float, wait_ms: int) -> None:
-        if lane not in self.under_way:
+    @rule(requester=st.integers(0, 1), share=st.floats(0, 1), wait_ms=st.sampled_from([NOTHING, 0, 100]))
+    def answers(self, requester: int, share: float, wait_ms: int) -> None:
+        if requester not in self.under_way:
             return
-        brought = int(self.under_way.pop(lane).take * share)
+        brought = int(self.under_way.pop(requester).take * share)
         self.running += brought
-        asked = self.demand.ended(self.demand.lanes[lane])
-        after = self.demand.answered(self.demand.lanes[lane], asked, brought, wait_ms, 0, self.free())
+        asked = self.demand.ended(self.demand.requesters[requester])
+        after = self.demand.answered(self.demand.requesters[requester], asked, brought, wait_ms, 0, self.free())
         if asked and not self.demand.wants:
             assert after.sleep is not None, "a worker that does not ask must have a timer"
             assert 0 < after.sleep <= SLEEP
 
-    @rule(lane=st.integers(0, 1))
-    def a_run_ends(self, lane: int) -> None:
+    @rule(requester=st.integers(0, 1))
+    def a_run_ends(self, requester: int) -> None:
         if self.running:
             self.running -= 1
-            self.reports[lane] += 1
+            self.reports[requester] += 1
 
     @rule()
     def hint(self) -> None:
@@ -82,7 +82,7 @@ TestAnyOrder = AnyOrder.TestCase
 
 
 @given(st.integers(1, 300), st.booleans())
-def test_lanes_share_all_slots(concurrency: int, exclusive: bool) -> None:
+def test_requesters_share_all_slots(concurrency: int, exclusive: bool) -> None:
     made = demand(concurrency, exclusive=exclusive)
-    assert made._share * len(made.lanes) >= concurrency
-    assert all(isinstance(lane, LaneDemand) for lane in made.lanes)
+    assert made._share * len(made.requesters) >= concurrency
+    assert all(isinstance(requester, RequesterDemand) for requester in made.requesters)

@@ -11,14 +11,14 @@ from tests.unit.worker.demands import GO_ON, SLEEP, Room, answer, asleep, call, 
 # Trouble
 
 
-def test_while_the_connection_is_lost_its_lane_waits_and_the_other_works() -> None:
+def test_while_the_connection_is_lost_its_requester_waits_and_the_other_works() -> None:
     made, room = flowing()
     call(made, room, reports=1)
     made.hint()
     for _ in range(3):
         assert call(made, room, reports=2) is None
-    assert call(made, room, lane=1) == NextCall(2, 1, 0, large=False)
-    answer(made, room, 2, lane=1)
+    assert call(made, room, requester=1) == NextCall(2, 1, 0, large=False)
+    answer(made, room, 2, requester=1)
     assert made.asked == 2, "what the lost call asked for may still come"
     assert answer(made, room, 2) == GO_ON
 
@@ -26,13 +26,13 @@ def test_while_the_connection_is_lost_its_lane_waits_and_the_other_works() -> No
 def test_a_call_that_ends_without_an_answer_frees_its_slots() -> None:
     made, room = demand(), Room(4)
     call(made, room)
-    assert made.ended(made.lanes[0]) == 4
+    assert made.ended(made.requesters[0]) == 4
     assert (made.busy, made.asked) == (False, 0)
     assert made.uses_hint(room)
 
 
 def test_after_a_hung_loop_it_asks_again_for_what_the_heartbeat_has_freed() -> None:
-    """The heartbeat thread has reported in the loop's stead: no answer of a lane says that slots are free."""
+    """The heartbeat thread has reported in the loop's stead: no answer of a requester says that slots are free."""
     made, room = demand(), Room(4)
     call(made, room)
     answer(made, room, 3)
@@ -52,7 +52,7 @@ def test_outcomes_that_the_heartbeat_took_over_leave_a_call_that_is_harmless() -
 
 def test_prefetched_jobs_that_are_recalled_go_out_at_once_and_make_room_for_others() -> None:
     made, room = demand(2, short=True), Room(0, waiting=200)
-    made.lanes[0].in_hand = 2
+    made.requesters[0].in_hand = 2
     assert call(made, room) is None
     room.waiting = 0
     assert call(made, room, reports=200) == NextCall(0, 1, 0, large=True), "no slot is free: it only reports"
@@ -75,15 +75,15 @@ def test_a_reserve_that_is_asked_back_is_reported_without_taking_another_at_once
 
 def with_rows_in_hand(waiting: int) -> tuple[Demand, Room]:
     made, room = flowing(100, short=True)
-    made.lanes[0].in_hand, room.waiting = 3, waiting
+    made.requesters[0].in_hand, room.waiting = 3, waiting
     return made, room
 
 
-def test_reports_wait_a_moment_for_the_other_rows_of_their_lane() -> None:
+def test_reports_wait_a_moment_for_the_other_rows_of_their_requester() -> None:
     made, room = with_rows_in_hand(waiting=200)
     assert call(made, room, reports=10, now=10.0) == TOO_SOON
     assert call(made, room, reports=20, now=10.0 + LATER / 2) == TOO_SOON
-    made.lanes[0].in_hand = 0
+    made.requesters[0].in_hand = 0
     ended = call(made, room, reports=40, now=10.0 + LATER / 2)
     assert isinstance(ended, NextCall)
     assert ended.take > 0
@@ -113,17 +113,17 @@ def test_reports_do_not_wait_where_there_is_little_to_do_or_nothing_more_is_take
 def test_large_calls_keep_apart() -> None:
     made, room = flowing(200)
     assert call(made, room, now=10.0) == NextCall(HEADS, 1, 0, large=True)
-    assert call(made, room, lane=1, now=10.0 + APART / 2) == TOO_SOON
+    assert call(made, room, requester=1, now=10.0 + APART / 2) == TOO_SOON
     assert made.unsent == 0
-    assert call(made, room, lane=1, now=10.0 + APART + LATER) == NextCall(HEADS, 1, 0, large=True)
+    assert call(made, room, requester=1, now=10.0 + APART + LATER) == NextCall(HEADS, 1, 0, large=True)
 
 
 def test_a_large_call_that_is_not_sent_yet_holds_the_other_back() -> None:
     made, room = flowing(200)
-    first = made.next_call(made.lanes[0], room, 0, 10.0, urgent=False)
+    first = made.next_call(made.requesters[0], room, 0, 10.0, urgent=False)
     assert isinstance(first, NextCall)
     assert (made.unsent, made.large_sent) == (1, math.inf)
-    assert call(made, room, lane=1, now=20.0) == TOO_SOON
+    assert call(made, room, requester=1, now=20.0) == TOO_SOON
     made.sent(20.0, large=True)
     assert (made.unsent, made.large_sent) == (0, 20.0)
 
@@ -132,7 +132,7 @@ def test_small_calls_and_lone_ones_need_not_keep_apart() -> None:
     made, room = flowing(200)
     call(made, room, now=10.0)
     room.slots = HEADS + 5
-    assert call(made, room, lane=1, now=10.0) == NextCall(5, 1, 0, large=False)
+    assert call(made, room, requester=1, now=10.0) == NextCall(5, 1, 0, large=False)
     alone = demand(200)
     call(alone, Room(200), now=10.0)
     answer(alone, Room(200), HEADS)

@@ -14,7 +14,7 @@ from groupmq.core.errors import ConnectionLost
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.retention import Retention
 from groupmq.core.worker_options import WorkerOptions
-from groupmq.protocol.commands import LANES, Call, Due, Expired, Policy, Stalled
+from groupmq.protocol.commands import REQUESTERS, Call, Due, Expired, Policy, Stalled
 from groupmq.worker.duties import AgeRetention, DutyDone, EachInterval, PresenceCleanup, Promotion, Recovery, Scheduler
 from groupmq.worker.duties.runner import DutyRunner
 from groupmq.worker.outage import outage_log
@@ -103,7 +103,7 @@ async def test_a_run_of_retention_that_has_nothing_to_remove_by_age_calls_nobody
     assert call.calls == []
 
 
-async def test_dead_workers_are_deregistered_with_every_lane_that_a_worker_may_have(
+async def test_dead_workers_are_deregistered_with_every_requester_that_a_worker_may_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(upkeep, "gone_workers", lambda stats: ["a", "b"])
@@ -114,7 +114,7 @@ async def test_dead_workers_are_deregistered_with_every_lane_that_a_worker_may_h
     assert seen == [["a", "b"]]
     [_, leave] = call.calls
     assert leave.script == "leave"
-    assert all(f"{worker}:{lane}".encode() in leave.args for worker in "ab" for lane in range(LANES))
+    assert all(f"{worker}:{requester}".encode() in leave.args for worker in "ab" for requester in range(REQUESTERS))
 
 
 async def test_nobody_is_deregistered_where_all_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:

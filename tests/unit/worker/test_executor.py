@@ -23,7 +23,7 @@ POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 
 
 class Harness:
-    """Starts runs and records how they end: the listener of the executor, and the lane of every job."""
+    """Starts runs and records how they end: the listener of the executor, and the requester of every job."""
 
     leases_end = math.inf
 

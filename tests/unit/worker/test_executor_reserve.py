@@ -11,7 +11,7 @@ from groupmq.core.codec import JSON
 from groupmq.core.record import Record
 from groupmq.worker import executor
 from groupmq.worker.executor import PATIENCE
-from tests.unit.worker.test_executor_rows import Harness, Lane
+from tests.unit.worker.test_executor_rows import Harness, Requester
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +27,10 @@ def job(fence: int, name: str, max_attempts: int = 3) -> Job:
     return made
 
 
-def reserve(harness: Harness, names: str, *, first: int = 2, lane: Lane | None = None) -> None:
+def reserve(harness: Harness, names: str, *, first: int = 2, requester: Requester | None = None) -> None:
     """Each of another group."""
     for fence, name in enumerate(names, first):
-        harness.executor.reserve([job(fence, name)], lane or harness.lane)
+        harness.executor.reserve([job(fence, name)], requester or harness.requester)
 
 
 async def test_they_start_in_their_order_in_the_slot_that_becomes_free() -> None:
@@ -45,18 +45,18 @@ async def test_they_start_in_their_order_in_the_slot_that_becomes_free() -> None
     assert harness.nothing_left
 
 
-async def test_the_last_of_a_lane_is_reported_at_once() -> None:
+async def test_the_last_of_a_requester_is_reported_at_once() -> None:
     harness = Harness()
     harness.start("a")
-    reserve(harness, "b", lane=harness.other_lane)
+    reserve(harness, "b", requester=harness.other_requester)
     await harness.hears("b completed")
     assert harness.urgent == [True, True]
-    assert harness.lanes == {harness.lane, harness.other_lane}
+    assert harness.requesters == {harness.requester, harness.other_requester}
 
 
 async def test_one_that_may_run_once_is_reported_at_once() -> None:
     harness = Harness()
-    harness.executor.start([job(1, "a", max_attempts=1)], harness.lane)
+    harness.executor.start([job(1, "a", max_attempts=1)], harness.requester)
     reserve(harness, "b")
     await harness.hears("b completed")
     assert harness.urgent == [True, True]
@@ -111,7 +111,10 @@ async def test_what_another_worker_wants_goes_back_and_later_ones_stay() -> None
     gate = asyncio.Event()
     harness.start("a", a=gate)
     reserve(harness, "bcd")
-    assert [one.id for one, lane in harness.executor.withdraw_reserved(3) if lane is harness.lane] == ["b", "c"]
+    assert [one.id for one, requester in harness.executor.withdraw_reserved(3) if requester is harness.requester] == [
+        "b",
+        "c",
+    ]
     reserve(harness, "e", first=3)
     assert harness.said == ["e released"], "it was on its way when it was asked for"
     gate.set()

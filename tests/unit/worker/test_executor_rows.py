@@ -24,7 +24,7 @@ POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 seen: ContextVar[str] = ContextVar("seen", default="nothing")
 
 
-class Lane:
+class Requester:
     """Records what the executor reports to it."""
 
     leases_end = math.inf
@@ -43,13 +43,13 @@ class Lane:
         self._harness.urgent.append(False)
 
     def slot_freed(self) -> None:
-        self._harness.lanes.add(self)
+        self._harness.requesters.add(self)
 
     def row_ended(self) -> None:
         self._harness.rows_ended += 1
 
     def _note(self, report: RunReport) -> None:
-        self._harness.lanes.add(self)
+        self._harness.requesters.add(self)
         self._harness.say(f"{report.job.id} {report.event}")
 
 
@@ -58,8 +58,8 @@ class Harness:
 
     def __init__(self) -> None:
         self.said: list[str] = []
-        self.lane, self.other_lane = Lane(self), Lane(self)
-        self.lanes: set[Lane] = set()
+        self.requester, self.other_requester = Requester(self), Requester(self)
+        self.requesters: set[Requester] = set()
         self.rows_ended = 0
         self.raised: list[BaseException] = []
         self.urgent: list[bool] = []
@@ -103,7 +103,7 @@ class Harness:
             job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"), 3)
             job.fence = fence
             jobs.append(job)
-        self.executor.start(jobs, self.lane, together=together)
+        self.executor.start(jobs, self.requester, together=together)
 
     async def hears(self, what: str) -> None:
         async with asyncio.timeout(10):
@@ -121,7 +121,7 @@ async def test_one_after_the_other_and_each_report_but_the_last_can_wait() -> No
     harness.start("abc")
     await harness.hears("c completed")
     assert harness.said == ["a starts", "a completed", "b starts", "b completed", "c starts", "c completed"]
-    assert (harness.urgent, harness.lanes) == ([False, False, True], {harness.lane})
+    assert (harness.urgent, harness.requesters) == ([False, False, True], {harness.requester})
     assert harness.nothing_left
 
 
@@ -248,7 +248,9 @@ async def test_those_that_are_withdrawn_and_all_behind_them_do_not_start(fences:
     gate = asyncio.Event()
     harness.start("abcd", a=gate)
     await asyncio.sleep(0)
-    assert [(job.id, lane) for job, lane in harness.executor.withdraw(fences)] == [(one, harness.lane) for one in back]
+    assert [(job.id, requester) for job, requester in harness.executor.withdraw(fences)] == [
+        (one, harness.requester) for one in back
+    ]
     assert harness.executor.withdraw(fences) == []
     gate.set()
     left = [one for one in "abcd" if one not in back]

@@ -138,7 +138,7 @@ def test_where_many_come_together_fewer_are_asked_for() -> None:
     assert seen.plan(100, 0, 0, reports=False) == (100, MOST_PER_CALL // 100)
 
 
-def test_a_lane_that_has_brought_enough_asks_with_its_next_reports() -> None:
+def test_a_requester_that_has_brought_enough_asks_with_its_next_reports() -> None:
     seen = pace(0.0004)
     for _ in range(50):
         seen.took(1200, 100)
@@ -152,7 +152,7 @@ def test_a_lane_that_has_brought_enough_asks_with_its_next_reports() -> None:
     )
 
 
-def test_a_lane_whose_instant_jobs_have_not_all_ended_only_reports() -> None:
+def test_a_requester_whose_instant_jobs_have_not_all_ended_only_reports() -> None:
     """If it replaced those that have ended, its calls would remain as small as that."""
     seen = pace(1e-5)
     for _ in range(50):

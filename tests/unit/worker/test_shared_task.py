@@ -36,7 +36,7 @@ class Harness(RowHarness):
         for fence, job_id in enumerate(ids, 1):
             job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, job_id, {}, b"1"), 3)
             job.fence = fence
-            self.executor.start([job], self.lane)
+            self.executor.start([job], self.requester)
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ async def test_rows_that_come_while_others_wait_begin_at_once() -> None:
     assert set(harness.tasks) == {"a", "b"}
     job = Job(None, JSON, "z", "active", Record(0, 0, 0, 0, 3, False, "z", {}, b"1"), 3)
     job.fence = 9
-    harness.executor.start([job], harness.lane)
+    harness.executor.start([job], harness.requester)
     await harness.hears("z completed")
     gate.set()
     await harness.hears("b completed")

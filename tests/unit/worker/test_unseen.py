@@ -37,7 +37,7 @@ def test_jobs_start_if_the_call_was_carried_out_after_the_beat_that_named_it() -
     assert unseen.seen("w:0") == "start"
 
 
-def test_each_lane_is_named_until_its_jobs_are_back() -> None:
+def test_each_requester_is_named_until_its_jobs_are_back() -> None:
     unseen = UnseenAnswers()
     unseen.sent("w:0", 1)
     unseen.sent("w:1", 1)
@@ -52,7 +52,7 @@ def test_each_lane_is_named_until_its_jobs_are_back() -> None:
     assert unseen.ask() is None
 
 
-def test_what_was_decided_about_a_call_does_not_hold_for_the_next_of_its_lane() -> None:
+def test_what_was_decided_about_a_call_does_not_hold_for_the_next_of_its_requester() -> None:
     unseen = UnseenAnswers()
     unseen.sent("w:0", 1)
     named = unseen.ask()

@@ -247,11 +247,11 @@ class PartitionedMethods(PartitionedInspection):
         stats = await self._each(lambda part: part._call(commands.stats()))
         known = {worker for one in stats for worker in one.workers}
         for part in await self._learn():
-            key = part._connection.session.keys.fixed("lanes")
-            lanes = [decoded(raw) for raw in await part._connection.command("HKEYS", key, key=key)]
-            gone = [lane for lane in lanes if lane.rpartition(":")[0] not in known]
+            key = part._connection.session.keys.fixed("requesters")
+            requesters = [decoded(raw) for raw in await part._connection.command("HKEYS", key, key=key)]
+            gone = [requester for requester in requesters if requester.rpartition(":")[0] not in known]
             if gone:
-                await part._call(commands.leave(sorted({lane.rpartition(":")[0] for lane in gone}), gone))
+                await part._call(commands.leave(sorted({requester.rpartition(":")[0] for requester in gone}), gone))
             swept += len(gone)
         return swept
 

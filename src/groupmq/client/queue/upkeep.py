@@ -51,7 +51,9 @@ async def forget_gone_workers(call: Caller) -> list[str]:
     """Remove the entries of workers that stopped without deregistering, and return their ids."""
     gone = gone_workers(await call(commands.stats()))
     if gone:
-        await call(commands.leave(gone, [lane for worker in gone for lane in commands.lane_names(worker)]))
+        await call(
+            commands.leave(gone, [requester for worker in gone for requester in commands.requester_names(worker)])
+        )
     return gone
 
 

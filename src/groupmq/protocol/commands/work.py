@@ -107,7 +107,7 @@ class Due(NamedTuple):
 def advance(
     *,
     worker: str,
-    lane: str,
+    requester: str,
     request: int,
     outcomes: Sequence[Outcome],
     take: int,
@@ -140,7 +140,7 @@ def advance(
     sent = sort_outcomes(outcomes)
     args = arguments(
         worker=worker,
-        lane=lane,
+        requester=requester,
         request=request,
         completed=sent.completed,
         others=sent.others,
@@ -250,8 +250,8 @@ def beat(
     """A heartbeat. It carries outcomes for a worker whose event loop cannot; they need `keep`, as in a Policy.
 
     `refuses`: the loop is blocked, and the last grant that it has received has this fence; a later one goes back.
-    `unseen`: the same, and it has not seen the answer to this request of this lane; the jobs of that answer go back.
-    This also needs `keep`.
+    `unseen`: the same, and it has not seen the answer to this request of this requester; the jobs of that answer go
+    back. This also needs `keep`.
     """
     sent = sort_outcomes(outcomes)
     args = arguments(
@@ -275,20 +275,20 @@ def beat(
     return Call("beat", args, parse, sent.blob)
 
 
-LANES = 2
-"""The most lanes that a worker has: calls under way at the same time."""
+REQUESTERS = 2
+"""The most requesters that a worker has: calls under way at the same time."""
 
 
-def lane_names(worker: str, count: int = LANES) -> list[str]:
-    """The names of a worker's lanes on the server, which keeps the last reply to each."""
+def requester_names(worker: str, count: int = REQUESTERS) -> list[str]:
+    """The names of a worker's requesters on the server, which keeps the last reply to each."""
     return [f"{worker}:{number}" for number in range(count)]
 
 
 def leave(
-    workers: Sequence[str], lanes: Sequence[str], received: int | None = None, now: int | None = None
+    workers: Sequence[str], requesters: Sequence[str], received: int | None = None, now: int | None = None
 ) -> Call[int]:
     """Forget these workers. `received`: as in `advance`, if it is the worker itself that leaves."""
-    return Call("leave", arguments(workers=list(workers), lanes=list(lanes), received=received, now=now), int)
+    return Call("leave", arguments(workers=list(workers), requesters=list(requesters), received=received, now=now), int)
 
 
 def take_back(

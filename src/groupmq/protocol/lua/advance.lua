@@ -4,8 +4,8 @@ due by now, so delays, back-offs and expired leases need no other process.
 
 Arguments
   worker      id of the worker
-  lane        the worker's request sequence (lib/lane.lua)
-  request     number of this request in its lane
+  requester   the part of the worker that makes the request (lib/requester.lua)
+  request     the number that it gives to this request
   completed   completed jobs, in columns (lib/outcome.lua)
   others      all other outcomes (lib/outcome.lua)
   take        how many jobs to start now
@@ -47,16 +47,16 @@ Cost       O(outcomes + take * row) reads and writes: about 3 commands per group
 --- @include "lib/reserve"
 --- @include "transitions/take"
 --- @include "transitions/grant"
---- @include "lib/lane"
+--- @include "lib/requester"
 --- @include "lib/turn"
 --- @include "lib/wake"
 --- @include "lib/retention"
 --- @writes allow-oom
 local tick = meta.repeat_at and math.max(0, meta.repeat_at - now) or -1
-local last = lane.last(A.lane, A.request)
+local last = requester.last(A.requester, A.request)
 if last then
-  local jobs, rows, taken_at = lane.jobs(last)
-  local stalled, expired = lane.ended(last)
+  local jobs, rows, taken_at = requester.jobs(last)
+  local stalled, expired = requester.ended(last)
   return { taken_at or now, 0, last[1], stalled, expired, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
 end
 
@@ -75,6 +75,7 @@ if granted_at then epoch = 0 else jobs, rows, left, epoch = take_jobs(n, A, more
 if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
 retention.settle(A.policy.keep)
 if left then wake.up() end
-lane.remember(A.lane, A.request, { refused, jobs[1], jobs[2], A.together and rows or false }, stalled, expired)
+local taken = { refused, jobs[1], jobs[2], A.together and rows or false }
+requester.remember(A.requester, A.request, taken, stalled, expired)
 local again = granted_at and 1 or 0
 return commit({ granted_at or now, 0, refused, stalled, expired, jobs, tick, epoch, rows, reserve.wanted(), again }, 2)

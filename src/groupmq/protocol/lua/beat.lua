@@ -12,8 +12,8 @@ Arguments
   keep        {completed, failed}: how many to keep; only with outcomes or `unseen`
   refuses     the event loop of the worker is blocked: fence of the last grant that it has received (lib/offer.lua). A
               grant after that is taken back, and the worker offers no slot; absent = the loop works
-  unseen      the same: {lane, request} of a call whose reply the loop has not seen. The jobs of that reply go back; absent
-              = there is none
+  unseen      the same: {requester, request} of a call whose reply the loop has not seen. The jobs of that reply go back;
+              absent = there is none
 Blob       the return values of the completed jobs, joined
 Reply      {ids whose lease no longer belongs to this worker, ms until the next tick of a repeat or -1,
             fences of runs to cancel, fences of runs whose job an operator has removed or failed,
@@ -32,7 +32,7 @@ Cost       O(held + outcomes) fields in some ten commands; while there are inter
 --- @include "lib/writes"
 --- @include "lib/horizon"
 --- @include "lib/lease"
---- @include "lib/lane"
+--- @include "lib/requester"
 --- @include "lib/outcome"
 --- @include "lib/turn"
 --- @include "lib/wake"
@@ -48,7 +48,7 @@ if A.others then
   refused = outcome.complete(A.completed, blob, A.keep.completed, A.worker)
   outcome.apply(A.others, refused, #A.completed[1])
 end
-local unseen = A.unseen and lane.unbegun(A.unseen[1], A.unseen[2])
+local unseen = A.unseen and requester.unbegun(A.unseen[1], A.unseen[2])
 if unseen then outcome.release(unseen) end
 if A.keep then retention.settle(A.keep) end
 if A.refuses then withdraw_offer(A.worker, A.refuses) end

@@ -1,14 +1,14 @@
 --[[
-Workers leave: their presence, wake-up markers and lanes are deleted. Leases that they still hold expire at their
+Workers leave: their presence, wake-up markers and last replies are deleted. Leases that they still hold expire at their
 deadline. Another worker is woken, because a wake-up may have been on its way to a worker that leaves.
 
 Arguments
   workers     ids of the workers
-  lanes       names of their lanes
+  requesters  names of their requesters
   received    fence of the last grant that the worker has received (lib/offer.lua); absent = not known
 Reply      1
 Events     none
-Cost       O(workers + lanes) fields in some ten commands
+Cost       O(workers + requesters) fields in some ten commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -25,6 +25,6 @@ for i = 1, #A.workers do
   W.unlink(K.mail .. A.workers[i])
   W.unlink(K.grants .. A.workers[i])
 end
-for i = 1, #A.lanes do W.hdel(K.lanes, A.lanes[i]) end
+for i = 1, #A.requesters do W.hdel(K.requesters, A.requesters[i]) end
 wake.up()
 return commit(1)

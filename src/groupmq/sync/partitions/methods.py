@@ -248,11 +248,11 @@ class PartitionedMethods(PartitionedInspection):
         stats = self._each(lambda part: part._call(commands.stats()))
         known = {worker for one in stats for worker in one.workers}
         for part in self._learn():
-            key = part._connection.session.keys.fixed("lanes")
-            lanes = [decoded(raw) for raw in part._connection.command("HKEYS", key, key=key)]
-            gone = [lane for lane in lanes if lane.rpartition(":")[0] not in known]
+            key = part._connection.session.keys.fixed("requesters")
+            requesters = [decoded(raw) for raw in part._connection.command("HKEYS", key, key=key)]
+            gone = [requester for requester in requesters if requester.rpartition(":")[0] not in known]
             if gone:
-                part._call(commands.leave(sorted({lane.rpartition(":")[0] for lane in gone}), gone))
+                part._call(commands.leave(sorted({requester.rpartition(":")[0] for requester in gone}), gone))
             swept += len(gone)
         return swept
 

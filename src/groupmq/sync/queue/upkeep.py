@@ -50,7 +50,7 @@ def forget_gone_workers(call: Caller) -> list[str]:
     """Remove the entries of workers that stopped without deregistering, and return their ids."""
     gone = gone_workers(call(commands.stats()))
     if gone:
-        call(commands.leave(gone, [lane for worker in gone for lane in commands.lane_names(worker)]))
+        call(commands.leave(gone, [requester for worker in gone for requester in commands.requester_names(worker)]))
     return gone
 
 

@@ -39,7 +39,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   failed     zset  failed jobs that are kept, by stamp
   failures   list  one record per failed attempt, newest first, bounded
   series     hash  minute -> what happened in it, for two weeks, and how long jobs waited and ran (lib/minutes.lua)
-  lanes      hash  worker lane -> its last request and reply, so that a resent request answers the same
+  requesters hash  worker requester -> its last request and reply, so that a resent request answers the same
   calls_even hash  client's slot -> its last call and the reply, for the same reason (lib/answered.lua); expires
   calls_odd  hash  the same for every other window of time
   workers    hash  worker id -> presence
@@ -70,7 +70,7 @@ local K
 local FIXED = {
   'meta', 'jobs', 'bodies', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events',
   'marks', 'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'opened', 'ready',
-  'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'lanes',
+  'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'requesters',
   'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
   'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',
 }

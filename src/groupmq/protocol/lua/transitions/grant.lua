@@ -16,7 +16,7 @@ call of that worker. And the way back, for a job that its worker has not receive
 --- @include "lib/measure"
 --- @include "lib/offer"
 --- @include "lib/writes"
---- @include "lib/lane"
+--- @include "lib/requester"
 --- @include "lib/wake"
 --- @include "transitions/release"
 local grant_offered, take_back_granted, withdraw_offer, granted_jobs, offer_slot
@@ -75,7 +75,7 @@ function granted_jobs(who)
     return nil
   end
   if who.take == 0 or lease.is_over(id) then return nil end
-  local jobs, rows, granted_at = lane.jobs({ false, { id }, fence })
+  local jobs, rows, granted_at = requester.jobs({ false, { id }, fence })
   offer.forget(worker, false)
   if not jobs[1][1] then return nil end
   W.zadd(K.active, whole(now + who.lease), id)

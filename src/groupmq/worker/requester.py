@@ -1,4 +1,4 @@
-"""A lane: a sequence of numbered calls to the server, and the outcomes that the next of them reports."""
+"""A requester makes one numbered call to the server at a time, and collects the outcomes that its next call reports."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from groupmq.worker.demand import LaneDemand
+from groupmq.worker.demand import RequesterDemand
 from groupmq.worker.outcome import RunReport
 
 
-class ReportLane(Protocol):
-    """A lane as the executor uses it. The lane that took a job also reports it: outcomes of a group stay in order."""
+class Reporter(Protocol):
+    """A requester as the executor uses it. It reports what it has taken, so that outcomes of a group stay in order."""
 
     leases_end: float
     """When the leases that its last answer brought end at the earliest, by this process's clock."""
@@ -20,16 +20,16 @@ class ReportLane(Protocol):
         """Send this with the next call, as soon as one can be made."""
 
     def report_later(self, report: RunReport) -> None:
-        """Send this with the next call, which another report of this lane will ask for."""
+        """Send this with the next call, which another report of this requester will ask for."""
 
     def slot_freed(self) -> None:
         """A run has ended, or does not begin, without anything to report: its slot may be filled."""
 
     def row_ended(self) -> None:
-        """No job of a row that this lane has brought runs or waits any more."""
+        """No job of a row that this requester has taken runs or waits any more."""
 
 
-class FetchLane:
+class Requester:
     """At most one call under way. The server remembers the reply to the last one, so a lost call can be sent again."""
 
     __slots__ = (
@@ -46,7 +46,7 @@ class FetchLane:
     )
 
     def __init__(
-        self, name: str, demand: LaneDemand, on_report: Callable[[], None], on_slot: Callable[[], None]
+        self, name: str, demand: RequesterDemand, on_report: Callable[[], None], on_slot: Callable[[], None]
     ) -> None:
         self.name = name
         self.demand = demand

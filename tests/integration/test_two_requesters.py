@@ -1,4 +1,4 @@
-"""The two lanes of a worker with short handlers: while one is run, the server works on the other."""
+"""The two requesters of a worker with short handlers: while one is run, the server works on the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from groupmq import Queue, Worker
 from groupmq.protocol.commands import Advanced, Call
-from groupmq.worker.lane import FetchLane
+from groupmq.worker.requester import Requester
 from tests.integration.rows import whatever_happens
 from tests.integration.test_prefetch import add_to_groups
 from tests.support.workers import Recorder
@@ -32,9 +32,9 @@ def watched(worker: Worker) -> list[Trip]:
     fetcher = worker._fetcher
     persist = fetcher._persist
 
-    async def timed(call: Call[Advanced], lane: FetchLane) -> Advanced:
+    async def timed(call: Call[Advanced], requester: Requester) -> Advanced:
         sent, noted = time.monotonic(), fetcher._demand.large_sent
-        answer = await persist(call, lane)
+        answer = await persist(call, requester)
         trips.append(Trip(sent, noted, time.monotonic(), max(len(answer.accepted), len(answer.jobs))))
         return answer
 
@@ -52,13 +52,13 @@ async def test_large_calls_are_not_sent_together(queue: Queue, handlers: str) ->
     assert worker.get_worker_metrics().completed == 9000
     large = sorted(trip for trip in trips if trip.jobs >= LARGE)
     overlapping = [(one, next_one) for one, next_one in pairwise(large) if one.answered > next_one.sent]
-    assert overlapping, "the lanes take turns"
+    assert overlapping, "the requesters take turns"
     assert min(next_one.noted - one.noted for one, next_one in overlapping) >= APART
     apart = [next_one.sent - one.sent >= APART for one, next_one in overlapping]
     assert sum(apart) > 0.7 * len(apart), "what the worker notes is the truth, but for moments when it was set aside"
 
 
-async def test_what_the_other_lane_has_to_send_goes_before_what_has_come(
+async def test_what_the_other_requester_has_to_send_goes_before_what_has_come(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_to_groups(queue, 300, 30)

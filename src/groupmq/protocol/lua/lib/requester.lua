@@ -1,7 +1,7 @@
 --[[
-A lane is a sequence of requests of one worker, one at a time. The last request and its reply are kept, so that a
-request that is sent again after its reply was lost gets the same answer and does nothing twice. An older request comes
-from a connection that was given up, and no client waits for its answer: it must take no job.
+A requester is a part of a worker that makes one request at a time and numbers its requests. The last one and its reply
+are kept, so that a request that is sent again after its reply was lost gets the same answer and does nothing twice. An
+older request comes from a connection that was given up, and no client waits for its answer: it must take no job.
 ]]
 --- @include "lib/keys"
 --- @include "lib/seen"
@@ -10,20 +10,20 @@ from a connection that was given up, and no client waits for its answer: it must
 --- @include "lib/lease"
 --- @include "lib/call"
 --- @include "lib/bodies"
-local lane = {}
+local requester = {}
 --- @private
 
--- What `lane.remember` stored for this request or a later one, else nil. Only then is the long value decoded.
-function lane.last(name, request)
-  seen.add(K.lanes)
-  local raw = redis.call('HGET', K.lanes, name)
+-- What `requester.remember` stored for this request or a later one, else nil. Only then is the long value decoded.
+function requester.last(name, request)
+  seen.add(K.requesters)
+  local raw = redis.call('HGET', K.requesters, name)
   if not raw or struct.unpack('>I7', raw) < request then return nil end
   return cmsgpack.unpack(string.sub(raw, 8))
 end
 
 -- The jobs of the reply to this request that have not begun: id, fence; nil if the request has not been carried out.
-function lane.unbegun(name, request)
-  local last = lane.last(name, request)
+function requester.unbegun(name, request)
+  local last = requester.last(name, request)
   if not last then return nil end
   local ids, first, found = last[2], last[3], {}
   local leases = lease.load(ids)
@@ -37,15 +37,15 @@ end
 -- Keep the reply to this request. `reply`: {indexes of the refused outcomes, ids of the jobs, first fence, rows}. The
 -- fences of one call are consecutive, so the first one is enough. `rows`: the sizes of batches, which cannot be derived
 -- from their leases; false = none. `stalled`, `expired`: the jobs that time has ended, flat; they are rare.
-function lane.remember(name, request, reply, stalled, expired)
+function requester.remember(name, request, reply, stalled, expired)
   if stalled[1] or expired[1] then
     reply[5], reply[6] = stalled, expired
   end
-  W.hset(K.lanes, name, struct.pack('>I7', request) .. cmsgpack.pack(reply))
+  W.hset(K.requesters, name, struct.pack('>I7', request) .. cmsgpack.pack(reply))
 end
 
 -- The jobs that time ended in the call of the remembered reply: stalled, expired.
-function lane.ended(last) return last[5] or {}, last[6] or {} end
+function requester.ended(last) return last[5] or {}, last[6] or {} end
 
 -- The set of indexes at which a batch begins, nil if the reply had none.
 local function begins_of(rows)
@@ -60,7 +60,7 @@ end
 
 -- The jobs of the remembered reply, how many of each group were taken together, as take_jobs returned them, and when
 -- they were taken. The id of a job whose lease no longer stands is false.
-function lane.jobs(last)
+function requester.jobs(last)
   local ids, first = last[2], last[3]
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
