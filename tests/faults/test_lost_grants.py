@@ -10,6 +10,7 @@ import pytest
 from groupmq import Job, Queue, Worker
 from tests.faults.conftest import StartServer
 from tests.support.offering import idle
+from tests.support.parts import parts_of
 from tests.support.proxy import Proxy
 from tests.support.servers import Kind, available_kinds
 from tests.support.waiting import eventually
@@ -42,8 +43,8 @@ async def test_a_job_that_was_granted_to_a_killed_worker_runs_at_another_one(sta
         dead = Worker(queue, Recorder(), name="dead")
         await dead.start()
         await idle(dead)
-        dead._fetcher._demand.close()  # it waits for nothing any more, and does not leave
-        await asyncio.wait_for(dead._fetcher.stop_watching(), 10)
+        parts_of(dead).fetcher._demand.close()  # it waits for nothing any more, and does not leave
+        await asyncio.wait_for(parts_of(dead).fetcher.stop_watching(), 10)
         await queue.add("x", group_id="g")
         async with Worker(queue, handler, blocking_timeout=0.2):
             await handler.has_run("x")

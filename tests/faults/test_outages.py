@@ -10,6 +10,7 @@ import pytest
 
 from groupmq import Queue, Worker
 from tests.faults.conftest import StartServer
+from tests.support.parts import parts_of
 from tests.support.servers import prefer
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder
@@ -37,12 +38,12 @@ async def test_an_outage_is_one_warning_and_one_line_at_its_end_whichever_parts_
             async with worker:
                 await queue.add(1, group_id="g")
                 await eventually(lambda: handler.started, "the job runs")
-                beats = worker._heartbeat.last_beat
+                beats = parts_of(worker).heartbeat.last_beat
                 await asyncio.to_thread(server.kill)
                 await eventually(lambda: worker.get_worker_metrics().connection_errors >= 6, "all parts notice", 20)
                 await asyncio.to_thread(server.restart)
                 await eventually(lambda: "reaches its server again" in caplog.text, "it is back", 25)
-                await eventually(lambda: worker._heartbeat.last_beat > beats + 1, "leases are renewed", 5)
+                await eventually(lambda: parts_of(worker).heartbeat.last_beat > beats + 1, "leases are renewed", 5)
                 handler.gate.set()
                 assert await queue.wait_for_empty(10)
         lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -63,7 +64,7 @@ async def test_an_outage_of_one_server_is_told_once_however_many_partitions_it_h
     server = start_server(prefer("redis"), aof=True)
     async with Queue("orders", server.url, partitions=3) as queue:
         handler = Recorder()
-        # Frequent duties: members that have nothing to do notice that the server is away.
+        # Frequent duties: consumers that have nothing to do notice that the server is away.
         worker = Worker(queue, handler, cleanup_interval=0.2, stalled_interval=0.2)
         with caplog.at_level(logging.WARNING, "groupmq"):
             async with worker:
@@ -71,7 +72,7 @@ async def test_an_outage_of_one_server_is_told_once_however_many_partitions_it_h
                 await eventually(lambda: len(handler.ended) == 9, "all partitions are served")
                 await asyncio.to_thread(server.kill)
                 tries = worker.get_worker_metrics
-                await eventually(lambda: tries().connection_errors >= 6, "all members have noticed", 20)
+                await eventually(lambda: tries().connection_errors >= 6, "all consumers have noticed", 20)
                 await asyncio.to_thread(server.restart)
                 await queue.add_many({"data": n, "group_id": f"g{n}"} for n in range(9))
                 await eventually(lambda: len(handler.ended) == 18, "all partitions are served again", 30)
@@ -86,7 +87,7 @@ async def test_a_heartbeat_that_pauses_beats_as_soon_as_another_part_hears_of_th
 ) -> None:
     server = start_server(prefer("valkey"), aof=True)
     async with Queue("orders", server.url, job_timeout=60) as queue, Worker(queue, Recorder()) as worker:
-        beat = worker._heartbeat
+        beat = parts_of(worker).heartbeat
         await asyncio.to_thread(server.kill)
         await eventually(lambda: beat._pauses.tries, "the heartbeat has failed")
         beat._pauses._least = 16.0  # the pause after half a minute without a server
@@ -95,14 +96,14 @@ async def test_a_heartbeat_that_pauses_beats_as_soon_as_another_part_hears_of_th
         await asyncio.to_thread(server.restart)
         back = time.monotonic()
         await queue.get_job_counts()
-        worker._fetcher.retry_now()
+        parts_of(worker).fetcher.retry_now()
         await eventually(lambda: beat.last_beat > back, "the heartbeat comes at once", timeout=8)
 
 
 async def test_a_heartbeat_without_a_server_tries_less_and_less_often(start_server: StartServer) -> None:
     server = start_server(prefer("redis"), aof=True)
     async with Queue("orders", server.url, job_timeout=0.3) as queue, Worker(queue, Recorder()) as worker:
-        pauses = worker._heartbeat._pauses
+        pauses = parts_of(worker).heartbeat._pauses
         await asyncio.to_thread(server.kill)
         # It tries every 0.1 s while a lease could still be renewed, then after 1 s, 2 s, and so on.
         await eventually(lambda: pauses._least > 1, "the heartbeat has failed, and the leases have ended")
@@ -122,7 +123,7 @@ async def test_a_refused_heartbeat_is_told_once_and_does_not_hide_an_outage(
         worker = Worker(queue, handler, heartbeat=0.05)
         with caplog.at_level(logging.WARNING, "groupmq"):
             async with worker:
-                tries = worker._heartbeat._pauses
+                tries = parts_of(worker).heartbeat._pauses
                 await queue._connection.command("SET", f"{queue.options.prefix}:{{orders}}:workers", "no hash")
                 await eventually(lambda: tries.tries >= 2, "beats are refused")
                 assert caplog.text.count("cannot renew its leases") == 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from groupmq import Job, Queue, Worker
+from tests.support.parts import at_start
 
 LONGEST_ROW = 64
 
 
 def used_to_short_handlers(worker: Worker) -> Worker:
-    worker._prefetch.typical = 1e-5
+    at_start(worker, lambda parts: setattr(parts.prefetch, "typical", 1e-5))
     return worker
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from groupmq import Job, Queue, Worker
 from groupmq.worker.runners import HandlerThread
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 
 
@@ -45,7 +46,7 @@ async def test_its_handler_is_not_called_after_the_job_was_ended(
     async with Worker(queue, handle) as worker:
         job = await queue.add("ended", group_id="g")
         await eventually(lambda: threads.asked == 1, "the thread is to run the job")
-        [(running, _)] = worker._executor.running_tasks()
+        [(running, _)] = parts_of(worker).executor.running_tasks()
         assert await getattr(job, how)()
         await eventually(lambda: running._stopped, "the worker has stopped its run")
         threads.gate.set()

@@ -14,6 +14,7 @@ from groupmq.protocol.commands import CHUNK
 from groupmq.sync import Queue as BlockingQueue
 from tests.conftest import MakeQueue
 from tests.support import handlers
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, Waiting, one_kind
 
@@ -199,7 +200,7 @@ async def test_stalls_and_lost_leases_are_logged_with_queue_and_group(
     job = await queue.add(1, group_id="g", max_attempts=1)
     async with Worker(queue, hang, maintenance=False, name="dead") as dead:
         await eventually(dead.is_processing, "the job runs")
-        dead._heartbeat.stop()
+        parts_of(dead).heartbeat.stop()
         async with Worker(queue, Recorder(), stalled_interval=0.1) as other:
             await eventually(lambda: other.get_worker_metrics().stalled_seen, "it is taken back")
         gate.set()
@@ -287,7 +288,7 @@ async def test_a_cancelled_job_whose_lease_expires_is_no_error(
     job = await queue.add(1, group_id="g")
     async with Worker(queue, hang, maintenance=False) as dead:
         await eventually(dead.is_processing, "the job runs")
-        dead._heartbeat.stop()
+        parts_of(dead).heartbeat.stop()
         await queue.cancel(job.id)
         await eventually(lambda: stalls(queue), "its lease expires")
         gate.set()

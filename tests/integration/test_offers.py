@@ -9,6 +9,7 @@ import pytest
 
 from groupmq import Job, JobNotFound, Queue, Worker, WrongState
 from tests.support.offering import idle, offers
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
 
@@ -22,11 +23,11 @@ async def test_a_lone_job_takes_one_call_of_an_idle_worker(queue: Queue) -> None
     async with Worker(queue, handler, concurrency=5) as worker:
         for i in range(5):
             await idle(worker)
-            before = worker._fetcher.advances
+            before = parts_of(worker).fetcher.advances
             job = await queue.add(i, group_id=f"g{i}")
             assert await job.result(20) is None
             await idle(worker)
-            assert worker._fetcher.advances == before + 1, "the call that reports it"
+            assert parts_of(worker).fetcher.advances == before + 1, "the call that reports it"
     assert handler.started == [0, 1, 2, 3, 4]
 
 
@@ -92,7 +93,7 @@ async def test_a_closing_worker_withdraws_its_offer(queue: Queue) -> None:
     first = Worker(queue, handle, concurrency=2)
     await first.start()
     await queue.add("long", group_id="g")
-    await eventually(lambda: first._executor.slots_used == 1, "it runs")
+    await eventually(lambda: parts_of(first).executor.slots_used == 1, "it runs")
     await idle(first)
     closing = asyncio.ensure_future(first.close(timeout=20))
     await eventually(lambda: busy(first), "the offer is withdrawn")

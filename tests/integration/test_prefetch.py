@@ -13,6 +13,7 @@ from groupmq import Job, Queue, Worker
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.integration.rows import LONGEST_ROW, add_row, attempts_made, used_to_short_handlers, whatever_happens
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, one_kind
 
@@ -110,7 +111,7 @@ async def test_a_burst_leaves_nothing_behind_whenever_a_hint_comes(
     ready."""
 
     async def handle(job: Job) -> None:
-        worker._fetcher.poke()
+        parts_of(worker).fetcher.poke()
 
     for _ in range(30):
         await add_to_groups(queue, concurrency, 20)
@@ -145,7 +146,7 @@ class Crowd:
         """Jobs that were given back because a handler took long on a busy machine. The server may not know of them
         yet."""
         assert self.worker is not None
-        requesters = self.worker._fetcher.requesters
+        requesters = parts_of(self.worker).fetcher.requesters
         return sum(
             report.event == "released" for requester in requesters for report in (*requester.reports, *requester.sent)
         )

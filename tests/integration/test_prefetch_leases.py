@@ -12,6 +12,7 @@ from groupmq import Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.integration.rows import add_row, attempts_made, used_to_short_handlers
 from tests.integration.test_worker_leases import LEASE, LONG, Watch
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, one_kind
 
@@ -31,7 +32,7 @@ async def test_a_handler_that_blocks_the_event_loop_costs_nobody_of_its_row_a_le
         seen.append(job.data)
         if job.data == blocks:
             time.sleep(LONG)  # noqa: ASYNC251 - the loop is meant to hang
-            held.append(len(worker._leases.leases()))
+            held.append(len(parts_of(worker).leases.leases()))
 
     jobs = await add_row(queue, N)
     worker = used_to_short_handlers(Worker(queue, handle))
@@ -57,12 +58,12 @@ async def test_a_lease_is_renewed_from_the_first_moment_to_the_last_whatever_is_
 
     async def handle(job: Job) -> None:
         seen.append(job.data)
-        while job.data == 1 and not worker._fetcher.busy:  # noqa: ASYNC110 - in the very next tick
+        while job.data == 1 and not parts_of(worker).fetcher.busy:  # noqa: ASYNC110 - in the very next tick
             await asyncio.sleep(0)
 
     async def watch() -> None:
         while jobs[2].id not in recorded:
-            held = {job_id for job_id, _ in worker._leases.leases()}
+            held = {job_id for job_id, _ in parts_of(worker).leases.leases()}
             not_held.extend(i for i in seen if jobs[i].id not in held | recorded)
             await asyncio.sleep(0)
 

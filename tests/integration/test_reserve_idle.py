@@ -15,8 +15,10 @@ import redis
 
 from groupmq import Job, Queue, Worker
 from groupmq.protocol import functions
+from groupmq.worker.parts import WorkerParts
 from tests.integration.rows import add_reserve, whatever_happens
 from tests.model.mutant import Mutant, loader
+from tests.support.parts import at_start
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, settled
 
@@ -186,22 +188,26 @@ async def test_what_comes_to_a_worker_after_it_was_asked_for_is_given_back(
     slow, asked = Slow(), asyncio.Event()
     await add_reserve(queue, N)
     one = whatever_happens(Worker(queue, slow, name="one"))
-    fetcher, leases, loop = one._fetcher, one._leases, asyncio.get_running_loop()
-    persist, heard = fetcher._persist, leases.received
+    loop = asyncio.get_running_loop()
 
-    async def late(call, requester):  # type: ignore[no-untyped-def]
-        answer = await persist(call, requester)
-        if len(answer.jobs) > 1:
-            await asked.wait()
-        return answer
+    def watch(parts: WorkerParts) -> None:
+        persist, heard = parts.fetcher._persist, parts.leases.received
 
-    def hears(beat, *named):  # type: ignore[no-untyped-def]
-        if beat.wanted:
-            loop.call_soon_threadsafe(asked.set)
-        return heard(beat, *named)
+        async def late(call, requester):  # type: ignore[no-untyped-def]
+            answer = await persist(call, requester)
+            if len(answer.jobs) > 1:
+                await asked.wait()
+            return answer
 
-    monkeypatch.setattr(fetcher, "_persist", late)
-    monkeypatch.setattr(leases, "received", hears)
+        def hears(beat, *named):  # type: ignore[no-untyped-def]
+            if beat.wanted:
+                loop.call_soon_threadsafe(asked.set)
+            return heard(beat, *named)
+
+        monkeypatch.setattr(parts.fetcher, "_persist", late)
+        monkeypatch.setattr(parts.leases, "received", hears)
+
+    at_start(one, watch)
     async with one:
         await eventually(lambda: _taken(queue), "the reserve is taken")
         async with whatever_happens(Worker(queue, slow, name="two")):

@@ -6,7 +6,9 @@ import asyncio
 from typing import Any
 
 from groupmq import Job, Worker, Workers
+from groupmq.worker.parts import WorkerParts
 from tests.conftest import MakeQueue
+from tests.support.parts import at_start
 from tests.support.waiting import eventually
 
 
@@ -35,10 +37,12 @@ class HeldBack:
     """Holds back the answer that brings jobs to a worker, until it is released."""
 
     def __init__(self, worker: Worker) -> None:
-        """`worker`: one that shares slots already, which makes its parts anew."""
         self.released, self.jobs = asyncio.Event(), 0
-        self._persist = worker._fetcher._persist
-        worker._fetcher._persist = self._late  # type: ignore[method-assign]
+        at_start(worker, self._hold_back)
+
+    def _hold_back(self, parts: WorkerParts) -> None:
+        self._persist = parts.fetcher._persist
+        parts.fetcher._persist = self._late  # type: ignore[method-assign]
 
     async def _late(self, call: Any, requester: Any) -> Any:
         answer = await self._persist(call, requester)

@@ -10,9 +10,11 @@ import pytest
 
 from groupmq import Queue, Worker
 from groupmq.protocol.commands import Advanced, Call
+from groupmq.worker.parts import WorkerParts
 from groupmq.worker.requester import Requester
 from tests.integration.rows import whatever_happens
 from tests.integration.test_prefetch import add_to_groups
+from tests.support.parts import at_start
 from tests.support.workers import Recorder
 
 LARGE, APART = 50, 0.0005
@@ -29,16 +31,20 @@ class Trip(NamedTuple):
 def watched(worker: Worker) -> list[Trip]:
     """The calls that the worker makes, from now on."""
     trips: list[Trip] = []
-    fetcher = worker._fetcher
-    persist = fetcher._persist
 
-    async def timed(call: Call[Advanced], requester: Requester) -> Advanced:
-        sent, noted = time.monotonic(), fetcher._demand.large_sent
-        answer = await persist(call, requester)
-        trips.append(Trip(sent, noted, time.monotonic(), max(len(answer.accepted), len(answer.jobs))))
-        return answer
+    def watch(parts: WorkerParts) -> None:
+        fetcher = parts.fetcher
+        persist = fetcher._persist
 
-    fetcher._persist = timed  # type: ignore[method-assign]
+        async def timed(call: Call[Advanced], requester: Requester) -> Advanced:
+            sent, noted = time.monotonic(), fetcher._demand.large_sent
+            answer = await persist(call, requester)
+            trips.append(Trip(sent, noted, time.monotonic(), max(len(answer.accepted), len(answer.jobs))))
+            return answer
+
+        fetcher._persist = timed  # type: ignore[method-assign]
+
+    at_start(worker, watch)
     return trips
 
 
@@ -63,14 +69,18 @@ async def test_what_the_other_requester_has_to_send_goes_before_what_has_come(
 ) -> None:
     await add_to_groups(queue, 300, 30)
     worker = whatever_happens(Worker(queue, Recorder(), concurrency=100))
-    dispatcher, unsent = worker._dispatcher, []
-    take_on = dispatcher.take_on
+    unsent: list[int] = []
 
-    def watched_take_on(*args: Any) -> None:
-        unsent.append(worker._fetcher._demand.unsent)
-        take_on(*args)
+    def watch(parts: WorkerParts) -> None:
+        take_on = parts.dispatcher.take_on
 
-    monkeypatch.setattr(dispatcher, "take_on", watched_take_on)
+        def watched_take_on(*args: Any) -> None:
+            unsent.append(parts.fetcher._demand.unsent)
+            take_on(*args)
+
+        monkeypatch.setattr(parts.dispatcher, "take_on", watched_take_on)
+
+    at_start(worker, watch)
     await worker.run(burst=True)
     assert worker.get_worker_metrics().completed == 9000
     assert set(unsent) == {0}

@@ -12,6 +12,7 @@ import pytest
 from groupmq import Job, Queue, Worker
 from groupmq.core.partitions import place_of
 from tests.conftest import MakeQueue
+from tests.support.parts import parts_of_each
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
 
@@ -34,8 +35,8 @@ class Unreading:
         async with Queue(name, url) as queue:
             self.worker = Worker(queue, self._handle, concurrency=4, prefetch=0)
             async with self.worker:
-                for part in self.worker._crew or (self.worker,):
-                    self._hold_back(part._fetcher)
+                for parts in parts_of_each(self.worker):
+                    self._hold_back(parts.fetcher)
                 await asyncio.to_thread(self.over.wait)
 
     def _hold_back(self, fetcher: Any) -> None:

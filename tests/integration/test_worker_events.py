@@ -12,6 +12,7 @@ import pytest
 
 from groupmq import ConfigurationError, FailJob, Job, Queue, Worker
 from tests.conftest import MakeQueue
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder, one_kind
 
@@ -119,7 +120,7 @@ async def test_a_worker_whose_outcome_waits_to_be_sent_is_not_drained(
         await queue.add_many([{"data": i, "group_id": "g"} for i in range(2)])
         await eventually(lambda: handler.started, "the first one runs")
         answer.clear()
-        worker._fetcher.poke()
+        parts_of(worker).fetcher.poke()
         await asked.wait()
         handler.gate.set()
         await eventually(lambda: handler.ended, "the first one has ended")
@@ -149,7 +150,7 @@ async def test_stalled_is_emitted_by_the_worker_that_takes_the_job_back(make_que
     dead = Worker(queue, hang, maintenance=False)
     async with dead:
         await eventually(dead.is_processing, "the job runs")
-        dead._heartbeat.stop()
+        parts_of(dead).heartbeat.stop()
         handler = Recorder()
         worker = Worker(queue, handler)
         heard = Listener(worker, "stalled", "active", "completed")

@@ -15,6 +15,7 @@ from groupmq import HandlerTimeout, Job, Queue, Worker
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support import handlers
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder, one_kind
 
@@ -223,7 +224,7 @@ async def test_a_worker_cut_off_from_heartbeats_cannot_record_its_outcome(make_q
     job = await queue.add(1, group_id="g", max_attempts=5)
     async with worker:
         await eventually(worker.is_processing, "the job runs")
-        worker._heartbeat.stop()
+        parts_of(worker).heartbeat.stop()
 
         async def taken_back() -> bool:
             return bool(await queue.check_stalled_jobs())
@@ -251,7 +252,7 @@ async def test_a_stall_uses_an_attempt_and_max_stalled_bounds_stalls(
     behind = await queue.add("behind", group_id="g")
     async with holder:
         await eventually(holder.is_processing, "the job runs")
-        holder._heartbeat.stop()
+        parts_of(holder).heartbeat.stop()
         second = Recorder()
         watcher = Worker(queue, second, max_stalled=max_stalled)
         heard = Listener(watcher, "stalled")

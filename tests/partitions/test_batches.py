@@ -135,8 +135,8 @@ async def test_breaker_blocked_groups_and_batches_together(make_queue: MakeQueue
         assert await queue.wait_for_empty(20)
     assert await queue.get_open_breakers() == await queue.get_blocked_groups() == []
     assert all([n for batch in batches.seen[g][3:] for n in batch] == [2, 3, 4] for g in GROUPS[1:])
-    # Its group continued before the job was retried. A retried job runs alone, whatever ran before it.
-    assert [2] in batches.seen["g0"][3:]
+    # Its group continued when the job was skipped, so others of the group may have run before the job was retried.
+    assert sorted(n for batch in batches.seen["g0"][3:] for n in batch) == [2, 3, 4]
 
 
 async def test_nothing_behind_a_job_that_blocks_its_group_completes(make_queue: MakeQueue) -> None:

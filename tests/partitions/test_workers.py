@@ -14,7 +14,9 @@ from groupmq import GroupMQError, Job, Queue, Worker, Workers
 from groupmq.core.partitions import Part, place_of
 from groupmq.protocol import commands
 from groupmq.protocol.keys import Keys
+from groupmq.worker.consumer import Consumer
 from tests.conftest import MakeQueue
+from tests.support.parts import parts_of_each
 from tests.support.waiting import eventually
 
 P = 4
@@ -160,10 +162,10 @@ async def test_nothing_stays_of_workers_that_were_killed(queue: Queue, client: r
     await eventually(queue.get_workers, "it has registered")
     requesters = [Keys("groupmq", "spread", Part(i, P)).fixed("requesters") for i in range(P)]
     await eventually(lambda: all(client.hlen(key) for key in requesters), "every partition was asked")
-    for member in worker._crew or ():  # stop without deregistering, as if the process had died
-        member._heartbeat.abandon()
-        await member._fetcher.close()
-        await member._maintenance.close()
+    for parts in parts_of_each(worker):  # stop without deregistering, as if the process had died
+        parts.heartbeat.abandon()
+        await parts.fetcher.close()
+        await parts.maintenance.close()
     workers = Keys("groupmq", "spread", Part(0, P)).fixed("workers")
     stored: Any = client.hget(workers, worker.id)
     client.hset(workers, worker.id, b"1700000000000 " + stored.split(b" ", 1)[1])
@@ -194,3 +196,37 @@ async def test_a_worker_that_cannot_serve_a_partition_is_closed_and_its_hook_cal
             await worker.start()
     finally:
         await part._connection.execute("HSET", part._connection.session.keys.meta, "schema", commands.SCHEMA)
+
+
+async def test_nothing_runs_on_of_a_worker_that_is_closed_while_its_members_start(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await queue.add(1, group_id="g0")
+    starting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def held(self: Consumer, patience: float) -> None:
+        starting.set()
+        await go_on.wait()
+
+    monkeypatch.setattr(Consumer, "_start", held)
+    before = asyncio.all_tasks()
+    worker = Worker(queue, nothing)
+    start = asyncio.create_task(worker.start())
+    await starting.wait()
+    await worker.close(0)
+    assert worker.is_closed()
+    go_on.set()
+    await start
+    left = {task.get_coro().__qualname__ for task in asyncio.all_tasks() - before}  # type: ignore[union-attr]
+    assert not any(
+        name.startswith(("CommonWake", "DutyRunner", "Consumer", "ConsumerSet", "Fetcher")) for name in left
+    ), left
+    assert await queue.get_waiting_count() == 1
+
+
+async def test_a_worker_that_has_been_started_can_be_run_as_a_burst(queue: Queue) -> None:
+    await queue.add_many({"data": 1, "group_id": g} for g in GROUPS)
+    async with Worker(queue, nothing) as worker:
+        await worker.run(burst=True)
+        assert worker.is_closed()
+    assert (await queue.get_job_counts()).total == 0

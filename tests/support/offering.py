@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groupmq import Worker
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 
 
@@ -17,6 +18,6 @@ async def idle(worker: Worker) -> None:
     """Wait until the worker offers a slot and has received the answer to the call that offered it."""
 
     async def is_idle() -> bool:
-        return await offers(worker) and not worker._fetcher.busy
+        return await offers(worker) and not parts_of(worker).fetcher.busy
 
     await eventually(is_idle, "the worker offers a slot", 10)

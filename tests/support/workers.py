@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import Job, Worker
+from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 
 one_kind = pytest.mark.parametrize("session_server", ["valkey"], indirect=True)
@@ -71,12 +72,12 @@ async def settled(worker: Worker) -> None:
 
 def knows_of_work(worker: Worker) -> bool:
     """Whether it takes a job as soon as it has a slot: since its last answer it was told that there may be one."""
-    return not worker._fetcher.idle
+    return not parts_of(worker).fetcher.idle
 
 
 def is_watching(worker: Worker) -> bool:
     """Whether its scheduler has read the repeating jobs: from then on a tick may be late, but is not missed."""
-    return worker._maintenance.scheduler.last_run is not None
+    return parts_of(worker).maintenance.scheduler.last_run is not None
 
 
 async def watching(*workers: Worker) -> None:

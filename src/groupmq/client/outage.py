@@ -49,7 +49,7 @@ class OutageLog:
     A server that cannot be reached, or is not ready, is one outage for the whole caller: it begins with the second
     failure in a row, since the first is often a single connection that was dropped, and ends with the first answer to
     any part of the caller. A server that answers but refuses one kind of call is an outage of that kind alone. Callers
-    that share a log, as the members of a worker with partitions on one server do, give the words that tell them apart
+    that share a log, as the consumers of a worker with partitions on one server do, give the words that tell them apart
     as `part`: each has connections that may be dropped, and calls that may be refused.
 
     `who`, `next_step` and `meanwhile` are words for the lines: who calls, that it tries again, and, once the server has

@@ -24,6 +24,11 @@ def leave_behind(what: object) -> None:
     _left_behind.append(what)
 
 
+def soon(call: Callable[[], None]) -> None:
+    """Call this in the next iteration of the running event loop."""
+    asyncio.get_running_loop().call_soon(call)
+
+
 def _after_fork() -> None:
     global _process
     _process = object()

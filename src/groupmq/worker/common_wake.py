@@ -36,7 +36,7 @@ class CommonWake:
         self._slots = slots
         self._timeout = timeout
         self._room = asyncio.Event()
-        slots.on_room = self._room.set
+        slots.on_room(self._room.set)
         self._at = 0
         self._task: asyncio.Task[None] | None = None
 

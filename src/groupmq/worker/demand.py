@@ -1,7 +1,7 @@
 """When a worker calls the server and how much it asks for: one state machine, no I/O.
 
-The fetcher asks `next_call` for each requester that is free, and reports what happened: `hint`, `sent`, `ended`,
-`answered`, `stop_taking`, `close`. Every decision is a value that the fetcher carries out.
+The fetcher asks `next_call` for each requester that is free, and reports what happened: `start`, `hint`, `sent`,
+`ended`, `answered`, `stop_taking`, `close`. Every decision is a value that the fetcher carries out.
 
 Each requester has at most one call under way. As long as answers bring all that was asked for (`flowing`), both ask.
 Once an answer falls short, one asks at a time, and only after a hint: a marker on the server, the end of a timer, a
@@ -28,8 +28,8 @@ jobs, and their reports arrive together again.
 BATCHED = 400
 """Jobs that one call brings at most as batches, unless a single batch has more."""
 
-Phase = Literal["taking", "draining", "closed"]
-"""`draining`: outcomes are still reported, no job is taken. `closed`: no call is made."""
+Phase = Literal["new", "taking", "draining", "closed"]
+"""`new`: not started. `draining`: outcomes are still reported, no job is taken. `closed`: no call is made."""
 
 
 class FreeSlots(Protocol):
@@ -115,7 +115,7 @@ class Demand:
         requesters = REQUESTERS if concurrency > 1 and not exclusive else 1
         self.requesters = [RequesterDemand() for _ in range(requesters)]
         self._share = -(-concurrency // requesters)
-        self.phase: Phase = "taking"
+        self.phase: Phase = "new"
         self.wants = True
         """There may be jobs to take: the last answer did not say otherwise, or a hint came after it."""
         self.flowing = False
@@ -143,11 +143,30 @@ class Demand:
         """A call is overdue: the server may be away."""
         return any(requester.overdue for requester in self.requesters)
 
+    @property
+    def asked_in_time(self) -> int:
+        """Like `asked`, without calls that are overdue."""
+        asked = 0
+        for requester in self.requesters:  # often read: a generator takes twice as long
+            if not requester.overdue:
+                asked += requester.asked
+        return asked
+
+    @property
+    def is_hungry(self) -> bool:
+        """Whether it would take a job if there were a slot."""
+        return self.phase == "taking" and self.wants and not self.overdue
+
     def uses_hint(self, slots: FreeSlots) -> bool:
         """Whether this worker can act on a hint; if not, the hint should go to another worker."""
         return self.phase == "taking" and slots.free() > self.asked
 
     # What happened
+
+    def start(self) -> None:
+        """Take jobs from now on."""
+        if self.phase == "new":
+            self.phase = "taking"
 
     def hint(self) -> None:
         """There may be work. Answers to calls that were decided before this do not count as "nothing ready"."""
@@ -156,7 +175,7 @@ class Demand:
 
     def stop_taking(self) -> None:
         """Take nothing new; outcomes are still reported."""
-        if self.phase == "taking":
+        if self.phase in ("new", "taking"):
             self.phase = "draining"
 
     def close(self) -> None:

@@ -20,8 +20,7 @@ from groupmq.worker.telemetry import Telemetry
 class Dispatcher:
     """Listens to the fetcher and gives work to the executor; neither of them knows the other.
 
-    Outcomes do not pass here: the executor reports them to the requester that took the job. `on_rest` is called when
-    the worker may have become idle, `on_tick` when a repeating job is due in so many milliseconds.
+    Outcomes do not pass here: the executor reports them to the requester that took the job.
     """
 
     def __init__(
@@ -33,10 +32,18 @@ class Dispatcher:
         executor: JobExecutor,
         prefetch: Prefetch,
         telemetry: Telemetry,
+        share: Share | None = None,
+        context: Any = None,
         *,
+        on_drained: Callable[[], None],
         on_rest: Callable[[], None],
         on_tick: Callable[[int], None],
     ) -> None:
+        """`share`: of the slots that several workers share. `context`: the value of `job.context`, for every job.
+
+        `on_drained` is called when it has worked and nothing more is ready, `on_rest` when the worker may have become
+        idle, `on_tick` when a repeating job is due in so many milliseconds.
+        """
         self._worker = worker
         self._concurrency = concurrency
         self._make_jobs = make_jobs
@@ -45,15 +52,18 @@ class Dispatcher:
         self._executor = executor
         self._prefetch = prefetch
         self._telemetry = telemetry
+        self._share = share
+        self._context = context
+        self._on_drained = on_drained
         self._on_rest = on_rest
         self._on_tick = on_tick
         self._open = True
         self._worked = False
-        self.before_first_job: Callable[[], None] | None = None
-        self.share: Share | None = None
-        """The slots that several workers share."""
-        self.context: Any = None
-        """The value of `job.context` of every job."""
+        self._on_first_jobs: list[Callable[[], None]] = []
+
+    def on_first_jobs(self, notify: Callable[[], None]) -> None:
+        """Call `notify` once, when the first jobs have come."""
+        self._on_first_jobs.append(notify)
 
     def shut(self) -> None:
         """Start nothing from now on, and give back what has not started."""
@@ -71,18 +81,18 @@ class Dispatcher:
 
     def free(self) -> int:
         vacant = self.vacant()
-        return vacant if self.share is None else min(vacant, self.share.free())
+        return vacant if self._share is None else min(vacant, self._share.free())
 
     @property
     def shares_slots(self) -> bool:
-        return self.share is not None
+        return self._share is not None
 
     def may_start(self, asked: int) -> int:
-        return asked if self.share is None else max(0, min(asked, self.vacant(), self.share.room()))
+        return asked if self._share is None else max(0, min(asked, self.vacant(), self._share.room()))
 
     def slot_freed(self) -> None:
-        if self.share is not None:
-            self.share.moved()
+        if self._share is not None:
+            self._share.moved()
 
     settled = overdue = slot_freed
 
@@ -93,11 +103,10 @@ class Dispatcher:
 
     def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, requester: Requester, starts: int) -> None:
         self._worked = True
-        if self.before_first_job is not None:
-            self.before_first_job()
-            self.before_first_job = None
-        if self.share is not None:
-            self.share.got_jobs()
+        while self._on_first_jobs:
+            self._on_first_jobs.pop()()
+        if self._share is not None:
+            self._share.got_jobs()
         self._prefetch.took(len(taken), len(rows) or len(taken))
         at, debugging, make = 0, self._telemetry.debugging(), self._make_jobs()
         for length in rows or repeat(1, len(taken)):
@@ -140,8 +149,8 @@ class Dispatcher:
                 self._telemetry.unreadable(one.id, error)
                 continue
             job._on_progress = self._telemetry.progress
-            if self.context is not None:
-                job.context = self.context
+            if self._context is not None:
+                job.context = self._context
             jobs.append(job)
         return jobs
 
@@ -210,7 +219,7 @@ class Dispatcher:
     def dry(self) -> None:
         if self._worked and not self._executor.slots_used:
             self._worked = False
-            self._telemetry.drained()
+            self._on_drained()
         self._on_rest()
 
     def at_rest(self) -> None:

@@ -62,17 +62,17 @@ class Fetcher:
         connection: Connection,
         wake: Callable[[], WakeConnection] | None,
         settings: FetchSettings,
-        rounds: int = 1,
+        waits_until_asked: int = 1,
     ) -> None:
-        """`rounds`: after this many blocking reads that timed out, it asks for work even without a marker."""
-        self._rounds = rounds
+        """`waits_until_asked`: after this many blocking reads that timed out it asks for work even without a marker."""
+        self._waits_until_asked = waits_until_asked
         self._listener = listener
         self._demand = demand
         self._reachability = reachability
         self._connection = connection
         self._make_wake = wake
         self._settings = settings
-        self.waits_for_batches = True
+        self._waits_for_batches = True
         self.offers = settings.grants is not None
         """While it is idle, an add may grant a job to it at once."""
         self.grants = Grants()
@@ -92,18 +92,24 @@ class Fetcher:
         """Set while the marker is to be watched."""
         self._server_back = asyncio.Event()
         self._waker: asyncio.Task[None] | None = None
-        self.started = False
         self.advances = 0
 
     # Driving
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self.started = True
+        self._demand.start()
         self._reachability.on_return(self.retry_now, loop)
         if self._make_wake is not None:
             self._waker = loop.create_task(self._watch_marker(self._make_wake()))
         self.poke()
+
+    def begin_burst(self) -> None:
+        """From now on wait for no jobs that would fill a batch, and offer no slot.
+
+        A job that an add grants would be left behind if the burst is over before it arrives.
+        """
+        self._waits_for_batches = self.offers = False
 
     def held(self) -> list[tuple[str, int]]:
         """Leases (id, fence) of ended runs whose outcome has not arrived: the loop may be blocked, or the server."""
@@ -296,7 +302,7 @@ class Fetcher:
 
     def _together_ms(self) -> int | None:
         wait = self._settings.together_ms
-        return wait if wait is None or self.waits_for_batches else 0
+        return wait if wait is None or self._waits_for_batches else 0
 
     def _sleep(self, duration: float) -> None:
         if self._timer is not None:
@@ -390,7 +396,7 @@ class Fetcher:
                     again = False
                     self._reachability.reached(began)
                     silent = 0 if popped is not None else silent + 1
-                    if silent % self._rounds:
+                    if silent % self._waits_until_asked:
                         continue
                 except Exception as error:  # every kind of error, as in `_persist`
                     self._reachability.unreached(error)

@@ -44,8 +44,11 @@ class LiveSettings:
         self._queue = queue
         self._options = options
         self._made_of = queue.options, effective(queue.options, options)
-        self.on_change: Callable[[], None] = lambda: None
-        """Called by the part that notices a change first, before it acts on the new settings."""
+        self._on_change: list[Callable[[], None]] = []
+
+    def on_change(self, notify: Callable[[], None]) -> None:
+        """Call `notify` in the thread that notices a change first, before it acts on the new settings."""
+        self._on_change.append(notify)
 
     def now(self) -> Effective:
         made_of, found = self._made_of
@@ -53,7 +56,8 @@ class LiveSettings:
         if options is not made_of:
             found = effective(options, self._options)
             self._made_of = options, found
-            self.on_change()
+            for notify in self._on_change:
+                notify()
         return found
 
     @property

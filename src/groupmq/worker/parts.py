@@ -1,8 +1,9 @@
-"""The parts of a worker, each made from those that it uses.
+"""The parts of a consumer of a worker, each made from those that it uses.
 
 Jobs go one way: the fetcher gives them to the dispatcher, which gives them to the executor. The executor reports each
 outcome to the requester that took the job, and the fetcher sends it with the next call of that requester. The heartbeat
-and the duties are separate from that. Parts that another part must wake subscribe to it (`on_return`, `on_blocked`).
+and the duties are separate from that. A part that another one must wake subscribes to it, by a method whose name begins
+with `on_`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any, NamedTuple
 from groupmq.client.answers.jobs import MakeJob
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.job import Job
-from groupmq.client.outage import OutageLog
 from groupmq.client.queue.queue import Queue
+from groupmq.core.queue_options import QueueOptions
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.sync.connection.mail import MailConnection
 from groupmq.worker.batches import BatchExecutor
@@ -29,7 +30,6 @@ from groupmq.worker.leases import LeaseKeeper
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.maintenance import Maintenance
-from groupmq.worker.outage import outage_log
 from groupmq.worker.outcome import OutcomePolicy
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reachability import Reachability
@@ -39,72 +39,59 @@ from groupmq.worker.telemetry import Telemetry
 
 
 class WorkerParts(NamedTuple):
-    prefetch: Prefetch
-    reachability: Reachability
     maintenance: Maintenance
     executor: JobExecutor
     dispatcher: Dispatcher
     fetcher: Fetcher
-    loop_watch: LoopWatch
+    prefetch: Prefetch
     leases: LeaseKeeper
     heartbeat: Heartbeat
 
 
-class Sharing(NamedTuple):
-    """A worker as seen by the workers with which it shares slots (sharing.py)."""
+class ConsumerSetup(NamedTuple):
+    """What all consumers of a worker are made with."""
+
+    worker: str
+    """The id of the worker."""
+    options: WorkerOptions
+    telemetry: Telemetry
+    invoke: Callable[[Any], Awaitable[Any]]
+    """Calls the handler: with a job, or with a list of them if it takes batches."""
+    preparing: Preparing | None
+    """As in `Executor`."""
+    context: Any
+    """The value of `job.context`."""
+    slots: SharedSlots | None
+    """Slots that are shared with other consumers or other workers; None: the only consumer has its own."""
+    changed: Callable[[], None]
+    """Called when a run has ended, when nothing is ready, and when a consumer gives up."""
+    on_drained: Callable[[], None]
+    """Called when a consumer has worked and has nothing more to do."""
+    watches_marker: bool = True
+    """Each consumer has its own connection that waits for work."""
+    waits_until_asked: int = 1
+    """After this many blocking reads that timed out, a consumer asks for work even without a marker."""
+
+
+class SlotUse(NamedTuple):
+    """How a consumer uses the slots that it shares with others (sharing.py)."""
 
     executor: JobExecutor
     demand: Demand
-    fetcher: Fetcher
 
     def slots_used(self) -> int:
         return self.executor.slots_used
 
     def slots_asked(self) -> int:
-        asked = 0
-        for requester in self.demand.requesters:  # often called: a generator takes twice as long
-            if not requester.overdue:
-                asked += requester.asked
-        return asked
+        return self.demand.asked_in_time
 
     def is_hungry(self) -> bool:
-        demand = self.demand
-        return self.fetcher.started and demand.phase == "taking" and demand.wants and not demand.overdue
-
-    def look_again(self) -> None:
-        if self.fetcher.started:
-            self.fetcher.look_again()
+        return self.demand.is_hungry
 
 
-def _when_blocked(fetcher: Fetcher, heartbeat: Heartbeat) -> None:
-    if fetcher.unseen.any():
-        heartbeat.start()  # that of a partition without a job of this worker does not beat yet
-    heartbeat.hurry()
-
-
-def make_parts(
-    worker_id: str,
-    queue: Queue,
-    options: WorkerOptions,
-    telemetry: Telemetry,
-    invoke: Callable[[Any], Awaitable[Any]],
-    changed: Callable[[], None],
-    slots: SharedSlots | None = None,
-    before: WorkerParts | None = None,
-    loop_watch: LoopWatch | None = None,
-    outage: OutageLog | None = None,
-    *,
-    preparing: Preparing | None = None,
-    watches_marker: bool = True,
-    rounds: int = 1,
-) -> WorkerParts:
-    """`invoke` calls the handler: with a job, or with a list of them if it takes batches.
-
-    `changed` is called when a run has ended, when nothing is ready, and when the worker gives up. `slots`: those that
-    it shares with other workers; None = it has its own. `before`: parts that these replace and that were not started.
-    `loop_watch`, `outage`: those that it shares too. `preparing`: as in `Executor`. `watches_marker`: it has its own
-    connection that waits for work; `rounds` as in `Fetcher`.
-    """
+def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, loop_watch: LoopWatch) -> WorkerParts:
+    """The parts of one consumer, which works for `queue`."""
+    options, telemetry = setup.options, setup.telemetry
     shared, connection = queue.options, queue._connection
     serializer, live = shared.serializer, LiveSettings(queue, options)
 
@@ -112,27 +99,20 @@ def make_parts(
         attempts = live.now().max_attempts
         return lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, attempts)
 
-    outcomes = OutcomePolicy(shared, options.backoff, live)
-    prefetch = Prefetch(options.prefetch)
-    if before is None:
-        part = connection.session.keys.part
-        words = "" if part is None else f" in partition {part.number + 1} of {part.of}"
-        if outage is None:
-            outage, words = outage_log(options.name, shared.name + words, options.logger), ""
-        reachability = Reachability(outage, telemetry, options.unreachable_timeout, changed, words)
-    else:
-        reachability = before.reachability  # it knows how long the server has been away
-    maintenance = Maintenance(options, live, queue._call, reachability, telemetry)
-
     def ended() -> None:
-        changed()
+        setup.changed()
         dispatcher.slot_freed()
 
+    outcomes = OutcomePolicy(shared, options.backoff, live)
+    prefetch = Prefetch(options.prefetch)
+    maintenance = Maintenance(options, live, queue._call, reachability, telemetry)
     executor: JobExecutor
     if options.batch is None:
-        executor = Executor(invoke, outcomes, telemetry, prefetch, ended, preparing)
+        executor = Executor(setup.invoke, outcomes, telemetry, prefetch, ended, setup.preparing)
     else:
-        executor = BatchExecutor(invoke, outcomes, telemetry, ended)
+        executor = BatchExecutor(setup.invoke, outcomes, telemetry, ended)
+    demand = _demand(options, shared, prefetch)
+    share = None if setup.slots is None else setup.slots.join(SlotUse(executor, demand))
     dispatcher = Dispatcher(
         options.name,
         options.concurrency,
@@ -141,10 +121,34 @@ def make_parts(
         executor,
         prefetch,
         telemetry,
-        on_rest=changed,
+        share,
+        setup.context,
+        on_drained=setup.on_drained,
+        on_rest=setup.changed,
         on_tick=maintenance.tick_in,
     )
-    demand = Demand(
+    fetcher = _fetcher(setup, queue, live, dispatcher, demand, reachability)
+    leases = LeaseKeeper(options, live, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
+    heartbeat = Heartbeat(
+        # A beat that hangs must be given up in time for the next one to save the leases.
+        lambda: MailConnection(
+            connection.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), connection.session.known
+        ),
+        HeartbeatSettings(setup.worker, live),
+        leases,
+    )
+    if share is not None:
+        share.on_room(fetcher.look_again)
+    # After an outage the leases must be renewed before they expire. When the loop is blocked, unstarted jobs go back.
+    reachability.on_return(heartbeat.retry_now)
+    loop_watch.on_blocked(partial(_when_blocked, fetcher, heartbeat))
+    # If leases were made shorter, the next beat would come too late by the old interval.
+    live.on_change(heartbeat.hurry)
+    return WorkerParts(maintenance, executor, dispatcher, fetcher, prefetch, leases, heartbeat)
+
+
+def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch) -> Demand:
+    return Demand(
         prefetch,
         options.concurrency,
         # Not longer than a lease: a lease that is granted while this worker sleeps is seen before it can expire.
@@ -153,54 +157,43 @@ def make_parts(
         exclusive=shared.exclusive,
         batch=options.batch,
     )
+
+
+def _fetcher(
+    setup: ConsumerSetup,
+    queue: Queue,
+    live: LiveSettings,
+    dispatcher: Dispatcher,
+    demand: Demand,
+    reachability: Reachability,
+) -> Fetcher:
+    options, exclusive, connection = setup.options, queue.options.exclusive, queue._connection
     keys = connection.session.keys
-    markers = [keys.wake, keys.hail(worker_id)] if shared.exclusive else [keys.wake]
+    markers = [keys.wake, keys.hail(setup.worker)] if exclusive else [keys.wake]
     # No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
-    offers = watches_marker and slots is None and options.batch is None and not shared.exclusive
+    offers = setup.watches_marker and setup.slots is None and options.batch is None and not exclusive
     if offers:
-        markers.append(keys.grants(worker_id))
-    fetcher = Fetcher(
+        markers.append(keys.grants(setup.worker))
+    return Fetcher(
         dispatcher,
         demand,
         reachability,
         connection,
-        (lambda: WakeConnection(connection.endpoint, markers, options.blocking_timeout)) if watches_marker else None,
+        partial(WakeConnection, connection.endpoint, markers, options.blocking_timeout)
+        if setup.watches_marker
+        else None,
         FetchSettings(
-            worker_id,
+            setup.worker,
             live,
-            turn_size=options.batch_size if shared.exclusive else None,
+            turn_size=options.batch_size if exclusive else None,
             together_ms=None if options.batch is None else options.batch_wait_ms,
-            grants=keys.grants(worker_id) if offers else None,
+            grants=keys.grants(setup.worker) if offers else None,
         ),
-        rounds,
+        setup.waits_until_asked,
     )
-    if slots is not None:
-        share = slots.join(Sharing(executor, demand, fetcher), None if before is None else before.dispatcher.share)
-        dispatcher.share = share
-    if loop_watch is None:
-        loop_watch = LoopWatch(options.name, executor.running_tasks, options.logger)
-    leases = LeaseKeeper(options, live, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
-    heartbeat = Heartbeat(
-        # A beat that hangs must be given up in time for the next one to save the leases.
-        lambda: MailConnection(
-            connection.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), connection.session.known
-        ),
-        HeartbeatSettings(worker_id, live),
-        leases,
-    )
-    # After an outage the leases must be renewed before they expire. When the loop is blocked, unstarted jobs go back.
-    reachability.on_return(heartbeat.retry_now)
-    # If leases were made shorter, the next beat would come too late by the old interval.
-    live.on_change = heartbeat.hurry
-    loop_watch.on_blocked(partial(_when_blocked, fetcher, heartbeat))
-    return WorkerParts(
-        prefetch,
-        reachability,
-        maintenance,
-        executor,
-        dispatcher,
-        fetcher,
-        loop_watch,
-        leases,
-        heartbeat,
-    )
+
+
+def _when_blocked(fetcher: Fetcher, heartbeat: Heartbeat) -> None:
+    if fetcher.unseen.any():
+        heartbeat.start()  # that of a partition without a job of this worker does not beat yet
+    heartbeat.hurry()

@@ -22,59 +22,63 @@ class Sharer(Protocol):
     def is_hungry(self) -> bool:
         """Whether it would take a job if it had a slot: its queue is not known to have none, or to be out of reach."""
 
-    def look_again(self) -> None:
-        """Ask again: there may be a slot."""
-
 
 class SharedSlots:
     """A fixed number of slots for all workers that join."""
 
-    def __init__(self, total: int, *, least: int = 1, turn: float = 0.0) -> None:
+    def __init__(
+        self,
+        total: int,
+        *,
+        least: int = 1,
+        slice_length: float = 0.0,
+        defer: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
         """`least`: the smallest fair part, for many workers with few slots: calls for one job each would cost more than
-        the jobs. `turn`: seconds for which one that is served stays in front, for the same reason."""
+        the jobs. `slice_length`: seconds for which one that is served stays in front, for the same reason. `defer`
+        calls a function a moment later, so that with many workers all changes of that moment are handled once."""
         self.total = total
         self._least = min(least, total)
-        self.turn_length = turn
+        self.slice_length = slice_length
+        self._defer = defer
+        self._deferred = False
         self.shares: list[Share] = []
         self._served = 0
-        self.on_room: Callable[[], None] = lambda: None
-        """Called when a slot may have become free."""
-        self.defer: Callable[[Callable[[], None]], object] | None = None
-        """Calls a function a moment later, so that with many workers all changes of that moment are handled once."""
-        self._deferred = False
+        self._on_room: list[Callable[[], None]] = []
 
-    def join(self, sharer: Sharer, share: Share | None = None) -> Share:
-        """`share`: that of the same worker, whose parts were made again."""
-        if share is not None:
-            share.sharer = sharer
-            return share
+    def on_room(self, notify: Callable[[], None]) -> None:
+        """Call `notify` when a slot may have become free."""
+        self._on_room.append(notify)
+
+    def join(self, sharer: Sharer) -> Share:
         share = Share(self, sharer, len(self.shares))
         self.shares.append(share)
         return share
 
-    def turn(self) -> int:
+    def served_now(self) -> int:
         """The next number, for a worker that was served just now."""
         self._served += 1
         return self._served
 
     def moved(self) -> None:
         """A slot may have become free, or a worker may want one no longer."""
-        if self.defer is None:
+        if self._defer is None:
             self._look()
         elif not self._deferred:
             self._deferred = True
-            self.defer(self._look)
+            self._defer(self._look)
 
     def _look(self) -> None:
         self._deferred = False
         room = self.room()
         if room <= 0:
             return
-        self.on_room()
+        for notify in self._on_room:
+            notify()
         hungry = [share for share in self.shares if share.sharer.is_hungry()]
         fair = self.fair()
         for share in sorted(hungry, key=lambda share: share.served):
-            share.sharer.look_again()
+            share.look_again()
             # Those behind get nothing while these want it; with a hundred workers, asking all of them takes long.
             room -= share.claim(fair)
             if room <= 0:
@@ -96,16 +100,25 @@ class Share:
         self._pool = pool
         self.sharer = sharer
         self.served: tuple[int, int] = (0, number)
-        """When its last turn ended; of those that had none, the first that joined comes first."""
-        self._turn_began: float | None = None
+        """When its last time slice ended; of those that had none, the first that joined comes first."""
+        self._slice_began: float | None = None
+        self._on_room: list[Callable[[], None]] = []
+
+    def on_room(self, notify: Callable[[], None]) -> None:
+        """Call `notify` when there may be a slot for this worker, and it wants one."""
+        self._on_room.append(notify)
+
+    def look_again(self) -> None:
+        for notify in self._on_room:
+            notify()
 
     def got_jobs(self) -> None:
         now = time.monotonic()
-        if self._turn_began is None:
-            self._turn_began = now
-        if now - self._turn_began >= self._pool.turn_length:
-            self._turn_began = None
-            self.served = (self._pool.turn(), self.served[1])
+        if self._slice_began is None:
+            self._slice_began = now
+        if now - self._slice_began >= self._pool.slice_length:
+            self._slice_began = None
+            self.served = (self._pool.served_now(), self.served[1])
 
     def moved(self) -> None:
         self._pool.moved()

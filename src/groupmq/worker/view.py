@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from groupmq.core.emitter import Listener
-from groupmq.core.worker_options import WorkerOptions
-from groupmq.worker.execution import JobExecutor
-from groupmq.worker.fetcher import Fetcher
+from groupmq.worker.consumer_set import ConsumerSet
 from groupmq.worker.health import CurrentJob, Health
-from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.telemetry import Telemetry, WorkerMetrics
-
-if TYPE_CHECKING:
-    from groupmq.worker.partitions import Crew
 
 
 class WorkerView:
     """The methods of a worker that only look at it."""
 
     name: str
-    options: WorkerOptions
     _state: Literal["new", "starting", "running", "closing", "closed"]
+    _made: float
     _started: float
     _telemetry: Telemetry
-    _executor: JobExecutor
-    _fetcher: Fetcher
-    _watch: LoopWatch
     _reachability: Reachability
-    _crew: Crew | None
+    _consumers: ConsumerSet | None
 
     def is_processing(self) -> bool:
         """Whether this worker runs a job."""
-        if self._crew is not None:
-            return any(member.is_processing() for member in self._crew)
-        return self._executor.slots_used > 0
+        return self._consumers is not None and self._consumers.is_processing
 
     def is_closed(self) -> bool:
         """Whether the worker has been closed."""
@@ -45,11 +34,7 @@ class WorkerView:
 
     def get_current_jobs(self) -> list[CurrentJob]:
         """Running jobs, the longest-running first."""
-        if self._crew is not None:
-            found = [job for member in self._crew for job in member.get_current_jobs()]
-            return sorted(found, key=lambda job: -job.processing_time)
-        now = time.monotonic()
-        return [CurrentJob(job, now - started) for job, started in self._executor.current()]
+        return [] if self._consumers is None else self._consumers.current_jobs()
 
     def get_current_job(self) -> CurrentJob | None:
         """The job that has run longest; None if none runs."""
@@ -58,33 +43,22 @@ class WorkerView:
 
     def health(self) -> Health:
         """Whether the event loop advances, and whether the server answers. Both are measured."""
-        if self._crew is not None:
-            return self._crew.health()
-        now, limit = time.monotonic(), 3 * self.options.heartbeat + 1
-        reached = self._reachability.last_answer
-        running = self._state in ("running", "closing")
+        if self._consumers is not None:
+            return self._consumers.health()
+        now = time.monotonic()
         return Health(
-            alive=running and now - self._watch.seen <= limit,
-            ready=self._state == "running" and now - reached <= limit,
-            loop_seen=now - self._watch.seen,
-            server_seen=now - reached,
-            blocked_for=self._watch.blocked_for,
-            blocked_in=self._watch.blocked_in,
+            alive=False,
+            ready=False,
+            loop_seen=now - self._made,
+            server_seen=now - self._reachability.last_answer,
         )
 
     def get_worker_metrics(self) -> WorkerMetrics:
         """The counters of this worker up to now, as a copy that does not change."""
-        if self._crew is not None:
-            uptime = time.monotonic() - self._started
-            return replace(self._telemetry.metrics, **self._crew.measures(), uptime=uptime)
-        return replace(
-            self._telemetry.metrics,
-            running=len(self._executor.current()),
-            advances=self._fetcher.advances,
-            loop_blocked=self._watch.blocked_for,
-            loop_blocks=self._watch.blocks,
-            uptime=time.monotonic() - self._started if self._started else 0.0,
-        )
+        if self._consumers is None:
+            return replace(self._telemetry.metrics)
+        uptime = time.monotonic() - self._started
+        return replace(self._telemetry.metrics, **self._consumers.measures(), uptime=uptime)
 
     # Listening
 

@@ -1,12 +1,12 @@
-"""The worker: its life from start to close. Its parts are made in parts.py."""
+"""The worker: its life from start to close. The work is done by its consumers, which are made when it starts."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from groupmq.client.job import Job
 from groupmq.client.queue.queue import Queue
@@ -21,18 +21,17 @@ from groupmq.protocol import commands
 from groupmq.worker.bequest import bequest_of, take_back
 from groupmq.worker.burst import is_over
 from groupmq.worker.closing import Closing
+from groupmq.worker.consumer_set import ConsumerSet
 from groupmq.worker.hooks import Hooks, StartupRaised
-from groupmq.worker.leaving import GOODBYE, leave
-from groupmq.worker.outage import START
-from groupmq.worker.parts import WorkerParts, make_parts
+from groupmq.worker.leaving import GOODBYE
+from groupmq.worker.outage import START, outage_log
+from groupmq.worker.parts import ConsumerSetup
+from groupmq.worker.reachability import Reachability
 from groupmq.worker.runners import checked_handler, invoker, preparing_of
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry
 from groupmq.worker.view import WorkerView
-
-if TYPE_CHECKING:
-    from groupmq.worker.partitions import Crew
 
 Handler = Callable[[Job], Any]
 BatchHandler = Callable[[list[Job]], Any]
@@ -54,60 +53,47 @@ class Worker(WorkerView):
             raise not_a_queue(queue)
         checked_handler(handler)
         self.id = f"{queue.name}-{new_id()}"
-        self._given = options
         self.queue = queue
         self._handler = handler
         self._changed = asyncio.Event()
         """Set when the state of the worker or of its runs may have changed."""
         self._on_change: Callable[[], None] = lambda: None
-        self.options = WorkerOptions.checked(queue.options, self.id, options)
-        self.name = self.options.name
-        self.logger = self.options.logger
-        self._telemetry = Telemetry(queue.options, self.options)
-        self._slots: SharedSlots | None = None
-        self._make_parts(None)
-        self._hooks = Hooks(self.options, self.name)
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
+        self._made = time.monotonic()
         self._started = 0.0
+        self._use_options(options, self.id)
+        self._telemetry = Telemetry(queue.options, self.options)
+        self._reachability = Reachability(
+            outage_log(self.name, queue.name, self.logger),
+            self._telemetry,
+            self.options.unreachable_timeout,
+            self._has_changed,
+        )
+        self._hooks = Hooks(self.options, self.name)
+        self._slots: SharedSlots | None = None
+        self._bursts = False
+        self._consumers: ConsumerSet | None = None
+        """The parts that do the work, from the start of the worker on."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: object = None
         self._deadline = Closing(self._changed)
         self._closing: asyncio.Task[None] | None = None
         self._closers: set[asyncio.Task[Any] | None] = set()
         self._start_over = asyncio.Event()
-        self._is_shared = False
-        self._crew: Crew | None = None
-        """The members that do the work, if the queue has partitions."""
 
-    def _make_parts(self, before: WorkerParts | None) -> None:
-        self._made_for = self.queue.options
-        self._invoke, self._runner = invoker(self._handler, self.options)
-        invoke = middlewares.around(self.options.middleware, self._invoke)
-        self._use_parts(
-            make_parts(
-                self.id,
-                self.queue,
-                self.options,
-                self._telemetry,
-                invoke,
-                self._has_changed,
-                self._slots,
-                before,
-                preparing=preparing_of(self._runner),
-            )
-        )
+    def _use_options(self, given: WorkerArguments, default_name: str) -> None:
+        """Check options against the settings of the queue, and make what calls the handler."""
+        self._given, self._checked_for = given, self.queue.options
+        self.options = WorkerOptions.checked(self.queue.options, default_name, given)
+        self.name = self.options.name
+        self.logger = self.options.logger
+        invoke, self._runner = invoker(self._handler, self.options)
+        self._invoke = middlewares.around(self.options.middleware, invoke)
 
-    def _use_parts(self, parts: WorkerParts) -> None:
-        self._parts = parts
-        self._prefetch = parts.prefetch
-        self._reachability = parts.reachability
-        self._maintenance = parts.maintenance
-        self._executor = parts.executor
-        self._dispatcher = parts.dispatcher
-        self._fetcher = parts.fetcher
-        self._watch = parts.loop_watch
-        self._leases = parts.leases
-        self._heartbeat = parts.heartbeat
+    def _change_options(self, given: WorkerArguments) -> None:
+        if self._runner is not None:
+            self._runner.close()
+        self._use_options(given, self.name)
 
     def _has_changed(self) -> None:
         self._changed.set()
@@ -115,35 +101,21 @@ class Worker(WorkerView):
 
     def _share(self, slots: SharedSlots, on_change: Callable[[], None]) -> None:
         """Use slots that other workers share (workers.py). `on_change` is called when it may have become idle."""
-        if self._state != "new" or self._is_shared:
+        if self._state != "new" or self._slots is not None:
             raise ConfigurationError(f"workers: worker {self.name!r} is in use already")
-        if self._runner is not None:
-            self._runner.close()
-        self._is_shared = True
         given = self._given.copy()
         given["concurrency"] = min(slots.total, given.get("concurrency", slots.total))
-        given["name"] = self.name
-        self.options = WorkerOptions.checked(self.queue.options, self.id, given)
-        self._given, self._on_change, self._slots = given, on_change, slots
-        self._make_parts(self._parts)
+        self._change_options(given)
+        self._on_change, self._slots = on_change, slots
 
     def _adopt_settings(self) -> None:
-        """Make the parts again if the stored settings of the queue differ from those that the worker was made for.
+        """Check the options again if the stored settings of the queue differ from those that the worker was made for.
 
-        Raises ConfigurationError if the options of the worker do not fit them, before any job is taken.
+        Raises ConfigurationError if they do not fit, before any job is taken.
         """
-        if self.queue.options.as_stored == self._made_for.as_stored:
-            return
-        given = self._given.copy()
-        given["name"] = self.name
-        self.options = WorkerOptions.checked(self.queue.options, self.id, given)
-        if self._runner is not None:
-            self._runner.close()
-        self._telemetry.adopt(self.queue.options)
-        waits, offers = self._fetcher.waits_for_batches, self._fetcher.offers
-        self._make_parts(self._parts)
-        self._fetcher.waits_for_batches = waits
-        self._fetcher.offers = self._fetcher.offers and offers
+        if self.queue.options.as_stored != self._checked_for.as_stored:
+            self._change_options(self._given)
+            self._telemetry.adopt(self.queue.options)
 
     # Life
 
@@ -159,10 +131,10 @@ class Worker(WorkerView):
     async def _run(self, *, burst: bool, bursts_later: bool = False) -> None:
         """`bursts_later`: this run is part of a burst that ends when no worker has anything to do."""
         try:
-            # A burst does not wait for jobs that would fill a batch.
-            self._fetcher.waits_for_batches = not (burst or bursts_later)
-            # A job on its way to an idle worker would be left behind when the burst is over.
-            self._fetcher.offers = self._fetcher.offers and not (burst or bursts_later)
+            if burst or bursts_later:
+                self._bursts = True
+                if self._consumers is not None:
+                    self._consumers.begin_burst()
             await self._start_when_reachable()
             while self._state == "running" and self._gave_up is None:
                 if burst and await is_over([self], self._changed):
@@ -180,23 +152,15 @@ class Worker(WorkerView):
 
     @property
     def _gave_up(self) -> BaseException | None:
-        return self._reachability.gave_up if self._crew is None else self._crew.gave_up
+        return self._reachability.gave_up if self._consumers is None else self._consumers.gave_up
 
     def _is_idle(self) -> bool:
         """Whether it works and, as far as it knows, has nothing to do."""
-        if self._crew is not None:
-            return all(member._is_idle() for member in self._crew)
-        return self._state == "running" and self._fetcher.idle and not self.is_processing()
+        return self._consumers is not None and self._consumers.is_idle
 
     async def _has_ready_job(self) -> bool:
         """Whether a waiting job may start now, by the server's account; True if the server does not answer."""
-        if self._crew is not None:
-            return any([await member._has_ready_job() for member in self._crew])
-        try:
-            return await self.queue._connection.call(commands.runnable(), patience=0.0)
-        except GroupMQError as error:
-            self._reachability.unreached(error)
-            return True
+        return self._consumers is None or await self._consumers.has_ready_job()
 
     async def start(self) -> Self:
         """Start working in the background. Raises if the server cannot be reached for 3 s, or if settings differ.
@@ -240,8 +204,8 @@ class Worker(WorkerView):
                 await self.queue._connection.call(commands.counts(), patience)
             self._adopt_settings()
             self._reachability.reached(began, START)
-            self._dispatcher.context = await self._hooks.start_up()
-            await self._emit_ready()
+            context = await self._hooks.start_up()
+            await self._telemetry.events.emit_and_wait("ready")
         except StartupRaised:
             self._state = "closed"
             self._has_changed()
@@ -259,33 +223,33 @@ class Worker(WorkerView):
         self._state = "running"
         self._loop, self._process = asyncio.get_running_loop(), this_process()
         self._started = time.monotonic()
-        if partitions:
-            from groupmq.worker.partitions import Crew
-
-            self._crew = Crew(self, partitions)
-            try:
-                await self._crew.start()
-            except Exception:
-                # All its members are closed. A worker that stayed "running" would look alive and serve nothing.
-                self._state = "closed"
-                await self._hooks.shut_down(GOODBYE)
-                self._has_changed()
-                raise
-        else:
-            self._begin_work(self._loop)
+        self._consumers = self._make_consumers(partitions, context)
+        try:
+            await self._consumers.start()
+        except Exception:
+            # All its consumers are closed. A worker that stayed "running" would look alive and serve nothing.
+            self._state = "closed"
+            await self._hooks.shut_down(GOODBYE)
+            self._has_changed()
+            raise
         return self
 
-    async def _emit_ready(self) -> None:
-        await self._telemetry.events.emit_and_wait("ready")
-
-    def _begin_work(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._leases.start(loop)
-        self._watch.start()
-        self._heartbeat.start()
-        self._executor.use_context_of_caller()
-        self._fetcher.start()
-        if self.options.maintenance:
-            self._maintenance.start()
+    def _make_consumers(self, partitions: Sequence[Queue], context: Any) -> ConsumerSet:
+        setup = ConsumerSetup(
+            worker=self.id,
+            options=self.options,
+            telemetry=self._telemetry,
+            invoke=self._invoke,
+            preparing=preparing_of(self._runner),
+            context=context,
+            slots=self._slots,
+            changed=self._has_changed,
+            on_drained=self._telemetry.drained,
+        )
+        consumers = ConsumerSet(setup, self.queue, partitions, self._reachability)
+        if self._bursts:
+            consumers.begin_burst()
+        return consumers
 
     async def close(self, timeout: Duration = 30) -> None:
         """Take no new jobs, wait for the running ones, then cancel those that still run and give them back.
@@ -299,16 +263,12 @@ class Worker(WorkerView):
             self._has_changed()
         if self._state == "closed" or self._is_elsewhere():
             return
+        self._deadline.hurry(limit)
+        if self._consumers is not None:
+            self._consumers.stop_taking(limit)
         if self._closing is None:
             self._state = "closing"
-            self._fetcher.stop_taking()
-            self._dispatcher.shut()
-            self._deadline.hurry(limit)
             self._closing = asyncio.get_running_loop().create_task(self._close())
-        else:
-            self._deadline.hurry(limit)
-            if self._crew is not None:
-                self._crew.hurry(limit)
         # A listener (of "drained", for example) that closes the worker waits for the closing, so the closing must not
         # wait for that listener.
         self._closers.add(asyncio.current_task())
@@ -322,37 +282,22 @@ class Worker(WorkerView):
         if self._process is this_process():
             if loop is not None and not loop.is_closed():
                 raise GroupMQError(f"worker {self.name!r} runs in another event loop; close it there")
-            self._heartbeat.abandon()
-            self._watch.stop()
+            if self._consumers is not None:
+                self._consumers.abandon()
         self._state = "closed"
         return True
 
     async def _close(self) -> None:
-        if self._crew is not None:
-            await self._crew.close(self._deadline.left())
-        else:
-            await self._stop_work()
+        if self._consumers is not None:
+            await self._consumers.leave()
         if self._runner is not None:
             self._runner.close()
         await self._hooks.shut_down(self._deadline.left(GOODBYE))
         self._state = "closed"
         self._has_changed()
-        await self._emit_closed()
-
-    async def _stop_work(self) -> None:
-        await leave(self.id, self.name, self.queue, self._parts, self._deadline, self.logger)
-        self._heartbeat.abandon()
-        self._stop_watching_loop()
-        self._executor.close()
-        await self._maintenance.close()
-        await self._fetcher.close()
-
-    def _stop_watching_loop(self) -> None:
-        self._watch.stop()
-
-    async def _emit_closed(self) -> None:
-        self._telemetry.events.emit("closed")
-        await self._telemetry.events.settled(self._deadline.left(GOODBYE), self._closers)
+        events = self._telemetry.events
+        events.emit("closed")
+        await events.settled(self._deadline.left(GOODBYE), self._closers)
 
     async def __aenter__(self) -> Self:
         return await self.start()

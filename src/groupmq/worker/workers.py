@@ -10,6 +10,7 @@ from typing import Self
 from groupmq.core.checks import whole
 from groupmq.core.durations import Duration
 from groupmq.core.errors import ConfigurationError
+from groupmq.core.loops import soon
 from groupmq.worker.burst import is_over
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.worker import Worker
@@ -28,7 +29,7 @@ class Workers:
     def __init__(self, workers: Sequence[Worker], *, concurrency: int = 1) -> None:
         self._workers = _checked(workers)
         self.concurrency = whole(concurrency, "concurrency", 1, 10_000)
-        slots = SharedSlots(self.concurrency)
+        slots = SharedSlots(self.concurrency, defer=soon)
         self._changed = asyncio.Event()
         for worker in self._workers:
             worker._share(slots, self._changed.set)

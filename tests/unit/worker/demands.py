@@ -31,7 +31,9 @@ def demand(concurrency: int = 4, *, atomic: bool = True, exclusive: bool = False
     prefetch = Prefetch("auto")
     if short:
         prefetch.typical = 1e-5
-    return Demand(prefetch, concurrency, SLEEP, atomic=atomic, exclusive=exclusive)
+    made = Demand(prefetch, concurrency, SLEEP, atomic=atomic, exclusive=exclusive)
+    made.start()
+    return made
 
 
 def call(

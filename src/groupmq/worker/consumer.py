@@ -1,0 +1,137 @@
+"""A consumer of a worker: it takes and runs the jobs of one queue, or of one partition of a queue."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Literal
+
+from groupmq.client.job import Job
+from groupmq.client.queue.queue import Queue
+from groupmq.core.errors import GroupMQError
+from groupmq.protocol import commands
+from groupmq.worker.closing import Closing
+from groupmq.worker.health import CurrentJob, Health
+from groupmq.worker.leaving import leave
+from groupmq.worker.loop_watch import LoopWatch
+from groupmq.worker.outage import START
+from groupmq.worker.parts import ConsumerSetup, make_parts
+from groupmq.worker.reachability import Reachability
+from groupmq.worker.starting import start_when_reachable
+
+
+class Consumer:
+    """Has connections, leases and duties of its own. All consumers of a worker share its handler, name and slots."""
+
+    def __init__(
+        self, setup: ConsumerSetup, queue: Queue, reachability: Reachability, loop_watch: LoopWatch, *, beats: bool
+    ) -> None:
+        """`beats`: its heartbeat reports that the worker lives. Otherwise the heartbeat begins with the first job."""
+        self.queue = queue
+        self.reachability = reachability
+        self._setup = setup
+        self._watch = loop_watch
+        self._beats = beats
+        self._changed = asyncio.Event()
+        self._state: Literal["new", "running", "closing", "closed"] = "new"
+        self._deadline = Closing(self._changed)
+        self.parts = make_parts(setup._replace(changed=self._has_changed), queue, reachability, loop_watch)
+        if not beats:
+            self.parts.dispatcher.on_first_jobs(self.parts.heartbeat.start)
+
+    def _has_changed(self) -> None:
+        self._changed.set()
+        self._setup.changed()
+
+    # Life
+
+    async def start_when_reachable(self) -> None:
+        """Begin to work once the server answers, unless the worker closes or gives up before."""
+        await start_when_reachable(
+            self._start,
+            self.reachability,
+            self._changed,
+            lambda: self._state == "new",
+            self._setup.options.unreachable_timeout,
+        )
+
+    async def _start(self, patience: float) -> None:
+        began = time.monotonic()
+        await self.queue._connection.ready(patience)
+        await self.queue._connection.call(commands.counts(), patience)
+        self.reachability.reached(began, START)
+        if self._state == "new":
+            self.begin()
+
+    def begin(self) -> None:
+        """Begin to work. Handlers find the context variables that are set where this is called."""
+        self._state = "running"
+        parts = self.parts
+        parts.leases.start(asyncio.get_running_loop())
+        if self._beats:
+            parts.heartbeat.start()
+        parts.executor.use_context_of_caller()
+        parts.fetcher.start()
+        if self._setup.options.maintenance:
+            parts.maintenance.start()
+
+    def stop_taking(self, limit: float) -> None:
+        """Take nothing new from now on, and give running jobs `limit` seconds to end. May be called again with less."""
+        if self._state == "new":
+            self._state = "closed"
+        elif self._state == "running":
+            self._state = "closing"
+            self.parts.fetcher.stop_taking()
+            self.parts.dispatcher.shut()
+        self._deadline.hurry(limit)
+
+    async def leave(self) -> None:
+        """Wait for running jobs until the deadline, give back the others, and deregister. `stop_taking` comes first."""
+        if self._state != "closing":
+            return
+        setup, parts = self._setup, self.parts
+        await leave(setup.worker, setup.options.name, self.queue, parts, self._deadline, setup.options.logger)
+        parts.heartbeat.abandon()
+        parts.executor.close()
+        await parts.maintenance.close()
+        await parts.fetcher.close()
+        self._state = "closed"
+
+    # Looking
+
+    @property
+    def is_processing(self) -> bool:
+        return self.parts.executor.slots_used > 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it works and, as far as it knows, has nothing to do."""
+        return self._state == "running" and self.parts.fetcher.idle and not self.is_processing
+
+    async def has_ready_job(self) -> bool:
+        """Whether a waiting job may start now, by the server's account; True if the server does not answer."""
+        try:
+            return await self.queue._connection.call(commands.runnable(), patience=0.0)
+        except GroupMQError as error:
+            self.reachability.unreached(error)
+            return True
+
+    def current_jobs(self, now: float) -> list[CurrentJob]:
+        return [CurrentJob(job, now - started) for job, started in self.parts.executor.current()]
+
+    def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
+        """Called from any thread."""
+        return self.parts.executor.running_tasks()
+
+    def health(self) -> Health:
+        now, limit, watch = time.monotonic(), 3 * self._setup.options.heartbeat + 1, self._watch
+        answered = self.reachability.last_answer
+        running = self._state in ("running", "closing")
+        return Health(
+            alive=running and now - watch.seen <= limit,
+            ready=self._state == "running" and now - answered <= limit,
+            loop_seen=now - watch.seen,
+            server_seen=now - answered,
+            blocked_for=watch.blocked_for,
+            blocked_in=watch.blocked_in,
+        )

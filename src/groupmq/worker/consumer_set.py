@@ -1,0 +1,200 @@
+"""The consumers of a worker: one for its queue, or one for each partition of the queue, with common slots.
+
+Each calls the server for its own queue object. If the primary of a partition is away, only its consumer stops. On a
+single server one connection waits for work of all partitions. In a cluster, where a blocking read can name keys of
+one hash slot only, each consumer has its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from groupmq.client.job import Job
+from groupmq.client.outage import OutageLog
+from groupmq.client.queue.queue import Queue
+from groupmq.core.loops import soon
+from groupmq.core.tasks import end_tasks
+from groupmq.worker.common_wake import ROUNDS, CommonWake
+from groupmq.worker.consumer import Consumer
+from groupmq.worker.duties.presence import AcrossPartitions
+from groupmq.worker.duties.runner import DutyRunner
+from groupmq.worker.health import CurrentJob, Health
+from groupmq.worker.loop_watch import LoopWatch
+from groupmq.worker.outage import outage_log
+from groupmq.worker.parts import ConsumerSetup
+from groupmq.worker.reachability import Reachability
+from groupmq.worker.sharing import SharedSlots
+
+LEAST, SLICE = 16, 0.05
+"""Slots that a partition gets at least, and seconds for which it keeps them while it has work. With 64 busy partitions
+and 32 slots, two of them are served at a time by calls for several jobs, and each is served within two seconds."""
+_PATIENCE = 3.0
+"""Seconds that the start of a worker waits for its consumers. Those that cannot reach their server go on trying."""
+
+
+class ConsumerSet:
+    """The consumers of one worker, from its start to its close."""
+
+    def __init__(
+        self, setup: ConsumerSetup, queue: Queue, partitions: Sequence[Queue], reachability: Reachability
+    ) -> None:
+        """`partitions`: those of the queue; none if it is not partitioned. `reachability`: that of the queue itself."""
+        self._setup = setup
+        options = setup.options
+        self._watch = LoopWatch(options.name, self._running_tasks, options.logger)
+        self._wake: CommonWake | None = None
+        self._cleanup: DutyRunner | None = None
+        self._starts: list[asyncio.Task[None]] = []
+        self._open = True
+        self._has_drained = False
+        setup = setup._replace(changed=self._has_changed)
+        if not partitions:
+            self._all = [Consumer(setup, queue, reachability, self._watch, beats=True)]
+            return
+        endpoint = partitions[0]._connection.endpoint
+        in_cluster = endpoint.slots is not None
+        slots = setup.slots or SharedSlots(options.concurrency, least=LEAST, slice_length=SLICE, defer=soon)
+        setup = setup._replace(
+            slots=slots, on_drained=self._consumer_drained, watches_marker=in_cluster, waits_until_asked=ROUNDS
+        )
+        common_log = None if in_cluster else reachability.outage
+        self._all = [
+            # One consumer reports that the worker lives. The others need a heartbeat once they have a job.
+            Consumer(setup, part, self._reachability_of(part, common_log), self._watch, beats=at == 0)
+            for at, part in enumerate(partitions)
+        ]
+        if not in_cluster:
+            markers = [part._connection.session.keys.wake for part in partitions]
+            fetchers = [consumer.parts.fetcher for consumer in self._all]
+            self._wake = CommonWake(endpoint, markers, fetchers, slots, options.blocking_timeout)
+        self._cleanup = DutyRunner(AcrossPartitions(queue._clean_across), options.cleanup_interval, reachability)
+
+    def _reachability_of(self, part: Queue, common_log: OutageLog | None) -> Reachability:
+        """In a cluster each partition may have its own primary, and logs its own outages."""
+        setup, keys = self._setup, part._connection.session.keys
+        words = f" in partition {keys.part.number + 1} of {keys.part.of}" if keys.part else ""
+        log = common_log
+        if log is None:
+            log, words = outage_log(setup.options.name, part.name + words, setup.options.logger), ""
+        return Reachability(log, setup.telemetry, setup.options.unreachable_timeout, self._has_changed, words)
+
+    # Life
+
+    async def start(self) -> None:
+        """Start all consumers. Those of partitions whose server is away start when it is back, and the others work."""
+        self._watch.start()
+        if self._cleanup is None:
+            self._all[0].begin()  # the worker has just called its queue
+            return
+        loop = asyncio.get_running_loop()
+        self._starts = [loop.create_task(consumer.start_when_reachable()) for consumer in self._all]
+        done, _ = await asyncio.wait(self._starts, timeout=_PATIENCE)
+        errors = [start.exception() for start in done if not start.cancelled() and start.exception() is not None]
+        if errors and errors[0] is not None:
+            self.stop_taking(0.0)
+            await self.leave()
+            raise errors[0]
+        if not self._open:
+            return  # the worker has been closed meanwhile
+        for start in self._starts:
+            start.add_done_callback(self._started)
+        if self._wake is not None:
+            self._wake.start()
+        if self._setup.options.maintenance:
+            self._cleanup.start()
+
+    def _started(self, start: asyncio.Task[None]) -> None:
+        error = None if start.cancelled() else start.exception()
+        if error is not None:
+            options = self._setup.options
+            options.logger.error("worker %s: one partition is not served: %s. The others go on", options.name, error)
+
+    def begin_burst(self) -> None:
+        """As `Fetcher.begin_burst`."""
+        for consumer in self._all:
+            consumer.parts.fetcher.begin_burst()
+
+    def stop_taking(self, limit: float) -> None:
+        """Take nothing new from now on, and give running jobs `limit` seconds to end. May be called again with less."""
+        self._open = False
+        for consumer in self._all:
+            consumer.stop_taking(limit)
+
+    async def leave(self) -> None:
+        """Wait for running jobs until the deadline, give back the others, and deregister. `stop_taking` comes first."""
+        if self._cleanup is not None:
+            await self._cleanup.close()
+        if self._wake is not None:
+            await self._wake.close()
+        await asyncio.gather(*(consumer.leave() for consumer in self._all))
+        await end_tasks(self._starts)
+        self._watch.stop()
+
+    def abandon(self) -> None:
+        """End the threads: the event loop of the worker is over."""
+        for consumer in self._all:
+            consumer.parts.heartbeat.abandon()
+        self._watch.stop()
+
+    # What consumers report
+
+    def _has_changed(self) -> None:
+        if self._has_drained and self.is_idle:
+            self._has_drained = False
+            self._setup.telemetry.drained()
+        self._setup.changed()
+
+    def _consumer_drained(self) -> None:
+        """Only all consumers together drain a queue with partitions."""
+        self._has_drained = True
+
+    # Looking
+
+    @property
+    def gave_up(self) -> BaseException | None:
+        """The worker gives up only if all consumers did: as long as one primary can be reached there may be work."""
+        errors = [consumer.reachability.gave_up for consumer in self._all]
+        return errors[0] if all(error is not None for error in errors) else None
+
+    @property
+    def is_idle(self) -> bool:
+        return all(consumer.is_idle for consumer in self._all)
+
+    @property
+    def is_processing(self) -> bool:
+        return any(consumer.is_processing for consumer in self._all)
+
+    async def has_ready_job(self) -> bool:
+        return any([await consumer.has_ready_job() for consumer in self._all])
+
+    def current_jobs(self) -> list[CurrentJob]:
+        """Running jobs, the longest-running first."""
+        now = time.monotonic()
+        found = [job for consumer in self._all for job in consumer.current_jobs(now)]
+        return sorted(found, key=lambda job: -job.processing_time)
+
+    def _running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
+        """Called from the thread of the watch."""
+        return [run for consumer in self._all for run in consumer.running_tasks()]
+
+    def health(self) -> Health:
+        """The health of the worker. It is ready while one of its servers answers: a restart would not help."""
+        found = [consumer.health() for consumer in self._all]
+        return replace(
+            max(found, key=lambda health: health.blocked_for),
+            alive=any(health.alive for health in found),
+            ready=any(health.ready for health in found),
+            server_seen=min(health.server_seen for health in found),
+        )
+
+    def measures(self) -> dict[str, Any]:
+        return {
+            "running": sum(len(consumer.parts.executor.current()) for consumer in self._all),
+            "advances": sum(consumer.parts.fetcher.advances for consumer in self._all),
+            "loop_blocked": self._watch.blocked_for,
+            "loop_blocks": self._watch.blocks,
+        }
