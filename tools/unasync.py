@@ -34,12 +34,12 @@ GENERATED = (
     "partitions/whereabouts.py",
     "queue/adding.py",
     "queue/base.py",
-    "queue/since.py",
     "queue/bulk.py",
     "queue/caller.py",
     "queue/changes.py",
     "queue/directory.py",
     "queue/duties.py",
+    "queue/group_changes.py",
     "queue/groups.py",
     "queue/inspection.py",
     "queue/matching.py",
@@ -48,9 +48,11 @@ GENERATED = (
     "queue/oversight.py",
     "queue/overtaking.py",
     "queue/queue.py",
+    "queue/reading.py",
     "queue/repeats.py",
-    "queue/search.py",
+    "queue/searching.py",
     "queue/settling.py",
+    "queue/since.py",
     "queue/upkeep.py",
     "queue/walks.py",
     "registry.py",
@@ -77,7 +79,7 @@ _ANSWER = ["[", "Any", ",", "Any", ","]
 _MODULES = {path.removesuffix(".py").replace("/", ".") for path in (*GENERATED, *BY_HAND)}
 _IMPORT = re.compile(r"\bgroupmq\.client\.([a-z_.]+)")
 _LIBRARY = re.compile(r"\bredis\.asyncio\b")
-_PACKAGE_IMPORT = re.compile(r"^from groupmq\.client import (.*)$", re.MULTILINE)
+_PACKAGE_IMPORT = re.compile(r"^from groupmq\.client((?:\.[a-z_]+)*) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 WORD = re.compile(r"\b(?:await|async) (?=\S)")
 
 
@@ -85,17 +87,18 @@ def translated(text: str, source: str) -> str:
     """The blocking version of a file, not formatted yet."""
     text = _IMPORT.sub(lambda found: f"groupmq.{'sync' if found[1] in _MODULES else 'client'}.{found[1]}", text)
     text = _LIBRARY.sub("redis", text)
-    text = _PACKAGE_IMPORT.sub(lambda found: _package_import(found[1]), text)
+    text = _PACKAGE_IMPORT.sub(_package_import, text)
     return HEADER.format(source=source) + _without_await(text)
 
 
-def _package_import(names: str) -> str:
+def _package_import(found: re.Match[str]) -> str:
     """Translate `from groupmq.client import registry, server`: each module comes from `sync` if it is there."""
-    modules = [name.strip() for name in names.split(",")]
-    twins = [name for name in modules if name in _MODULES]
-    others = [name for name in modules if name not in _MODULES]
-    lines = [f"from groupmq.client import {', '.join(others)}"] if others else []
-    return "\n".join(lines + ([f"from groupmq.sync import {', '.join(twins)}"] if twins else []))
+    package, names = found[1], found[2] or found[3]
+    modules = [name.strip() for name in names.split(",") if name.strip()]
+    twins = [name for name in modules if f"{package}.{name}".lstrip(".") in _MODULES]
+    others = [name for name in modules if name not in twins]
+    lines = [f"from groupmq.client{package} import {', '.join(others)}"] if others else []
+    return "\n".join(lines + ([f"from groupmq.sync{package} import {', '.join(twins)}"] if twins else []))
 
 
 def _without_await(text: str) -> str:

@@ -11,6 +11,7 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.session import Session
 from groupmq.client.job import Job
+from groupmq.client.queue.adding import added_apart, added_together
 from groupmq.client.queue.base import Chunk
 from groupmq.client.queue.methods import QueueMethods
 from groupmq.client.queue.upkeep import run_due
@@ -67,18 +68,18 @@ class Operations(QueueMethods):
         return await asked(call)
 
     async def _submit(self, draft: Draft) -> Job:
-        [job] = await self._added_together([draft], await self._call(commands.add([draft], whole=True)))
+        [job] = await added_together(self, [draft], await self._call(commands.add([draft], whole=True)))
         return job
 
     async def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
         jobs: list[Job] = []
         for drafts, call in chunks:
-            jobs += await self._added_together(drafts, await self._call(call))
+            jobs += await added_together(self, drafts, await self._call(call))
         return jobs
 
     async def add_drafts(self, drafts: list[Draft]) -> list[Job | GroupFull]:
         """Add drafts of independent callers in one call."""
-        return await self._added_apart(drafts, await self._call(commands.add(drafts)))
+        return await added_apart(self, drafts, await self._call(commands.add(drafts)))
 
     async def run_due(self, **which: bool) -> Due:
         return await run_due(self._call, Policy(self.options.max_attempts, -1, self.options.keep), **which)

@@ -35,7 +35,7 @@ def test_a_draft_takes_the_options_of_a_job_with_the_same_defaults() -> None:
 def test_signatures_show_each_option_with_its_default(queue: Any) -> None:
     add = inspect.signature(queue.add).parameters
     assert {name: add[name].default for name in JOB_DEFAULTS} == JOB_DEFAULTS
-    assert list(add)[:2] == ["self", "data"]
+    assert list(add)[:2] == ["queue", "data"]
     assert add["repeat"].default is None
     assert str(add["group_id"].annotation) == "str | None"
     made = inspect.signature(queue).parameters

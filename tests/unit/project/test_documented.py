@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import typing
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,11 @@ def is_wrapped(function: object) -> bool:
 def test_every_public_method_is_described(kind: type) -> None:
     methods = [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
     assert [name for name in methods if not inspect.getdoc(getattr(kind, name))] == []
+
+
+@pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
+def test_the_types_of_every_public_method_are_known_at_run_time(kind: type) -> None:
+    """Frameworks that call a method for their users read its types."""
+    public = [getattr(kind, name) for name in dir(kind) if not name.startswith("_")]
+    for method in filter(inspect.isfunction, public):
+        assert "return" in typing.get_type_hints(method)

@@ -1,4 +1,4 @@
-"""One name, one thing: no two classes of the package share a name, and no part of a queue hides a method of another."""
+"""One name, one thing: no two classes of the package share a name."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections import defaultdict
 from pathlib import Path
 
 import groupmq
-from groupmq import Queue
-from groupmq.client.queue.base import QueueBase
-from groupmq.client.queue.methods import QueueMethods
 from tools.unasync import BY_HAND, GENERATED
 
 PACKAGE = Path(groupmq.__file__).parent
@@ -29,27 +26,3 @@ def test_no_two_classes_have_one_name() -> None:
             for name in classes(path):
                 files[name].append(where)
     assert {name: where for name, where in files.items() if len(where) > 1} == {}
-
-
-def test_no_part_of_a_queue_overrides_a_method_of_another_part() -> None:
-    """Parts share a base, and Python would take the method of the part that happens to be named first."""
-    owner: dict[str, str] = {}
-    twice = []
-    for part in QueueMethods.__mro__[1:]:
-        if part in (QueueBase, object):
-            continue
-        for name, value in vars(part).items():
-            if not callable(value) or name.startswith("__"):
-                continue
-            if name in owner:
-                twice.append(f"{name}: {owner[name]} and {part.__name__}")
-            owner[name] = part.__name__
-    assert twice == []
-
-
-def test_partitions_come_in_one_line_of_classes() -> None:
-    """The methods that a queue with partitions overrides are found by following `super()` upward."""
-    kind: type = Queue
-    while kind is not QueueMethods:
-        assert len(kind.__bases__) == 1, kind
-        kind = kind.__bases__[0]

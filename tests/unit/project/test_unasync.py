@@ -29,6 +29,14 @@ def test_the_blocking_client_is_not_stale() -> None:
         ("from groupmq.client.queue.base import X\n", "from groupmq.sync.queue.base import X\n"),
         ("from groupmq.client.answers.jobs import X\n", "from groupmq.client.answers.jobs import X\n"),
         ("from groupmq.client import registry\n", "from groupmq.sync import registry\n"),
+        (
+            "from groupmq.client.queue import (\n    adding,\n    bulk,\n)\n",
+            "from groupmq.sync.queue import adding, bulk\n",
+        ),
+        (
+            "from groupmq.client.queue import adding, batching\n",
+            "from groupmq.client.queue import batching\nfrom groupmq.sync.queue import adding\n",
+        ),
         ("x: Connection\n", "x: BlockingConnection\n"),
         ("def f() -> Coroutine[Any, Any, list[int]]: ...\n", "def f() -> list[int]: ...\n"),
         ("x: Callable[[A], Coroutine[Any, Any, T]]\n", "x: Callable[[A], T]\n"),

@@ -54,25 +54,25 @@ class PartitionedMethods(PartitionedInspection):
     retry_many = informed(QueueMethods.retry_many)
     remove_many = informed(QueueMethods.remove_many)
 
-    async def _retry(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+    async def _retry_found(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
         if not self._parts:
-            return await super()._retry(found, matching, step_rate)
+            return await super()._retry_found(found, matching, step_rate)
         by_part: dict[int, list[tuple[Job, str]]] = {}
         for job, stamp in found:
             by_part.setdefault(id(job._queue), []).append((job, stamp))
         for there in by_part.values():
-            await there[0][0]._queue._retry(there, matching, step_rate)
+            await there[0][0]._queue._retry_found(there, matching, step_rate)
         return None
 
-    async def _remove_jobs(self, jobs: Sequence[Job], state: str, wait: float) -> int:
+    async def _remove_found(self, jobs: Sequence[Job], state: str, wait: float) -> int:
         if not self._parts:
-            return await super()._remove_jobs(jobs, state, wait)
+            return await super()._remove_found(jobs, state, wait)
         by_part: dict[int, list[Job]] = {}
         for job in jobs:
             by_part.setdefault(id(job._queue), []).append(job)
         removed = 0
         for there in by_part.values():
-            removed += await there[0]._queue._remove_jobs(there, state, wait)
+            removed += await there[0]._queue._remove_found(there, state, wait)
             wait = 0.0
         return removed
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from groupmq.client.connection.known import KnownPart
 from groupmq.client.job import Job
 from groupmq.client.partitions.whereabouts import Whereabouts
-from groupmq.client.queue.methods import QueueMethods
+from groupmq.client.queue.directory import Directory
 from groupmq.core.checks import text
 from groupmq.core.errors import GroupMQError
 from groupmq.core.partitions import Part, carried, home_of, place_of
@@ -21,7 +21,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound=Callable[..., Any])
 
 
-class Routing(QueueMethods):
+class Routing(Directory):
     """A queue that may have partitions, each of which is a queue object."""
 
     _parts: tuple[Queue, ...] | None = None

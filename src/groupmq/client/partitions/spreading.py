@@ -12,6 +12,7 @@ from groupmq.client.answers.repeats import repeat_place
 from groupmq.client.job import Job
 from groupmq.client.partitions.routing import Routing
 from groupmq.client.partitions.whereabouts import SLOW_ADD, Whereabouts
+from groupmq.client.queue.adding import chunks, drafts_of
 from groupmq.core import schedule as schedules
 from groupmq.core.checks import text
 from groupmq.core.draft_chain import JobDraft
@@ -42,9 +43,9 @@ class Spreading(Routing):
     """The methods that add jobs."""
 
     async def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        drafts = self._drafts(items)
+        drafts = drafts_of(self, items)
         if not await self._learn():
-            return await self._submit_all(self._chunks(drafts))
+            return await self._submit_all(chunks(drafts))
         return await self._spread(drafts)
 
     async def _spread_one(self, d: Draft) -> Job:
@@ -72,7 +73,7 @@ class Spreading(Routing):
                 by_part.setdefault(id(self._at(place)), []).append(i)
         for there in by_part.values():
             part = self._at(places[there[0]])
-            added = await part._submit_all(part._chunks([placed(drafts[i], places[i]) for i in there]))
+            added = await part._submit_all(chunks([placed(drafts[i], places[i]) for i in there]))
             jobs.update(zip(there, added, strict=True))
         if time.time() - began > SLOW_ADD:
             await self._enter_again([i for i in range(len(drafts)) if i not in existing], drafts, places)

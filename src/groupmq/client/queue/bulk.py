@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from groupmq.client import registry
-from groupmq.client.queue.groups import Groups
 from groupmq.client.queue.settling import recall, remove_all
 from groupmq.client.queue.walks import WaitingWalk
 from groupmq.core.checks import one_of, whole
@@ -15,6 +15,9 @@ from groupmq.core.filters import STATES
 from groupmq.core.views import RepairReport
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK
+
+if TYPE_CHECKING:
+    from groupmq.client.queue.methods import QueueMethods
 
 Progress = Callable[[int], object]
 """Called after each bounded step with how many are done so far."""
@@ -47,173 +50,176 @@ class Tally:
             self._progress(self.done)
 
 
-class Bulk(Groups):
-    """The methods of a queue that act on many jobs, or on all of it, in bounded steps."""
+async def clean(
+    queue: QueueMethods,
+    state: str,
+    *,
+    grace: Duration = 0,
+    limit: int = 1000,
+    progress: Callable[[int], object] | None = None,
+) -> int:
+    """Remove jobs of a state that are older than `grace`, and return how many.
 
-    async def clean(
-        self,
-        state: str,
-        *,
-        grace: Duration = 0,
-        limit: int = 1000,
-        progress: Callable[[int], object] | None = None,
-    ) -> int:
-        """Remove jobs of a state that are older than `grace`, and return how many.
-
-        The age counts from the end of a finished job, and from the creation of any other. `progress` is called after
-        each bounded step with the number of jobs removed so far; an error that it raises ends the work there.
-        """
-        one_of(state, "state", "completed", "failed", "waiting", "delayed")
-        age_ms = millis(grace, "grace")
-        left = whole(limit, "limit", 0, 2**31)
-        tally = Tally(progress)
-        while tally.done < left:
-            size = min(CHUNK, left - tally.done)
-            if state in ("completed", "failed"):
-                n = await self._call(commands.clean(state, age_ms, size))
-                tally.add(n)
-                if n < size:
-                    break
-            else:
-                return await self._clean_live(state, age_ms, left, tally)
-        return tally.done
-
-    async def _clean_live(self, state: str, age_ms: int, limit: int, tally: Tally) -> int:
-        """Remove old waiting or delayed jobs. They are not indexed by age, so all of them are read, page by page."""
-        now = (await self._call(commands.stats())).now
-        walk = WaitingWalk(self._call)
-        removed = kept = 0
-        while removed < limit:
-            ids = await (walk.next_page() if state == "waiting" else self._list_ids(state, CHUNK, kept))
-            jobs = await self.get_jobs_by_id(ids)
-            old = [job.id for job in jobs if job is not None and job._created_ms <= now - age_ms]
-            gone = await remove_all(self._call, old[: limit - removed], [state], tally.add)
-            removed, kept = removed + gone, kept + len(ids) - gone
-            if not ids:
+    The age counts from the end of a finished job, and from the creation of any other. `progress` is called after
+    each bounded step with the number of jobs removed so far; an error that it raises ends the work there.
+    """
+    one_of(state, "state", "completed", "failed", "waiting", "delayed")
+    age_ms = millis(grace, "grace")
+    left = whole(limit, "limit", 0, 2**31)
+    tally = Tally(progress)
+    while tally.done < left:
+        size = min(CHUNK, left - tally.done)
+        if state in ("completed", "failed"):
+            n = await queue._call(commands.clean(state, age_ms, size))
+            tally.add(n)
+            if n < size:
                 break
-        return removed
+        else:
+            return await _clean_live(queue, state, age_ms, left, tally)
+    return tally.done
 
-    async def purge(
-        self,
-        states: Sequence[str] = ("waiting", "delayed"),
-        *,
-        progress: Callable[[int], object] | None = None,
-    ) -> int:
-        """Remove all jobs in these states, in bounded steps, and return how many. `progress`: as in `clean`."""
-        for state in states:
-            one_of(state, "states", *STATES)
-        tally = Tally(progress)
-        for state in states:
-            if state == "active":
-                # Only the jobs that run now. When one is removed, the next job of its group starts. That one was
-                # waiting, so it stays.
-                _, running = await recall(self._call)
-                await remove_all(self._call, running, [state], tally.add)
-                continue
-            while True:
-                # Prefetched jobs have not begun: they come back and are removed with the waiting ones.
-                any_back = (await recall(self._call))[0] if state == "waiting" else False
-                gone = await self._purge(state, tally)
-                if not gone and not any_back:
-                    break
-        return tally.done
 
-    async def _purge(self, state: str, tally: Tally) -> int:
-        """Remove jobs of a state: all waiting ones in one walk, those of another state until none is left."""
-        walk, removed = WaitingWalk(self._call), 0
+async def _clean_live(queue: QueueMethods, state: str, age_ms: int, limit: int, tally: Tally) -> int:
+    """Remove old waiting or delayed jobs. They are not indexed by age, so all of them are read, page by page."""
+    now = (await queue._call(commands.stats())).now
+    walk = WaitingWalk(queue._call)
+    removed = kept = 0
+    while removed < limit:
+        ids = await (walk.next_page() if state == "waiting" else queue._list_ids(state, CHUNK, kept))
+        jobs = await queue.get_jobs_by_id(ids)
+        old = [job.id for job in jobs if job is not None and job._created_ms <= now - age_ms]
+        gone = await remove_all(queue._call, old[: limit - removed], [state], tally.add)
+        removed, kept = removed + gone, kept + len(ids) - gone
+        if not ids:
+            break
+    return removed
+
+
+async def purge(
+    queue: QueueMethods,
+    states: Sequence[str] = ("waiting", "delayed"),
+    *,
+    progress: Callable[[int], object] | None = None,
+) -> int:
+    """Remove all jobs in these states, in bounded steps, and return how many. `progress`: as in `clean`."""
+    for state in states:
+        one_of(state, "states", *STATES)
+    tally = Tally(progress)
+    for state in states:
+        if state == "active":
+            # Only the jobs that run now. When one is removed, the next job of its group starts. That one was
+            # waiting, so it stays.
+            _, running = await recall(queue._call)
+            await remove_all(queue._call, running, [state], tally.add)
+            continue
         while True:
-            ids = await (walk.next_full_page() if state == "waiting" else self._list_ids(state, CHUNK))
-            gone = await remove_all(self._call, ids, [state], tally.add)
-            removed += gone
-            if gone == 0 and (state != "waiting" or not ids):  # none left, or only ids that repair() removes
-                return removed
+            # Prefetched jobs have not begun: they come back and are removed with the waiting ones.
+            any_back = (await recall(queue._call))[0] if state == "waiting" else False
+            gone = await _purge(queue, state, tally)
+            if not gone and not any_back:
+                break
+    return tally.done
 
-    async def obliterate(self) -> None:
-        """Delete the queue and everything in it, running jobs too."""
-        await self._call(commands.switch(paused=True))
-        while await self._call(commands.obliterate()) > 0:
-            pass
-        await registry.strike_own(self._connection)
 
-    async def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
-        """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
+async def _purge(queue: QueueMethods, state: str, tally: Tally) -> int:
+    """Remove jobs of a state: all waiting ones in one walk, those of another state until none is left."""
+    walk, removed = WaitingWalk(queue._call), 0
+    while True:
+        ids = await (walk.next_full_page() if state == "waiting" else queue._list_ids(state, CHUNK))
+        gone = await remove_all(queue._call, ids, [state], tally.add)
+        removed += gone
+        if gone == 0 and (state != "waiting" or not ids):  # none left, or only ids that repair() removes
+            return removed
 
-        `progress` is called after each step with how many entries were looked at so far.
-        """
-        report, tally = RepairReport(), Tally(progress)
-        indexes = (
-            "leases",
-            "active",
-            "delayed",
-            "completed",
-            "failed",
-            "expiring",
-            "state",
-            "results",
-            "bodies",
-            "progress",
-            "logs",
-            "interrupts",
-            "stops",
-            "stopping",
-        )
-        for structure in (*indexes, "jobs"):
-            looked_at = await self._repair(report, tally, structure)
-            report.jobs = looked_at if structure == "jobs" else 0
-        groups = {"": None} | dict.fromkeys(await self.get_unique_groups())
-        await self._repair(report, tally, "keys", found=groups)
-        for group_id in groups:
-            await self._repair(report, tally, "group", group_id)
-        await self._repair_delayed_counts(report, list(groups))
-        for structure in (*LATER, "repeats", "ticks", "ready", "parked", "groups"):
-            report.groups = await self._repair(report, tally, structure)
-        return report
 
-    async def _repair_delayed_counts(self, report: RepairReport, groups: list[str]) -> None:
-        """How many delayed jobs each group has. Delayed jobs come and go while they are counted, so a count that is
-        wrong must come out the same twice, and the group must not have changed in between."""
-        counts = await self._count_delayed()
-        suspects: dict[str, str] = {}
-        for page in _pages(dict.fromkeys([*groups, *counts]), REPAIRED):
-            answer = await self._call(commands.repair_delayed_counts({group: counts[group] for group in page}))
-            suspects.update(zip(answer.groups[::2], answer.groups[1::2], strict=True))
-        if not suspects:
-            return
-        again = await self._count_delayed()
-        steady = [group for group in suspects if again[group] == counts[group]]
-        for page in _pages(steady, REPAIRED):
-            answer = await self._call(
-                commands.repair_delayed_counts({group: counts[group] for group in page}, suspects)
-            )
-            report_damage(report, answer)
+async def obliterate(queue: QueueMethods) -> None:
+    """Delete the queue and everything in it, running jobs too."""
+    await queue._call(commands.switch(paused=True))
+    while await queue._call(commands.obliterate()) > 0:
+        pass
+    await registry.strike_own(queue._connection)
 
-    async def _count_delayed(self) -> Counter[str]:
-        """Delayed jobs by group, counted a page at a time."""
-        group_of: dict[str, str] = {}  # a page may show a job that an earlier one has shown
-        cursor = "0"
-        while True:
-            page = await self._call(commands.repair("delayed groups", cursor))
-            group_of.update(zip(page.groups[::2], page.groups[1::2], strict=True))
-            cursor = page.cursor
-            if cursor == "0":
-                return Counter(group_of.values())
 
-    async def _repair(
-        self,
-        report: RepairReport,
-        tally: Tally,
-        structure: str,
-        group_id: str | None = None,
-        found: dict[str, None] | None = None,
-    ) -> int:
-        looked_at, cursor = 0, "0"
-        while True:
-            page = await self._call(commands.repair(structure, cursor, group_id))
-            looked_at += page.looked_at
-            tally.add(page.looked_at)
-            report_damage(report, page)
-            if found is not None:
-                found.update(dict.fromkeys(page.groups))
-            cursor = page.cursor
-            if cursor == "0":
-                return looked_at
+async def repair(queue: QueueMethods, *, progress: Callable[[int], object] | None = None) -> RepairReport:
+    """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
+
+    `progress` is called after each step with how many entries were looked at so far.
+    """
+    report, tally = RepairReport(), Tally(progress)
+    indexes = (
+        "leases",
+        "active",
+        "delayed",
+        "completed",
+        "failed",
+        "expiring",
+        "state",
+        "results",
+        "bodies",
+        "progress",
+        "logs",
+        "interrupts",
+        "stops",
+        "stopping",
+    )
+    for structure in (*indexes, "jobs"):
+        looked_at = await _repair(queue, report, tally, structure)
+        report.jobs = looked_at if structure == "jobs" else 0
+    groups = {"": None} | dict.fromkeys(await queue.get_unique_groups())
+    await _repair(queue, report, tally, "keys", found=groups)
+    for group_id in groups:
+        await _repair(queue, report, tally, "group", group_id)
+    await _repair_delayed_counts(queue, report, list(groups))
+    for structure in (*LATER, "repeats", "ticks", "ready", "parked", "groups"):
+        report.groups = await _repair(queue, report, tally, structure)
+    return report
+
+
+async def _repair_delayed_counts(queue: QueueMethods, report: RepairReport, groups: list[str]) -> None:
+    """How many delayed jobs each group has. Delayed jobs come and go while they are counted, so a count that is
+    wrong must come out the same twice, and the group must not have changed in between."""
+    counts = await _count_delayed(queue)
+    suspects: dict[str, str] = {}
+    for page in _pages(dict.fromkeys([*groups, *counts]), REPAIRED):
+        answer = await queue._call(commands.repair_delayed_counts({group: counts[group] for group in page}))
+        suspects.update(zip(answer.groups[::2], answer.groups[1::2], strict=True))
+    if not suspects:
+        return
+    again = await _count_delayed(queue)
+    steady = [group for group in suspects if again[group] == counts[group]]
+    for page in _pages(steady, REPAIRED):
+        answer = await queue._call(commands.repair_delayed_counts({group: counts[group] for group in page}, suspects))
+        report_damage(report, answer)
+
+
+async def _count_delayed(queue: QueueMethods) -> Counter[str]:
+    """Delayed jobs by group, counted a page at a time."""
+    group_of: dict[str, str] = {}  # a page may show a job that an earlier one has shown
+    cursor = "0"
+    while True:
+        page = await queue._call(commands.repair("delayed groups", cursor))
+        group_of.update(zip(page.groups[::2], page.groups[1::2], strict=True))
+        cursor = page.cursor
+        if cursor == "0":
+            return Counter(group_of.values())
+
+
+async def _repair(
+    queue: QueueMethods,
+    report: RepairReport,
+    tally: Tally,
+    structure: str,
+    group_id: str | None = None,
+    found: dict[str, None] | None = None,
+) -> int:
+    looked_at, cursor = 0, "0"
+    while True:
+        page = await queue._call(commands.repair(structure, cursor, group_id))
+        looked_at += page.looked_at
+        tally.add(page.looked_at)
+        report_damage(report, page)
+        if found is not None:
+            found.update(dict.fromkeys(page.groups))
+        cursor = page.cursor
+        if cursor == "0":
+            return looked_at

@@ -1,4 +1,4 @@
-"""How the parts of a queue call the server."""
+"""How the functions of a queue call the server."""
 
 from __future__ import annotations
 

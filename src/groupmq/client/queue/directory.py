@@ -8,7 +8,7 @@ from groupmq.client import libraries, registry, server
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.patience import PATIENCE
-from groupmq.client.queue.oversight import Oversight
+from groupmq.client.queue.methods import QueueMethods
 from groupmq.core.checks import Logger
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, seconds
@@ -22,8 +22,8 @@ Findings = list[Finding]
 Names = list[str]
 
 
-class Directory(Oversight):
-    """Queues by name."""
+class Directory(QueueMethods):
+    """The class methods of a queue: queues by name."""
 
     if TYPE_CHECKING:
 

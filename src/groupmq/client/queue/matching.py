@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from groupmq.client.job import Job
-from groupmq.client.queue.base import QueueBase
 from groupmq.core.checks import flag, whole
 from groupmq.core.durations import number
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.filters import JobFilter, Matcher
 from groupmq.core.pages import RemoveReport, RetryReport
 from groupmq.protocol.commands import CHUNK
+
+if TYPE_CHECKING:
+    from groupmq.client.queue.methods import QueueMethods
 
 R = TypeVar("R", RetryReport, RemoveReport)
 SAMPLE = 10
@@ -26,7 +28,7 @@ class MatchingJobs:
     A job that ends after the beginning is not among them: one that was retried and fails again is not met twice.
     """
 
-    def __init__(self, queue: QueueBase, wanted: JobFilter, state: str, limit: int | None, *, dry_run: bool) -> None:
+    def __init__(self, queue: QueueMethods, wanted: JobFilter, state: str, limit: int | None, *, dry_run: bool) -> None:
         if wanted.state not in (None, state):
             raise ConfigurationError.expected("filter", f"a JobFilter with state={state!r}, or without", wanted)
         self._queue = queue

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from groupmq.client.answers.measures import failures_of, held_group, histogram, living_workers, longer
 from groupmq.client.answers.spans import minutes_needed, spans
-from groupmq.client.queue.base import QueueBase
 from groupmq.client.queue.caller import Caller
 from groupmq.core.checks import whole
 from groupmq.core.views import Failure, Metrics, WorkerInfo
 from groupmq.protocol import commands
+
+if TYPE_CHECKING:
+    from groupmq.client.queue.methods import QueueMethods
 
 MOST_MINUTES = 20_160
 """Two weeks; nothing older is kept."""
@@ -17,67 +21,66 @@ MOST_PAGES = 500
 MINUTES_PER_CALL = 1_000
 
 
-class Measures(QueueBase):
-    """The methods of a queue that say how much happened, how long it took, and who works."""
+async def get_metrics(queue: QueueMethods, minutes: int = 60, *, step: int = 1, look: int = MOST_PAGES) -> Metrics:
+    """Counters, how long jobs waited and ran, and the last `minutes` (two weeks are kept).
 
-    async def get_metrics(self, minutes: int = 60, *, step: int = 1, look: int = MOST_PAGES) -> Metrics:
-        """Counters, how long jobs waited and ran, and the last `minutes` (two weeks are kept).
+    `step` minutes are summed up to one entry of `series`: two weeks by the hour are 336 of them. `look`: how many
+    calls may look for the longest waits, each at a hundred running jobs and held groups; with few they may miss
+    the longest of a large queue. With partitions: as many in each of them.
+    """
+    whole(minutes, "minutes", 0, MOST_MINUTES)
+    whole(step, "step", 1, MOST_MINUTES)
+    stats = await queue._call(commands.stats())
+    minute, found = await _series(queue, minutes, step)
+    paused = await _paused_groups(queue) if stats.overrides else 0
+    waits = await longest_waits(queue._call, whole(look, "look", 1, MOST_PAGES))
+    startable = None if waits.startable is None else waits.startable.waited_ms / 1000
+    return Metrics(
+        *stats.counters,
+        groups_ready=stats.ready,
+        groups_parked=stats.parked,
+        groups_paused=paused,
+        oldest_wait=startable,
+        oldest_startable_wait=startable,
+        longest_held=held_group(longer(waits.held, waits.paused)),
+        longest_held_unpaused=held_group(waits.held),
+        wait=histogram(stats.wait),
+        run=histogram(stats.run),
+        series=spans(minute, found, step),
+        groups_blocked=stats.blocked,
+        longest_blocked=max(0, stats.now - stats.blocked_since) / 1000 if stats.blocked_since else None,
+        breakers_open=stats.opened,
+        longest_breaker_open=max(0, stats.now - stats.opened_since) / 1000 if stats.opened_since else None,
+    )
 
-        `step` minutes are summed up to one entry of `series`: two weeks by the hour are 336 of them. `look`: how many
-        calls may look for the longest waits, each at a hundred running jobs and held groups; with few they may miss
-        the longest of a large queue. With partitions: as many in each of them.
-        """
-        whole(minutes, "minutes", 0, MOST_MINUTES)
-        whole(step, "step", 1, MOST_MINUTES)
-        stats = await self._call(commands.stats())
-        minute, found = await self._series(minutes, step)
-        paused = await self._paused_groups() if stats.overrides else 0
-        waits = await longest_waits(self._call, whole(look, "look", 1, MOST_PAGES))
-        startable = None if waits.startable is None else waits.startable.waited_ms / 1000
-        return Metrics(
-            *stats.counters,
-            groups_ready=stats.ready,
-            groups_parked=stats.parked,
-            groups_paused=paused,
-            oldest_wait=startable,
-            oldest_startable_wait=startable,
-            longest_held=held_group(longer(waits.held, waits.paused)),
-            longest_held_unpaused=held_group(waits.held),
-            wait=histogram(stats.wait),
-            run=histogram(stats.run),
-            series=spans(minute, found, step),
-            groups_blocked=stats.blocked,
-            longest_blocked=max(0, stats.now - stats.blocked_since) / 1000 if stats.blocked_since else None,
-            breakers_open=stats.opened,
-            longest_breaker_open=max(0, stats.now - stats.opened_since) / 1000 if stats.opened_since else None,
-        )
 
-    async def _series(self, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:
-        """The last minutes, a page at a time: as many as whole spans of `step` have."""
-        minute, found = await self._call(commands.series(min(minutes, MINUTES_PER_CALL)))
-        needed = minutes_needed(minute, minutes, step)
-        while len(found) < needed:
-            _, earlier = await self._call(
-                commands.series(min(needed - len(found), MINUTES_PER_CALL), minute - len(found))
-            )
-            found = [*earlier, *found]
-        return minute, found[len(found) - needed :]
+async def _series(queue: QueueMethods, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:
+    """The last minutes, a page at a time: as many as whole spans of `step` have."""
+    minute, found = await queue._call(commands.series(min(minutes, MINUTES_PER_CALL)))
+    needed = minutes_needed(minute, minutes, step)
+    while len(found) < needed:
+        _, earlier = await queue._call(commands.series(min(needed - len(found), MINUTES_PER_CALL), minute - len(found)))
+        found = [*earlier, *found]
+    return minute, found[len(found) - needed :]
 
-    async def _paused_groups(self) -> int:
-        cursor, paused = "0", 0
-        while True:
-            cursor, more = await self._call(commands.count_paused(cursor))
-            paused += more
-            if cursor == "0":
-                return paused
 
-    async def get_failures(self, limit: int = 100) -> list[Failure]:
-        """One record per failed attempt, newest first; the newest 1,000 are kept, in each partition."""
-        return failures_of(await self._call(commands.stats(whole(limit, "limit", 0, 2**31))))
+async def _paused_groups(queue: QueueMethods) -> int:
+    cursor, paused = "0", 0
+    while True:
+        cursor, more = await queue._call(commands.count_paused(cursor))
+        paused += more
+        if cursor == "0":
+            return paused
 
-    async def get_workers(self) -> list[WorkerInfo]:
-        """Workers that have sent a heartbeat lately."""
-        return living_workers(await self._call(commands.stats()))
+
+async def get_failures(queue: QueueMethods, limit: int = 100) -> list[Failure]:
+    """One record per failed attempt, newest first; the newest 1,000 are kept, in each partition."""
+    return failures_of(await queue._call(commands.stats(whole(limit, "limit", 0, 2**31))))
+
+
+async def get_workers(queue: QueueMethods) -> list[WorkerInfo]:
+    """Workers that have sent a heartbeat lately."""
+    return living_workers(await queue._call(commands.stats()))
 
 
 async def longest_waits(call: Caller, calls: int = MOST_PAGES) -> commands.Waits:

@@ -1,46 +1,145 @@
-"""The methods of a queue that both clients share."""
+"""What can be done with a queue, by concept: each method, and the file that has it."""
 
 from __future__ import annotations
 
-from typing import Unpack
+import inspect
 
-from groupmq.client.queue.adding import Adding
-from groupmq.client.queue.bulk import Bulk
-from groupmq.client.queue.changes import JobChanges
-from groupmq.client.queue.directory import Directory
-from groupmq.client.queue.duties import Duties
-from groupmq.client.queue.inspection import Inspection
-from groupmq.client.queue.search import JobSearch
-from groupmq.core.queue_options import QueueArguments
-from groupmq.core.settings import QueueSettings, storable
+from groupmq.client.queue import (
+    adding,
+    bulk,
+    changes,
+    duties,
+    group_changes,
+    groups,
+    inspection,
+    measures,
+    oversight,
+    reading,
+    repeats,
+    searching,
+)
+from groupmq.client.queue.base import QueueBase
 
 
-class QueueMethods(Adding, Inspection, JobSearch, JobChanges, Bulk, Duties, Directory):
-    """All parts of a queue. Each is a class on `QueueBase`, in its own file."""
+class QueueMethods(QueueBase):
+    """The methods that both clients share. Each is a function that takes the queue as its first argument.
 
-    async def reconfigure(self, **changes: Unpack[QueueArguments]) -> QueueSettings:
-        """Change settings that are stored with the queue, in one write, and return the stored settings.
+    Options and addresses are in `base.py`, the class methods (`Queue.open`, `Queue.list` ...) in `directory.py`.
+    """
 
-        Without arguments, what this object was given is stored. A change holds for what waits already, and processes
-        that run use it from their next call on.
+    # Adding jobs
+    add = adding.add
+    add_many = adding.add_many
+    create_job = adding.create_job
+    check_job = adding.check_job
+    save_all = adding.save_all
 
-        >>> await queue.reconfigure(max_attempts=7, on_retry="yield")
+    # Repeating jobs
+    remove_repeating_job = repeats.remove_repeating_job
+    get_repeating_jobs = repeats.get_repeating_jobs
 
-        With partitions: from their next call to a partition that has got it. If this is interrupted, the others get it
-        from the next process that uses them; to sort jobs that already wait, make the same call again.
-        """
-        wanted = changes or storable(self._given)
-        changed = await self._connection.reconfigure(wanted)
-        if await self._spread_settings(wanted, changed=changed):
-            await self.repair()
-        return await self.get_settings()
+    # Looking at jobs
+    get_job = inspection.get_job
+    require_job = inspection.require_job
+    get_jobs_by_id = reading.get_jobs_by_id
+    get_job_ids = inspection.get_job_ids
+    get_jobs = inspection.get_jobs
+    get_active_jobs = inspection.get_active_jobs
+    get_waiting_jobs = inspection.get_waiting_jobs
+    get_delayed_jobs = inspection.get_delayed_jobs
+    get_completed_jobs = inspection.get_completed_jobs
+    get_failed_jobs = inspection.get_failed_jobs
+    get_attempts = inspection.get_attempts
+    get_position = inspection.get_position
 
-    async def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
-        """Finish a change of stored settings; returns whether waiting jobs have to be put in order again.
+    # Counting jobs
+    get_job_counts = inspection.get_job_counts
+    get_active_count = inspection.get_active_count
+    get_waiting_count = inspection.get_waiting_count
+    get_delayed_count = inspection.get_delayed_count
+    get_completed_count = inspection.get_completed_count
+    get_failed_count = inspection.get_failed_count
+    wait_for_empty = inspection.wait_for_empty
 
-        `changed`: whether a setting that the scripts act on has changed.
-        """
-        return changed
+    # Finding jobs by a filter, and acting on all that match
+    search = searching.search
+    retry_many = searching.retry_many
+    remove_many = searching.remove_many
+    get_failure_groups = searching.get_failure_groups
 
-    def __repr__(self) -> str:
-        return f"<Queue {self.name!r} at {self.address}>"
+    # Changing one job
+    remove = changes.remove
+    retry = changes.retry
+    skip = changes.skip
+    promote = changes.promote
+    change_delay = changes.change_delay
+    update_data = changes.update_data
+    fail = changes.fail
+    cancel = changes.cancel
+
+    # Looking at groups
+    get_groups = groups.get_groups
+    get_unique_groups = groups.get_unique_groups
+    get_unique_groups_count = groups.get_unique_groups_count
+    get_blocked_groups = groups.get_blocked_groups
+    get_open_breakers = groups.get_open_breakers
+    get_group = groups.get_group
+    get_group_jobs = groups.get_group_jobs
+    get_group_job_count = groups.get_group_job_count
+
+    # Changing one group
+    pause_group = group_changes.pause_group
+    resume_group = group_changes.resume_group
+    set_group_concurrency = group_changes.set_group_concurrency
+    set_group_rate_limit = group_changes.set_group_rate_limit
+    cancel_group = group_changes.cancel_group
+
+    # The whole queue
+    pause = changes.pause
+    resume = changes.resume
+    is_paused = changes.is_paused
+    get_turn = inspection.get_turn
+    get_last_event_id = inspection.get_last_event_id
+    get_settings = oversight.get_settings
+    reconfigure = oversight.reconfigure
+    clean = bulk.clean
+    purge = bulk.purge
+    obliterate = bulk.obliterate
+    repair = bulk.repair
+
+    # Watching the queue
+    get_metrics = measures.get_metrics
+    get_failures = measures.get_failures
+    get_workers = measures.get_workers
+    survey = oversight.survey
+    check = oversight.check
+    mark = oversight.mark
+    get_marks = oversight.get_marks
+    ensure_writable = oversight.ensure_writable
+    get_server_info = oversight.get_server_info
+
+    # Duties, which workers run beside the jobs
+    run_duty_once = duties.run_duty_once
+    run_scheduler_once = duties.run_scheduler_once
+    promote_delayed_jobs = duties.promote_delayed_jobs
+    recover_delayed_groups = duties.recover_delayed_groups
+    check_stalled_jobs = duties.check_stalled_jobs
+
+    # Steps of the above that a queue with partitions takes in another way
+    _add_repeating = repeats.add_repeating
+    _walk = reading.walk
+    _list_ids = reading.list_ids
+    _list_waiting = reading.list_waiting
+    _lanes = groups.lanes
+    _listed = groups.listed
+    _counts = oversight.counts
+    _spread_settings = oversight.spread_settings
+    _reasons = searching.reasons
+    _retry_found = searching.retry_found
+    _remove_found = searching.remove_found
+
+
+for _method in vars(QueueMethods).values():
+    if inspect.isfunction(_method):
+        # `typing.get_type_hints` would not find this class, which the function's module imports for type checkers only.
+        _method.__annotations__.pop("queue", None)

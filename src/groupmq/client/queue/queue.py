@@ -1,4 +1,4 @@
-"""The class `Queue`: all parts joined, with listening and closing."""
+"""The class `Queue`: all methods of a queue, with listening and closing."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from groupmq.client.events import JobListeners, iterate
 from groupmq.client.job import Job
 from groupmq.client.partitions.methods import PartitionedMethods
+from groupmq.client.queue.adding import added_apart, added_together
 from groupmq.client.queue.base import Chunk
-from groupmq.client.queue.changes import NO_PROGRESS
+from groupmq.client.queue.changes import NO_PROGRESS, report_run
 from groupmq.client.queue.locality import Locality
 from groupmq.client.queue.pipelining import pipelined
 from groupmq.client.queue.processing import OwnWorkers, Processing
@@ -88,7 +89,7 @@ class QueueRuntime(PartitionedMethods):
             ended.cancel()
 
     async def _send_adds(self, drafts: Sequence[Draft]) -> list[Job | GroupFull]:
-        jobs = await self._added_apart(drafts, await self._call(commands.add(drafts)))
+        jobs = await added_apart(self, drafts, await self._call(commands.add(drafts)))
         if self._job_log.debugging():
             self._job_log.added(jobs)
         return jobs
@@ -110,7 +111,7 @@ class QueueRuntime(PartitionedMethods):
         return [job for jobs in await pipelined(chunks, session.slots, add) for job in jobs]
 
     async def _jobs_of(self, drafts: Sequence[Draft], answer: Added) -> list[Job]:
-        jobs = await self._added_together(drafts, answer)
+        jobs = await added_together(self, drafts, answer)
         if self._job_log.debugging():
             self._job_log.added(jobs)
         return jobs
@@ -155,7 +156,7 @@ class QueueRuntime(PartitionedMethods):
 
     async def _report_run(self, job: Job, *, progress: Any = NO_PROGRESS, line: str | None = None) -> None:
         """Store what a handler reports; see `Job.report_progress` and `Job.log`."""
-        await self._report(job.id, job.fence, progress, line)
+        await report_run(self, job.id, job.fence, progress, line)
         if progress is not NO_PROGRESS:
             job.progress = progress
             if job._on_progress is not None:

@@ -135,10 +135,6 @@ class PartitionedInspection(Spreading):
         infos = {info.id: info for some in found for info in some}
         return [infos[group_id] for _, group_id in first if group_id in infos]
 
-    def _longest(self, index: Index) -> GroupInfo | None:
-        found = self._listed(index, 1)
-        return found[0] if found else None
-
     def _reasons(self, scan: int) -> tuple[list[commands.Reason], int, int]:
         if not self._learn():
             return super()._reasons(scan)

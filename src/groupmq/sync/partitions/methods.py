@@ -55,25 +55,25 @@ class PartitionedMethods(PartitionedInspection):
     retry_many = informed(QueueMethods.retry_many)
     remove_many = informed(QueueMethods.remove_many)
 
-    def _retry(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
+    def _retry_found(self, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate) -> None:
         if not self._parts:
-            return super()._retry(found, matching, step_rate)
+            return super()._retry_found(found, matching, step_rate)
         by_part: dict[int, list[tuple[Job, str]]] = {}
         for job, stamp in found:
             by_part.setdefault(id(job._queue), []).append((job, stamp))
         for there in by_part.values():
-            there[0][0]._queue._retry(there, matching, step_rate)
+            there[0][0]._queue._retry_found(there, matching, step_rate)
         return None
 
-    def _remove_jobs(self, jobs: Sequence[Job], state: str, wait: float) -> int:
+    def _remove_found(self, jobs: Sequence[Job], state: str, wait: float) -> int:
         if not self._parts:
-            return super()._remove_jobs(jobs, state, wait)
+            return super()._remove_found(jobs, state, wait)
         by_part: dict[int, list[Job]] = {}
         for job in jobs:
             by_part.setdefault(id(job._queue), []).append(job)
         removed = 0
         for there in by_part.values():
-            removed += there[0]._queue._remove_jobs(there, state, wait)
+            removed += there[0]._queue._remove_found(there, state, wait)
             wait = 0.0
         return removed
 

@@ -13,7 +13,7 @@ from groupmq.core.errors import GroupMQError
 from groupmq.core.partitions import Part, carried, home_of, place_of
 from groupmq.sync.job import Job
 from groupmq.sync.partitions.whereabouts import Whereabouts
-from groupmq.sync.queue.methods import QueueMethods
+from groupmq.sync.queue.directory import Directory
 
 if TYPE_CHECKING:
     from groupmq.sync.queue.queue import Queue
@@ -22,7 +22,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound=Callable[..., Any])
 
 
-class Routing(QueueMethods):
+class Routing(Directory):
     """A queue that may have partitions, each of which is a queue object."""
 
     _parts: tuple[Queue, ...] | None = None

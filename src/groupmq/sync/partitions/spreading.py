@@ -20,6 +20,7 @@ from groupmq.core.schedule import Repeat
 from groupmq.sync.job import Job
 from groupmq.sync.partitions.routing import Routing
 from groupmq.sync.partitions.whereabouts import SLOW_ADD, Whereabouts
+from groupmq.sync.queue.adding import chunks, drafts_of
 
 if TYPE_CHECKING:
     from groupmq.sync.queue.queue import Queue
@@ -43,9 +44,9 @@ class Spreading(Routing):
     """The methods that add jobs."""
 
     def add_many(self, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
-        drafts = self._drafts(items)
+        drafts = drafts_of(self, items)
         if not self._learn():
-            return self._submit_all(self._chunks(drafts))
+            return self._submit_all(chunks(drafts))
         return self._spread(drafts)
 
     def _spread_one(self, d: Draft) -> Job:
@@ -73,7 +74,7 @@ class Spreading(Routing):
                 by_part.setdefault(id(self._at(place)), []).append(i)
         for there in by_part.values():
             part = self._at(places[there[0]])
-            added = part._submit_all(part._chunks([placed(drafts[i], places[i]) for i in there]))
+            added = part._submit_all(chunks([placed(drafts[i], places[i]) for i in there]))
             jobs.update(zip(there, added, strict=True))
         if time.time() - began > SLOW_ADD:
             self._enter_again([i for i in range(len(drafts)) if i not in existing], drafts, places)

@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/caller.py by `make sync`; do not edit.
-"""How the parts of a queue call the server."""
+"""How the functions of a queue call the server."""
 
 from __future__ import annotations
 

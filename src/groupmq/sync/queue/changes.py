@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupmq.core import codec
 from groupmq.core.checks import one_of, text
@@ -14,8 +14,10 @@ from groupmq.core.errors import ConfigurationError, JobNotFound, LeaseLost, Wron
 from groupmq.core.filters import STATES
 from groupmq.protocol import commands
 from groupmq.protocol.commands import UNSETTLED, Change
-from groupmq.sync.queue.base import QueueBase
 from groupmq.sync.queue.settling import cancel_all, change, recall, remove_all, until
+
+if TYPE_CHECKING:
+    from groupmq.sync.queue.methods import QueueMethods
 
 LIVE = ("waiting", "delayed", "active")
 BLOCKS = "failed, blocking its group"
@@ -23,107 +25,115 @@ NO_PROGRESS: Any = object()
 """Stands for "no progress": any JSON is a progress, even null."""
 
 
-class JobChanges(QueueBase):
-    """The methods of a queue that change one job, or whether anything starts."""
+def remove(queue: QueueMethods, job_id: str, *, states: Sequence[str] | None = None) -> bool:
+    """Remove a job in any state, or only in one of `states`; False if there is no such job.
 
-    def remove(self, job_id: str, *, states: Sequence[str] | None = None) -> bool:
-        """Remove a job in any state, or only in one of `states`; False if there is no such job.
+    The handler of a running job is stopped, and the group goes on when the handler has ended.
+    """
+    for state in states or ():
+        one_of(state, "states", *STATES)
+    removed = remove_all(queue._call, [text(job_id, "job_id")], states) == 1
+    if removed and queue._job_log.debugging():
+        queue._job_log.removed(job_id)
+    return removed
 
-        The handler of a running job is stopped, and the group goes on when the handler has ended.
-        """
-        for state in states or ():
-            one_of(state, "states", *STATES)
-        removed = remove_all(self._call, [text(job_id, "job_id")], states) == 1
-        if removed and self._job_log.debugging():
-            self._job_log.removed(job_id)
-        return removed
 
-    def retry(self, job_id: str) -> bool:
-        """Run a failed job again: it gets its original sort key, and its attempts are counted from 0."""
-        answer = self._call(commands.retry(text(job_id, "job_id")))
-        return _changed(job_id, answer, "failed")
+def retry(queue: QueueMethods, job_id: str) -> bool:
+    """Run a failed job again: it gets its original sort key, and its attempts are counted from 0."""
+    answer = queue._call(commands.retry(text(job_id, "job_id")))
+    return _changed(job_id, answer, "failed")
 
-    def skip(self, job_id: str) -> bool:
-        """Give up a failed job that blocks its group (`on_failed="hold"`): it stays failed, and the group goes on."""
-        call = commands.skip([text(job_id, "job_id")], self.options.keep)
-        answer = until(self._call, call, lambda answer: answer.changes[0].status != UNSETTLED)
-        done = answer.changes[0]
-        if done.status != commands.DONE and done.state == "failed":
-            raise WrongState(job_id, (BLOCKS,), "failed", "but blocks no group")
-        return _changed(job_id, done, BLOCKS)
 
-    def promote(self, job_id: str) -> bool:
-        """Let a delayed job, or one in its back-off, start now."""
-        answer = change(self._call, commands.reschedule(text(job_id, "job_id"), 0, only_delayed=True))
-        return _changed(job_id, answer, "delayed")
+def skip(queue: QueueMethods, job_id: str) -> bool:
+    """Give up a failed job that blocks its group (`on_failed="hold"`): it stays failed, and the group goes on."""
+    call = commands.skip([text(job_id, "job_id")], queue.options.keep)
+    answer = until(queue._call, call, lambda answer: answer.changes[0].status != UNSETTLED)
+    done = answer.changes[0]
+    if done.status != commands.DONE and done.state == "failed":
+        raise WrongState(job_id, (BLOCKS,), "failed", "but blocks no group")
+    return _changed(job_id, done, BLOCKS)
 
-    def change_delay(self, job_id: str, delay: Duration) -> bool:
-        """Let a delayed or waiting job start `delay` from now instead."""
-        delay_ms = millis(delay, "delay")
-        answer = change(self._call, commands.reschedule(text(job_id, "job_id"), delay_ms, only_delayed=False))
-        return _changed(job_id, answer, "delayed", "waiting")
 
-    def update_data(self, job_id: str, data: Any) -> None:
-        """Replace a job's data. A handler that is already running keeps the data it was given."""
-        raw = codec.encode(self.options.serializer, data, self.options.max_payload, "data")
-        answer = change(self._call, commands.update(text(job_id, "job_id"), raw))
-        if not answer.state:
-            raise JobNotFound(job_id)
+def promote(queue: QueueMethods, job_id: str) -> bool:
+    """Let a delayed job, or one in its back-off, start now."""
+    answer = change(queue._call, commands.reschedule(text(job_id, "job_id"), 0, only_delayed=True))
+    return _changed(job_id, answer, "delayed")
 
-    def fail(self, job_id: str, reason: str = "failed by operator") -> bool:
-        """Fail a job for good, whatever attempts remain.
 
-        The handler of a running job is stopped, and the group goes on when the handler has ended. Under
-        `on_failed="hold"` the job blocks its group: once this returns, no job of the group starts, not even a
-        prefetched one.
-        """
-        if not isinstance(reason, str):
-            raise ConfigurationError.expected("reason", "a string", reason)
-        made = commands.fail(text(job_id, "job_id"), clipped(reason), self.options.keep)
-        answer = until(self._call, made, lambda answer: answer.change.status != UNSETTLED)
-        if answer.group_id:
-            # The job blocks its group. Jobs of the group that have not begun must not run after the failed job.
-            recall(self._call, answer.group_id)
-        failed = _changed(job_id, answer.change, *LIVE)
-        self._job_log.failed_by_hand(job_id, reason)
-        return failed
+def change_delay(queue: QueueMethods, job_id: str, delay: Duration) -> bool:
+    """Let a delayed or waiting job start `delay` from now instead."""
+    delay_ms = millis(delay, "delay")
+    answer = change(queue._call, commands.reschedule(text(job_id, "job_id"), delay_ms, only_delayed=False))
+    return _changed(job_id, answer, "delayed", "waiting")
 
-    def cancel(self, job_id: str) -> bool:
-        """Remove a job that waits, or stop the handler of a job that runs, within a second, in whichever process.
 
-        A stopped job is recorded as failed with the reason "cancelled".
-        """
-        ((_, state),) = cancel_all(self._call, [text(job_id, "job_id")])
-        status = commands.DONE if state in LIVE else commands.LEFT
-        cancelled = _changed(job_id, Change(state, status), *LIVE)
-        if self._job_log.debugging():
-            self._job_log.stopped(job_id, state)
-        return cancelled
+def update_data(queue: QueueMethods, job_id: str, data: Any) -> None:
+    """Replace a job's data. A handler that is already running keeps the data it was given."""
+    raw = codec.encode(queue.options.serializer, data, queue.options.max_payload, "data")
+    answer = change(queue._call, commands.update(text(job_id, "job_id"), raw))
+    if not answer.state:
+        raise JobNotFound(job_id)
 
-    def pause(self) -> None:
-        """Pause the queue. Once this returns, no job starts, not even a prefetched one. Running jobs go on."""
-        self._call(commands.switch(paused=True))
-        active, *_ = self._call(commands.counts())
-        if active:
-            recall(self._call)
 
-    def resume(self) -> None:
-        """Start jobs again after `pause`."""
-        self._call(commands.switch(paused=False))
+def fail(queue: QueueMethods, job_id: str, reason: str = "failed by operator") -> bool:
+    """Fail a job for good, whatever attempts remain.
 
-    def is_paused(self) -> bool:
-        """Whether the queue is paused."""
-        return self._call(commands.counts())[6] == 1
+    The handler of a running job is stopped, and the group goes on when the handler has ended. Under
+    `on_failed="hold"` the job blocks its group: once this returns, no job of the group starts, not even a
+    prefetched one.
+    """
+    if not isinstance(reason, str):
+        raise ConfigurationError.expected("reason", "a string", reason)
+    made = commands.fail(text(job_id, "job_id"), clipped(reason), queue.options.keep)
+    answer = until(queue._call, made, lambda answer: answer.change.status != UNSETTLED)
+    if answer.group_id:
+        # The job blocks its group. Jobs of the group that have not begun must not run after the failed job.
+        recall(queue._call, answer.group_id)
+    failed = _changed(job_id, answer.change, *LIVE)
+    queue._job_log.failed_by_hand(job_id, reason)
+    return failed
 
-    def _report(self, job_id: str, fence: int, progress: Any, line: str | None) -> None:
-        """Store the progress of a run, or a line of its log. Raises LeaseLost if the run is over."""
-        encoded = None
-        if progress is not NO_PROGRESS:
-            most = self.options.max_payload
-            encoded = codec.encode(codec.JSON, progress, most, "progress", may_be_typed=False).decode()
-        made = commands.report_progress(job_id, fence, encoded, None if line is None else clipped(line, 2000))
-        if not self._call(made):
-            raise LeaseLost(job_id)
+
+def cancel(queue: QueueMethods, job_id: str) -> bool:
+    """Remove a job that waits, or stop the handler of a job that runs, within a second, in whichever process.
+
+    A stopped job is recorded as failed with the reason "cancelled".
+    """
+    ((_, state),) = cancel_all(queue._call, [text(job_id, "job_id")])
+    status = commands.DONE if state in LIVE else commands.LEFT
+    cancelled = _changed(job_id, Change(state, status), *LIVE)
+    if queue._job_log.debugging():
+        queue._job_log.stopped(job_id, state)
+    return cancelled
+
+
+def pause(queue: QueueMethods) -> None:
+    """Pause the queue. Once this returns, no job starts, not even a prefetched one. Running jobs go on."""
+    queue._call(commands.switch(paused=True))
+    active, *_ = queue._call(commands.counts())
+    if active:
+        recall(queue._call)
+
+
+def resume(queue: QueueMethods) -> None:
+    """Start jobs again after `pause`."""
+    queue._call(commands.switch(paused=False))
+
+
+def is_paused(queue: QueueMethods) -> bool:
+    """Whether the queue is paused."""
+    return queue._call(commands.counts())[6] == 1
+
+
+def report_run(queue: QueueMethods, job_id: str, fence: int, progress: Any, line: str | None) -> None:
+    """Store the progress of a run, or a line of its log. Raises LeaseLost if the run is over."""
+    encoded = None
+    if progress is not NO_PROGRESS:
+        most = queue.options.max_payload
+        encoded = codec.encode(codec.JSON, progress, most, "progress", may_be_typed=False).decode()
+    made = commands.report_progress(job_id, fence, encoded, None if line is None else clipped(line, 2000))
+    if not queue._call(made):
+        raise LeaseLost(job_id)
 
 
 def _changed(job_id: str, answer: Change, *expected: str) -> bool:

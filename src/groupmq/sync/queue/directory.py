@@ -15,7 +15,7 @@ from groupmq.core.queue_options import QueueOptions, queue_name
 from groupmq.core.server_views import Finding, QueueInfo
 from groupmq.sync import libraries, registry, server
 from groupmq.sync.connection.connections import BlockingConnection
-from groupmq.sync.queue.oversight import Oversight
+from groupmq.sync.queue.methods import QueueMethods
 
 # In the class below `list` is a method.
 QueueInfos = list[QueueInfo]
@@ -23,8 +23,8 @@ Findings = list[Finding]
 Names = list[str]
 
 
-class Directory(Oversight):
-    """Queues by name."""
+class Directory(QueueMethods):
+    """The class methods of a queue: queues by name."""
 
     if TYPE_CHECKING:
 

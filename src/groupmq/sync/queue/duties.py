@@ -7,83 +7,89 @@ safe.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from groupmq.core.checks import one_of
 from groupmq.core.duty import DutyName
 from groupmq.core.views import DutyReport, ExpiredJob, StalledJob
 from groupmq.protocol.commands import Due, Policy
-from groupmq.sync.queue.base import QueueBase
 from groupmq.sync.queue.upkeep import forget_gone_workers, remove_by_age, run_due, run_due_repeats
 
+if TYPE_CHECKING:
+    from groupmq.sync.queue.methods import QueueMethods
 
-class Duties(QueueBase):
-    """The methods of a queue that run its duties."""
 
-    _looked_at_repeats: int | None = None
-    """When this object last looked at repeating jobs. A tick since then may be late, but is never missed."""
+def run_duty_once(queue: QueueMethods, duty: DutyName) -> DutyReport:
+    """Run one duty of the workers now. The report says what it did, and when there is more to do.
 
-    def run_duty_once(self, duty: DutyName) -> DutyReport:
-        """Run one duty of the workers now. The report says what it did, and when there is more to do.
+    `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
+    ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
+    """
+    one_of(duty, "duty", "scheduler", "recovery", "cleanup")
+    if duty == "scheduler":
+        return _schedule(queue)
+    return _recover(queue) if duty == "recovery" else _clean_up(queue)
 
-        `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
-        ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
-        """
-        one_of(duty, "duty", "scheduler", "recovery", "cleanup")
-        if duty == "scheduler":
-            return self._schedule()
-        return self._recover() if duty == "recovery" else self._clean_up()
 
-    def run_scheduler_once(self) -> int:
-        """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how much it was."""
-        ran = run_due_repeats(self._call, self._looked_at_repeats)
-        self._looked_at_repeats = ran.now
-        due = self._run_due()
-        return ran.added + due.promoted + due.woken + len(due.stalled) + len(due.expired)
+def run_scheduler_once(queue: QueueMethods) -> int:
+    """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how much it was."""
+    ran = run_due_repeats(queue._call, queue._looked_at_repeats)
+    queue._looked_at_repeats = ran.now
+    due = _run_due(queue)
+    return ran.added + due.promoted + due.woken + len(due.stalled) + len(due.expired)
 
-    def promote_delayed_jobs(self) -> int:
-        """Move delayed jobs that are due into their groups, and return how many."""
-        return self._run_due(unpark=False, expire=False).promoted
 
-    def recover_delayed_groups(self) -> int:
-        """Wake groups whose back-off is over, and return how many."""
-        return self._run_due(promote=False, expire=False).woken
+def promote_delayed_jobs(queue: QueueMethods) -> int:
+    """Move delayed jobs that are due into their groups, and return how many."""
+    return _run_due(queue, unpark=False, expire=False).promoted
 
-    def check_stalled_jobs(self) -> list[str]:
-        """Take back jobs whose lease expired, and return their ids."""
-        due = self._run_due(promote=False, unpark=False)
-        return [stalled.id for stalled in due.stalled]
 
-    def _run_due(self, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Due:
-        policy = Policy(self.options.max_attempts, -1, self.options.keep)
-        due = run_due(self._call, policy, promote=promote, unpark=unpark, expire=expire)
-        self._log_ended_by_time(due.stalled, due.expired)
-        return due
+def recover_delayed_groups(queue: QueueMethods) -> int:
+    """Wake groups whose back-off is over, and return how many."""
+    return _run_due(queue, promote=False, expire=False).woken
 
-    def _schedule(self) -> DutyReport:
-        ran = run_due_repeats(self._call, self._looked_at_repeats)
-        self._looked_at_repeats = ran.now
-        due = self._run_due(expire=False)
-        # A wait of 0 with nothing done means that a lease has expired, and taking it back is the duty of recovery.
-        waits = [wait / 1000 for wait in (ran.wait_ms, due.wait_ms) if wait > 0]
-        return DutyReport(
-            done=ran.added + due.promoted + due.woken,
-            next_in=min(waits, default=None),
-            added=ran.added,
-            promoted=due.promoted,
-            woken=due.woken,
-            errors=tuple(ran.errors),
-        )
 
-    def _recover(self) -> DutyReport:
-        due = self._run_due(promote=False)
-        return DutyReport(
-            done=len(due.stalled) + len(due.expired) + due.woken,
-            next_in=due.wait_ms / 1000 if due.wait_ms > 0 else None,
-            woken=due.woken,
-            stalled=tuple(StalledJob(*stalled) for stalled in due.stalled),
-            expired=tuple(ExpiredJob(*expired) for expired in due.expired),
-        )
+def check_stalled_jobs(queue: QueueMethods) -> list[str]:
+    """Take back jobs whose lease expired, and return their ids."""
+    due = _run_due(queue, promote=False, unpark=False)
+    return [stalled.id for stalled in due.stalled]
 
-    def _clean_up(self) -> DutyReport:
-        removed = remove_by_age(self._call, self.options)
-        gone = forget_gone_workers(self._call)
-        return DutyReport(done=removed + len(gone), removed=removed, gone_workers=tuple(gone))
+
+def _run_due(queue: QueueMethods, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Due:
+    policy = Policy(queue.options.max_attempts, -1, queue.options.keep)
+    due = run_due(queue._call, policy, promote=promote, unpark=unpark, expire=expire)
+    queue._log_ended_by_time(due.stalled, due.expired)
+    return due
+
+
+def _schedule(queue: QueueMethods) -> DutyReport:
+    ran = run_due_repeats(queue._call, queue._looked_at_repeats)
+    queue._looked_at_repeats = ran.now
+    due = _run_due(queue, expire=False)
+    # A wait of 0 with nothing done means that a lease has expired, and taking it back is the duty of recovery.
+    waits = [wait / 1000 for wait in (ran.wait_ms, due.wait_ms) if wait > 0]
+    return DutyReport(
+        done=ran.added + due.promoted + due.woken,
+        next_in=min(waits, default=None),
+        added=ran.added,
+        promoted=due.promoted,
+        woken=due.woken,
+        errors=tuple(ran.errors),
+    )
+
+
+def _recover(queue: QueueMethods) -> DutyReport:
+    due = _run_due(queue, promote=False)
+    return DutyReport(
+        done=len(due.stalled) + len(due.expired) + due.woken,
+        next_in=due.wait_ms / 1000 if due.wait_ms > 0 else None,
+        woken=due.woken,
+        stalled=tuple(StalledJob(*stalled) for stalled in due.stalled),
+        expired=tuple(ExpiredJob(*expired) for expired in due.expired),
+    )
+
+
+def _clean_up(queue: QueueMethods) -> DutyReport:
+    removed = remove_by_age(queue._call, queue.options)
+    gone = forget_gone_workers(queue._call)
+    return DutyReport(done=removed + len(gone), removed=removed, gone_workers=tuple(gone))

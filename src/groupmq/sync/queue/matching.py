@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from groupmq.core.checks import flag, whole
 from groupmq.core.durations import number
@@ -13,7 +13,9 @@ from groupmq.core.filters import JobFilter, Matcher
 from groupmq.core.pages import RemoveReport, RetryReport
 from groupmq.protocol.commands import CHUNK
 from groupmq.sync.job import Job
-from groupmq.sync.queue.base import QueueBase
+
+if TYPE_CHECKING:
+    from groupmq.sync.queue.methods import QueueMethods
 
 R = TypeVar("R", RetryReport, RemoveReport)
 SAMPLE = 10
@@ -27,7 +29,7 @@ class MatchingJobs:
     A job that ends after the beginning is not among them: one that was retried and fails again is not met twice.
     """
 
-    def __init__(self, queue: QueueBase, wanted: JobFilter, state: str, limit: int | None, *, dry_run: bool) -> None:
+    def __init__(self, queue: QueueMethods, wanted: JobFilter, state: str, limit: int | None, *, dry_run: bool) -> None:
         if wanted.state not in (None, state):
             raise ConfigurationError.expected("filter", f"a JobFilter with state={state!r}, or without", wanted)
         self._queue = queue

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from groupmq.protocol.commands import CHUNK
 from groupmq.sync.job import Job
-from groupmq.sync.queue.base import QueueBase
+
+if TYPE_CHECKING:
+    from groupmq.sync.queue.methods import QueueMethods
 
 MOST_SCANNED = 10_000
 """Completed jobs that are looked at, the newest ones."""
@@ -18,7 +22,7 @@ class Overtaking:
     not count: it did not do its work, and it may be retried too.
     """
 
-    def __init__(self, queue: QueueBase) -> None:
+    def __init__(self, queue: QueueMethods) -> None:
         self._queue = queue
         self._jobs: list[tuple[str, str, int, int]] = []
         self._fences: dict[str, int] = {}

@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/queue.py by `make sync`; do not edit.
-"""The class `Queue`: all parts joined, with listening and closing."""
+"""The class `Queue`: all methods of a queue, with listening and closing."""
 
 from __future__ import annotations
 

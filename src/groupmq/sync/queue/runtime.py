@@ -15,6 +15,7 @@ from groupmq.protocol.commands import Call
 from groupmq.sync.job import Job
 from groupmq.sync.listening import Listeners, Listening, follow
 from groupmq.sync.partitions.methods import PartitionedMethods
+from groupmq.sync.queue.adding import added_together
 from groupmq.sync.queue.base import Chunk
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ class QueueRuntime(PartitionedMethods):
     def _submit(self, draft: Draft) -> Job:
         if self._learn():
             return self._spread_one(draft)
-        return self._logged(self._added_together([draft], self._call(commands.add([draft], whole=True))))[0]
+        return self._logged(added_together(self, [draft], self._call(commands.add([draft], whole=True))))[0]
 
     def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
         jobs: list[Job] = []
         for drafts, call in chunks:
-            jobs += self._added_together(drafts, self._call(call))
+            jobs += added_together(self, drafts, self._call(call))
         return self._logged(jobs)
 
     def _logged(self, jobs: list[Job]) -> list[Job]:
