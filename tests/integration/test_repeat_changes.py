@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from groupmq import Every, Queue, Worker
-from groupmq.client.queue.upkeep import run_due_repeats
+from groupmq.client.duties.scheduler import Scheduler
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.by_hand import asked
@@ -62,7 +62,7 @@ async def test_what_becomes_due_during_the_first_look_is_late_and_not_missed(que
     """A new scheduler already counts between its first answer and its last: ticks in that time are not missed."""
     first = await queue.add({}, group_id="g", repeat=Every(PERIOD / 1000))
     await pass_by(client, first.order_ms + MISSED * PERIOD)
-    look = run_due_repeats(asked)
+    look = Scheduler(asked).run_once()
     call, ran, step = look.send(None), None, 0
     while ran is None:
         answer = await queue._connection.call(call)

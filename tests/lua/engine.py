@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import msgspec
 import redis
 
-from groupmq.client.answers.repeats import Ran
 from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.duties.presence import PresenceCleanup
+from groupmq.client.duties.scheduler import Scheduler
 from groupmq.client.job import Job
-from groupmq.client.queue.upkeep import forget_gone_workers, run_due_repeats
 from groupmq.core import events
 from groupmq.core.codec import JSON
 from groupmq.core.drafts import draft
@@ -22,6 +22,7 @@ from groupmq.core.limits import RateLimit
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.core.retention import Retention
+from groupmq.core.views import DutyReport
 from groupmq.protocol import commands
 from groupmq.protocol.commands import (
     Added,
@@ -191,13 +192,13 @@ class Engine:
     def repeat(self, schedule: object, group: str | None = "g", data: Any = None, **fields: Any) -> Job:
         return self.run_now(self.operations._add_repeating(data, schedule, None, group_id=group, **fields))
 
-    def tick(self, watched_since: int | None = None) -> Ran:
-        """One look of a scheduler."""
-        return self.run_now(run_due_repeats(asked, watched_since))
+    def tick(self, watched_since: int | None = None) -> DutyReport:
+        """One run of a scheduler."""
+        return self.run_now(Scheduler(asked, watched_since).run_once())
 
     def forget_gone_workers(self) -> list[str]:
         """What the clean-up of another worker forgets."""
-        return self.run_now(forget_gone_workers(asked))
+        return [*self.run_now(PresenceCleanup(asked).run_once()).gone_workers]
 
     def due(self, policy: Policy | None = None, **which: bool) -> commands.Due:
         return self.call(commands.due(policy or self.policy, now=self.now, **which))

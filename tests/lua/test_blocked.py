@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupmq.client.queue.upkeep import remove_by_age
+from groupmq.client.duties.retention import AgeRetention
 from groupmq.core.ordering import Ordering
 from groupmq.protocol import commands
 from groupmq.protocol.commands import DONE, LEFT
@@ -223,7 +223,7 @@ def test_retention_never_forgets_a_blocking_job(make_engine: MakeEngine, kept: i
     assert engine.counts()["failed"] == 5 + kept
     assert len(engine.blocked()) == 5
     assert engine.call(commands.clean("failed", 0, 100, engine.now)) == kept
-    assert engine.run_now(remove_by_age(asked, engine.options)) == 0
+    assert not engine.run_now(AgeRetention(asked, lambda: engine.options).run_once())
     engine.skip(*(f"a{n}" for n in range(5)))
     assert engine.counts()["failed"] == kept
 

@@ -14,13 +14,12 @@ from groupmq.client.job import Job
 from groupmq.client.queue.adding import added_apart, added_together
 from groupmq.client.queue.base import Chunk
 from groupmq.client.queue.methods import QueueMethods
-from groupmq.client.queue.upkeep import run_due
 from groupmq.core.drafts import Draft
 from groupmq.core.errors import GroupFull
 from groupmq.core.job_log import JobLog
 from groupmq.core.queue_options import QueueOptions
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Call, Due, Policy
+from groupmq.protocol.commands import Call
 
 T = TypeVar("T")
 Steps = Coroutine[Any, Any, T]
@@ -80,9 +79,6 @@ class Operations(QueueMethods):
     async def add_drafts(self, drafts: list[Draft]) -> list[Job | GroupFull]:
         """Add drafts of independent callers in one call."""
         return await added_apart(self, drafts, await self._call(commands.add(drafts)))
-
-    async def run_due(self, **which: bool) -> Due:
-        return await run_due(self._call, Policy(self.options.max_attempts, -1, self.options.keep), **which)
 
 
 def carry(steps: Steps[T], answer: Callable[[Call[Any]], Any]) -> T:

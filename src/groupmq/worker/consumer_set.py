@@ -20,10 +20,10 @@ from groupmq.core.loops import soon
 from groupmq.core.tasks import end_tasks
 from groupmq.worker.common_wake import ROUNDS, CommonWake
 from groupmq.worker.consumer import Consumer
-from groupmq.worker.duties.presence import AcrossPartitions
-from groupmq.worker.duties.runner import DutyRunner
+from groupmq.worker.duty_runner import DutyRunner
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.loop_watch import LoopWatch
+from groupmq.worker.maintenance import AcrossPartitions
 from groupmq.worker.outage import outage_log
 from groupmq.worker.parts import ConsumerSetup
 from groupmq.worker.reachability import Reachability

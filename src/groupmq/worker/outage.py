@@ -13,8 +13,6 @@ from groupmq.client.outage import OutageLog
 from groupmq.core.checks import Logger
 
 TAKE, RENEW, START = "take jobs", "renew its leases", "start"
-CLEAN_UP, FORGET = "clean up", "clean up after dead workers"
-RECOVER, REPEAT, PROMOTE = "look for stalled jobs", "add repeating jobs", "start delayed jobs"
 LONGEST_PAUSE = 20.0
 _FIRST_PAUSE, _JITTER = 1.0, 0.25
 

@@ -11,10 +11,10 @@ from groupmq.client.job import Job
 from groupmq.core.deprecation import renamed
 from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError, JobCancelled, message_of
-from groupmq.core.job_log import JobLog
+from groupmq.core.job_log import Expiry, JobLog, Stall
 from groupmq.core.queue_options import QueueOptions
+from groupmq.core.views import DutyReport
 from groupmq.core.worker_options import WorkerOptions
-from groupmq.protocol.commands import Expired, Stalled
 from groupmq.worker.outcome import RunReport
 
 EVENTS = (
@@ -165,15 +165,21 @@ class Telemetry:
         self._log.lost(job)
         self.events.emit("lease-lost", job)
 
-    def stalled(self, stalled: Stalled) -> None:
+    def stalled(self, stalled: Stall) -> None:
         """The lease of a run, of any worker, expired and was taken back by a call of this worker."""
         self.metrics.stalled_seen += 1
         self._log.stalled(stalled)
         self.events.emit("stalled", stalled.id, stalled.group_id)
 
-    def expired(self, expired: Expired) -> None:
+    def expired(self, expired: Expiry) -> None:
         """A job had not started when its ttl ended; a call of this worker has failed it."""
         self._log.expired(expired)
+
+    def duty_done(self, report: DutyReport) -> None:
+        for stalled in report.stalled:
+            self.stalled(stalled)
+        for expired in report.expired:
+            self.expired(expired)
 
     # The worker
 

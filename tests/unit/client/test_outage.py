@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from groupmq.client.duties.retention import AgeRetention
 from groupmq.client.outage import OutageLog, spent
 from groupmq.core.errors import ConnectionLost, ScriptError, ServerRefused
-from groupmq.worker.outage import CLEAN_UP, RENEW, TAKE
+from groupmq.worker.outage import RENEW, TAKE
 from tests.support.hostile import Unprintable
 
 GONE = ConnectionLost("the server at here cannot be reached: refused")
@@ -62,7 +63,7 @@ def test_a_loss_is_one_warning_that_says_what_since_when_and_what_happens_next(w
     watch.answer()
     watch.fail(after=2)
     watch.fail(after=0.5)
-    for task in (RENEW, CLEAN_UP, TAKE, RENEW):
+    for task in (RENEW, AgeRetention.task, TAKE, RENEW):
         watch.fail(task, after=1)
     assert watch.lines == [
         "worker w of queue orders cannot take jobs: the server at here cannot be reached: refused. The last answer of "

@@ -6,39 +6,55 @@ from typing import Any
 
 import pytest
 
-from groupmq.client.queue.upkeep import remove_by_age
+from groupmq.client.duties.due_work import DueWork
+from groupmq.client.duties.retention import AgeRetention
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.retention import Retention
+from groupmq.core.views import DutyReport, ExpiredJob, StalledJob
 from groupmq.protocol.commands import (
     DONE,
     LEFT,
     Due,
     Expired,
     Mended,
+    Policy,
     Stalled,
 )
 from tests.support.by_hand import asked
 from tests.unit.client.test_queue_methods import OPERATIONS, OPTIONS, arguments, play
 
 
+def due_work() -> Any:
+    return DueWork(asked, lambda: Policy(3, -1, {})).run_once()
+
+
 def test_what_is_due_is_done_however_much_it_is() -> None:
-    stalled = Stalled("x", "g", False)
-    expired = Expired("y", None, False)
-    answers = Due(500, 3, [], [], 0), Due(2, 0, [stalled], [], 0), Due(1, 0, [], [expired], 70)
-    due, calls = play(OPERATIONS.run_due(), *answers)
-    assert due == Due(503, 3, [stalled], [expired], 70)
+    answers = (
+        Due(500, 3, [], [], 0),
+        Due(2, 0, [Stalled("x", "g", False)], [], 0),
+        Due(1, 0, [], [Expired("y", None, False)], 70),
+    )
+    report, calls = play(due_work(), *answers)
+    assert report == DutyReport(
+        508,
+        0.07,
+        promoted=503,
+        woken=3,
+        stalled=(StalledJob("x", "g", final=False),),
+        expired=(ExpiredJob("y", None, blocks=False),),
+    )
     assert len(calls) == 3
 
 
 def test_what_has_expired_is_deleted_however_much_it_is() -> None:
-    due, calls = play(OPERATIONS.run_due(), Due(0, 0, [], [], 70, more_expired=1), Due(0, 0, [], [], 60))
-    assert due == Due(0, 0, [], [], 60)
+    report, calls = play(due_work(), Due(0, 0, [], [], 70, more_expired=1), Due(0, 0, [], [], 60))
+    assert report == DutyReport(0, 0.06)
     assert len(calls) == 2
 
 
 def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
-    due, _ = play(OPERATIONS.run_due(), Due(0, 0, [], [], 0))
-    assert due.wait_ms == 0
+    """It is left to another duty: this one would look again without a pause."""
+    assert play(due_work(), Due(0, 0, [], [], 0))[0] == DutyReport(0, None)
 
 
 def test_a_purge_ends_although_something_listed_cannot_be_removed() -> None:
@@ -49,8 +65,8 @@ def test_a_purge_ends_although_something_listed_cannot_be_removed() -> None:
 
 
 def test_retention_by_age_touches_only_what_has_an_age() -> None:
-    removed, calls = play(remove_by_age(asked, OPTIONS), 1000, 5, 0)
-    assert removed == 1005
+    report, calls = play(AgeRetention(asked, lambda: OPTIONS).run_once(), 1000, 5, 0)
+    assert report == DutyReport(1005, removed=1005)
     assert {arguments(call)["kind"] for call in calls} == {"completed"}
 
 
@@ -59,8 +75,8 @@ def test_a_process_that_keeps_nothing_cleans_nothing_that_others_keep_by_age(not
     assert nothing.kept == 0
     options = QueueOptions(name="q", keep_completed=nothing, keep_failed=nothing)
     with pytest.raises(StopIteration) as stop:
-        remove_by_age(asked, options).send(None)
-    assert stop.value.value == 0, "nothing is asked of the server"
+        AgeRetention(asked, lambda: options).run_once().send(None)
+    assert stop.value.value is None, "nothing is asked of the server"
 
 
 def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None:

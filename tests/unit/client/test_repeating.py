@@ -10,8 +10,8 @@ import pytest
 
 from groupmq import Queue
 from groupmq.client.answers.repeats import Definition, repeat_id
+from groupmq.client.duties.scheduler import Scheduler
 from groupmq.client.job import Job
-from groupmq.client.queue.upkeep import run_due_repeats
 from groupmq.core import record
 from groupmq.core.codec import JSON
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
@@ -19,6 +19,7 @@ from groupmq.core.limits import Throttle
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.core.schedule import Cron, Every
+from groupmq.core.views import DutyReport
 from groupmq.protocol.commands import DefinitionsPage, Ticked
 from groupmq.sync import Queue as SyncQueue
 from tests.support.by_hand import Operations, asked
@@ -187,13 +188,15 @@ def test_removing_what_is_not_there_says_so() -> None:
 def test_a_look_runs_what_is_due_until_nothing_is() -> None:
     rid, raw = stored(Every(5))
     now = T0 + 5001
+    scheduler = Scheduler(asked, T0)
     ran, calls = play(
-        run_due_repeats(asked, T0),
+        scheduler.run_once(),
         DefinitionsPage(now, {rid: raw}, -1, "0"),
         Ticked(1, 4999),
         DefinitionsPage(now, {}, 4999, "0"),
     )
-    assert (ran.added, ran.now, ran.wait_ms, ran.errors) == (1, now, 4999, [])
+    assert ran == DutyReport(1, 4.999, added=1)
+    assert scheduler.last_run == now
     assert arguments(calls[1])["ticks"] == [[rid, T0 + 5000, T0 + 10_000, T0 + 5000]]
 
 
@@ -201,7 +204,7 @@ def test_a_look_that_lost_the_race_for_a_tick_counts_nothing() -> None:
     rid, raw = stored(Every(5))
     now = T0 + 5001
     ran, _ = play(
-        run_due_repeats(asked, T0),
+        Scheduler(asked, T0).run_once(),
         DefinitionsPage(now, {rid: raw}, -1, "0"),
         Ticked(0, 1),
         DefinitionsPage(now, {}, 1, "0"),
@@ -214,7 +217,7 @@ def test_only_a_scheduler_that_looked_before_takes_a_late_tick_for_late(since: i
     rid, raw = stored(Every(5, catch_up="none"))
     now = T0 + 5500
     _, calls = play(
-        run_due_repeats(asked, since),
+        Scheduler(asked, since).run_once(),
         DefinitionsPage(now, {rid: raw}, -1, "0"),
         Ticked(0, 1),
         DefinitionsPage(now, {}, 1, "0"),
@@ -227,7 +230,7 @@ def test_a_definition_that_cannot_be_read_is_reported_and_the_others_run(damage:
     rid, raw = stored(Every(5))
     now = T0 + 5000
     ran, calls = play(
-        run_due_repeats(asked, T0),
+        Scheduler(asked, T0).run_once(),
         DefinitionsPage(now, {"bad": damage, rid: raw}, -1, "0"),
         Ticked(1, 5000),
         DefinitionsPage(now, {"bad": damage}, 5000, "0"),

@@ -45,16 +45,6 @@ def lacks_data(raw: bytes) -> bool:
         return False
 
 
-class Ran(NamedTuple):
-    """What a look at the schedule did."""
-
-    added: int
-    now: int
-    wait_ms: int
-    """Until the next tick; -1 = there is none."""
-    errors: list[str]
-
-
 def repeat_place(group_id: str | None, name: str) -> int:
     """Where a repeat of a queue with partitions lives: with its group, else by its name."""
     return place_of(name if group_id is None else group_id)

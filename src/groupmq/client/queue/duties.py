@@ -1,18 +1,22 @@
-"""The duties of a queue beside its jobs. Each is run once: a bounded, idempotent operation that says what it did.
+"""The duties of a queue, each run once: a bounded, idempotent operation that says what it did.
 
-Workers run them beside their jobs; `groupmq scheduler` and `groupmq recovery` run nothing else. Any number of copies is
-safe.
+Workers run the same duties in the background (`worker/maintenance.py`); `groupmq scheduler` and `groupmq recovery` run
+nothing else. Any number of copies is safe.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from groupmq.client.queue.upkeep import forget_gone_workers, remove_by_age, run_due, run_due_repeats
+from groupmq.client.answers import merging
+from groupmq.client.duties.due_work import DueWork
+from groupmq.client.duties.duty import Duty
+from groupmq.client.duties.presence import PresenceCleanup
+from groupmq.client.duties.retention import AgeRetention
 from groupmq.core.checks import one_of
 from groupmq.core.duty import DutyName
-from groupmq.core.views import DutyReport, ExpiredJob, StalledJob
-from groupmq.protocol.commands import Due, Policy
+from groupmq.core.views import DutyReport
+from groupmq.protocol.commands import Policy
 
 if TYPE_CHECKING:
     from groupmq.client.queue.methods import QueueMethods
@@ -26,69 +30,42 @@ async def run_duty_once(queue: QueueMethods, duty: DutyName) -> DutyReport:
     """
     one_of(duty, "duty", "scheduler", "recovery", "cleanup")
     if duty == "scheduler":
-        return await _schedule(queue)
-    return await _recover(queue) if duty == "recovery" else await _clean_up(queue)
+        return await _run(queue, queue._scheduler, _due_work(queue, expire=False))
+    if duty == "recovery":
+        return await _run(queue, _due_work(queue, promote=False))
+    return await _run(queue, AgeRetention(queue._call, lambda: queue.options), PresenceCleanup(queue._call))
 
 
 async def run_scheduler_once(queue: QueueMethods) -> int:
     """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how much it was."""
-    ran = await run_due_repeats(queue._call, queue._looked_at_repeats)
-    queue._looked_at_repeats = ran.now
-    due = await _run_due(queue)
-    return ran.added + due.promoted + due.woken + len(due.stalled) + len(due.expired)
+    return (await _run(queue, queue._scheduler, _due_work(queue))).done
 
 
 async def promote_delayed_jobs(queue: QueueMethods) -> int:
     """Move delayed jobs that are due into their groups, and return how many."""
-    return (await _run_due(queue, unpark=False, expire=False)).promoted
+    return (await _run(queue, _due_work(queue, unpark=False, expire=False))).promoted
 
 
 async def recover_delayed_groups(queue: QueueMethods) -> int:
     """Wake groups whose back-off is over, and return how many."""
-    return (await _run_due(queue, promote=False, expire=False)).woken
+    return (await _run(queue, _due_work(queue, promote=False, expire=False))).woken
 
 
 async def check_stalled_jobs(queue: QueueMethods) -> list[str]:
     """Take back jobs whose lease expired, and return their ids."""
-    due = await _run_due(queue, promote=False, unpark=False)
-    return [stalled.id for stalled in due.stalled]
+    return [job.id for job in (await _run(queue, _due_work(queue, promote=False, unpark=False))).stalled]
 
 
-async def _run_due(queue: QueueMethods, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> Due:
-    policy = Policy(queue.options.max_attempts, -1, queue.options.keep)
-    due = await run_due(queue._call, policy, promote=promote, unpark=unpark, expire=expire)
-    queue._log_ended_by_time(due.stalled, due.expired)
-    return due
+def _due_work(queue: QueueMethods, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> DueWork:
+    def policy() -> Policy:
+        return Policy(queue.options.max_attempts, -1, queue.options.keep)
+
+    return DueWork(queue._call, policy, promote=promote, unpark=unpark, expire=expire)
 
 
-async def _schedule(queue: QueueMethods) -> DutyReport:
-    ran = await run_due_repeats(queue._call, queue._looked_at_repeats)
-    queue._looked_at_repeats = ran.now
-    due = await _run_due(queue, expire=False)
-    # A wait of 0 with nothing done means that a lease has expired, and taking it back is the duty of recovery.
-    waits = [wait / 1000 for wait in (ran.wait_ms, due.wait_ms) if wait > 0]
-    return DutyReport(
-        done=ran.added + due.promoted + due.woken,
-        next_in=min(waits, default=None),
-        added=ran.added,
-        promoted=due.promoted,
-        woken=due.woken,
-        errors=tuple(ran.errors),
-    )
-
-
-async def _recover(queue: QueueMethods) -> DutyReport:
-    due = await _run_due(queue, promote=False)
-    return DutyReport(
-        done=len(due.stalled) + len(due.expired) + due.woken,
-        next_in=due.wait_ms / 1000 if due.wait_ms > 0 else None,
-        woken=due.woken,
-        stalled=tuple(StalledJob(*stalled) for stalled in due.stalled),
-        expired=tuple(ExpiredJob(*expired) for expired in due.expired),
-    )
-
-
-async def _clean_up(queue: QueueMethods) -> DutyReport:
-    removed = await remove_by_age(queue._call, queue.options)
-    gone = await forget_gone_workers(queue._call)
-    return DutyReport(done=removed + len(gone), removed=removed, gone_workers=tuple(gone))
+async def _run(queue: QueueMethods, *duties: Duty) -> DutyReport:
+    """Run these one after the other; what they did, together."""
+    reports = [await duty.run_once() for duty in duties]
+    report = merging.duty([one for one in reports if one is not None])
+    queue._log_ended_by_time(report.stalled, report.expired)
+    return report

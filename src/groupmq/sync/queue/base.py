@@ -13,12 +13,13 @@ from groupmq.core import middleware as middlewares
 from groupmq.core.checks import Logger
 from groupmq.core.drafts import Draft
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.job_log import JobLog
+from groupmq.core.job_log import Expiry, JobLog, Stall
 from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.record import Stored
 from groupmq.core.signatures import shows_options
-from groupmq.protocol.commands import Added, Call, Expired, Stalled
+from groupmq.protocol.commands import Added, Call
 from groupmq.sync.connection.connections import BlockingConnection
+from groupmq.sync.duties.scheduler import Scheduler
 from groupmq.sync.job import Job
 
 T = TypeVar("T")
@@ -36,8 +37,6 @@ class QueueBase:
     _connection: BlockingConnection
     _job_log: JobLog
     _middleware: Sequence[Any]
-    _looked_at_repeats: int | None = None
-    """When this object last looked at repeating jobs. A tick since then may be late, but is never missed."""
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
@@ -60,6 +59,7 @@ class QueueBase:
         self._endpoint = endpoint
         self._connection = BlockingConnection(self._endpoint, options, known=known)
         self._middleware = middleware
+        self._scheduler = Scheduler(self._call)
         self._set_up_client()
 
     def _set_up_client(self) -> None:
@@ -103,7 +103,7 @@ class QueueBase:
         """Add the jobs of an `add_many`, in order."""
         raise NotImplementedError
 
-    def _log_ended_by_time(self, stalled: Iterable[Stalled], expired: Iterable[Expired]) -> None:
+    def _log_ended_by_time(self, stalled: Iterable[Stall], expired: Iterable[Expiry]) -> None:
         options = self.options
         self._job_log.adopt(keeps_failed=options.keep_failed.kept != 0, on_failed=options.on_failed)
         for stall in stalled:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
+from groupmq.client.duties.duty import Duty
 from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
-from groupmq.worker.duties.duty import Duty
+from groupmq.core.views import DutyReport
 from groupmq.worker.outage import Pauses
 from groupmq.worker.reachability import Reachability
 
@@ -20,8 +22,18 @@ class DutyRunner:
     prompt: right after an outage every worker looks dead.
     """
 
-    def __init__(self, duty: Duty, interval: float, reachability: Reachability, *, prompt: bool = False) -> None:
+    def __init__(
+        self,
+        duty: Duty,
+        interval: float,
+        reachability: Reachability,
+        on_report: Callable[[DutyReport], None] = lambda report: None,
+        *,
+        prompt: bool = False,
+    ) -> None:
+        """`on_report` is called with the report of each run."""
         self._duty = duty
+        self._on_report = on_report
         self._interval = interval
         self._reachability = reachability
         self._prompt = prompt
@@ -75,16 +87,20 @@ class DutyRunner:
         self._failed = True
         began = time.monotonic()
         try:
-            done = await self._duty.run_once()
-            failures = [GroupMQError(text) for text in done.errors]
+            report = await self._duty.run_once()
+            failures = [GroupMQError(text) for text in report.errors] if report is not None else []
         except GroupMQError as error:
-            failures = [error]
+            report, failures = None, [error]
+        if report is not None:
+            self._on_report(report)
         for failure in failures:
             self._reachability.trouble(failure, self._duty.task)
         if failures:
             return self._pauses.next() if self._prompt else self._interval
         self._failed = False
         self._pauses.reset()
-        if done.called:
+        if report is not None:
             self._reachability.answered(self._duty.task, began)
-        return self._interval if done.next_in is None or not self._prompt else min(done.next_in, self._interval)
+        if report is None or report.next_in is None or not self._prompt:
+            return self._interval
+        return min(report.next_in, self._interval)

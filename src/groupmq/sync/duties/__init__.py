@@ -1,0 +1,1 @@
+"""The duties of a blocking queue. Generated from `client/duties/`."""

@@ -1,0 +1,29 @@
+# Generated from src/groupmq/client/duties/duty.py by `make sync`; do not edit.
+"""The shape that every duty has: `run_once`, which says what was done and when there is more to do."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from groupmq.core.views import DutyReport
+
+
+class Duty(Protocol):
+    """One bounded, idempotent piece of maintenance: any number of processes may run it at once.
+
+    `task` completes the sentence "worker w cannot ...".
+    """
+
+    task: str
+
+    def run_once(self) -> DutyReport | None:
+        """None: there was nothing to do, and the server was not called."""
+
+
+def seconds_until(wait_ms: int) -> float | None:
+    """The next due time that a reply of the server names, as `DutyReport.next_in`.
+
+    0 means that something is due which this duty has left to another one, or could not do: it must not look again at
+    once.
+    """
+    return wait_ms / 1000 if wait_ms > 0 else None
