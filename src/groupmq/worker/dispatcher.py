@@ -36,12 +36,12 @@ class Dispatcher:
         context: Any = None,
         *,
         on_drained: Callable[[], None],
-        on_rest: Callable[[], None],
+        on_idle: Callable[[], None],
         on_tick: Callable[[int], None],
     ) -> None:
         """`share`: of the slots that several workers share. `context`: the value of `job.context`, for every job.
 
-        `on_drained` is called when it has worked and nothing more is ready, `on_rest` when the worker may have become
+        `on_drained` is called when it has worked and nothing more is ready, `on_idle` when the worker may have become
         idle, `on_tick` when a repeating job is due in so many milliseconds.
         """
         self._worker = worker
@@ -55,7 +55,7 @@ class Dispatcher:
         self._share = share
         self._context = context
         self._on_drained = on_drained
-        self._on_rest = on_rest
+        self._on_idle = on_idle
         self._on_tick = on_tick
         self._open = True
         self._worked = False
@@ -94,7 +94,7 @@ class Dispatcher:
         if self._share is not None:
             self._share.moved()
 
-    settled = overdue = slot_freed
+    call_ended = call_overdue = slot_freed
 
     def unstarted(self) -> int:
         return self._executor.unstarted
@@ -220,7 +220,7 @@ class Dispatcher:
         if self._worked and not self._executor.slots_used:
             self._worked = False
             self._on_drained()
-        self._on_rest()
+        self._on_idle()
 
-    def at_rest(self) -> None:
-        self._on_rest()
+    def became_idle(self) -> None:
+        self._on_idle()

@@ -34,7 +34,7 @@ class FetchListener(FreeSlots, Protocol):
     def dry(self) -> None:
         """Nothing is ready."""
 
-    def at_rest(self) -> None:
+    def became_idle(self) -> None:
         """There is nothing to report, and no call is under way."""
 
     @property
@@ -44,11 +44,11 @@ class FetchListener(FreeSlots, Protocol):
     def may_start(self, asked: int) -> int:
         """How many of `asked` jobs of an overdue call may start: other workers may have taken the slots since."""
 
-    def overdue(self) -> None:
+    def call_overdue(self) -> None:
         """A call has failed or takes long: slots that it asked for may be used by other workers."""
 
     def vacant(self) -> int:
         """Free slots of this worker, even if the workers with which it shares them leave it none."""
 
-    def settled(self) -> None:
+    def call_ended(self) -> None:
         """A call is over: slots that it asked for and did not fill are free."""

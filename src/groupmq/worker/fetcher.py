@@ -8,16 +8,15 @@ handlers. A call reports the outcomes of the jobs that its requester has taken, 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.connections import Connection
-from groupmq.client.connection.faults import is_passing
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Advanced, Granted
@@ -27,6 +26,7 @@ from groupmq.worker.grants import Grants
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
+from groupmq.worker.persistent_calls import PersistentCalls
 from groupmq.worker.portions import portion_of
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.requester import Requester
@@ -69,7 +69,7 @@ class Fetcher:
         self._listener = listener
         self._demand = demand
         self._reachability = reachability
-        self._connection = connection
+        self._calls = PersistentCalls(connection, reachability)
         self._make_wake = wake
         self._settings = settings
         self._waits_for_batches = True
@@ -90,7 +90,6 @@ class Fetcher:
         self._idle = asyncio.Event()
         self._listens = asyncio.Event()
         """Set while the marker is to be watched."""
-        self._server_back = asyncio.Event()
         self._waker: asyncio.Task[None] | None = None
         self.advances = 0
 
@@ -99,7 +98,7 @@ class Fetcher:
     def start(self) -> None:
         loop = asyncio.get_running_loop()
         self._demand.start()
-        self._reachability.on_return(self.retry_now, loop)
+        self._calls.start()
         if self._make_wake is not None:
             self._waker = loop.create_task(self._watch_marker(self._make_wake()))
         self.poke()
@@ -266,10 +265,10 @@ class Fetcher:
         if answer.tick_ms >= 0:
             listener.tick(answer.tick_ms)
         self._pump()
-        listener.settled()
+        listener.call_ended()
         if self.idle:
             # Only after the last answer: a call that only reported says nothing about ready jobs.
-            listener.at_rest()
+            listener.became_idle()
 
     def _call_of(self, requester: Requester, asks: NextCall) -> commands.Call[Advanced]:
         settings = self._settings
@@ -313,35 +312,14 @@ class Fetcher:
         """The server may be away. The other workers that share our slots need not wait for it."""
         if not requester.demand.overdue:
             requester.demand.overdue = True
-            self._listener.overdue()
+            self._listener.call_overdue()
 
     async def _persist(self, call: commands.Call[Advanced], requester: Requester) -> Advanced:
-        """Make the call, again and again until it is answered. A request that is sent again gets the same answer."""
-        pauses, again = Pauses(), False
-        while True:
-            began = time.monotonic()
-            try:
-                answer = await self._connection.call(call, patience=0.0)
-            except Exception as error:
-                # Catches every kind of error: a worker that stopped asking would look alive and take no job.
-                self._reachability.unreached(error)
-                self._is_overdue(requester)
-                # The first retry comes at once: usually a single connection was dropped.
-                await self._rest(pauses.next() if again or not is_passing(error) else 0.0)
-                again = True
-            else:
-                self._reachability.reached(began)
-                return answer
+        return await self._calls.call(call, partial(self._is_overdue, requester))
 
     def retry_now(self) -> None:
         """The server is back: calls that pause are made again now."""
-        self._server_back.set()
-
-    async def _rest(self, pause: float) -> None:
-        self._server_back.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(pause):
-                await self._server_back.wait()
+        self._calls.retry_now()
 
     def _take_grant(self, granted: Granted) -> None:
         """Start a job that an add has granted to this worker. If there is no free slot any more, it waits for one.
@@ -398,10 +376,10 @@ class Fetcher:
                     silent = 0 if popped is not None else silent + 1
                     if silent % self._waits_until_asked:
                         continue
-                except Exception as error:  # every kind of error, as in `_persist`
+                except Exception as error:  # every kind of error, as in PersistentCalls
                     self._reachability.unreached(error)
                     self._ask_at_once()  # over another connection: a job may have been on its way over this one
-                    await self._rest(pauses.next() if again else 0.1)
+                    await self._calls.pause(pauses.next() if again else 0.1)
                     again = True
                     continue
                 # Popped, or timed out. Ask in both cases: another worker may have popped a marker and died.

@@ -124,7 +124,7 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
         share,
         setup.context,
         on_drained=setup.on_drained,
-        on_rest=setup.changed,
+        on_idle=setup.changed,
         on_tick=maintenance.tick_in,
     )
     fetcher = _fetcher(setup, queue, live, dispatcher, demand, reachability)
