@@ -41,7 +41,6 @@ FOREIGN = {
         "ssl_cert_reqs",
     },  # Dragonfly, redis-py
     "docs/decisions/0053-bytes-not-locale.md": {"strcoll"},  # of C
-    "CHANGELOG.md": {"is_mount"},  # of another web framework
 }
 """Names of other programs."""
 
@@ -50,7 +49,10 @@ OF_OLD = {
 }
 """Names that we had, on pages that say so."""
 
-BUILT = {"groupmq_worker_loop_blocked_seconds", "groupmq_worker_snoozed_total"}
+BUILT = {
+    *("groupmq_worker_limited_total", "groupmq_worker_rate_limited_total"),
+    *("groupmq_worker_loop_blocked_seconds", "groupmq_worker_snoozed_total"),
+}
 """Metrics whose names are made of parts."""
 
 
