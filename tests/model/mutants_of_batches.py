@@ -45,7 +45,7 @@ BATCHES = [
         STEADY,
     ),
     Mutant("job of a batch expires", "            if has_ttl then W.zrem(K.expiring, ids[i]) end\n", "", STEADY),
-    Mutant("batch that is sent again falls apart", "A.together and rows or nil", "nil", STEADY),
+    Mutant("batch that is sent again falls apart", "A.together and rows or false", "false", STEADY),
     # Waiting for a full batch
     Mutant(
         "no group waits for a full batch",

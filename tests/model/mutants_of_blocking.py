@@ -6,9 +6,9 @@ from tests.model.mutant import Mutant
 
 BLOCKING = [
     # Which jobs block
-    Mutant("job that failed for good does not block", " and record.holds(rec) then", " and false then", "hold"),
+    Mutant("job that failed for good does not block", "not why.cancelled and record.holds(rec)", "false", "hold"),
     Mutant("cancelled job blocks its group", "gid ~= '' and not why.cancelled and", "gid ~= '' and", "hold"),
-    Mutant("job without a group blocks", "if gid ~= '' and not why.cancelled", "if not why.cancelled", "hold"),
+    Mutant("job without a group blocks", "gid ~= '' and not why.cancelled and", "not why.cancelled and", "hold"),
     Mutant(
         "job that says it lets its group go on blocks it",
         "(rules.hold ~= nil and not has(flags, CONTINUE))",
