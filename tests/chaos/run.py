@@ -123,7 +123,7 @@ def _chaos(told: Round, injector: Injector, topology: Topology, history: History
 def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, history: HistoryFile, log: Log) -> None:
     injector.heal()
     late = stage.end("producer", "operator", within=GO_WITHIN)
-    asyncio.run(_settle(topology.url, history))
+    asyncio.run(_undo(topology.url, history))
     began = time.monotonic()
     drained = asyncio.run(_drain(topology.url, told.drain, injector, history, log))
     history.note("drained", answer=drained, took=time.monotonic() - began, within=told.drain)
@@ -139,9 +139,9 @@ def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, hi
     history.note("over", late=late)
 
 
-async def _settle(url: str, history: HistoryFile) -> None:
+async def _undo(url: str, history: HistoryFile) -> None:
     operator = Operator(history, {"seed": 0, "life": 0, "url": url})
-    await operator.settle()
+    await operator.undo()
     await operator.close()
 
 

@@ -15,7 +15,7 @@ from tests.support.fleet import Fleet
 from tests.support.history import History
 from tests.support.listening import workers_asleep
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, one_kind, settled
+from tests.support.workers import Recorder, looked_once, one_kind
 
 BLOCK = 30
 """Longer than any test, so a worker that wakes was woken."""
@@ -86,7 +86,7 @@ class Team:
     async def __aenter__(self) -> Team:
         for worker in self.workers:
             await worker.start()
-            await settled(worker)
+            await looked_once(worker)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -201,8 +201,8 @@ class Ending(Granting):
             del self.uniques[job.id]
         del self.jobs[job.id]
 
-    def settle_block(self, job: Job) -> None:
-        """Settle a job that blocks its group. The group continues when no other failed job blocks it."""
+    def resolve(self, job: Job) -> None:
+        """Resolve a job that blocks its group. The group continues when no other failed job blocks it."""
         if job.blocks:
             job.blocks = 0
             if not self.blockers(job.group):
@@ -229,7 +229,7 @@ class Ending(Granting):
         stalled = self._stall([job for job in jobs if job and job.lease and job.lease.worker == worker], now)
         self.stopping = {fence: stop for fence, stop in self.stopping.items() if stop.worker != worker}
         self.retain(now)
-        self.settle()
+        self.tidy()
         return stalled
 
     def _stall(self, jobs: list[Job], now: int) -> list[Stalled]:

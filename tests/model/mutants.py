@@ -82,7 +82,7 @@ MUTANTS = [
     ),
     Mutant("head not looked up after it was taken", "if member == g.head then g.head = heads.find(g) end", ""),
     Mutant("work left and nobody woken", "if left then wake.up() end", ""),
-    Mutant("back-off begins and nobody told", "settle.groups() or horizon.moved()", "settle.groups()"),
+    Mutant("back-off begins and nobody told", "group_changes.note() or horizon.moved()", "group_changes.note()"),
     # Holds
     Mutant("hold ignored", "g.holds and g.holds[record.id_of(g.head)] or 0", "0"),
     Mutant(
@@ -235,7 +235,7 @@ MUTANTS = [
         "exclusive",
     ),
     Mutant("batch not counted", "math.min(wanted, batch - held[TAKEN])", "wanted", "exclusive"),
-    Mutant("turn outlives its last lease", "if rules.exclusive then turn.settle() end\n", "", "exclusive"),
+    Mutant("turn outlives its last lease", "if rules.exclusive then turn.end_if_idle() end\n", "", "exclusive"),
     Mutant("heartbeat without the turn", "if turn.renew(A.worker, A.lease) then", "if false then", "exclusive"),
     Mutant("late heartbeat and its worker not told", "A.lease) then wake.up() end", "A.lease) then end", "exclusive"),
     # Dedupe

@@ -34,7 +34,7 @@ class Repeating(Work):
         if removes:
             self.define(repeat_id, None, None, outdated=outdated)
             return
-        draft = occurrence(self.settled(item).draft(self.groups, self.now))
+        draft = occurrence(self.adapted(item).draft(self.groups, self.now))
         before = self.model.repeats.get(repeat_id)
         fields: dict[str, Any] = {
             "group": draft.group_id or "",

@@ -198,10 +198,10 @@ class RowMachine(QueueMachine):
         self.act_on(job, what)
         if answers and job in self.unbegun():
             row = sorted((other for other in self.unbegun() if other.group == job.group), key=fence_of)
-            settled = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
+            reported = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
             kind: Any = answers
             self.look()
-            self.ask(requester, tuple(Report(kind, one.id, fence_of(one)) for one in settled), 0, draws.LEASES[0])
+            self.ask(requester, tuple(Report(kind, one.id, fence_of(one)) for one in reported), 0, draws.LEASES[0])
             self.look()
             self.act_on(job, what)
 

@@ -51,7 +51,7 @@ class Working(Ending):
             self.take_back_grant(request.worker, request.received)
             self.withdraw_offer(request.worker)
         self.retain(now)
-        self.settle()
+        self.tidy()
         leases = [(job[0], job[1]) for job in jobs]
         self.requesters[request.requester] = LastReply(request.number, statuses, leases, stalled, expired)
         self.batches[request.requester] = batches
@@ -83,7 +83,7 @@ class Working(Ending):
         promoted = self.promote(now) if promote else 0
         self.retain(now)
         more_expired = unpark and self.sweep(now)
-        self.settle()
+        self.tidy()
         wait_ms = 0 if self.overdue_to_join(now) else wait(before | self.schedule(now), now)
         return promoted, stalled, expired, wait_ms, int(more_expired)
 
@@ -136,7 +136,7 @@ class Working(Ending):
         for job_id, fence, lease in unbegun:
             self._report(Report("release", job_id, fence), 0, lease.worker, now)
         self.retain(now)
-        self.settle()
+        self.tidy()
         return True
 
     def note(self, notes: Sequence[Note], now: int) -> list[int]:

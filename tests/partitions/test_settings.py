@@ -232,7 +232,7 @@ async def test_older_settings_never_replace_newer_ones(make_queue: MakeQueue, cl
     read = stored_in(client, Part(0, P))
     await interrupted(queue, 0, max_attempts=8)
     await slow._connection.open()
-    late = part.session.settling_call(read)
+    late = part.session.updating_call(read)
     await queue.reconfigure(max_attempts=9)
     stored = await part.call_closed(late)
     assert stored == stored_in(client, Part(0, P))

@@ -53,7 +53,8 @@ class QueueArguments(TypedDict, total=False):
     on_retry: OnRetry
     """`hold`: a group waits for the next attempt of its job. `yield`: it goes on."""
     on_failed: OnFailed
-    """`hold`: a job that fails for good blocks its group until it is settled. `continue`: the group goes on."""
+    """`hold`: a job that fails for good blocks its group until it is retried, skipped or removed. `continue`: the group
+    goes on."""
     breaker: Breaker | None
     """A group whose attempts fail this often in a row rests, then one job is tried."""
     keep_completed: int | Retention

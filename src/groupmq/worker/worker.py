@@ -352,7 +352,7 @@ class Worker(WorkerView):
 
     async def _emit_closed(self) -> None:
         self._telemetry.events.emit("closed")
-        await self._telemetry.events.settled(self._deadline.left(GOODBYE), self._closers)
+        await self._telemetry.events.wait_for_listeners(self._deadline.left(GOODBYE), self._closers)
 
     async def __aenter__(self) -> Self:
         return await self.start()

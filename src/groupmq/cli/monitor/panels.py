@@ -123,7 +123,7 @@ def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
 
 
 def blocked(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
-    """The groups that wait until a person settles a failed job; nothing at all if there is none."""
+    """The groups that wait until a person retries, skips or removes a failed job; nothing at all if there is none."""
     if look is None or not look.blocked:
         return []
     columns = [

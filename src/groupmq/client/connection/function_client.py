@@ -137,7 +137,7 @@ class FunctionClient:
             await self._require_fsync()
         stored = await self._evaluate(session.opening_call())
         if session.partition is not None:
-            await self._settle(stored)
+            await self._update_partition(stored)
             return
         session.check_opened(stored)
         if session.creates:
@@ -163,7 +163,7 @@ class FunctionClient:
             await self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _settle(self, stored: StoredQueue) -> None:
+    async def _update_partition(self, stored: StoredQueue) -> None:
         """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.
 
         The queue is asked after that. A process that changes the number of partitions closes the queue first. So either
@@ -182,7 +182,7 @@ class FunctionClient:
             if stored.revision == wanted:
                 break
             try:
-                stored = await self._evaluate(session.settling_call(stored))
+                stored = await self._evaluate(session.updating_call(stored))
             except ServerRefused as error:
                 if session.whole.creates or error.kind != "NOPERM":
                     raise
@@ -312,7 +312,7 @@ class FunctionClient:
         stored = await self._evaluate(commands.look_at_queue())
         if self.session.partition is not None:
             if stored.schema is not None:  # else the call that is made again opens it
-                await self._settle(stored)
+                await self._update_partition(stored)
         elif stored.schema is not None or not self.session.creates:
             self.session.check_opened(stored)
 

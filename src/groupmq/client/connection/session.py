@@ -122,7 +122,7 @@ class Session:
         """Makes a partition, unless it is there."""
         return commands.open_partition(self.options.name, self.whole.stored)
 
-    def settling_call(self, was: StoredQueue) -> Call[StoredQueue]:
+    def updating_call(self, was: StoredQueue) -> Call[StoredQueue]:
         """Gives a partition the settings of the queue, if it has not changed since it was read."""
         return commands.open_partition(self.options.name, self.whole.stored, was)
 

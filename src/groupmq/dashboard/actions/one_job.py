@@ -54,7 +54,7 @@ async def moves_up(view: View, job: Job) -> str:
 
 
 async def unblocked(view: View, job: Job) -> list[str]:
-    """What changes for a group when a job that blocks it is settled: retried, skipped or removed."""
+    """What changes for a group when a job that blocks it is retried, skipped or removed."""
     if job.blocks_since is None or job.group_id is None:
         return []
     others = (await view.queue.get_group(job.group_id)).blockers - 1

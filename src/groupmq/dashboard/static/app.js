@@ -488,7 +488,7 @@
         ? await fetch(`${form.action}?${fields}`, { headers: { "X-Fragment": "dialog", Accept: "text/html" } })
         : await fetch(form.action, { method: "POST", body: fields, headers: { "HX-Request": "true", "X-Fragment": "dialog", Accept: "text/html" } });
       showDialog(await answer.text());
-      if (settle()) return; // the page is being left
+      if (showOutcome()) return; // the page is being left
       acting = false;
       if (stale) refresh();
     } catch {
@@ -500,7 +500,7 @@
     }
   });
 
-  const settle = () => {
+  const showOutcome = () => {
     const outcome = $("[data-outcome=ok]", inside);
     if (!outcome) return false;
     const text = $("[data-text]", outcome)?.textContent || "Done.";

@@ -73,7 +73,7 @@ local left, epoch
 local jobs, rows, granted_at = granted_jobs(A)
 if granted_at then epoch = 0 else jobs, rows, left, epoch = take_jobs(n, A, more_due) end
 if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
-retention.settle(A.policy.keep)
+retention.apply(A.policy.keep)
 if left then wake.up() end
 local taken = { refused, jobs[1], jobs[2], A.together and rows or false }
 requester.remember(A.requester, A.request, taken, stalled, expired)

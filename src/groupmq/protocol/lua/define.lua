@@ -26,7 +26,7 @@ local body = repeats.body(A.id, A.head or blob, A.head and blob)
 group.load({ definition.group })
 if A.tick then repeats.enter(A.id, definition, body, A.tick) end
 if definition.next > 0 then repeats.save(A.id, definition, body) else repeats.remove(A.id) end
-local before, first = meta.repeat_at, repeats.settle()
+local before, first = meta.repeat_at, repeats.set_first_tick()
 local sooner = first and (not before or first < before)
 if sooner then mail.send_all() end -- busy workers do not wait for the marker `wake`
 return commit(1)

@@ -39,7 +39,7 @@ for i = 1, #A.notes do
   if statuses[i] == 1 then
     if value then
       W.hset(K.progress, id, value)
-      events.note('progress', id, l.gid, value)
+      events.publish('progress', id, l.gid, value)
     end
     if line then append(logs, id, stored[i], line) end
   end

@@ -138,7 +138,7 @@ class FunctionClient:
             self._require_fsync()
         stored = self._evaluate(session.opening_call())
         if session.partition is not None:
-            self._settle(stored)
+            self._update_partition(stored)
             return
         session.check_opened(stored)
         if session.creates:
@@ -164,7 +164,7 @@ class FunctionClient:
             self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _settle(self, stored: StoredQueue) -> None:
+    def _update_partition(self, stored: StoredQueue) -> None:
         """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.
 
         The queue is asked after that. A process that changes the number of partitions closes the queue first. So either
@@ -183,7 +183,7 @@ class FunctionClient:
             if stored.revision == wanted:
                 break
             try:
-                stored = self._evaluate(session.settling_call(stored))
+                stored = self._evaluate(session.updating_call(stored))
             except ServerRefused as error:
                 if session.whole.creates or error.kind != "NOPERM":
                     raise
@@ -313,7 +313,7 @@ class FunctionClient:
         stored = self._evaluate(commands.look_at_queue())
         if self.session.partition is not None:
             if stored.schema is not None:  # else the call that is made again opens it
-                self._settle(stored)
+                self._update_partition(stored)
         elif stored.schema is not None or not self.session.creates:
             self.session.check_opened(stored)
 

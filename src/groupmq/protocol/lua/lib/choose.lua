@@ -133,7 +133,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
         insert(changed, g)
       end
     else
-      g.at = 'unknown' -- a stale entry in `ready`, which settle.groups corrects
+      g.at = 'unknown' -- a stale entry in `ready`, which the end of the call corrects
       group.touch(g)
     end
   end

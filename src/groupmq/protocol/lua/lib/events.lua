@@ -9,7 +9,7 @@ reader notices when it has missed some; a column is an array with a value per jo
   failed     ids, groups, attempts, reasons, stacks stalled    ids, groups, attempts, whether for good
   progress   ids, groups, values (JSON)             removed    ids, groups
   blocked    ids, groups: the job that stopped its group
-  unblocked  ids, groups: the job that was settled last
+  unblocked  ids, groups: the job that was resolved last
   drained, paused, resumed: ids ('' each), groups ('' = the queue)
 
 No `active` was published for a prefetched job that has completed. `completed` then has two columns more: 1 = the job
@@ -47,7 +47,7 @@ function events.columns(kind, n)
 end
 
 -- Publish one event, of a kind that is not frequent.
-function events.note(kind, ...)
+function events.publish(kind, ...)
   if rules.silent then return end
   local row = { ... }
   local columns = events.columns(kind, #row)
@@ -85,7 +85,7 @@ function events.completed(ids, gids, attempts, sizes, ahead, worker)
 end
 
 -- Build the entry of this call.
-function events.settle()
+function events.note()
   local entry, results = { meta.logged + 1, now }, call.event_results
   for _, columns in pairs(call.events) do entry[#entry + 1] = columns end
   local fields = { 'e', cmsgpack.pack(entry) }

@@ -36,7 +36,7 @@ local function tail(text)
 end
 
 -- A run has ended without ending its job; `s` is the state after the run. `loose`: no stored state says that it ran.
-function history.note(id, s, outcome, loose)
+function history.add(id, s, outcome, loose)
   local entry = cmsgpack.pack({
     s[ATTEMPTS], outcome, s[ERROR] or '', head(s[REASON]), tail(s[STACK]), s[WORKER], s[STARTED],
     s[FINISHED] > 0 and s[FINISHED] or now, s[FENCE],
@@ -58,7 +58,7 @@ end
 
 -- Keep the last run of a job that is redriven: its state is about to be deleted.
 function history.keep_last(id, s)
-  if s[FENCE] > 0 then history.note(id, s, history.outcome_of(s), true) end
+  if s[FENCE] > 0 then history.add(id, s, history.outcome_of(s), true) end
 end
 
 -- The value with `entries` appended. An entry with the fence of the one before it is the same run and left out.
@@ -79,7 +79,7 @@ local function appended(value, entries)
   return table.concat(parts, '', math.max(1, #parts - KEPT + 1))
 end
 
-function history.settle()
+function history.note()
   local entries_of, ids, fields = call.attempts_of, {}, {}
   for id in pairs(entries_of) do
     ids[#ids + 1] = id

@@ -43,7 +43,7 @@ function turn.holder()
 end
 
 -- A turn without a lease is over, however the last lease ended: another worker may begin.
-local function end_if_idle()
+function turn.end_if_idle()
   if current() and live_leases() == 0 and W.noted('HSET', K.leases) == 0 then
     clear()
     W.zadd(K.wake, 0, '0')
@@ -55,7 +55,7 @@ function turn.allowance(wanted, worker, batch, epoch)
   if not rules.exclusive then return wanted end
   batch = batch or wanted -- the worker started before the queue became exclusive
   local live, held = live_leases(), current()
-  if held and live == 0 and (held[HOLDER] ~= worker or held[TAKEN] >= batch) then end_if_idle() end
+  if held and live == 0 and (held[HOLDER] ~= worker or held[TAKEN] >= batch) then turn.end_if_idle() end
   held = current()
   if not held then
     if live > 0 then return 0 end
@@ -80,7 +80,7 @@ function turn.took(worker, count, lease_ms)
     held[TAKEN], held[DEADLINE] = held[TAKEN] + count, now + lease_ms
     store()
   end
-  end_if_idle()
+  turn.end_if_idle()
   return turn.epoch(worker)
 end
 
@@ -99,5 +99,3 @@ function turn.renew(worker, lease_ms)
   store()
   return was_over
 end
-
-turn.settle = end_if_idle
