@@ -120,7 +120,7 @@ CALLS: dict[str, Callable[[Engine], Call[Any]]] = {
     "pause": after(one, lambda e: commands.switch(paused=True, now=e.now)),
     "pause group": after(one, lambda e: commands.switch(paused=True, group_id="g", now=e.now)),
     "clean": after(done, lambda e: commands.clean("completed", 0, 10, e.now)),
-    "note": running,
+    "report_progress": running,
     "due": due_now,
     "tick": ticking,
     "repair": damaged,

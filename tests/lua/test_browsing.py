@@ -254,7 +254,7 @@ def test_a_lane_has_what_runs_and_those_behind_it_in_their_order(engine: Engine)
     engine.add("a", "b", "c", "d")
     engine.add("free", group=None)
     job = engine.take_one()
-    engine.note(job, progress="50")
+    engine.report_progress(job, progress="50")
     page = engine.run_now(engine.operations.get_groups(sort="held", limit=10, behind=2))
     (lane,) = page.groups
     assert (page.total, page.scanned, page.matched, page.complete) == (1, 1, 1, True)

@@ -196,7 +196,7 @@ class Ending(Granting):
             self.uniques[job_id] = replace(taken, ends=now + taken.ms)
 
     def drop(self, job: Job, now: int) -> None:
-        """Keep an ended job no longer. The id of one that failed was noted with it beyond the time it stays taken."""
+        """Keep an ended job no longer. The id of one that failed was kept with it beyond the time it stays taken."""
         if job.state == "failed" and job.id in self.uniques and 0 < self.uniques[job.id].ends <= now:
             del self.uniques[job.id]
         del self.jobs[job.id]

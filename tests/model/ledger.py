@@ -76,7 +76,7 @@ class Ledger:
     had_live: bool = False
     """Whether there was a live job after the last change."""
     had_ttl: bool = False
-    had_notes: bool = False
+    had_progress: bool = False
     entries: list[Entry] = field(default_factory=list)
     """The expected entries of the event log, one for each call since the last comparison."""
     blocked: dict[str, int] = field(default_factory=dict)

@@ -224,7 +224,7 @@ MUTANTS = [
     # Turns
     Mutant(
         "turn of another worker ignored",
-        "horizon.note(math.max(held[DEADLINE], now))\n  return 0",
+        "horizon.call_again(math.max(held[DEADLINE], now))\n  return 0",
         "return wanted",
         "exclusive",
     ),

@@ -58,7 +58,12 @@ BATCHES = [
     Mutant("job that may run once waits for company", "if time <= now or max == 1 then", "if time <= now then", STEADY),
     Mutant("jobs that were taken count as waiting", " + (g.popped or 0)", "", STEADY),
     Mutant("group without batches waits", "  if not filling.fits(g) then return false end\n", "", STEADY),
-    Mutant("nobody knows when a batch is to start", "  horizon.note(time)\n  return true\n", "  return true\n", STEADY),
+    Mutant(
+        "nobody knows when a batch is to start",
+        "  horizon.call_again(time)\n  return true\n",
+        "  return true\n",
+        STEADY,
+    ),
     # What a supervisor takes back
     Mutant("leases of others are taken back", " and lease.worker(l) == A.worker then mine", " then mine", STEADY),
     Mutant("newer lease is taken back", "if l and l.fence == A.runs[2 * i] and lease", "if l and lease", STEADY),

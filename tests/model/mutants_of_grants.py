@@ -85,17 +85,17 @@ GRANTS = [
     ),
     Mutant(
         "a grant that nobody received waits for its lease",
-        "    elseif take_back_granted(holder) then\n      horizon.note(now)\n    end",
+        "    elseif take_back_granted(holder) then\n      horizon.call_again(now)\n    end",
         "    end",
     ),
     Mutant(
         "a worker that may take a grant back is not told to ask again",
-        "take_back_granted(holder) then\n      horizon.note(now)",
+        "take_back_granted(holder) then\n      horizon.call_again(now)",
         "take_back_granted(holder) then\n      local _ = now",
     ),
     Mutant(
         "a worker does not come back for a grant",
-        "    if till > now then\n      horizon.note(till)",
+        "    if till > now then\n      horizon.call_again(till)",
         "    if till > now then\n      local _ = till",
     ),
     Mutant("a grant is taken back at once", "fence / 1000) + GRACE", "fence / 1000)"),

@@ -92,7 +92,7 @@ def goes_on_from(client: Any, model: Model, queue: BlockingConnection, made: Par
             "limit": model.options.group_concurrency,
             "paused": model.paused,
             "ttls": model.had_ttl,
-            "notes": model.had_notes,
+            "progress": model.had_progress,
             "overrides": bool(model.conf),
             "blocks": bool(model.blocked),
             "breakers": bool(model.breakers),

@@ -203,7 +203,7 @@ def _meta(model: Model) -> dict[str, str]:
         "stamp": model.stamp,
         "order": model.order,
         "ttls": int(model.had_ttl),
-        "notes": int(model.had_notes),
+        "progress": int(model.had_progress),
         "throttled": model.throttled,
         "epoch": model.turns_begun,
         "held": int(model.held),

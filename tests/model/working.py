@@ -8,7 +8,7 @@ from dataclasses import replace
 from groupmq.protocol.commands import FRESH, Expired, Stalled
 from tests.model.ending import Ending
 from tests.model.gates import NEVER
-from tests.model.parts import UNGROUPED, Answer, Job, LastReply, Lease, Note, Report, Request, Taken, Turn
+from tests.model.parts import UNGROUPED, Answer, Job, LastReply, Lease, Progress, Report, Request, Taken, Turn
 from tests.support.keyspace import Keyspace
 
 MOST_LINES = 100
@@ -139,18 +139,18 @@ class Working(Ending):
         self.tidy()
         return True
 
-    def note(self, notes: Sequence[Note], now: int) -> list[int]:
+    def report_progress(self, said: Sequence[Progress], now: int) -> list[int]:
         """Progress and log lines of running handlers. They stay with the job over all attempts until it is deleted."""
-        self.had_notes = True
+        self.had_progress = True
         statuses = []
-        for note in notes:
-            job = self.holder(note.id, note.fence)
+        for one in said:
+            job = self.holder(one.id, one.fence)
             statuses.append(int(job is not None))
-            if job is not None and note.progress is not None:
-                job.progress = note.progress
-                self.publish("progress", job.id, job.group, note.progress)
-            if job is not None and note.line is not None:
-                job.log = [*job.log, [now, note.line]][-MOST_LINES:]
+            if job is not None and one.progress is not None:
+                job.progress = one.progress
+                self.publish("progress", job.id, job.group, one.progress)
+            if job is not None and one.line is not None:
+                job.log = [*job.log, [now, one.line]][-MOST_LINES:]
         return statuses
 
     def leave(self, worker: str, requester: str, received: int | None = None) -> None:

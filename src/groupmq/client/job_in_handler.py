@@ -84,7 +84,7 @@ class JobInHandler(Snapshot):
         return event
 
     def _end_run(self, *, waits: bool = False) -> None:
-        """Note that the run should end. `waits`: its group waits until the handler has ended, even one in a thread."""
+        """The run should end. `waits`: its group waits until the handler has ended, even one in a thread."""
         self._waits_for_end = waits
         self._stopped = True
         event = self._stop_event

@@ -174,10 +174,10 @@ def _on_disk(directory: str) -> Path:
     try:
         Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(Path(directory, "groupmq.lock")):
-            note = Path(directory, "groupmq.json")
-            hold = _join(note) or _start(directory)
+            pointer = Path(directory, "groupmq.json")
+            hold = _join(pointer) or _start(directory)
             _holds[directory] = hold
-            _write_note(note, hold.server)
+            _write_pointer(pointer, hold.server)
     except OSError as error:
         raise EmbeddedServerError(f"cannot keep an embedded server's data in {directory}: {error}") from error
     return hold.server
@@ -210,10 +210,10 @@ def _locked(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def _join(note: Path) -> _Hold | None:
-    """Hold on to the running server that the note names, if there is one."""
+def _join(pointer: Path) -> _Hold | None:
+    """Hold on to the running server that the pointer names, if there is one."""
     try:
-        server = Path(json.loads(note.read_text())["socket"])
+        server = Path(json.loads(pointer.read_text())["socket"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     line = socket.socket(socket.AF_UNIX)
@@ -228,12 +228,12 @@ def _join(note: Path) -> _Hold | None:
     return None
 
 
-def _write_note(note: Path, server: Path) -> None:
+def _write_pointer(pointer: Path, server: Path) -> None:
     """Tell other processes where the server is, and people which process it is."""
     pid = int(server.with_name("server.pid").read_text())
-    draft = note.with_suffix(".new")
+    draft = pointer.with_suffix(".new")
     draft.write_text(json.dumps({"socket": str(server), "pid": pid}))
-    draft.replace(note)
+    draft.replace(pointer)
 
 
 def _start(directory: str) -> _Hold:

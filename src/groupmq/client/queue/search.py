@@ -93,7 +93,7 @@ class JobSearch(QueueBase):
         while found := await matching.next_step(step_rate.step):
             if dry_run:
                 for job, _ in found:
-                    overtaking.note(job)
+                    overtaking.watch(job)
             else:
                 await self._retry(found, matching, step_rate)
             report(matching.report(RetryReport))

@@ -259,5 +259,5 @@ def report_progress(
     job_id: str, fence: int, progress: str | None = None, line: str | None = None, now: int | None = None
 ) -> Call[bool]:
     """Store the progress of a run, a line of its log, or both; False if the lease is another's."""
-    notes = [[job_id, fence, progress or False, False if line is None else line]]
-    return Call("note", arguments(notes=notes, now=now), lambda reply: reply == [1])
+    entries = [[job_id, fence, progress or False, False if line is None else line]]
+    return Call("report_progress", arguments(entries=entries, now=now), lambda reply: reply == [1])

@@ -49,7 +49,7 @@ local function stands_in(deduped, i, gid, d, priority, due, order, ttl, body, da
   if not id then return false end
   if created then
     replace_delayed_job(id, created, priority, due, order, ttl, body, data)
-    dedupe.note(gid, d, id, created)
+    dedupe.enter(gid, d, id, created)
   end
   stand_in(deduped, i, id, made)
   return true
@@ -88,7 +88,7 @@ for i = 1, #ids do
       if already then already[id] = true end
       local rec, member = enter_job(g, id, priority, due, order, ttl, body, data)
       if member and not (ids[2] or ttl or data) then grant_offered(g, id, rec, member) end
-      if d then dedupe.note(gids[i], d, id, now) end
+      if d then dedupe.enter(gids[i], d, id, now) end
       if stays then unique.enter(id, stays) end
     else
       full[#full + 1] = i

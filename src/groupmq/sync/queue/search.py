@@ -94,7 +94,7 @@ class JobSearch(QueueBase):
         while found := matching.next_step(step_rate.step):
             if dry_run:
                 for job, _ in found:
-                    overtaking.note(job)
+                    overtaking.watch(job)
             else:
                 self._retry(found, matching, step_rate)
             report(matching.report(RetryReport))

@@ -28,7 +28,7 @@ local NONE = {}
 function retention.forget(id)
   W.hdel(K.jobs, id)
   body_changes.drop(id)
-  if meta.notes then
+  if meta.progress then
     W.hdel(K.progress, id)
     W.hdel(K.logs, id)
   end
@@ -45,7 +45,7 @@ end
 function retention.forget_all(ids)
   W.give('HDEL', K.jobs, ids)
   body_changes.drop_all(ids)
-  if meta.notes then
+  if meta.progress then
     W.give('HDEL', K.progress, ids)
     W.give('HDEL', K.logs, ids)
   end

@@ -64,7 +64,7 @@ function turn.allowance(wanted, worker, batch, epoch)
     return 0
   end
   if held[HOLDER] == worker then return math.max(0, math.min(wanted, batch - held[TAKEN])) end
-  horizon.note(math.max(held[DEADLINE], now))
+  horizon.call_again(math.max(held[DEADLINE], now))
   return 0
 end
 
