@@ -211,7 +211,7 @@ def test_a_call_that_arrives_before_the_one_that_it_follows_changes_nothing(engi
 def test_a_call_takes_effect_after_the_one_that_it_follows(engine: Engine) -> None:
     first = unanswered(engine, added(engine, "a", group_id="g"))
     second = Unanswered(
-        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.slot, first.number)
+        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.requester, first.number)
     )
     first.arrives()
     second.arrives()
@@ -221,12 +221,12 @@ def test_a_call_takes_effect_after_the_one_that_it_follows(engine: Engine) -> No
 def test_a_call_that_took_effect_is_answered_though_the_one_that_it_follows_is_forgotten(engine: Engine) -> None:
     first = unanswered(engine, added(engine, "a", group_id="g"))
     second = Unanswered(
-        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.slot, first.number)
+        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.requester, first.number)
     )
     first.arrives()
     answer = second.arrives()
     for name in ("calls_even", "calls_odd"):
-        engine.client.hdel(engine.key(name), first.slot)
+        engine.client.hdel(engine.key(name), first.requester)
     assert second.send_again() == answer
     assert engine.run_all() == ["a", "b"]
 
@@ -237,7 +237,7 @@ def test_a_call_does_not_follow_one_that_has_changed_nothing(make_engine: MakeEn
     engine.add("a", group="g")
     full = commands.add([draft(engine.options, None, group_id="g")], engine.now, whole=True)
     first = unanswered(engine, full)
-    second = Unanswered(engine.connection, engine.client, added(engine, "c"), Before(first.slot, first.number))
+    second = Unanswered(engine.connection, engine.client, added(engine, "c"), Before(first.requester, first.number))
     assert first.arrives().full
     second.arrives_too_early()
     assert engine.counts()["waiting"] == 1
@@ -250,7 +250,7 @@ def answers(engine: Engine) -> dict[bytes, bytes]:
 def test_calls_at_the_same_time_have_an_answer_each(engine: Engine) -> None:
     calls = [unanswered(engine, added(engine, str(i), group_id="g")) for i in range(5)]
     found = [call.arrives() for call in calls]
-    assert len({call.slot for call in calls}) == len(answers(engine)) == 5
+    assert len({call.requester for call in calls}) == len(answers(engine)) == 5
     assert [call.send_again() for call in calls] == found
     assert engine.run_all() == ["0", "1", "2", "3", "4"]
 

@@ -16,7 +16,7 @@ from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.protocol.keys import Keys
-from groupmq.protocol.slots import CallSlots
+from groupmq.protocol.requesters import Requesters
 
 _WARN_EVERY = 60.0
 """Seconds between warnings that outcomes are not durable in time."""
@@ -36,7 +36,7 @@ class Session:
         self.where = where
         self.is_in_cluster = "+cluster://" in where
         self.entry = RegistryEntry(options, where)
-        self.slots = CallSlots()
+        self.requesters = Requesters()
         self.calls_by: Literal["function", "script"] = "function"
         """A function adds nothing to the cost of a call; a script is set up again by each call. The first call that is
         refused a function, and then works as a script, switches to scripts."""

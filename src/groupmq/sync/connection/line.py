@@ -19,13 +19,13 @@ class Line(Transport):
     def __init__(self, endpoint: Endpoint, *, own: bool, most_calls: int = MOST_CALLS) -> None:
         super().__init__(endpoint, own=own)
         self._moves = self._address.moves
-        self._slots = self._bound(most_calls)
+        self._limiter = self._bound(most_calls)
         if own:
             self._address.watch(self)
 
     def limit(self, calls: int) -> None:
         """Allow this many calls under way from now on."""
-        self._slots = self._bound(calls)
+        self._limiter = self._bound(calls)
 
     def execute(self, *parts: Any, wait: Confirmation = ()) -> Any:
         """Send one command. With `wait`, the commands that wait until it is durable are sent behind it; returns both
@@ -35,7 +35,7 @@ class Line(Transport):
                 if self._moves != self._address.moves:
                     self._moves = self._address.moves
                     self._drop_stale(failover=False)
-        with self._slots:
+        with self._limiter:
             moves = self._moves
             try:
                 return self._send(parts, wait)
@@ -47,7 +47,7 @@ class Line(Transport):
     def _execute_again(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
         """A node of a cluster has named the owner of the queue's slot: ask that one, and no other."""
         self._drop_stale(failover=False)
-        with self._slots:
+        with self._limiter:
             try:
                 return self._send(parts, wait)
             except Exception as error:
@@ -59,7 +59,7 @@ class Line(Transport):
 
         ASKING holds for the next command of its connection only, so both go in one write.
         """
-        with self._slots:
+        with self._limiter:
             return self._send_asking(parts)
 
     def primary_moved(self, *, failover: bool) -> None:

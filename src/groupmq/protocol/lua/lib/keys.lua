@@ -40,7 +40,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   failures   list  one record per failed attempt, newest first, bounded
   series     hash  minute -> what happened in it, for two weeks, and how long jobs waited and ran (lib/minutes.lua)
   requesters hash  worker requester -> its last request and reply, so that a resent request answers the same
-  calls_even hash  client's slot -> its last call and the reply, for the same reason (lib/answered.lua); expires
+  calls_even hash  client's requester -> its last call and the reply, for the same reason (lib/answered.lua); expires
   calls_odd  hash  the same for every other window of time
   workers    hash  worker id -> presence
   holders    zset  workers that have prefetched heads of other groups (lib/reserve.lua), by when they took them

@@ -53,7 +53,7 @@ local function commit(reply, wait_at)
   if meta.offer ~= '' or meta.stored_offer ~= '' then offer.note() end
   measure.note()
   if call.events then events.note() end
-  if call.slot then answered.note(reply) end
+  if call.requester then answered.note(reply) end
   meta_changes.note()
   -- Nothing was written before this line. sending.check may still fail; after it nothing can.
   sending.check()
