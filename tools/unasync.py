@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "groupmq"
 GENERATED = (
     "connection/connections.py",
     "connection/function_client.py",
-    "connection/line.py",
+    "connection/link.py",
     "job.py",
     "libraries.py",
     "partitions/inspection.py",

@@ -74,9 +74,9 @@ def play(told: Round, topology: Topology, log: Log) -> dict[str, int]:
     def tried(name: str) -> None:
         history.note("try", actor=name)
 
-    with Network(topology.port, [actor.name for actor in cast if actor.line], tried) as network:
-        lines = {actor.name for actor in cast if actor.line and topology.HAS_LINES}
-        urls = {actor.name: network.url(actor.name) if actor.name in lines else topology.url for actor in cast}
+    with Network(topology.port, [actor.name for actor in cast if actor.wire], tried) as network:
+        wired = {actor.name for actor in cast if actor.wire and topology.HAS_WIRES}
+        urls = {actor.name: network.url(actor.name) if actor.name in wired else topology.url for actor in cast}
         stage = Stage(cast, history, shared, urls)
         try:
             _begin(stage, told.folder)
@@ -111,7 +111,7 @@ def _chaos(told: Round, injector: Injector, topology: Topology, history: History
         if now > next_sample:
             next_sample = now + SAMPLE
             _clock(history)
-            if topology.HAS_LINES:  # otherwise a queue may be moving from one server to another
+            if topology.HAS_WIRES:  # otherwise a queue may be moving from one server to another
                 sample(topology.nodes(), history)
         if now > next_line:
             next_line += LOG_EVERY

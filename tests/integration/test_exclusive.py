@@ -32,8 +32,8 @@ async def test_only_one_process_works_at_a_time_and_all_of_them_get_turns(
     queue = make_queue(exclusive=True)
     with Fleet(url, queue.name, concurrency=4, blocking_timeout=BLOCK, exclusive=True) as fleet:
         fleet.start(3)
-        # A process that is not yet in line could come too late for all turns, which together take 0.3 s.
-        fleet.wait_for(lambda: workers_asleep(client) == 3, "all of them are in line for a turn")
+        # A process that does not wait yet could come too late for all turns, which together take 0.3 s.
+        fleet.wait_for(lambda: workers_asleep(client) == 3, "all of them wait for a turn")
         items = [{"data": {"n": n, "seconds": 0.01}, "group_id": f"g{n % 9}"} for n in range(90)]
         jobs = await queue.add_many(items)
         assert await queue.wait_for_empty(30)
@@ -52,7 +52,7 @@ async def test_a_turn_is_handed_over_after_a_batch(make_queue: MakeQueue, url: s
     worker = {"batch_size": batch}
     with Fleet(url, queue.name, concurrency=3, blocking_timeout=BLOCK, worker=worker, exclusive=True) as fleet:
         fleet.start(2)
-        fleet.wait_for(lambda: workers_asleep(client) == 2, "both are in line for a turn")
+        fleet.wait_for(lambda: workers_asleep(client) == 2, "both wait for a turn")
         # Long enough for the last holder to queue up again before the other's turn ends, on a busy machine too.
         items = [{"data": {"n": n, "seconds": 0.03}, "group_id": f"g{n % 6}"} for n in range(60)]
         jobs = await queue.add_many(items)

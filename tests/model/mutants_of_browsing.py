@@ -24,7 +24,7 @@ BROWSING = [
         "steady",
     ),
     Mutant(
-        "place counted from the end of the line",
+        "position counted from the end of the group",
         "redis.call('ZREVRANK', K.group .. g.id, member)",
         "redis.call('ZRANK', K.group .. g.id, member)",
         "steady",

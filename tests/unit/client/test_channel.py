@@ -20,7 +20,7 @@ THEN = 1_700_000_000_000
 JOBS, AT_ONCE = 100_000, 500
 
 
-class Line:
+class Connection:
     """A connection to a server whose log is empty when it is asked for."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Log(Channel):
     """A channel whose log entries are fed by hand."""
 
     def __init__(self) -> None:
-        super().__init__(Line(), JSON)  # type: ignore[arg-type]
+        super().__init__(Connection(), JSON)  # type: ignore[arg-type]
         self._entries = 0
         self.now = THEN
 

@@ -326,7 +326,7 @@ class Repartition:
                     seen.update(pairs)
                 for member in seen:
                     waiting = waiting.plus(group_id.encode(), member)
-        return found | {"the lines of groups": waiting}
+        return found | {"the waiting jobs": waiting}
 
     def _switch(self, before: int, sources: Sequence[Keys]) -> None:
         numbers = []

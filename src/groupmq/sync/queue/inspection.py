@@ -120,7 +120,7 @@ class Inspection(QueueBase):
         return attempts_of(found)
 
     def get_position(self, job_id: str) -> JobPosition | None:
-        """The position of a job in its line, 1 = the next to start; None if the job has ended or does not exist."""
+        """The position of a job in its group, 1 = the next to start; None if the job has ended or does not exist."""
         found = self._call(commands.position(text(job_id, "job_id")))
         if found is None or found.state in FINISHED:
             return None

@@ -1,5 +1,5 @@
-# Generated from src/groupmq/client/connection/line.py by `make sync`; do not edit.
-"""A line to one server: commands are sent over it, and again where a node of a cluster names another one."""
+# Generated from src/groupmq/client/connection/link.py by `make sync`; do not edit.
+"""A link to one server: commands are sent over it, and again where a node of a cluster names another one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_CALLS = 50
 """Calls of one queue object under way at a time in one event loop; redis-py 8 allows a pool 100 connections."""
 
 
-class Line(Transport):
+class Link(Transport):
     """A client of the server, which is our own or the user's, and its connections."""
 
     def __init__(self, endpoint: Endpoint, *, own: bool, most_calls: int = MOST_CALLS) -> None:
