@@ -126,7 +126,7 @@ class Samples(SampleRows):
             lane=lane,
             settings=GroupSettings(paused=False, concurrency=1, rate_limit="100 in 1 s"),
             jobs=jobs,
-            head=jobs[0],
+            first=jobs[0],
             total=38,
             cursor=None,
             next="abc",

@@ -190,7 +190,7 @@ async def test_lanes_that_are_not_shown_are_counted_and_can_be_shown(queue: Queu
 async def test_a_group_in_order(busy: Busy, site: Site) -> None:
     page = await site.json("group", queue="orders", group=HELD)
     assert [job["id"] for job in page["jobs"]] == [busy.ids[name] for name in ("held", "behind", "behind2")]
-    assert page["head"]["id"] == busy.ids["held"]
+    assert page["first"]["id"] == busy.ids["held"]
     assert page["lane"]["held"]["reason"] == "backoff"
     assert page["settings"] == {"paused": False, "concurrency": 1, "rate_limit": None}
     deep = await site.json("group", queue="orders", group=DEEP)

@@ -107,8 +107,8 @@ ROWS = [
     Mutant("one that has begun is still ahead", "lease.BEGUN)\n      W.hset", "lease.FOLLOWS)\n      W.hset", STEADY),
     Mutant(
         "one that has begun outlives its end",
-        "if not lease.is_over(id) then\n      local head",
-        "if true then\n      local head",
+        "if not lease.is_over(id) then\n      local fixed",
+        "if true then\n      local fixed",
         STEADY,
     ),
     Mutant(

@@ -133,7 +133,7 @@ class Item:
             delay, run_at = self.dedupe.delay_ms, None
         group = None if self.group < 0 else groups[self.group % len(groups)]
         options = None if self.holds is None else {"f": self.holds}
-        head = self.max_attempts, self.order_ms is not None, (group or "").encode(), options
+        terms = self.max_attempts, self.order_ms is not None, (group or "").encode(), options
         return Draft(
             id=self.id,
             group_id=group,
@@ -144,7 +144,7 @@ class Item:
             max_attempts=self.max_attempts,
             options=options,
             data=self.data,
-            body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0, holds=self.holds),
+            body=record.pack_body(*terms, self.data, has_ttl=self.ttl > 0, holds=self.holds),
             ttl_ms=self.ttl,
             dedupe=self.dedupe,
             unique_ms=self.unique,

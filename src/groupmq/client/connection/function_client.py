@@ -204,7 +204,7 @@ class FunctionClient:
                 asked = await asked
             return
         try:
-            reply = await self.execute_for(session.head, *commands.look_at_head(session.head))
+            reply = await self.execute_for(session.settings_key, *commands.read_settings(session.settings_key))
         except Exception as error:
             raise understood(error, session.where) from error
         stored = commands.stored_queue(reply)

@@ -56,7 +56,7 @@ class Session:
         return self.known.whole if isinstance(self.known, KnownPart) else self.known
 
     @property
-    def head(self) -> str:
+    def settings_key(self) -> str:
         """The key that has the settings of the queue itself."""
         return Keys(self.keys.prefix, self.keys.queue).meta
 

@@ -43,7 +43,7 @@ class GroupDocument:
     settings: GroupSettings
     jobs: list[JobRow]
     """Running, then waiting in the order in which they will start, then delayed."""
-    head: JobRow | None
+    first: JobRow | None
     """The first of them."""
     total: int
     cursor: str | None
@@ -75,7 +75,7 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
             paused=group.paused, concurrency=group.concurrency, rate_limit=rate_words(group.rate_limit)
         ),
         jobs=jobs,
-        head=jobs[0] if jobs and not query.cursor else None,
+        first=jobs[0] if jobs and not query.cursor else None,
         total=total,
         cursor=query.cursor or None,
         next=found.cursor,

@@ -54,13 +54,13 @@ def look_at_queue() -> Call[StoredQueue]:
     return Call("look_settings", arguments(), stored_queue)
 
 
-def look_at_head(key: str) -> tuple[str, ...]:
+def read_settings(key: str) -> tuple[str, ...]:
     """The same as a plain command, for a connection to a partition, whose server need not be that of the queue."""
     return ("HMGET", key, "schema", "config", "handling", "revision")
 
 
 def stored_queue(reply: list[bytes | None]) -> StoredQueue:
-    """From the fields of `look_at_head`."""
+    """From the fields of `read_settings`."""
     schema, config, handling, revision = reply
     return StoredQueue(
         None if schema is None else schema.decode(),

@@ -205,7 +205,7 @@ class FunctionClient:
                 asked = asked
             return
         try:
-            reply = self.execute_for(session.head, *commands.look_at_head(session.head))
+            reply = self.execute_for(session.settings_key, *commands.read_settings(session.settings_key))
         except Exception as error:
             raise understood(error, session.where) from error
         stored = commands.stored_queue(reply)

@@ -25,12 +25,12 @@ local KEPT, REASON_BYTES, STACK_BYTES = 20, 1000, 3000
 local STARTED, FENCE = 3, 8
 
 -- The first or the last bytes of a text, never cut inside a UTF-8 character.
-local function head(text)
+local function first_bytes(text)
   if #text <= REASON_BYTES then return text end
   return (string.gsub(string.sub(text, 1, REASON_BYTES), '[\192-\255]?[\128-\191]*$', '')) .. '...'
 end
 
-local function tail(text)
+local function last_bytes(text)
   if #text <= STACK_BYTES then return text end
   return '...' .. (string.gsub(string.sub(text, -STACK_BYTES), '^[\128-\191]+', ''))
 end
@@ -38,7 +38,7 @@ end
 -- A run has ended without ending its job; `s` is the state after the run. `loose`: no stored state says that it ran.
 function history.add(id, s, outcome, loose)
   local entry = cmsgpack.pack({
-    s[ATTEMPTS], outcome, s[ERROR] or '', head(s[REASON]), tail(s[STACK]), s[WORKER], s[STARTED],
+    s[ATTEMPTS], outcome, s[ERROR] or '', first_bytes(s[REASON]), last_bytes(s[STACK]), s[WORKER], s[STARTED],
     s[FINISHED] > 0 and s[FINISHED] or now, s[FENCE],
   })
   call.attempts_of = call.attempts_of or {}
