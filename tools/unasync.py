@@ -67,7 +67,7 @@ NAMES = {
     "FindingPrimary": "BlockingFindingPrimary",
     "FindingConnection": "BlockingFindingConnection",
     "FindingSSLConnection": "BlockingFindingSSLConnection",
-    "turn_in_loop": "turn_in_thread",
+    "search_in_loop": "search_in_thread",
     "AsyncGenerator": "Iterator",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",

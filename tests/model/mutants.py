@@ -208,13 +208,13 @@ MUTANTS = [
     Mutant("queue over its rate and nobody told when it may", "starts.throttle(throttled)", "", "queue rate"),
     # Fairness
     Mutant(
-        "group keeps its turn though it was served",
+        "group keeps its ticket though it was served",
         "g.ticket, g.started = nil, (g.started or 0) + 1",
         "g.ticket = nil",
         "round robin",
     ),
     Mutant(
-        "group loses its turn when something of it changes",
+        "group loses its ticket when something of it changes",
         "g.ticket = ticket and ticket > 0 and ticket <= meta.seq and ticket or",
         "g.ticket =",
         "round robin",

@@ -36,9 +36,7 @@ GRANTS = [
     # The offer
     Mutant("an offer outlives work that is ready", "elseif call.wake and offer.standing() then", "elseif false then"),
     Mutant("an offer where the queue has a rate", "has_rows() and not rules.rate)", "has_rows())", "queue rate"),
-    Mutant(
-        "an offer where groups take turns", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"
-    ),
+    Mutant("an offer with round robin", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"),
     Mutant(
         "an offer that is withdrawn stands",
         "if A.offers == false then withdraw_offer(A.worker, A.received or 0) end",

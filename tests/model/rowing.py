@@ -69,7 +69,7 @@ class RowMachine(QueueMachine):
         beats: bool,
         again: bool,
     ) -> None:
-        """The jobs are added to the groups in turn, beginning with the group `where`, or all without a group (-1).
+        """The jobs are added to one group after the other, from the group `where` on, or all without a group (-1).
         `again`: the answer was lost. In a paused queue no job is taken before the pause has ended."""
         self.add([replace(item, group=where if where < 0 else where + n) for n, item in enumerate(items)])
         if self.model.paused:

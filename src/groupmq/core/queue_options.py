@@ -197,7 +197,9 @@ class QueueOptions:
         )
         if options.priority_ageing_ms is not None:
             if options.fairness == "round-robin":
-                raise ConfigurationError("priority_ageing: needs fairness='oldest'; groups that take turns do not age")
+                raise ConfigurationError(
+                    "priority_ageing: needs fairness='oldest'; with round-robin, groups do not age"
+                )
             if options.ordering is not None and options.ordering.kind == "event_time":
                 raise ConfigurationError("priority_ageing: cannot be combined with Ordering.event_time")
         if (options.partitions or 1) > 1:
