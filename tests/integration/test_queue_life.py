@@ -12,7 +12,7 @@ from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 
-FIXED_AND_SMALL = {"series", "meta", "failures", "wake", "requesters", "workers", "events", "marks"}
+FIXED_AND_SMALL = {"series", "meta", "failures", "wake", "requesters", "workers", "events", "segments"}
 
 
 async def handle(job: Job) -> str:

@@ -17,7 +17,7 @@ from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 from tests.support.resending import Before, Unanswered
 
-WINDOW = 30 * SECOND
+PERIOD = 30 * SECOND
 
 
 def unanswered(engine: Engine, call: Call[Any]) -> Unanswered[Any]:
@@ -255,21 +255,21 @@ def test_calls_at_the_same_time_have_an_answer_each(engine: Engine) -> None:
     assert engine.run_all() == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.parametrize("at", [0, WINDOW // 2, WINDOW - 1])
+@pytest.mark.parametrize("at", [0, PERIOD // 2, PERIOD - 1])
 def test_an_answer_is_kept_for_half_a_minute_at_least_and_goes_after_two(make_engine: MakeEngine, at: int) -> None:
     engine = make_engine(kept=0)
-    engine.now = T0 - T0 % WINDOW + at
+    engine.now = T0 - T0 % PERIOD + at
     kept, forgotten = (unanswered(engine, added(engine, job_id)) for job_id in ("kept", "forgotten"))
     kept.arrives()
     forgotten.arrives()
     for _ in range(3):
-        engine.pass_time(WINDOW // 3)
+        engine.pass_time(PERIOD // 3)
         engine.run_all()
         engine.add("other")
     kept.send_again()
     assert engine.run_all() == ["other"]
     for _ in range(2):
-        engine.pass_time(WINDOW)
+        engine.pass_time(PERIOD)
         engine.add("another")
     assert len(answers(engine)) <= 2
     forgotten.send_again()
@@ -278,7 +278,7 @@ def test_an_answer_is_kept_for_half_a_minute_at_least_and_goes_after_two(make_en
 
 def test_a_clock_that_steps_back_keeps_the_answers_of_a_moment_ago(make_engine: MakeEngine) -> None:
     engine = make_engine(kept=0)
-    engine.now = T0 - T0 % WINDOW
+    engine.now = T0 - T0 % PERIOD
     engine.pass_time(-1)
     call = unanswered(engine, added(engine, "a"))
     call.arrives()
@@ -291,19 +291,19 @@ def test_a_clock_that_steps_back_keeps_the_answers_of_a_moment_ago(make_engine: 
 
 
 def test_the_answers_expire_by_themselves(engine: Engine) -> None:
-    engine.now = T0 - T0 % WINDOW
+    engine.now = T0 - T0 % PERIOD
     for _ in range(4):
         engine.add("a")
         engine.remove("a")
         for name in ("calls_even", "calls_odd"):
             left = engine.client.pttl(engine.key(name))
-            assert left == -2 or 0 < left <= 3 * WINDOW, f"{name} has no end"
-        engine.pass_time(WINDOW)
+            assert left == -2 or 0 < left <= 3 * PERIOD, f"{name} has no end"
+        engine.pass_time(PERIOD)
     assert len(answers(engine)) == 1
 
 
 def test_answers_that_cannot_be_kept_change_nothing_else(engine: Engine) -> None:
-    engine.now = T0 - T0 % WINDOW
+    engine.now = T0 - T0 % PERIOD
     engine.add("a")
     for name in ("calls_even", "calls_odd"):
         engine.client.delete(engine.key(name))
@@ -315,7 +315,7 @@ def test_answers_that_cannot_be_kept_change_nothing_else(engine: Engine) -> None
 
 def test_obliterate_forgets_the_answers(engine: Engine) -> None:
     engine.add("a")
-    engine.pass_time(WINDOW)
+    engine.pass_time(PERIOD)
     engine.add("b")
     engine.run(engine.operations.obliterate())
     assert engine.client.keys(engine.keys.base + "calls*") == []

@@ -280,7 +280,7 @@ def test_a_queue_without_events_writes_none(make_engine: MakeEngine) -> None:
         engine.remove("c")
 
     assert xadds(engine, life) == 0
-    assert engine.client.exists(engine.key("events"), engine.key("marks")) == 0
+    assert engine.client.exists(engine.key("events"), engine.key("segments")) == 0
     assert engine.counter("logged") == engine.counter("log_bytes") == 0
 
 
@@ -294,7 +294,7 @@ def test_the_log_is_bounded_in_bytes_and_counts_on(engine: Engine) -> None:
     assert entries[-1].number == engine.counter("logged") == 122
     assert 6 * SEGMENT <= 60_000 * len(entries) <= 10 * SEGMENT
     assert [entry.number for entry in entries] == list(range(entries[0].number, 123))
-    assert engine.client.llen(engine.key("marks")) <= 8
+    assert engine.client.llen(engine.key("segments")) <= 8
 
 
 def test_an_entry_larger_than_a_segment_is_no_trouble(engine: Engine) -> None:

@@ -69,7 +69,7 @@ class Ledger:
     """Whether there may be such workers."""
     asked: int | None = None
     """When a worker that found nothing to start last asked them to give back their reserves."""
-    resting: tuple[int, str] | None = None
+    idle: tuple[int, str] | None = None
     """The time until which it counts, and the last worker that found nothing to start."""
     offer: Offer | None = None
     grant: Grant | None = None

@@ -29,7 +29,7 @@ NOT_OF_THE_MODEL = {
         "logged",
         "log_bytes",
         "stopping",
-        "window",
+        "period",
         "resent",
         "due",
     ),
@@ -208,7 +208,7 @@ def _meta(model: Model) -> dict[str, str]:
         "epoch": model.turns_begun,
         "held": int(model.held),
         "asked": model.asked,
-        "idle": model.resting and f"{model.resting[0]} {model.resting[1]}",
+        "idle": model.idle and f"{model.idle[0]} {model.idle[1]}",
         "paused": int(model.paused),
         **model.counters,
     }

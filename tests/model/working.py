@@ -159,8 +159,8 @@ class Working(Ending):
         self.workers.pop(worker, None)
         self.mail.discard(worker)
         self.holders.pop(worker, None)
-        if self.resting and self.resting[1] == worker:
-            self.resting = None
+        if self.idle and self.idle[1] == worker:
+            self.idle = None
         self.requesters.pop(requester, None)
 
     def _still_held(self, leases: list[tuple[str, int]]) -> list[Taken]:
@@ -262,15 +262,15 @@ class Working(Ending):
 
     def _idle_worker(self, now: int) -> str | None:
         """The worker that is known to have found nothing to start."""
-        return self.resting[1] if self.resting and now < self.resting[0] <= now + IDLE else None
+        return self.idle[1] if self.idle and now < self.idle[0] <= now + IDLE else None
 
     def _note_rest(self, worker: str, now: int, *, found_nothing: bool, taken: bool) -> None:
-        mine = self.resting is not None and self.resting[1] == worker
+        mine = self.idle is not None and self.idle[1] == worker
         if found_nothing:
-            stands = mine and self.resting and now + IDLE / 2 <= self.resting[0] <= now + IDLE
-            self.resting = self.resting if stands else (now + IDLE, worker)
+            stands = mine and self.idle and now + IDLE / 2 <= self.idle[0] <= now + IDLE
+            self.idle = self.idle if stands else (now + IDLE, worker)
         elif taken and mine:
-            self.resting = None
+            self.idle = None
 
     def adopt_hints(self, keyspace: Keyspace) -> None:
         """Copy the stored hints: while held groups are in `ready`, it is open whether a worker found nothing."""
@@ -278,7 +278,7 @@ class Working(Ending):
         self.held, self.mail = keyspace.meta.get("held") == "1", set(keyspace.mails)
         self.asked = int(keyspace.meta["asked"]) if "asked" in keyspace.meta else None
         till, _, worker = keyspace.meta.get("idle", "").partition(" ")
-        self.resting = (int(till), worker) if till else None
+        self.idle = (int(till), worker) if till else None
 
     def _passed_over(self, now: int) -> bool:
         """Whether some heads cannot start only because due jobs have not joined their groups."""

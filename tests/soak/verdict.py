@@ -16,7 +16,7 @@ LOG_BYTES = 7 * MB
 """The most bytes that one event log may take in memory, which is more than the bytes written that bound it."""
 NOT_ENTRIES = {
     "events": "bounded in bytes, see the logs",
-    "marks": "one for each half a megabyte of log",
+    "segments": "one for each half a megabyte of log",
     "series": "a field for each minute of two weeks",
 }
 

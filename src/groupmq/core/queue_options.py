@@ -70,7 +70,7 @@ class QueueArguments(TypedDict, total=False):
     exclusive: bool
     """Only one worker at a time runs jobs of this queue."""
     rate_limit: RateLimit | None
-    """The most starts of the queue in any window of that length."""
+    """The most starts of the queue in any span of that length."""
     group_rate_limit: RateLimit | None
     """The same for each group."""
     max_group_size: int | None

@@ -10,7 +10,7 @@ import msgspec
 # Sort key: priority, order + 2^63, arrival (2 + 4 bytes), each smaller for jobs that start later; then created
 # (2 + 4 bytes), max_attempts, flags, length of the group id
 _FIXED = struct.Struct(">HQHIHIHBH")
-_PLACE = struct.Struct(">HQ6xHI")
+_SORT_KEY = struct.Struct(">HQ6xHI")
 _BODY = struct.Struct(">HBH")
 _BODY_AT = 22
 _SIZE = struct.Struct(">H")
@@ -131,5 +131,5 @@ def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
 
 def read_sort_key(raw: bytes) -> tuple[int, int, int]:
     """Priority, order and time of creation, of what `parts` left over."""
-    priority, order, made_hi, made_lo = _PLACE.unpack_from(raw)
+    priority, order, made_hi, made_lo = _SORT_KEY.unpack_from(raw)
     return _LAST_PRIORITY - priority, _LAST_ORDER - order, (made_hi << 32) | made_lo

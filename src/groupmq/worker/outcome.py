@@ -35,7 +35,7 @@ from groupmq.worker.stopping import Verdict
 ReportEvent = Literal[
     "completed", "retrying", "failed", "released", "handed_back", "rate_limited", "snoozed", "begun", "ended"
 ]
-_REST_MS = 1000
+_USUAL_MS = 1000
 """Used if `retry_after`, or the delay of a Snooze, is not a duration: the mistake must cost neither the job an attempt
 nor the service a call."""
 
@@ -122,7 +122,7 @@ class OutcomePolicy:
 
     def rate_limited(self, job: Job, error: RateLimited) -> RunReport:
         """The handler raised RateLimited: the job keeps its sort key, its group rests, and no attempt is used."""
-        delay_ms, remark = _rest(error.retry_after, "RateLimited.retry_after")
+        delay_ms, remark = _asked_delay(error.retry_after, "RateLimited.retry_after")
         outside = delay_ms > 0 and job.group_id is None
         reason = clipped(message_of(error), 500) + remark
         outcome = commands.rate_limited(job.id, job.fence, delay_ms, reason, class_path(error))
@@ -130,7 +130,7 @@ class OutcomePolicy:
 
     def snoozed(self, job: Job, error: Snooze) -> RunReport:
         """The handler raised Snooze: the job comes back later with its sort key, and no attempt is used."""
-        delay_ms, remark = _rest(error.delay, "Snooze.delay")
+        delay_ms, remark = _asked_delay(error.delay, "Snooze.delay")
         yields = self._yields(job)
         outside = delay_ms > 0 and (yields or job.group_id is None)
         reason = clipped(message_of(error), 500) + remark
@@ -203,12 +203,12 @@ class OutcomePolicy:
             return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), remark
 
 
-def _rest(delay: object, argument: str) -> tuple[int, str]:
+def _asked_delay(delay: object, argument: str) -> tuple[int, str]:
     """The time that a handler asks for, and a remark for its reason if that is not a duration."""
     try:
         return millis(delay, argument), ""
     except ConfigurationError as bad:
-        return _REST_MS, f" ({bad}; {_REST_MS // 1000} s was used)"
+        return _USUAL_MS, f" ({bad}; {_USUAL_MS // 1000} s was used)"
 
 
 def described(error: BaseException) -> tuple[str, str, str]:

@@ -47,7 +47,7 @@ g.limit = conf.limit or meta.limit
 g.rate = conf.rate or rules.group_rate
 if g.rate then
   g.gated = true
-  -- With a longer window, the stored start times must be kept longer.
+  -- With a longer span, the stored start times must be kept longer.
   if redis.call('EXISTS', K.rate .. A.group) == 1 then W.zadd(K.rated, whole(now + g.rate[2]), A.group) end
 end
 meta.overrides = any or others > 0

@@ -9,7 +9,7 @@ Such a call has three more arguments after its own and the revision of the setti
   only if the call must not take effect before another one has: the requester and the number of that one
 
 Only the answer to the last call of a requester is kept, so memory grows with the clients and not with the calls. Two
-hashes are used in alternation, each for a WINDOW of time: an answer is kept for at least one WINDOW, and both keys
+hashes are used in alternation, each for a PERIOD: an answer is kept for at least one PERIOD, and both keys
 expire when no more calls come.
 
 Only a call that was sent before is looked up; other calls do not pay for it. But the second request may overtake the
@@ -28,8 +28,8 @@ refused, or has been overtaken on another connection, its answer is not kept yet
 --- @include "lib/meta"
 local answered = {}
 --- @private
-local WINDOW = 30000
-local KEEP = 3 * WINDOW
+local PERIOD = 30000
+local KEEP = 3 * PERIOD
 
 -- Returns the answer that a call of a requester got, if it is kept.
 function answered.find(name, number)
@@ -55,18 +55,18 @@ function answered.begin(argv)
 end
 
 function answered.note(reply)
-  local window = math.floor(now / WINDOW)
+  local period = math.floor(now / PERIOD)
   -- A clock that steps back a little must not delete recent answers.
-  if window == meta.window - 1 then window = meta.window end
-  call.answer_key, call.new_window = window % 2 == 0 and K.calls_even or K.calls_odd, window ~= meta.window
+  if period == meta.period - 1 then period = meta.period end
+  call.answer_key, call.new_period = period % 2 == 0 and K.calls_even or K.calls_odd, period ~= meta.period
   call.answer = call.number .. ' ' .. cmsgpack.pack(reply)
-  meta.window = window
+  meta.period = period
   if call.again then meta.resent = now end
 end
 
 -- Runs last, with pcall: failing to store the answer must not fail a call that has already written.
 function answered.write()
-  local key, is_new = call.answer_key, call.new_window
+  local key, is_new = call.answer_key, call.new_period
   if is_new then redis.pcall('UNLINK', key) end
   redis.pcall('HSET', key, call.requester, call.answer)
   if is_new then redis.pcall('PEXPIRE', key, KEEP) end

@@ -18,8 +18,8 @@ became active and completed, else 0; and the worker.
 Field `b`, if present, holds the results of the completed jobs, joined. A size of -1 = no result, -2 = no room: read the
 job. A result that is not kept with its job always has room, the others have ROOM bytes in all.
 
-The log is bounded in bytes: after each SEGMENT bytes the id of the entry is appended to `marks`, and entries before the
-oldest of MARKS marks are deleted.
+The log is bounded in bytes: after each SEGMENT bytes the id of the entry is appended to `segments`, and entries before
+the oldest of KEPT segments are deleted.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -27,7 +27,7 @@ oldest of MARKS marks are deleted.
 --- @include "lib/meta"
 local events = {}
 --- @private
-local SEGMENT, MARKS, ROOM = 524288, 8, 524288
+local SEGMENT, KEPT, ROOM = 524288, 8, 524288
 
 -- Store complete columns: the kind, then the columns. Nothing else is appended to them.
 local function put(columns)
@@ -100,6 +100,8 @@ end
 function events.write()
   local id = redis.pcall('XADD', K.events, '*', unpack(call.entry))
   if not call.ends_segment or type(id) ~= 'string' then return end
-  redis.pcall('RPUSH', K.marks, id)
-  if redis.pcall('LLEN', K.marks) > MARKS then redis.pcall('XTRIM', K.events, 'MINID', redis.pcall('LPOP', K.marks)) end
+  redis.pcall('RPUSH', K.segments, id)
+  if redis.pcall('LLEN', K.segments) > KEPT then
+    redis.pcall('XTRIM', K.events, 'MINID', redis.pcall('LPOP', K.segments))
+  end
 end

@@ -47,13 +47,13 @@ end
 
 -- `times`: ms -> how many. Returns their number, their sum, and the spread with them added from index `first` on.
 local function spread_with(spread, first, times)
-  local n, sum, by_place = 0, 0, {}
+  local n, sum, by_bucket = 0, 0, {}
   for ms, count in pairs(times) do
     if ms < 0 then ms = 0 end
     local i = bucket(ms)
-    n, sum, by_place[i] = n + count, sum + ms * count, (by_place[i] or 0) + count
+    n, sum, by_bucket[i] = n + count, sum + ms * count, (by_bucket[i] or 0) + count
   end
-  for i, count in pairs(by_place) do
+  for i, count in pairs(by_bucket) do
     local at = 4 * (first + i) - 3
     local packed = struct.pack('>I4', struct.unpack('>I4', spread, at) + count)
     spread = string.sub(spread, 1, at - 1) .. packed .. string.sub(spread, at + 4)
