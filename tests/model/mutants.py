@@ -237,6 +237,12 @@ MUTANTS = [
     Mutant("batch not counted", "math.min(wanted, batch - held[TAKEN])", "wanted", "exclusive"),
     Mutant("turn outlives its last lease", "if rules.exclusive then turn.end_if_idle() end\n", "", "exclusive"),
     Mutant("heartbeat without the turn", "if turn.renew(A.worker, A.lease) then", "if false then", "exclusive"),
+    Mutant(
+        "turn renewed by the heartbeat that ends its last lease",
+        "function turn.renew(worker, lease_ms)\n  turn.end_if_idle()",
+        "function turn.renew(worker, lease_ms)\n",
+        "exclusive",
+    ),
     Mutant("late heartbeat and its worker not told", "A.lease) then wake.up() end", "A.lease) then end", "exclusive"),
     # Dedupe
     Mutant("dedupe without end", "if not e or e.ends <= now then", "if not e then", "default"),

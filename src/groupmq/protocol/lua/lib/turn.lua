@@ -92,6 +92,7 @@ end
 -- Renew the turn of `worker`. Returns true if its deadline had passed: work that became ready since then has woken
 -- other workers and not the holder, so the holder must be woken.
 function turn.renew(worker, lease_ms)
+  turn.end_if_idle() -- this heartbeat may have ended the last lease; a turn that is stored now would outlive it
   local held = current()
   if not (held and held[HOLDER] == worker) then return false end
   local was_over = held[DEADLINE] <= now
