@@ -85,7 +85,7 @@ OPERATIONS = {
 """Operations after which the slow log is read. The last one shows how much the machine adds to the time of a call."""
 _BACKLOGS = ("shallow", "deep")
 _TURNS = ("single", "batch")
-_FAIRNESS = ("oldest", "turns")
+_FAIRNESS = ("oldest", "rounds")
 _REPEATS = {
     "one": "1 repeat, 20 ticks/s",
     "many": "{0.repeats_many:,} repeats, {0.ticks_many:,} ticks/s",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Settings:
     """Counts of one run.
 
-    `jobs` is large on purpose: Node needs some ten thousand jobs until its compiler has settled, and a small count
-    would favour groupmq. BullMQ is fastest with these values of `chunk` and `inflight`; every library gets the same.
+    `jobs` is large on purpose: Node needs some ten thousand jobs to warm up, and a small count would favour
+    groupmq. BullMQ is fastest with these values of `chunk` and `inflight`; every library gets the same.
     Variants of our own queue differ by a few per cent, so they alternate in many small slices.
     """
 

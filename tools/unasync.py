@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "groupmq"
 GENERATED = (
     "connection/connections.py",
     "connection/function_client.py",
-    "connection/line.py",
+    "connection/link.py",
     "duties/due_work.py",
     "duties/duty.py",
     "duties/presence.py",
@@ -73,7 +73,7 @@ NAMES = {
     "FindingPrimary": "BlockingFindingPrimary",
     "FindingConnection": "BlockingFindingConnection",
     "FindingSSLConnection": "BlockingFindingSSLConnection",
-    "turn_in_loop": "turn_in_thread",
+    "search_in_loop": "search_in_thread",
     "AsyncGenerator": "Iterator",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",

@@ -12,7 +12,7 @@ FIRST_SHARE = 0.4
 
 def run(context: Context) -> Iterator[Sample]:
     settings = context.settings
-    for case, variant in (("oldest", "none"), ("turns", "round_robin")):
+    for case, variant in (("oldest", "none"), ("rounds", "round_robin")):
         yield from context.ask(
             "shares",
             f"fairness_{case}",

@@ -18,7 +18,7 @@ from tests.chaos import history, kept, report
 from tests.chaos.checker.verdict import judge
 from tests.chaos.cluster import ClusterServers
 from tests.chaos.run import Round, play
-from tests.chaos.schedule import ALL, KINDS, LINES, chosen, gaps_of
+from tests.chaos.schedule import ALL, KINDS, WIRES, chosen, gaps_of
 from tests.chaos.topology import SingleServer, Topology
 from tests.support.servers import available_kinds
 
@@ -119,7 +119,7 @@ def _play_all(args: argparse.Namespace, total: report.Total) -> None:
 def _known(kinds: Sequence[str], where: type[Topology]) -> tuple[str, ...]:
     """The kinds of faults that this topology supports."""
     missing = {kind for kind, told in KINDS.items() if told.targets == "server"} - where.NAMES
-    return tuple(kind for kind in kinds if kind not in missing and (where.HAS_LINES or kind not in LINES))
+    return tuple(kind for kind in kinds if kind not in missing and (where.HAS_WIRES or kind not in WIRES))
 
 
 def _judge(folder: Path, total: report.Total) -> bool:

@@ -80,19 +80,19 @@ def wide_groups(role: QueueRole) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A process. `line`: it reaches the server over a network line of its own, which can be cut."""
+    """A process. `wire`: it reaches the server over a network wire of its own, which can be cut."""
 
     name: str
     role: str
     settings: dict[str, Any] = field(default_factory=dict)
-    line: bool = False
+    wire: bool = False
 
 
 def _worker(
-    name: str, *works: tuple[str, dict[str, Any]], line: bool = False, more: dict[str, Any] | None = None
+    name: str, *works: tuple[str, dict[str, Any]], wire: bool = False, more: dict[str, Any] | None = None
 ) -> Actor:
     told = [{"queue": queue, **work} for queue, work in works]
-    return Actor(name, "worker", {"works": told, **(more or {})}, line)
+    return Actor(name, "worker", {"works": told, **(more or {})}, wire)
 
 
 def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
@@ -102,13 +102,13 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
     behind = {"skew": -HOUR} if "skew" in ways else {}
     poison = {"poison": "poison" in ways}
     cast = [
-        _worker("one", ("orders", {"concurrency": 1}), ("ticks", {"concurrency": 2}), line=True),
+        _worker("one", ("orders", {"concurrency": 1}), ("ticks", {"concurrency": 2}), wire=True),
         _worker(
             "few",
             ("orders", {"concurrency": 8}),
             ("late", {"concurrency": 4}),
             ("strict", {"concurrency": 4}),
-            line=True,
+            wire=True,
             more=other,
         ),
         _worker(
@@ -125,7 +125,7 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
             ("window", {"concurrency": 3}),
             ("strict", {"concurrency": 2, "handler": "thread"}),
             ("spread", {"concurrency": 3, "handler": "thread"}),
-            line=True,
+            wire=True,
         ),
         _worker(
             "children",
@@ -138,7 +138,7 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
             ("solo", {"concurrency": 4, "batch_size": 6}),
             ("loose", {"concurrency": 3, "prefetch": 0}),
             ("bulk", {"concurrency": 1, "handler": "batch", "batch": 30}),
-            line=True,
+            wire=True,
             more=behind,
         ),
         _worker(
@@ -156,19 +156,19 @@ def actors(ways: Collection[str], *, mutant: str | None = None) -> list[Actor]:
             ("strict", {"concurrency": 1, "maintenance": False}),
             ("shaky", {"concurrency": 2}),
             ("spread", {"concurrency": 4, "prefetch": 0, "maintenance": False}),
-            line=True,
+            wire=True,
         ),
-        Actor("producer-a", "producer", {"seed": 1, "style": "async", **poison}, line=True),
+        Actor("producer-a", "producer", {"seed": 1, "style": "async", **poison}, wire=True),
         Actor("producer-b", "producer", {"seed": 2, "style": "blocking", **poison, **ahead}),
         Actor("producer-c", "producer", {"seed": 3, "style": "async", **other}),
-        Actor("scheduler", "duty", {"duty": "scheduler", **behind}, line=True),
+        Actor("scheduler", "duty", {"duty": "scheduler", **behind}, wire=True),
         Actor("recovery", "duty", {"duty": "recovery", **other}),
     ]
     if "operator" in ways:
         cast.append(Actor("operator", "operator", {"seed": 9}))
     cast.append(Actor("recorder", "recorder"))
     if mutant is not None:
-        cast = [Actor(a.name, a.role, {**a.settings, "release": mutant}, a.line) for a in cast]
+        cast = [Actor(a.name, a.role, {**a.settings, "release": mutant}, a.wire) for a in cast]
     return cast
 
 
@@ -177,6 +177,6 @@ def targets(cast: Collection[Actor]) -> dict[str, list[str]]:
     return {
         "worker": [a.name for a in cast if a.role == "worker"],
         "process": [a.name for a in cast if a.role in ("worker", "producer", "duty")],
-        "line": [a.name for a in cast if a.line],
+        "wire": [a.name for a in cast if a.wire],
         "server": ["server"],
     }

@@ -26,7 +26,7 @@ TAGS = [tag for role in QUEUES for tag in tags_of(role.name)]
 
 class ClusterServers(Topology):
     NAMES = frozenset(("functions", "scripts", "clients", "failover", "move"))
-    HAS_LINES = False
+    HAS_WIRES = False
 
     def __init__(self, kind: Kind) -> None:
         slow = {"slowlog-log-slower-than": 5000, "slowlog-max-len": 512}

@@ -1,4 +1,4 @@
-"""Injects the faults of a schedule into processes, network lines and the server, and records each with its time."""
+"""Injects the faults of a schedule into processes, network wires and the server, and records each with its time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from random import Random
 import redis
 
 from tests.chaos.history import HistoryFile
-from tests.chaos.network import Line, Network
+from tests.chaos.network import Network, Wire
 from tests.chaos.schedule import Fault
 from tests.chaos.stage import Stage
 from tests.chaos.topology import Topology
@@ -66,8 +66,8 @@ class Injector:
         self._server_thread.join(60)
         self._stage.thaw_all()
         self._topology.heal()
-        for line in self._network.lines.values():
-            self._network.call(partial(_mend, line))
+        for wire in self._network.wires.values():
+            self._network.call(partial(_mend, wire))
         self._due.clear()
         for name in self._stage.names():
             if name not in self._stage.processes:
@@ -80,7 +80,7 @@ class Injector:
         elif fault.kind in ("kill", "freeze", "leave"):
             self._strike_process(fault)
         else:
-            self._strike_line(fault)
+            self._strike_wire(fault)
 
     def _strike_process(self, fault: Fault) -> None:
         name = fault.target
@@ -102,31 +102,31 @@ class Injector:
 
             self._later(self.now + fault.length, thaw)
 
-    def _strike_line(self, fault: Fault) -> None:
-        line, process = self._network.lines[fault.target], self._stage.processes.get(fault.target)
+    def _strike_wire(self, fault: Fault) -> None:
+        wire, process = self._network.wires[fault.target], self._stage.processes.get(fault.target)
         pid = None if process is None else process.pid
 
         def begin() -> None:
             match fault.kind:
                 case "cut":
-                    line.broken = True
-                    line.abort()
+                    wire.broken = True
+                    wire.abort()
                 case "drop":
-                    line.drop_next = True
+                    wire.drop_next = True
                 case "truncate":
-                    line.truncate_next = True
+                    wire.truncate_next = True
                 case "delay":
-                    line.delay = 0.005 + 0.12 * fault.amount
+                    wire.delay = 0.005 + 0.12 * fault.amount
                 case "hang":
-                    line.hang()
+                    wire.hang()
 
         def end() -> None:
             if fault.kind == "cut":
-                line.broken = False
+                wire.broken = False
             elif fault.kind == "delay":
-                line.delay = 0.0
+                wire.delay = 0.0
             elif fault.kind == "hang":
-                line.flow()
+                wire.flow()
 
         self._begun(fault, pid)
         self._network.call(begin)
@@ -165,7 +165,7 @@ class Injector:
         self._history.note("fault over", kind=fault.kind, target=fault.target, of=pid, planned=fault.at)
 
 
-def _mend(line: Line) -> None:
-    line.broken = line.drop_next = line.truncate_next = False
-    line.delay = 0.0
-    line.flow()
+def _mend(wire: Wire) -> None:
+    wire.broken = wire.drop_next = wire.truncate_next = False
+    wire.delay = 0.0
+    wire.flow()

@@ -1,4 +1,4 @@
-"""Network lines between processes and the server, each with its own port, that can fail like a real network."""
+"""Network wires between processes and the server, each with its own port, that can fail like a real network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Self
 _CHUNK = 1 << 18
 
 
-class Line:
+class Wire:
     """The network path of one process to the server. Its methods must be called in the loop of the network."""
 
     def __init__(self, target: int, on_try: Callable[[], object] = lambda: None) -> None:
@@ -109,20 +109,20 @@ class Line:
 
 
 class Network:
-    """All lines, in one separate thread."""
+    """All wires, in one separate thread."""
 
     def __init__(self, target: int, names: list[str], on_try: Callable[[str], object] = lambda name: None) -> None:
         self._target = target
         self._on_try = on_try
         self._names = names
-        self.lines: dict[str, Line] = {}
+        self.wires: dict[str, Wire] = {}
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main()), name="network")
 
     def url(self, name: str) -> str:
-        return f"redis://127.0.0.1:{self.lines[name].port}/0"
+        return f"redis://127.0.0.1:{self.wires[name].port}/0"
 
     def call(self, action: Callable[[], object]) -> None:
         """Run a function in the loop of the network."""
@@ -144,9 +144,9 @@ class Network:
     async def _main(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
         for name in self._names:
-            self.lines[name] = Line(self._target, partial(self._on_try, name))
-            await self.lines[name].open()
+            self.wires[name] = Wire(self._target, partial(self._on_try, name))
+            await self.wires[name].open()
         self._ready.set()
         await self._over.wait()
-        for line in self.lines.values():
-            await line.close()
+        for wire in self.wires.values():
+            await wire.close()

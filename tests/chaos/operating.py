@@ -83,7 +83,7 @@ class Operator:
             await self._repair(queue)
 
     async def _decide(self) -> None:
-        """Settle a job that blocks its group."""
+        """Resolve a job that blocks its group."""
         queue = self._queues["strict"]
         blocked = await queue.get_blocked_groups(20)
         if not blocked:
@@ -96,7 +96,7 @@ class Operator:
             await self.act(queue, what, getattr(queue, what)(group.blocked_by), job=group.blocked_by)
 
     async def skip_all(self) -> None:
-        """Skip every job that blocks its group, since nobody else is left to settle it."""
+        """Skip every job that blocks its group, since nobody else is left to resolve it."""
         queue = self._queues["strict"]
         for group in await queue.get_blocked_groups():
             if group.blocked_by is not None:
@@ -185,7 +185,7 @@ class Operator:
                 return
             await asyncio.sleep(0.1)
 
-    async def settle(self) -> None:
+    async def undo(self) -> None:
         """Undo every pause and limit and remove the repeating jobs, so that all remaining jobs can run."""
         for name, queue in self._queues.items():
             role = QUEUE_OF[name]

@@ -105,7 +105,7 @@ def rows(total: Total) -> list[tuple[str, str]]:
         *((name, str(total.broken(rules))) for name, rules in ZEROES.items()),
         ("second runs, and why", f"{notes.duplicates.total():,}: {duplicates}"),
         ("calls over 5 ms with waiting for a processor", f"{notes.slow_calls:,}"),
-        ("a group waited for its turn at most", f"{notes.longest_ready:.2f} s"),
+        ("a ready group waited at most", f"{notes.longest_ready:.2f} s"),
         ("handlers that ran on after their lease", f"{notes.zombies:,}"),
         ("outcomes refused, their workers told", f"{notes.refused:,}"),
         ("outcomes accepted, their workers told the opposite", f"{notes.misinformed:,}"),

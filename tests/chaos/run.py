@@ -74,9 +74,9 @@ def play(told: Round, topology: Topology, log: Log) -> dict[str, int]:
     def tried(name: str) -> None:
         history.note("try", actor=name)
 
-    with Network(topology.port, [actor.name for actor in cast if actor.line], tried) as network:
-        lines = {actor.name for actor in cast if actor.line and topology.HAS_LINES}
-        urls = {actor.name: network.url(actor.name) if actor.name in lines else topology.url for actor in cast}
+    with Network(topology.port, [actor.name for actor in cast if actor.wire], tried) as network:
+        wired = {actor.name for actor in cast if actor.wire and topology.HAS_WIRES}
+        urls = {actor.name: network.url(actor.name) if actor.name in wired else topology.url for actor in cast}
         stage = Stage(cast, history, shared, urls)
         try:
             _begin(stage, told.folder)
@@ -111,7 +111,7 @@ def _chaos(told: Round, injector: Injector, topology: Topology, history: History
         if now > next_sample:
             next_sample = now + SAMPLE
             _clock(history)
-            if topology.HAS_LINES:  # otherwise a queue may be moving from one server to another
+            if topology.HAS_WIRES:  # otherwise a queue may be moving from one server to another
                 sample(topology.nodes(), history)
         if now > next_line:
             next_line += LOG_EVERY
@@ -123,7 +123,7 @@ def _chaos(told: Round, injector: Injector, topology: Topology, history: History
 def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, history: HistoryFile, log: Log) -> None:
     injector.heal()
     late = stage.end("producer", "operator", within=GO_WITHIN)
-    asyncio.run(_settle(topology.url, history))
+    asyncio.run(_undo(topology.url, history))
     began = time.monotonic()
     drained = asyncio.run(_drain(topology.url, told.drain, injector, history, log))
     history.note("drained", answer=drained, took=time.monotonic() - began, within=told.drain)
@@ -139,9 +139,9 @@ def _peace(told: Round, injector: Injector, stage: Stage, topology: Topology, hi
     history.note("over", late=late)
 
 
-async def _settle(url: str, history: HistoryFile) -> None:
+async def _undo(url: str, history: HistoryFile) -> None:
     operator = Operator(history, {"seed": 0, "life": 0, "url": url})
-    await operator.settle()
+    await operator.undo()
     await operator.close()
 
 

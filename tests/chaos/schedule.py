@@ -20,7 +20,7 @@ class Fault:
     target: str
     length: float
     amount: float = 0.0
-    """A parameter of some kinds, between 0 and 1: the delay of a slow line, the share of clients to drop."""
+    """A parameter of some kinds, between 0 and 1: the delay of a slow wire, the share of clients to drop."""
 
     def __str__(self) -> str:
         lasts = f" for {self.length:.2f} s" if self.length else ""
@@ -34,7 +34,7 @@ class Kind:
     gap: float
     """Mean seconds between two faults of this kind."""
     targets: str
-    """Role of the targets: worker, process (any but the recorder and the operator), line (a network line), server."""
+    """Role of the targets: worker, process (any but the recorder and the operator), wire (of the network), server."""
     shortest: float = 0.0
     longest: float = 0.0
 
@@ -46,11 +46,11 @@ KINDS: Mapping[str, Kind] = {
     "kill": Kind(3, "process"),
     "freeze": Kind(8, "worker", LEASE + 0.5, LEASE + 2.5),
     "leave": Kind(14, "worker"),
-    "cut": Kind(3, "line", 0.0, 1.5),
-    "drop": Kind(2, "line"),
-    "truncate": Kind(3, "line"),
-    "delay": Kind(7, "line", 0.5, 2.5),
-    "hang": Kind(9, "line", 1.0, LEASE + 1.5),
+    "cut": Kind(3, "wire", 0.0, 1.5),
+    "drop": Kind(2, "wire"),
+    "truncate": Kind(3, "wire"),
+    "delay": Kind(7, "wire", 0.5, 2.5),
+    "hang": Kind(9, "wire", 1.0, LEASE + 1.5),
     "functions": Kind(6, "server"),
     "scripts": Kind(11, "server"),
     "clients": Kind(7, "server"),
@@ -62,7 +62,7 @@ KINDS: Mapping[str, Kind] = {
 }
 """Scheduled faults. `poison`, `skew`, `releases` and `operator` are not scheduled, but ways to run; see `cast.py`."""
 
-LINES = ("cut", "drop", "truncate", "delay", "hang")
+WIRES = ("cut", "drop", "truncate", "delay", "hang")
 """Faults of the network."""
 WAYS = ("poison", "skew", "releases", "operator")
 ALL = (*KINDS, *WAYS)

@@ -66,7 +66,7 @@ def test_kinds_are_chosen_by_their_names() -> None:
 
 
 def test_witnesses_are_spared() -> None:
-    struck = {name for role in ("worker", "process", "line") for name in TARGETS[role]}
+    struck = {name for role in ("worker", "process", "wire") for name in TARGETS[role]}
     assert struck.isdisjoint({"recorder", "operator"})
 
 

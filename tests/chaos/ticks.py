@@ -83,10 +83,10 @@ def main(given: list[str] | None = None) -> int:
 
 def _play(args: argparse.Namespace, folder: Path, topology: SingleServer) -> list[Plan]:
     more = {} if args.mutant is None else {"release": args.mutant}
-    schedulers = [Actor(f"scheduler-{n}", "tick scheduler", more, line=True) for n in range(args.schedulers)]
+    schedulers = [Actor(f"scheduler-{n}", "tick scheduler", more, wire=True) for n in range(args.schedulers)]
     cast = [*schedulers, Actor("witness", "tick worker", more)]
     names = [actor.name for actor in schedulers]
-    targets = {"worker": names, "process": names, "line": names, "server": ["server"]}
+    targets = {"worker": names, "process": names, "wire": names, "server": ["server"]}
     faults = plan(args.seed, args.seconds, FAULTS, targets, GAPS)
     history = HistoryFile(str(folder), "stage")
     with Network(topology.port, names) as network:

@@ -43,18 +43,18 @@ def stolen() -> float:
 class Topology(ABC):
     NAMES: ClassVar[frozenset[str]] = frozenset()
     """Kinds of faults that strike the servers themselves."""
-    HAS_LINES: ClassVar[bool] = True
-    """Whether processes connect through network lines that can be cut. Clients of a cluster connect to its nodes."""
+    HAS_WIRES: ClassVar[bool] = True
+    """Whether processes connect through network wires that can be cut. Clients of a cluster connect to its nodes."""
 
     @property
     @abstractmethod
     def url(self) -> str:
-        """The URL of the queues without a faulty network line in between."""
+        """The URL of the queues without a faulty network wire in between."""
 
     @property
     @abstractmethod
     def port(self) -> int:
-        """The port that network lines forward to."""
+        """The port that network wires forward to."""
 
     @abstractmethod
     def strike(self, fault: Fault) -> Callable[[], None] | None:

@@ -23,7 +23,7 @@ from tests.support.clusters import Cluster, run
 from tests.support.load import all_done, in_order, working
 from tests.support.servers import Kind, available_kinds, prefer
 from tests.support.waiting import eventually, wait_until
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, looked_once
 
 NAMES = ("orders", "mails", "b", "x1", "x2")
 """Queues that are on several nodes."""
@@ -68,7 +68,7 @@ async def works(queue: Queue, data: Any = 1) -> None:
     """Check that calls, wake-ups, heartbeats and events all reach the same server."""
     handler = Recorder()
     async with Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
-        await settled(worker)
+        await looked_once(worker)
         assert await (await queue.add(data, group_id="g")).result(20) is None
         await eventually(queue.get_workers, "the heartbeat is seen")
     assert handler.ended == [data]
@@ -323,7 +323,7 @@ async def test_an_idle_worker_and_a_listener_follow_the_slot_though_they_are_blo
         await listener.get_waiting_count()  # from now on it is subscribed
         async with Worker(queue, handler, heartbeat=20, blocking_timeout=60) as worker:
             await (await queue.add("before")).result(20)
-            await settled(worker)
+            await looked_once(worker)
             owner = await asyncio.to_thread(bare.owner, "orders")
             await asyncio.to_thread(bare.move, "orders", await asyncio.to_thread(bare.other_than, owner))
             job = await queue.add("after")

@@ -15,7 +15,7 @@ from tests.integration.test_permissions import PAGE, RULES
 from tests.support.clusters import Cluster
 from tests.support.sentinels import SERVICE, Sentinels
 from tests.support.servers import Kind, Server, available_kinds
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, looked_once
 
 SPARED = {b"client|setinfo", b"client|id", b"client|unblock"}
 """Commands that are optional: without them the client works in another way."""
@@ -42,7 +42,7 @@ def refused(client: Any) -> set[bytes]:
 async def works(producing: str, working: str, n: int) -> None:
     handler = Recorder()
     async with Queue("orders", working) as queue, Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
-        await settled(worker)
+        await looked_once(worker)
         async with Queue("orders", producing) as other:
             await (await other.add(n, group_id="g")).result(30)
     assert handler.ended == [n]

@@ -24,7 +24,7 @@ from tests.support.load import all_done, in_order, working
 from tests.support.sentinels import SERVICE, Sentinels
 from tests.support.servers import Kind, available_kinds, prefer
 from tests.support.waiting import eventually, wait_until
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, looked_once
 
 SECRET, SENTINEL_SECRET = "s3cr3t-of-the-server", "s3cr3t-of-the-sentinels"
 
@@ -57,7 +57,7 @@ async def works(queue: Queue, data: Any = 1) -> None:
     """Check that calls, wake-ups, heartbeats and events all reach the same server."""
     handler = Recorder()
     async with Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
-        await settled(worker)
+        await looked_once(worker)
         assert await (await queue.add(data, group_id="g")).result(20) is None
         await eventually(queue.get_workers, "the heartbeat is seen")
     assert handler.ended == [data]
@@ -199,7 +199,7 @@ async def test_an_idle_worker_and_a_listener_follow_at_once_though_they_are_bloc
         await listener.get_waiting_count()  # from now on it is subscribed
         async with Worker(queue, handler, heartbeat=20, blocking_timeout=60) as worker:
             await (await queue.add("before")).result(20)
-            await settled(worker)
+            await looked_once(worker)
             await asyncio.to_thread(service.replicated)
             await asyncio.to_thread(service.fail_over)
             job = await queue.add("after")

@@ -44,9 +44,9 @@ class Busy:
         await queue.mark("v1.4")
         self._worker = Worker(queue, self.handle, concurrency=4, name="web-1")
         await self._worker.start()
-        await eventually(self._settled, "every job of the busy queue is in its state")
+        await eventually(self._is_ready, "every job of the busy queue is in its state")
 
-    async def _settled(self) -> bool:
+    async def _is_ready(self) -> bool:
         counts = await self.queue.get_job_counts()
         held = await self.queue.get_job(self.ids["held"])
         progress = await self.queue.get_job(self.ids["active"])

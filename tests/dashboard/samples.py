@@ -22,7 +22,7 @@ from groupmq.dashboard.documents.event_row import EventRow
 from groupmq.dashboard.documents.events import EventsPage
 from groupmq.dashboard.documents.failures import FailureRow, FailuresPage
 from groupmq.dashboard.documents.group import GroupDocument, GroupSettings
-from groupmq.dashboard.documents.job import ActionLink, AttemptRow, JobDocument, JobSetting, LogRow, PositionInLine
+from groupmq.dashboard.documents.job import ActionLink, AttemptRow, JobDocument, JobSetting, LogRow, PositionInGroup
 from groupmq.dashboard.documents.jobs import STATES, JobsPage, Search, Term, search_record
 from groupmq.dashboard.documents.lanes import SORTS, LanesPage
 from groupmq.dashboard.documents.outcome import OutcomePage
@@ -120,13 +120,13 @@ class Samples(SampleRows):
 
     def group(self) -> GroupDocument:
         lane = self.lane(0)
-        line = [self.job(1, "active"), *(self.job(i) for i in range(2, 12)), self.job(20, "delayed")]
+        jobs = [self.job(1, "active"), *(self.job(i) for i in range(2, 12)), self.job(20, "delayed")]
         return GroupDocument(
             queue=self.row(),
             lane=lane,
             settings=GroupSettings(paused=False, concurrency=1, rate_limit="100 in 1 s"),
-            jobs=line,
-            head=line[0],
+            jobs=jobs,
+            first=jobs[0],
             total=38,
             cursor=None,
             next="abc",
@@ -175,7 +175,7 @@ class Samples(SampleRows):
                 for n, outcome in ((1, "retried"), (2, "failed"))
             ],
             attempts_words="2 of 5",
-            position=PositionInLine(position=4, of=38, group_id=self.say("user:42")),
+            position=PositionInGroup(position=4, of=38, group_id=self.say("user:42")),
             lane=self.lane(0),
             settings=[JobSetting(name="Priority", value="0"), JobSetting(name="Timeout", value="30 s")],
             actions=[

@@ -79,7 +79,7 @@ async def test_a_held_head_is_retried_without_the_rest_of_its_back_off(busy: Bus
 
 async def test_a_job_that_waits_for_no_time_cannot_be_promoted(busy: Busy, site: Site) -> None:
     plan = await site.plan("promote", job=busy.ids["waiting"])
-    assert plan["refused"] == "The job is already in line; there is no delay to skip."
+    assert plan["refused"] == "The job is waiting already; there is no delay to skip."
     await site.act("promote", 409, job=busy.ids["waiting"])
 
 

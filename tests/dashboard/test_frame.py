@@ -53,9 +53,9 @@ async def test_the_span_under_way_is_drawn_as_unfinished(busy: Busy, site: Site)
 
 async def test_a_reader_who_may_do_nothing_sees_no_empty_places_for_buttons(busy: Busy, make_site: MakeSite) -> None:
     html = await make_site(read_only=True).page("group", queue="orders", group=HELD)
-    assert "The first in line" not in html
+    assert "The first job" not in html
     assert '<div class="titles"></div>' not in html
-    assert "The first in line" in await make_site().page("group", queue="orders", group=HELD)
+    assert "The first job" in await make_site().page("group", queue="orders", group=HELD)
 
 
 @pytest.mark.parametrize(("chosen", "per"), [("hour", "minute"), ("day", "5 minutes"), ("weeks", "hour")])

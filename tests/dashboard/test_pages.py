@@ -190,7 +190,7 @@ async def test_lanes_that_are_not_shown_are_counted_and_can_be_shown(queue: Queu
 async def test_a_group_in_order(busy: Busy, site: Site) -> None:
     page = await site.json("group", queue="orders", group=HELD)
     assert [job["id"] for job in page["jobs"]] == [busy.ids[name] for name in ("held", "behind", "behind2")]
-    assert page["head"]["id"] == busy.ids["held"]
+    assert page["first"]["id"] == busy.ids["held"]
     assert page["lane"]["held"]["reason"] == "backoff"
     assert page["settings"] == {"paused": False, "concurrency": 1, "rate_limit": None}
     deep = await site.json("group", queue="orders", group=DEEP)
@@ -226,7 +226,7 @@ async def test_the_page_of_a_failed_job_shows_its_attempts(busy: Busy, site: Sit
     assert [action["action"] for action in page["actions"]] == ["retry", "edit", "remove"]
 
 
-async def test_a_job_knows_its_place_in_the_line(busy: Busy, site: Site) -> None:
+async def test_a_job_knows_its_position_in_its_group(busy: Busy, site: Site) -> None:
     page = await site.json("job", queue="orders", job=busy.ids["behind2"])
     assert page["position"] == {"position": 3, "of": 3, "group_id": HELD}
 

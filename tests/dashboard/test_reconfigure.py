@@ -121,7 +121,7 @@ async def test_a_script_changes_one_setting_and_no_other(
         (
             {"priority_ageing": "1m", "fairness": "round-robin"},
             "priority_ageing",
-            "Needs fairness='oldest'; groups that take turns do not age; it is none now",
+            "Needs fairness='oldest'; with round-robin, groups do not age; it is none now",
         ),
     ],
 )

@@ -212,7 +212,7 @@ async def test_a_producers_memory_is_flat_over_many_jobs(start_server: StartServ
     async with Queue("orders", server.url, keep_completed=0) as queue, Worker(queue, echo, concurrency=100):
         queue.on("completed", count)
 
-        async def turn() -> None:
+        async def round_trip() -> None:
             jobs = await queue.add_many({"data": n, "group_id": f"g{n % 50}"} for n in range(SOME))
             for job in jobs[::5]:
                 job.on("completed", count)
@@ -223,11 +223,11 @@ async def test_a_producers_memory_is_flat_over_many_jobs(start_server: StartServ
             return Counter(type(one).__name__ for one in gc.get_objects())
 
         for _ in range(8):
-            await turn()  # afterwards all bounded caches are full
+            await round_trip()  # afterwards all bounded caches are full
         await eventually(lambda: living_jobs() < others + 20, "the jobs are gone")
         first = objects()
         for _ in range(6):
-            await turn()
+            await round_trip()
         more = Counter[str]()
 
         def flat() -> bool:

@@ -13,7 +13,7 @@ from groupmq import BatchFailed, ConfigurationError, FailJob, Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.integration.rows import add_row, attempts_made
 from tests.support.waiting import eventually
-from tests.support.workers import Listener, one_kind, settled
+from tests.support.workers import Listener, looked_once, one_kind
 
 
 class Batches:
@@ -309,7 +309,7 @@ async def test_a_batch_starts_when_it_is_full_and_not_before(queue: Queue) -> No
 async def test_a_batch_that_does_not_fill_starts_after_its_wait(queue: Queue) -> None:
     handle = Batches()
     async with Worker(queue, handle, batch=10, batch_wait=0.3) as worker:
-        await settled(worker)
+        await looked_once(worker)
         before, began = worker.get_worker_metrics().advances, time.monotonic()
         await queue.add(0, group_id="g")
         await eventually(lambda: handle.seen, "the batch runs")
@@ -333,7 +333,7 @@ async def test_a_worker_that_closes_holds_nothing_that_waits_for_a_full_batch(qu
     handle = Batches()
     worker = Worker(queue, handle, batch=10, batch_wait=60)
     async with worker:
-        await settled(worker)
+        await looked_once(worker)
         assert (await queue.get_job_counts()).active == 0
     after = Batches()
     await burst(queue, after)
@@ -345,8 +345,8 @@ async def test_a_second_worker_starts_the_batch_if_the_first_is_busy_when_its_ti
     full = Batches(lambda jobs: gate.wait() if len(jobs) == 2 else asyncio.sleep(0))
     options: dict[str, Any] = {"batch": 2, "batch_wait": 0.4, "blocking_timeout": 30, "stalled_interval": 60}
     async with Worker(queue, full, **options) as first, Worker(queue, full, **options) as second:
-        await settled(first)
-        await settled(second)
+        await looked_once(first)
+        await looked_once(second)
         await queue.add("alone", group_id="a")
         await add_row(queue, 2, "b")
         await eventually(lambda: ["alone"] in full.ended, "the lonely job ran", timeout=4)

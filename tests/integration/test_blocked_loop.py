@@ -74,11 +74,11 @@ def blocking(short: Queue, jobs: list[Job], url: str) -> Iterator[Blocking]:
 async def test_those_behind_it_go_back_and_those_before_it_are_reported(
     short: Queue, jobs: list[Job], blocking: Blocking
 ) -> None:
-    async def settled() -> bool:
+    async def one_is_held() -> bool:
         counts = await short.get_job_counts()
         return (counts.completed, counts.active, counts.waiting) == (AT, 1, N - AT - 1)
 
-    await eventually(settled, "only the one that hangs is held", 10)
+    await eventually(one_is_held, "only the one that hangs is held", 10)
     blocking.go_on.set()
     assert await short.wait_for_empty(10)
     assert blocking.started == list(range(N))

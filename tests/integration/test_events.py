@@ -182,7 +182,7 @@ async def test_a_queue_without_events_has_nothing_to_listen_to(make_queue: MakeQ
         await take(queue, 1)
     await Worker(queue, handle).run(burst=True)
     keys = Keys("groupmq", queue.name)
-    assert client.exists(keys.fixed("events"), keys.fixed("marks")) == 0
+    assert client.exists(keys.fixed("events"), keys.fixed("segments")) == 0
 
 
 async def test_closing_the_queue_ends_the_loop(make_queue: MakeQueue, client: Any) -> None:

@@ -15,7 +15,7 @@ from tests.support.fleet import Fleet
 from tests.support.history import History
 from tests.support.listening import workers_asleep
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, one_kind, settled
+from tests.support.workers import Recorder, looked_once, one_kind
 
 BLOCK = 30
 """Longer than any test, so a worker that wakes was woken."""
@@ -32,8 +32,8 @@ async def test_only_one_process_works_at_a_time_and_all_of_them_get_turns(
     queue = make_queue(exclusive=True)
     with Fleet(url, queue.name, concurrency=4, blocking_timeout=BLOCK, exclusive=True) as fleet:
         fleet.start(3)
-        # A process that is not yet in line could come too late for all turns, which together take 0.3 s.
-        fleet.wait_for(lambda: workers_asleep(client) == 3, "all of them are in line for a turn")
+        # A process that does not wait yet could come too late for all turns, which together take 0.3 s.
+        fleet.wait_for(lambda: workers_asleep(client) == 3, "all of them wait for a turn")
         items = [{"data": {"n": n, "seconds": 0.01}, "group_id": f"g{n % 9}"} for n in range(90)]
         jobs = await queue.add_many(items)
         assert await queue.wait_for_empty(30)
@@ -52,7 +52,7 @@ async def test_a_turn_is_handed_over_after_a_batch(make_queue: MakeQueue, url: s
     worker = {"batch_size": batch}
     with Fleet(url, queue.name, concurrency=3, blocking_timeout=BLOCK, worker=worker, exclusive=True) as fleet:
         fleet.start(2)
-        fleet.wait_for(lambda: workers_asleep(client) == 2, "both are in line for a turn")
+        fleet.wait_for(lambda: workers_asleep(client) == 2, "both wait for a turn")
         # Long enough for the last holder to queue up again before the other's turn ends, on a busy machine too.
         items = [{"data": {"n": n, "seconds": 0.03}, "group_id": f"g{n % 6}"} for n in range(60)]
         jobs = await queue.add_many(items)
@@ -86,7 +86,7 @@ class Team:
     async def __aenter__(self) -> Team:
         for worker in self.workers:
             await worker.start()
-            await settled(worker)
+            await looked_once(worker)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ import pytest
 from groupmq import RateLimit, Worker
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, looked_once
 
 BLOCK = 30
 """Longer than any test: a worker that wakes was woken."""
@@ -50,7 +50,7 @@ async def test_a_burst_waits_for_its_turn_while_jobs_could_start(make_queue: Mak
         await holding.add_many([{"data": n, "group_id": "b"} for n in range(1, 4)])
         worker = Worker(bursting, mine, blocking_timeout=BLOCK)
         burst = asyncio.create_task(worker.run(burst=True))
-        await settled(worker)
+        await looked_once(worker)
         handler.gate.set()
         async with asyncio.timeout(20):
             await burst

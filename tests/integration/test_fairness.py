@@ -99,7 +99,7 @@ async def test_priorities_stand_above_the_turns(make_queue: MakeQueue) -> None:
     assert order.groups == ["x", "y"] * 3 + ["a", "b"] * 3
 
 
-async def test_a_failing_group_takes_its_turns_and_not_more(make_queue: MakeQueue) -> None:
+async def test_a_failing_group_is_served_in_each_round_and_not_more(make_queue: MakeQueue) -> None:
     queue, order = make_queue(fairness="round-robin"), Order()
 
     async def handle(job: Job) -> None:
@@ -114,7 +114,7 @@ async def test_a_failing_group_takes_its_turns_and_not_more(make_queue: MakeQueu
 
 
 @one_kind
-async def test_turns_hold_across_processes(make_queue: MakeQueue, url: str) -> None:
+async def test_rounds_hold_across_processes(make_queue: MakeQueue, url: str) -> None:
     queue, groups = make_queue(fairness="round-robin"), ("big", *"abcdefg")
     items = [{"data": {"n": n, "seconds": 0.005}, "group_id": g} for g in groups for n in range(8)]
     with Fleet(url, queue.name, concurrency=1, fairness="round-robin") as fleet:

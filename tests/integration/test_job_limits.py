@@ -14,7 +14,7 @@ from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
 from tests.support.ticking import pass_by, server_ms
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, looked_once
 
 # Groups that are full
 
@@ -111,7 +111,7 @@ async def state_is(job: Job, state: str) -> bool:
 async def test_a_ttl_runs_out_in_a_paused_group_while_the_worker_sleeps(queue: Queue) -> None:
     handler = Recorder()
     async with Worker(queue, handler, blocking_timeout=30) as worker:
-        await settled(worker)
+        await looked_once(worker)
         await queue.pause_group("g")
         late = await queue.add("late", group_id="g", ttl=0.1)
         stays = await queue.add("stays", group_id="g")
@@ -203,7 +203,7 @@ async def test_a_debounce_runs_once_with_the_last_data_after_the_last_add(queue:
         runs.append(job)
 
     async with Worker(queue, handle, blocking_timeout=30) as worker:
-        await settled(worker)
+        await looked_once(worker)
         burst = await asyncio.gather(*(queue.add(n, group_id="g", dedupe=Debounce("k", 0.8)) for n in range(10)))
         last = await queue.add("last", group_id="g", dedupe=Debounce("k", 0.8))
         assert len({job.id for job in [*burst, last]}) == 1

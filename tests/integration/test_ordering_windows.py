@@ -17,7 +17,7 @@ from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.ticking import server_ms
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, one_kind, settled
+from tests.support.workers import Recorder, looked_once, one_kind
 
 WINDOWS = [0.02, 0.1, 0.4]
 
@@ -175,7 +175,7 @@ async def test_nobody_polls_while_groups_wait(make_queue: MakeQueue, kind: str) 
     ordering = Ordering.event_time(1) if kind == "event_time" else Ordering.arrival(1)
     queue, handler = make_queue(ordering=ordering), Recorder()
     async with Worker(queue, handler, concurrency=4, blocking_timeout=30) as worker:
-        await settled(worker)
+        await looked_once(worker)
         await queue.add_many([{"data": n, "group_id": f"g{n}"} for n in range(10)])
         await eventually(lambda: len(handler.ended) == 10, "all ran after their window", timeout=10)
         await eventually(lambda: worker.get_worker_metrics().completed == 10, "all are reported")

@@ -18,7 +18,7 @@ from tests.support.fleet import Fleet
 from tests.support.listening import end_connections
 from tests.support.servers import Server, prefer
 from tests.support.waiting import eventually, wait_until
-from tests.support.workers import Recorder, one_kind, settled
+from tests.support.workers import Recorder, looked_once, one_kind
 
 
 async def idle(job: Job) -> None:
@@ -178,7 +178,7 @@ async def test_a_connection_cut_after_a_quiet_time_is_no_reason_to_give_up(
         await queue.add("busy")
         await eventually(lambda: recorder.started, "it is busy")
     else:
-        await settled(worker)
+        await looked_once(worker)
     asked = worker.get_worker_metrics().advances
     await quiet_time(1.5 * patience)
     assert worker.get_worker_metrics().advances == asked
@@ -204,7 +204,7 @@ async def test_two_failures_with_a_quiet_time_between_them_are_no_reason_to_give
 
     worker = Worker(queue, recorder, unreachable_timeout=patience, heartbeat=0.1)
     running = asyncio.create_task(worker.run())
-    await settled(worker)
+    await looked_once(worker)
     job = await queue.add("due", delay=1)  # long enough for it to hear of the job and to wait again
     await eventually(lambda: recorder.started, "it runs, started by the worker's own timer")
     [one] = waits_for_hints()

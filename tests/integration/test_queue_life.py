@@ -12,7 +12,7 @@ from groupmq.protocol.keys import Keys
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
 
-FIXED_AND_SMALL = {"series", "meta", "failures", "wake", "requesters", "workers", "events", "marks"}
+FIXED_AND_SMALL = {"series", "meta", "failures", "wake", "requesters", "workers", "events", "segments"}
 
 
 async def handle(job: Job) -> str:
@@ -153,8 +153,8 @@ async def test_a_drained_queue_that_keeps_nothing_leaves_only_small_fixed_keys(
 
 async def test_groups_come_and_go_without_leaving_keys(make_queue: MakeQueue, client: Any) -> None:
     queue = make_queue(keep_completed=0)
-    for turn in range(3):
-        await queue.add_many({"data": "x", "group_id": f"{turn}-{i}"} for i in range(100))
+    for n in range(3):
+        await queue.add_many({"data": "x", "group_id": f"{n}-{i}"} for i in range(100))
         await queue.purge()
         assert lasting(client, queue) <= FIXED_AND_SMALL
 

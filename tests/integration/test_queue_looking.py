@@ -51,19 +51,19 @@ async def fill(queue: Queue) -> None:
     await queue.add("retry", group_id="d", job_id="held")
 
 
-async def settled(queue: Queue) -> None:
-    async def is_settled() -> bool:
+async def one_of_each(queue: Queue) -> None:
+    async def all_are_there() -> bool:
         counts = await queue.get_job_counts()
         held = (await queue.get_group("d")).state == "parked"
         return (counts.active, counts.completed, counts.failed, held) == (1, 1, 1, True)
 
-    await eventually(is_settled, "one runs, one is done, one has failed, one is in its back-off")
+    await eventually(all_are_there, "one runs, one is done, one has failed, one is in its back-off")
 
 
 async def test_every_job_is_seen_in_exactly_one_state(queue: Queue) -> None:
     await fill(queue)
     async with Busy(queue):
-        await settled(queue)
+        await one_of_each(queue)
         assert await queue.get_job_counts() == JobCounts(
             active=1, waiting=3, delayed=2, completed=1, failed=1, total=6, unique_groups=3
         )
@@ -92,7 +92,7 @@ async def test_every_job_is_seen_in_exactly_one_state(queue: Queue) -> None:
 async def test_each_job_says_what_became_of_it(queue: Queue) -> None:
     await fill(queue)
     async with Busy(queue):
-        await settled(queue)
+        await one_of_each(queue)
         runs = await queue.require_job("runs")
         assert (runs.state, runs.attempt, runs.attempts_made, runs.finished_at) == ("active", 1, 0, None)
         assert runs.fence > 0
@@ -133,7 +133,7 @@ async def test_a_group_shows_its_state(queue: Queue) -> None:
     await fill(queue)
     assert (await queue.get_group("a")).state == "ready"
     async with Busy(queue):
-        await settled(queue)
+        await one_of_each(queue)
         busy = await queue.get_group("a")
         assert replace(busy, held=None) == GroupInfo("a", "busy", 2, 1, 0, 1, paused=False, held_for=None)
         assert busy.held is not None
@@ -157,7 +157,7 @@ def counters(metrics: Metrics) -> dict[str, int]:
 async def test_metrics_and_failures_show_what_happened(queue: Queue) -> None:
     await fill(queue)
     async with Busy(queue):
-        await settled(queue)
+        await one_of_each(queue)
     assert counters(await queue.get_metrics()) == {"completed": 2, "failed": 1, "retried": 1}
     failures = {failure.job_id: failure for failure in await queue.get_failures()}
     assert set(failures) == {"broken", "held"}

@@ -16,7 +16,7 @@ import redis.asyncio
 
 from groupmq import ConfigurationError, Event, GroupMQError, Job, Queue, Worker
 from groupmq.core.ids import new_id
-from groupmq.protocol.slots import CallSlots
+from groupmq.protocol.requesters import Requesters
 from tests.support.waiting import eventually, wait_until
 
 
@@ -159,12 +159,12 @@ async def test_a_child_that_is_forked_while_the_loop_runs_leaves_its_parent_alon
         assert (status, await queue.get_waiting_count()) == (0, 3)
 
 
-def test_a_forked_child_has_slots_of_its_own() -> None:
-    slots = CallSlots()
-    slots.give_back(slots.take())
+def test_a_forked_child_has_requesters_of_its_own() -> None:
+    requesters = Requesters()
+    requesters.give_back(requesters.take())
     read, write = os.pipe()
-    assert in_child(lambda: os.write(write, slots.take().name.encode())) == 0
-    name, number = slots.take()
+    assert in_child(lambda: os.write(write, requesters.take().requester.encode())) == 0
+    name, number = requesters.take()
     assert os.read(read, 100).decode().partition(":")[0] != name.partition(":")[0]
     assert number == 2
     os.close(read)

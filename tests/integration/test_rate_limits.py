@@ -15,7 +15,7 @@ from tests.support import handlers
 from tests.support.fleet import Fleet
 from tests.support.rates import excesses, started_ms
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, one_kind, settled
+from tests.support.workers import Recorder, looked_once, one_kind
 
 
 class Witness:
@@ -129,7 +129,7 @@ async def test_no_worker_polls_while_the_queue_is_throttled(make_queue: MakeQueu
     workers = [Worker(queue, witness, concurrency=3, blocking_timeout=30) for _ in range(2)]
     async with workers[0], workers[1]:
         for worker in workers:
-            await settled(worker)
+            await looked_once(worker)
         await queue.add_many([{"data": n, "group_id": f"g{n}"} for n in range(8)])
         assert await queue.wait_for_empty(20)
         advances = sum(worker.get_worker_metrics().advances for worker in workers)

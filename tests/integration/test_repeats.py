@@ -13,7 +13,7 @@ from groupmq import ConfigurationError, Cron, Every, Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.support.ticking import Ticker, check_grid, check_unbroken, pass_by, server_ms
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, one_kind, settled, watching
+from tests.support.workers import Recorder, looked_once, one_kind, watching
 
 PERIOD = 50
 FAST = Every(PERIOD / 1000)
@@ -93,7 +93,7 @@ async def test_a_worker_without_maintenance_does_not_tick_and_the_scheduler_by_h
 ) -> None:
     handler = Ticker()
     async with Worker(queue, handler, maintenance=False) as worker:
-        await settled(worker)
+        await looked_once(worker)
         first = await queue.add({}, group_id="g", repeat=Every(0.1, catch_up="all"))
         await pass_by(client, first.order_ms + 300)
         assert (handler.jobs, (await queue.get_job_counts()).total) == ([], 0)
@@ -106,7 +106,7 @@ async def test_a_repeat_that_is_defined_while_workers_sleep_ticks_in_time(queue:
     """Their blocking read is far longer than the period: they must be woken, from the first tick on."""
     handler = Ticker()
     async with Worker(queue, handler, blocking_timeout=30) as worker:
-        await settled(worker)
+        await looked_once(worker)
         await watching(worker)
         hourly = await queue.add("rare", group_id="rare", repeat=Every(3600))
         first = await queue.add("often", group_id="often", repeat=FAST)

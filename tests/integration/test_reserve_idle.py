@@ -20,7 +20,7 @@ from tests.integration.rows import add_reserve, whatever_happens
 from tests.model.mutant import Mutant, loader
 from tests.support.parts import at_start
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, looked_once
 
 N = 60
 grouped = pytest.mark.parametrize("groups", [True, False], ids=["groups", "no groups"])
@@ -60,7 +60,7 @@ async def test_an_idle_worker_gets_what_waits_behind_a_slow_job(queue: Queue, gr
     workers = [whatever_happens(Worker(queue, slow, name=name)) for name in ("one", "two")]
     for worker in workers:
         await worker.start()
-        await settled(worker)
+        await looked_once(worker)
     await add_reserve(queue, N, groups=groups)
     assert await queue.wait_for_empty(20)
     for worker in workers:
@@ -117,7 +117,7 @@ async def test_of_a_crowd_of_idle_workers_each_gets_a_job(queue: Queue, crowd: i
     workers = [whatever_happens(Worker(queue, handle)) for _ in range(crowd)]
     for worker in workers:
         await worker.start()
-        await settled(worker)
+        await looked_once(worker)
     await add_reserve(queue, N)
     assert await queue.wait_for_empty(20)
     for worker in workers:

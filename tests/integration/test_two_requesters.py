@@ -58,7 +58,7 @@ async def test_large_calls_are_not_sent_together(queue: Queue, handlers: str) ->
     assert worker.get_worker_metrics().completed == 9000
     large = sorted(trip for trip in trips if trip.jobs >= LARGE)
     overlapping = [(one, next_one) for one, next_one in pairwise(large) if one.answered > next_one.sent]
-    assert overlapping, "the requesters take turns"
+    assert overlapping, "the requesters never overlap"
     assert min(next_one.noted - one.noted for one, next_one in overlapping) >= APART
     apart = [next_one.sent - one.sent >= APART for one, next_one in overlapping]
     assert sum(apart) > 0.7 * len(apart), "what the worker notes is the truth, but for moments when it was set aside"

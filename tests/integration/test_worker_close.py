@@ -13,7 +13,7 @@ import pytest
 from groupmq import GroupMQError, Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
-from tests.support.workers import Listener, Recorder, one_kind, settled
+from tests.support.workers import Listener, Recorder, looked_once, one_kind
 
 SLACK = 1.0
 """close(t) returns within t + 1 s; the machine may be busy, so tests allow another second."""
@@ -229,7 +229,7 @@ async def test_a_closing_worker_does_not_keep_hints_from_the_others(queue: Queue
         for i in range(15):
             leaver = Worker(queue, handler, blocking_timeout=30)
             await leaver.start()
-            await settled(leaver)
+            await looked_once(leaver)
             await asyncio.gather(leaver.close(), queue.add(i))
             await handler.has_run(i)
 
@@ -251,7 +251,7 @@ async def test_a_draining_worker_passes_hints_on(queue: Queue) -> None:
     await eventually(lambda: draining.get_worker_metrics().advances >= 2, "the worker blocks again")
     closing = asyncio.create_task(draining.close())
     async with Worker(queue, handle, blocking_timeout=30) as other:
-        await settled(other)
+        await looked_once(other)
         for i in range(5):
             await queue.add(f"short {i}")
             await eventually(partial(contains, started, f"short {i}"), "a short job started", timeout=5)

@@ -9,7 +9,7 @@ import redis
 
 from groupmq import Job, Queue, Worker
 from tests.support.waiting import eventually
-from tests.support.workers import settled
+from tests.support.workers import looked_once
 
 CALLS, COMMANDS = 2, 32
 """Script calls of a lone job's life (an add that grants it to the idle worker, complete), and the commands they make.
@@ -41,7 +41,7 @@ async def test_the_life_of_a_lone_job_makes_as_many_calls_and_commands_as_stated
 
     lives = []
     async with Worker(queue, handle) as worker:
-        await settled(worker)
+        await looked_once(worker)
         for number in range(JOBS + 1):
             await eventually(waits, "the worker waits")
             client.config_resetstat()

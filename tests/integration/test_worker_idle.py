@@ -15,7 +15,7 @@ from groupmq.protocol.commands import Policy
 from tests.conftest import MakeQueue
 from tests.support.cluster_client import node_of
 from tests.support.waiting import eventually
-from tests.support.workers import Recorder, settled
+from tests.support.workers import Recorder, looked_once
 
 WATCHED = 1.5
 BLOCK = 0.5
@@ -46,7 +46,7 @@ async def test_an_idle_worker_costs_one_blocking_read_and_one_look_per_blocking_
     queue: Queue, client: redis.Redis
 ) -> None:
     async with Worker(queue, Recorder(), concurrency=4, blocking_timeout=BLOCK) as worker:
-        await settled(worker)
+        await looked_once(worker)
         check_idle(await cost(client))
 
 
@@ -82,11 +82,11 @@ async def test_a_pause_makes_no_worker_poll_and_a_resume_is_noticed_at_once(
     await (queue.pause() if what == "queue" else queue.pause_group("g"))
     await queue.add_many([{"data": i, "group_id": "g"} for i in range(5)])
     async with Worker(queue, handler, concurrency=2, blocking_timeout=BLOCK) as worker:
-        await settled(worker)
+        await looked_once(worker)
         check_idle(await cost(client))
         assert handler.started == []
     async with Worker(queue, handler, blocking_timeout=30) as worker:
-        await settled(worker)
+        await looked_once(worker)
         await (queue.resume() if what == "queue" else queue.resume_group("g"))
         assert await queue.wait_for_empty(5)
     assert handler.started == list(range(5))
@@ -112,7 +112,7 @@ async def test_an_idle_worker_starts_a_job_within_a_round_trip_of_its_add(queue:
         started.set_result(loop.time())
 
     async with Worker(queue, handle, concurrency=2, blocking_timeout=30) as worker:
-        await settled(worker)
+        await looked_once(worker)
         for i in range(30):
             started: asyncio.Future[float] = loop.create_future()
             before = loop.time()
@@ -130,7 +130,7 @@ async def test_one_of_many_idle_workers_starts_a_job_and_the_others_are_not_woke
     workers = [Worker(queue, handler, blocking_timeout=30) for _ in range(5)]
     for worker in workers:
         await worker.start()
-        await settled(worker)
+        await looked_once(worker)
     before = calls(client)["bzpopmin"]
     for i in range(10):
         await queue.add(i)
@@ -149,7 +149,7 @@ async def test_many_jobs_at_once_wake_as_many_workers_as_they_need(queue: Queue)
     workers = [Worker(queue, handle, blocking_timeout=30, max_attempts=1) for _ in range(5)]
     for worker in workers:
         await worker.start()
-        await settled(worker)
+        await looked_once(worker)
     await queue.add_many([{"data": i} for i in range(5)])
     assert await queue.wait_for_empty(10)
     await asyncio.gather(*(worker.close() for worker in workers))
@@ -167,7 +167,7 @@ async def test_delays_fire_on_time_and_never_early(queue: Queue, first: str) -> 
     worker = Worker(queue, handle, concurrency=2, blocking_timeout=30)
     if first == "worker":
         await worker.start()
-        await settled(worker)
+        await looked_once(worker)
     delays = [0.6, 0.2, 0.4, 0.21]
     added = loop.time()
     for delay in delays:
@@ -189,7 +189,7 @@ async def test_an_expired_lease_is_noticed_on_time_by_a_worker_that_sleeps(
     await queue.pause_group("g")
     await queue.add(1, group_id="g")
     async with Worker(queue, handler, blocking_timeout=30, maintenance=False) as sleeper:
-        await settled(sleeper)
+        await looked_once(sleeper)
         start = loop.time()
         take_in_secret(queue, client)
         await eventually(lambda: handler.started, "the job was taken over", timeout=10)

@@ -12,7 +12,7 @@ from groupmq import ConfigurationError, Job, Queue, Worker, Workers
 from groupmq.client.connection.blocking_reads import Popped, WakeConnection
 from tests.conftest import MakeQueue
 from tests.support.waiting import eventually
-from tests.support.workers import knows_of_work, settled
+from tests.support.workers import knows_of_work, looked_once
 
 
 class Common:
@@ -82,7 +82,7 @@ async def test_no_queue_starves_behind_the_backlog_of_another(make_queue: MakeQu
     workers = Workers([Worker(q, handle, prefetch=prefetch, blocking_timeout=30) for q in (a, b)], concurrency=slots)
     async with workers:
         for worker in workers:
-            await settled(worker)
+            await looked_once(worker)
         await fill(a, "a", 200)
         await eventually(lambda: handle.running["a"] == slots and len(handle.order) > 10, "the first queue works")
         _, second = workers
@@ -172,7 +172,7 @@ async def test_work_that_comes_to_an_idle_queue_starts_at_once(make_queue: MakeQ
     workers = [Worker(a, handle, blocking_timeout=30), Worker(b, handle, blocking_timeout=30)]
     async with Workers(workers, concurrency=1):
         for worker in workers:
-            await settled(worker)
+            await looked_once(worker)
         for name, queue in (("a", a), ("b", b), ("b", b), ("a", a)):
             count = len(handle.order)
             await queue.add(name)
@@ -187,7 +187,7 @@ async def test_work_that_comes_while_all_slots_are_taken_starts_when_one_is_free
     workers = [Worker(a, handle, blocking_timeout=30), Worker(b, handle, blocking_timeout=30)]
     async with Workers(workers, concurrency=1):
         for worker in workers:
-            await settled(worker)
+            await looked_once(worker)
         await a.add("a")
         await eventually(lambda: handle.order == ["a"], "the slot is taken")
         await b.add("b")

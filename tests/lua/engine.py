@@ -270,7 +270,7 @@ class Engine:
     def heartbeat(self, *held: Taken, worker: str = "w", info: str | None = "{}") -> commands.Beat:
         return self.call(commands.beat(worker, info, LEASE, [(one.id, one.fence) for one in held], self.now))
 
-    def note(self, taken: Taken, progress: str | None = None, line: str | None = None) -> bool:
+    def report_progress(self, taken: Taken, progress: str | None = None, line: str | None = None) -> bool:
         return self.call(commands.report_progress(taken.id, taken.fence, progress, line, self.now))
 
     def rate(self, group: str, rate: RateLimit | None) -> bool:

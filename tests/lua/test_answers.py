@@ -17,7 +17,7 @@ from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, T0, Engine
 from tests.support.resending import Before, Unanswered
 
-WINDOW = 30 * SECOND
+PERIOD = 30 * SECOND
 
 
 def unanswered(engine: Engine, call: Call[Any]) -> Unanswered[Any]:
@@ -120,7 +120,7 @@ CALLS: dict[str, Callable[[Engine], Call[Any]]] = {
     "pause": after(one, lambda e: commands.switch(paused=True, now=e.now)),
     "pause group": after(one, lambda e: commands.switch(paused=True, group_id="g", now=e.now)),
     "clean": after(done, lambda e: commands.clean("completed", 0, 10, e.now)),
-    "note": running,
+    "report_progress": running,
     "due": due_now,
     "tick": ticking,
     "repair": damaged,
@@ -211,7 +211,7 @@ def test_a_call_that_arrives_before_the_one_that_it_follows_changes_nothing(engi
 def test_a_call_takes_effect_after_the_one_that_it_follows(engine: Engine) -> None:
     first = unanswered(engine, added(engine, "a", group_id="g"))
     second = Unanswered(
-        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.slot, first.number)
+        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.requester, first.number)
     )
     first.arrives()
     second.arrives()
@@ -221,12 +221,12 @@ def test_a_call_takes_effect_after_the_one_that_it_follows(engine: Engine) -> No
 def test_a_call_that_took_effect_is_answered_though_the_one_that_it_follows_is_forgotten(engine: Engine) -> None:
     first = unanswered(engine, added(engine, "a", group_id="g"))
     second = Unanswered(
-        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.slot, first.number)
+        engine.connection, engine.client, added(engine, "b", group_id="g"), Before(first.requester, first.number)
     )
     first.arrives()
     answer = second.arrives()
     for name in ("calls_even", "calls_odd"):
-        engine.client.hdel(engine.key(name), first.slot)
+        engine.client.hdel(engine.key(name), first.requester)
     assert second.send_again() == answer
     assert engine.run_all() == ["a", "b"]
 
@@ -237,7 +237,7 @@ def test_a_call_does_not_follow_one_that_has_changed_nothing(make_engine: MakeEn
     engine.add("a", group="g")
     full = commands.add([draft(engine.options, None, group_id="g")], engine.now, whole=True)
     first = unanswered(engine, full)
-    second = Unanswered(engine.connection, engine.client, added(engine, "c"), Before(first.slot, first.number))
+    second = Unanswered(engine.connection, engine.client, added(engine, "c"), Before(first.requester, first.number))
     assert first.arrives().full
     second.arrives_too_early()
     assert engine.counts()["waiting"] == 1
@@ -250,26 +250,26 @@ def answers(engine: Engine) -> dict[bytes, bytes]:
 def test_calls_at_the_same_time_have_an_answer_each(engine: Engine) -> None:
     calls = [unanswered(engine, added(engine, str(i), group_id="g")) for i in range(5)]
     found = [call.arrives() for call in calls]
-    assert len({call.slot for call in calls}) == len(answers(engine)) == 5
+    assert len({call.requester for call in calls}) == len(answers(engine)) == 5
     assert [call.send_again() for call in calls] == found
     assert engine.run_all() == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.parametrize("at", [0, WINDOW // 2, WINDOW - 1])
+@pytest.mark.parametrize("at", [0, PERIOD // 2, PERIOD - 1])
 def test_an_answer_is_kept_for_half_a_minute_at_least_and_goes_after_two(make_engine: MakeEngine, at: int) -> None:
     engine = make_engine(kept=0)
-    engine.now = T0 - T0 % WINDOW + at
+    engine.now = T0 - T0 % PERIOD + at
     kept, forgotten = (unanswered(engine, added(engine, job_id)) for job_id in ("kept", "forgotten"))
     kept.arrives()
     forgotten.arrives()
     for _ in range(3):
-        engine.pass_time(WINDOW // 3)
+        engine.pass_time(PERIOD // 3)
         engine.run_all()
         engine.add("other")
     kept.send_again()
     assert engine.run_all() == ["other"]
     for _ in range(2):
-        engine.pass_time(WINDOW)
+        engine.pass_time(PERIOD)
         engine.add("another")
     assert len(answers(engine)) <= 2
     forgotten.send_again()
@@ -278,7 +278,7 @@ def test_an_answer_is_kept_for_half_a_minute_at_least_and_goes_after_two(make_en
 
 def test_a_clock_that_steps_back_keeps_the_answers_of_a_moment_ago(make_engine: MakeEngine) -> None:
     engine = make_engine(kept=0)
-    engine.now = T0 - T0 % WINDOW
+    engine.now = T0 - T0 % PERIOD
     engine.pass_time(-1)
     call = unanswered(engine, added(engine, "a"))
     call.arrives()
@@ -291,19 +291,19 @@ def test_a_clock_that_steps_back_keeps_the_answers_of_a_moment_ago(make_engine: 
 
 
 def test_the_answers_expire_by_themselves(engine: Engine) -> None:
-    engine.now = T0 - T0 % WINDOW
+    engine.now = T0 - T0 % PERIOD
     for _ in range(4):
         engine.add("a")
         engine.remove("a")
         for name in ("calls_even", "calls_odd"):
             left = engine.client.pttl(engine.key(name))
-            assert left == -2 or 0 < left <= 3 * WINDOW, f"{name} has no end"
-        engine.pass_time(WINDOW)
+            assert left == -2 or 0 < left <= 3 * PERIOD, f"{name} has no end"
+        engine.pass_time(PERIOD)
     assert len(answers(engine)) == 1
 
 
 def test_answers_that_cannot_be_kept_change_nothing_else(engine: Engine) -> None:
-    engine.now = T0 - T0 % WINDOW
+    engine.now = T0 - T0 % PERIOD
     engine.add("a")
     for name in ("calls_even", "calls_odd"):
         engine.client.delete(engine.key(name))
@@ -315,7 +315,7 @@ def test_answers_that_cannot_be_kept_change_nothing_else(engine: Engine) -> None
 
 def test_obliterate_forgets_the_answers(engine: Engine) -> None:
     engine.add("a")
-    engine.pass_time(WINDOW)
+    engine.pass_time(PERIOD)
     engine.add("b")
     engine.run(engine.operations.obliterate())
     assert engine.client.keys(engine.keys.base + "calls*") == []

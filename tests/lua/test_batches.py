@@ -168,7 +168,7 @@ def test_a_job_that_is_gone_meanwhile_is_missing_in_its_batch_and_moves_no_other
     assert ids(batches(engine, take=2, request=7)) == [left, ["b1", "b2"]]
 
 
-def test_round_robin_gives_each_group_one_batch_in_turn(make_engine: MakeEngine) -> None:
+def test_round_robin_gives_each_group_one_batch_a_round(make_engine: MakeEngine) -> None:
     engine = make_engine(fairness="round-robin")
     engine.add("a1", "a2", "a3", "a4", group="a")
     engine.add("b1", "b2", "b3", group="b")

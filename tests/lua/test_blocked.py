@@ -1,4 +1,4 @@
-"""Blocked groups: a job that failed for good under `on_failed="hold"` stops its group until it is settled."""
+"""Blocked groups: a job that failed for good under `on_failed="hold"` stops its group until it is resolved."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_blocked_group_goes_on_when_its_job_is_removed_or_all_are_skipped(hold
     assert (holding.group(), holding.blocked()) == ("ready", {})
 
 
-def test_every_job_that_blocks_a_group_has_to_be_settled(make_engine: MakeEngine) -> None:
+def test_every_job_that_blocks_a_group_has_to_be_resolved(make_engine: MakeEngine) -> None:
     engine = make_engine(on_failed="hold", group_concurrency=3)
     engine.add("a", "b", "c", "d")
     taken = engine.take(3)

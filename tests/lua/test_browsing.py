@@ -19,7 +19,7 @@ from tests.support.by_hand import Steps, carry
 T = TypeVar("T")
 
 
-def line(engine: Engine, group: str = "g", limit: int = 3) -> list[str]:
+def group_jobs(engine: Engine, group: str = "g", limit: int = 3) -> list[str]:
     """All pages of a group."""
     ids: list[str] = []
     cursor: str | None = None
@@ -50,7 +50,7 @@ def fail_all(engine: Engine, *reasons: str, error: str = "") -> None:
         engine.advance(commands.failed(job.id, job.fence, reason, "stack", error))
 
 
-def test_the_line_of_a_group_is_the_order_in_which_its_jobs_start(engine: Engine) -> None:
+def test_the_jobs_of_a_group_come_in_the_order_in_which_they_start(engine: Engine) -> None:
     engine.add("late", priority=9)
     engine.add("c", order_ms=3)
     engine.add("a", order_ms=-5)
@@ -58,7 +58,7 @@ def test_the_line_of_a_group_is_the_order_in_which_its_jobs_start(engine: Engine
     engine.add("b", order_ms=1)
     engine.add("urgent", priority=0, order_ms=-9)
     expected = ["urgent", "a", "b", "c", "late"]
-    assert line(engine) == line(engine, limit=1) == line(engine, limit=100) == expected
+    assert group_jobs(engine) == group_jobs(engine, limit=1) == group_jobs(engine, limit=100) == expected
     positions = [engine.run_now(engine.operations.get_position(job_id)) for job_id in expected]
     assert [(position.position, position.of, position.group_id) for position in positions if position] == [
         (n, 5, "g") for n in range(1, 6)
@@ -66,7 +66,7 @@ def test_the_line_of_a_group_is_the_order_in_which_its_jobs_start(engine: Engine
     assert [job_id for job_id in engine.run_all() if job_id in expected] == expected
 
 
-def test_the_line_begins_with_what_runs_and_ends_with_what_is_delayed(engine: Engine) -> None:
+def test_they_begin_with_what_runs_and_end_with_what_is_delayed(engine: Engine) -> None:
     engine.limit("g", 2)
     engine.add("a", "b", "c", "d")
     engine.add("later", delay=60)
@@ -76,14 +76,14 @@ def test_the_line_begins_with_what_runs_and_ends_with_what_is_delayed(engine: En
     engine.pass_time(1)
     engine.take(1)
     for limit in (1, 2, 3, 50):
-        assert line(engine, limit=limit) == ["a", "b", "c", "d", "sooner", "later"]
+        assert group_jobs(engine, limit=limit) == ["a", "b", "c", "d", "sooner", "later"]
     page = engine.run_now(engine.operations.get_group_jobs("g", 50, None))
     assert page.total == 6
     states = [job.state for job in page.jobs]
     assert states == ["active", "active", "waiting", "waiting", "delayed", "delayed"]
 
 
-def test_the_line_of_a_group_without_jobs_is_empty(engine: Engine) -> None:
+def test_a_group_without_jobs_has_none(engine: Engine) -> None:
     engine.add("a", group="other")
     page = engine.run_now(engine.operations.get_group_jobs("g", 50, None))
     assert (page.jobs, page.cursor, page.total) == ([], None, 0)
@@ -92,12 +92,12 @@ def test_the_line_of_a_group_without_jobs_is_empty(engine: Engine) -> None:
 def test_a_job_that_is_retried_by_an_operator_stands_where_it_stood(engine: Engine) -> None:
     engine.add("a", "b", "c", max_attempts=1)
     fail_all(engine, "boom")
-    assert line(engine) == ["b", "c"]
+    assert group_jobs(engine) == ["b", "c"]
     engine.retry("a")
-    assert line(engine) == ["a", "b", "c"]
+    assert group_jobs(engine) == ["a", "b", "c"]
 
 
-def test_a_job_that_is_not_in_a_line_has_no_place_in_it(engine: Engine) -> None:
+def test_a_job_that_does_not_wait_has_no_position(engine: Engine) -> None:
     engine.add("a", "b")
     engine.add("later", delay=60)
     engine.take_one()
@@ -116,7 +116,7 @@ def test_a_finished_job_has_no_position(engine: Engine) -> None:
         assert engine.run_now(engine.operations.get_position(job_id)) is None
 
 
-def test_jobs_without_a_group_have_a_line_of_their_own(engine: Engine) -> None:
+def test_jobs_without_a_group_stand_among_themselves(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     engine.add("first", group=None, order_ms=-1)
     position = engine.run_now(engine.operations.get_position("b"))
@@ -124,7 +124,7 @@ def test_jobs_without_a_group_have_a_line_of_their_own(engine: Engine) -> None:
     assert (position.group_id, position.position, position.of) == (None, 3, 3)
 
 
-def test_a_place_costs_the_same_however_long_the_line(engine: Engine) -> None:
+def test_a_position_costs_the_same_however_many_jobs_wait(engine: Engine) -> None:
     engine.add("first", "second")
     few = cost(engine, lambda: engine.run_now(engine.operations.get_position("first")))
     fill(engine, 5000, 1)
@@ -254,7 +254,7 @@ def test_a_lane_has_what_runs_and_those_behind_it_in_their_order(engine: Engine)
     engine.add("a", "b", "c", "d")
     engine.add("free", group=None)
     job = engine.take_one()
-    engine.note(job, progress="50")
+    engine.report_progress(job, progress="50")
     page = engine.run_now(engine.operations.get_groups(sort="held", limit=10, behind=2))
     (lane,) = page.groups
     assert (page.total, page.scanned, page.matched, page.complete) == (1, 1, 1, True)
@@ -270,7 +270,7 @@ def test_prefetched_jobs_of_a_lane_come_next_and_do_not_run_yet(engine: Engine) 
     engine.take_row()
     (lane,) = engine.run_now(engine.operations.get_groups(sort="held", limit=10, behind=3)).groups
     assert ([one.id for one in lane.running], [one.id for one in lane.next]) == (["a"], ["b", "c", "d"])
-    assert line(engine) == ["a", "b", "c", "d", "e"]
+    assert group_jobs(engine) == ["a", "b", "c", "d", "e"]
 
 
 def test_groups_of_a_queue_whose_jobs_age_are_sorted_without_their_data(make_engine: MakeEngine) -> None:

@@ -269,7 +269,7 @@ def test_a_queue_without_events_writes_none(make_engine: MakeEngine) -> None:
     def life() -> None:
         engine.add("a", "b", "c")
         taken = engine.take_one()
-        engine.note(taken, progress="1", line="x")
+        engine.report_progress(taken, progress="1", line="x")
         engine.complete(taken, result=b"1")
         engine.pause()
         engine.resume()
@@ -280,7 +280,7 @@ def test_a_queue_without_events_writes_none(make_engine: MakeEngine) -> None:
         engine.remove("c")
 
     assert xadds(engine, life) == 0
-    assert engine.client.exists(engine.key("events"), engine.key("marks")) == 0
+    assert engine.client.exists(engine.key("events"), engine.key("segments")) == 0
     assert engine.counter("logged") == engine.counter("log_bytes") == 0
 
 
@@ -289,19 +289,19 @@ def test_the_log_is_bounded_in_bytes_and_counts_on(engine: Engine) -> None:
     taken = engine.take_one()
     progress = '"' + "x" * 60_000 + '"'
     for _ in range(120):
-        engine.note(taken, progress=progress)
+        engine.report_progress(taken, progress=progress)
     entries = engine.entries()
     assert entries[-1].number == engine.counter("logged") == 122
     assert 6 * SEGMENT <= 60_000 * len(entries) <= 10 * SEGMENT
     assert [entry.number for entry in entries] == list(range(entries[0].number, 123))
-    assert engine.client.llen(engine.key("marks")) <= 8
+    assert engine.client.llen(engine.key("segments")) <= 8
 
 
 def test_an_entry_larger_than_a_segment_is_no_trouble(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     for _ in range(12):
-        engine.note(taken, progress='"' + "x" * (SEGMENT + 5) + '"')
+        engine.report_progress(taken, progress='"' + "x" * (SEGMENT + 5) + '"')
     assert len(engine.entries()) <= 10
     assert engine.counter("log_bytes") == 0
 

@@ -1,4 +1,4 @@
-"""Whose turn it is among the groups: the oldest head first, or one after the other."""
+"""Which group is served next: the oldest head first, or one after the other."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_with_the_oldest_first_the_same_tenant_waits_for_the_whole_backlog(engin
     assert engine.run_all()[-1] == "mine"
 
 
-def test_a_group_that_grows_does_not_lose_or_gain_its_turn(robin: Engine) -> None:
+def test_a_group_that_grows_keeps_its_position(robin: Engine) -> None:
     robin.add("a1", group="a")
     robin.add("b1", group="b")
     robin.add("a2", "a3", group="a")
@@ -98,7 +98,7 @@ def test_a_group_that_was_held_joins_the_end_of_the_line(robin: Engine) -> None:
     assert robin.run_all() == ["b1", "a1", "b2", "a2"]
 
 
-def test_a_group_served_again_with_the_same_head_has_had_its_turn(make_engine: MakeEngine) -> None:
+def test_a_group_served_again_with_the_same_head_goes_to_the_end(make_engine: MakeEngine) -> None:
     """One call gives a job back and takes it again: the head behind it is the same, the position in the line is not."""
     engine = make_engine(fairness="round-robin", group_concurrency=2)
     fill(engine, 2, 3)

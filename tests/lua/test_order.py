@@ -64,13 +64,13 @@ def test_order_survives_a_retry_and_a_stall_exactly(engine: Engine) -> None:
     for order in reversed(EXACT):
         engine.add(str(order), order_ms=order)
     started = []
-    for turn, order in enumerate(EXACT):
+    for n, order in enumerate(EXACT):
         taken = engine.take_one()
         assert taken.id == str(order)
-        if turn % 3 == 0:
+        if n % 3 == 0:
             engine.retry_run(taken, 0)
             taken = engine.take_one()
-        elif turn % 3 == 1:
+        elif n % 3 == 1:
             engine.stall()
             taken = engine.take_one()
         started.append(taken.id)

@@ -49,15 +49,15 @@ def test_a_partition_gets_the_settings_of_its_queue_if_it_is_as_it_was_read(
     engine: Engine, options: dict[str, Any]
 ) -> None:
     read, queue = look(engine), of_queue("7", **options)
-    settled = engine.call(commands.open_partition("q", queue, read))
-    assert settled == look(engine) == queue._replace(schema=commands.SCHEMA)
+    updated = engine.call(commands.open_partition("q", queue, read))
+    assert updated == look(engine) == queue._replace(schema=commands.SCHEMA)
     # Another has read it before that, and comes late with what is older or newer.
     for revision in ("6", "8"):
-        assert engine.call(commands.open_partition("q", of_queue(revision), read)) == settled
-        assert look(engine) == settled
+        assert engine.call(commands.open_partition("q", of_queue(revision), read)) == updated
+        assert look(engine) == updated
     # The queue was thrown back by a failover: what it says counts, whichever number is larger.
     back = of_queue("3")
-    assert engine.call(commands.open_partition("q", back, settled)) == back._replace(schema=commands.SCHEMA)
+    assert engine.call(commands.open_partition("q", back, updated)) == back._replace(schema=commands.SCHEMA)
 
 
 @pytest.mark.parametrize("schema", [None, commands.MOVING])

@@ -129,7 +129,7 @@ def test_what_begins_when_its_lease_is_over_has_stalled(engine: Engine) -> None:
 def test_a_handler_may_say_something_before_it_is_known_to_have_begun(engine: Engine) -> None:
     engine.add(*"abc")
     _, b, _ = engine.take_row()
-    assert engine.note(b, progress="1", line="x")
+    assert engine.report_progress(b, progress="1", line="x")
     assert engine.look().ahead == {"b", "c"}
 
 

@@ -198,4 +198,4 @@ def test_a_queue_without_events_publishes_nothing_of_rows(make_engine: MakeEngin
     engine.pass_time(LEASE)
     engine.due()
     assert engine.run_rows() == [["c"], ["e", "f", "g"]]
-    assert engine.client.exists(engine.key("events"), engine.key("marks")) == 0
+    assert engine.client.exists(engine.key("events"), engine.key("segments")) == 0

@@ -10,7 +10,7 @@ from groupmq import ConfigurationError, Job, JobFilter
 from groupmq.client.answers.cursors import packed
 from groupmq.core.pages import JobPage
 from tests.lua.engine import SECOND, Engine
-from tests.lua.test_browsing import fail_all, line
+from tests.lua.test_browsing import fail_all, group_jobs
 
 
 def search(engine: Engine, wanted: JobFilter | None = None, state: str = "failed", **how: Any) -> JobPage[Job]:
@@ -156,11 +156,11 @@ def test_a_cursor_that_is_not_ours_is_refused(engine: Engine, cursor: Any) -> No
         ("waiting", "-1", "g", b"x"),
         ("waiting", "x", "g", b"x"),
         ("waiting", "0", "g", "x"),
-        ("line", "nothing", ""),
-        ("line", "active", "-1"),
-        ("line", "active", "9" * 5000),
-        ("line", "waiting", "abc"),
-        ("line", "delayed", "abc"),
+        ("group jobs", "nothing", ""),
+        ("group jobs", "active", "-1"),
+        ("group jobs", "active", "9" * 5000),
+        ("group jobs", "waiting", "abc"),
+        ("group jobs", "delayed", "abc"),
     ],
 )
 def test_a_forged_cursor_is_refused_before_the_server_sees_it(engine: Engine, parts: tuple[Any, ...]) -> None:
@@ -168,7 +168,7 @@ def test_a_forged_cursor_is_refused_before_the_server_sees_it(engine: Engine, pa
     engine.add("a")
     engine.add("later", delay=60)
     steps: Any
-    if parts[0] == "line":
+    if parts[0] == "group jobs":
         steps = engine.operations.get_group_jobs("g", 5, cursor)
     else:
         steps = engine.operations.search(None, state=parts[0], cursor=cursor)
@@ -180,8 +180,8 @@ def test_a_cursor_beyond_the_end_finds_nothing(engine: Engine) -> None:
     engine.add("a", max_attempts=1)
     fail_all(engine, "boom")
     assert search(engine, cursor=packed("failed", "1", "j")).jobs == []
-    assert line(engine) == []
-    page = engine.run_now(engine.operations.get_group_jobs("g", 5, packed("line", "active", "99")))
+    assert group_jobs(engine) == []
+    page = engine.run_now(engine.operations.get_group_jobs("g", 5, packed("group jobs", "active", "99")))
     assert (page.jobs, page.cursor) == ([], None)
 
 

@@ -123,7 +123,7 @@ def test_the_life_of_a_lone_job_is_two_calls_while_a_worker_offers_a_slot(engine
 
 @pytest.mark.parametrize("empty", ["read nothing", "write nothing"])
 def test_an_empty_call_costs_little_beside_its_commands(engine: Engine, empty: str) -> None:
-    """By the server's own clock, against a script in the same run: the least of many blocks that take turns.
+    """By the server's own clock, against a script in the same run: the least of many blocks that alternate.
 
     What disturbs a block only ever makes it slower, so the least of them is steady on a busy machine too.
     """

@@ -73,7 +73,7 @@ def test_a_group_may_run_as_many_as_its_limit_at_once_in_order(make_engine: Make
     assert [job.id for job in engine.take(10)] == ["j5"]
 
 
-def test_a_group_with_room_for_more_takes_its_turn_among_the_others(make_engine: MakeEngine) -> None:
+def test_a_group_with_room_for_more_stands_among_the_others(make_engine: MakeEngine) -> None:
     engine = make_engine(group_concurrency=2)
     engine.add("a1", group="a")
     engine.add("b1", group="b")

@@ -6,6 +6,7 @@ from typing import Any
 
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Beat
+from tests.lua.conftest import MakeEngine
 from tests.lua.engine import LEASE, SECOND, Engine
 
 REQUESTER = "w:0"
@@ -60,6 +61,15 @@ def test_the_request_that_is_sent_again_brings_nothing(engine: Engine) -> None:
     engine.advance(take=1, confirms=True)
     beat(engine)
     assert engine.advance(take=1, request=engine.requests, confirms=True).jobs == []
+
+
+def test_in_an_exclusive_queue_the_turn_ends_with_the_last_job(make_engine: MakeEngine) -> None:
+    engine = make_engine(exclusive=True)
+    engine.add("a")
+    engine.advance(take=1, batch=1, epoch=0, confirms=True)
+    assert beat(engine).taken_back
+    assert engine.call(commands.look_turn(engine.now)) == []
+    assert engine.violations() == []
 
 
 def test_a_job_that_an_operator_asks_for_is_kept_for_the_operator(engine: Engine) -> None:

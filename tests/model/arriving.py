@@ -43,7 +43,7 @@ class Arriving(Gates):
                 too_many.append(position)
             else:
                 self._enter(draft, now)
-        self.settle()
+        self.tidy()
         return Added(now, order, duplicates, stood_for, too_many, made)
 
     def _is_taken(self, job_id: str, now: int) -> bool:
@@ -122,7 +122,7 @@ class Arriving(Gates):
         self._keep(repeat_id, repeat)
         if self.first_tick() < before:
             self.send_mail(self.workers)
-        self.settle()
+        self.tidy()
 
     def _keep(self, repeat_id: str, repeat: Repeat | None) -> None:
         """Store a definition, or remove it if it has no next tick."""
@@ -139,7 +139,7 @@ class Arriving(Gates):
                 added += sum(self._occur(repeat_id, repeat, tick, now) for tick in run)
                 repeat.fields["next"] = following
                 self._keep(repeat_id, repeat)
-        self.settle()
+        self.tidy()
         return Ticked(added, self.until_tick(now))
 
     def until_tick(self, now: int) -> int:

@@ -73,19 +73,19 @@ class Batches(Working):
 
     def _batch_of(self, head: Job, size: int, now: int) -> tuple[bool, list[Job]]:
         """Whether several jobs were considered, and the jobs that start."""
-        line = self.waiting(head.group)
-        assert line[0] is head
+        jobs = self.waiting(head.group)
+        assert jobs[0] is head
         if size == 1 or not self._fits(head.group):
             return False, [head]
-        line = [job for job in line[:size] if job.record.priority == head.record.priority]
+        jobs = [job for job in jobs[:size] if job.record.priority == head.record.priority]
         if head.group != UNGROUPED:
-            line = [job for job in line if job is head or self.event_passes(job) <= now]
+            jobs = [job for job in jobs if job is head or self.event_passes(job) <= now]
         batch = [head]
-        for job in line[1:] if self._may_share(head) else ():
+        for job in jobs[1:] if self._may_share(head) else ():
             if not self._may_share(job):
                 break
             batch.append(job)
-        return len(line) > 1, batch
+        return len(jobs) > 1, batch
 
     def _fits(self, group: str) -> bool:
         """Whether a group may have batches: not if other jobs of it could start beside the batch, if a rate counts its

@@ -21,7 +21,7 @@ def compare(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
         _compare_position(call, model, job, now)
         _compare_attempts(call, job, now)
     for group in (*groups, UNGROUPED):
-        assert _walk_line(call, group, now) == [job.id for job in model.waiting(group)], f"the line of {group!r}"
+        assert _walk_group(call, group, now) == [job.id for job in model.waiting(group)], f"the jobs of {group!r}"
     for state in ("active", "delayed", "completed", "failed"):
         ids = _walk_state(call, state, now)
         assert sorted(ids) == sorted(job.id for job in model.in_state(state)), f"the pages of {state} jobs: {ids}"
@@ -32,9 +32,9 @@ def compare(call: Carry, model: Model, groups: Sequence[str], now: int) -> None:
 
 
 def _compare_position(call: Carry, model: Model, job: Job, now: int) -> None:
-    line = [other.id for other in model.waiting(job.group)]
-    position = line.index(job.id) + 1 if job.state == "waiting" else 0
-    expected = commands.LinePosition(job.state, job.group, position, len(line))
+    jobs = [other.id for other in model.waiting(job.group)]
+    position = jobs.index(job.id) + 1 if job.state == "waiting" else 0
+    expected = commands.FoundPosition(job.state, job.group, position, len(jobs))
     assert call(commands.position(job.id, now)) == expected, f"the position of {job.id!r}, expected {expected}"
 
 
@@ -66,7 +66,7 @@ def _walk(page_after: Callable[[Any], commands.StatePage], start: PagePosition |
         after = page.following
 
 
-def _walk_line(call: Carry, group: str, now: int) -> list[str]:
+def _walk_group(call: Carry, group: str, now: int) -> list[str]:
     return _walk(lambda after: call(commands.waiting_page(PAGE, after, group, now)), FIRST_WAITING)
 
 
@@ -78,9 +78,9 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
     """Compare what holds each group and until when, and check that all live groups are found."""
     _, looks = call(commands.look_groups(groups, 2, now))
     for group, look in zip(groups, looks, strict=True):
-        line = model.waiting(group)
-        assert look.next == [job.id for job in line[:2]]
-        assert (look.waiting, look.running) == (len(line), model.running(group))
+        jobs = model.waiting(group)
+        assert look.next == [job.id for job in jobs[:2]]
+        assert (look.waiting, look.running) == (len(jobs), model.running(group))
         assert (look.blocked, look.blockers) == (model.blocked.get(group, 0), len(model.blockers(group)))
         failures = model.breakers[group].failures if group in model.breakers else 0
         assert (look.failures, look.opened) == (failures, model.opened(group))
@@ -90,14 +90,14 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
             assert look.blocked_by == first.id
             if look.why == "blocked":
                 assert (look.holder, look.attempts) == (first.id, first.stored.attempts if first.stored else 0)
-        if line:
-            reason = waiting.reason_of(model, line[0], now)
+        if jobs:
+            reason = waiting.reason_of(model, jobs[0], now)
             known = "running" if reason == "stopping" else reason
-            assert (look.why, look.since) == (known, waiting.since(line[0])), f"{group!r}: {look}, expected {reason}"
+            assert (look.why, look.since) == (known, waiting.since(jobs[0])), f"{group!r}: {look}, expected {reason}"
             if reason != "blocked":
-                assert look.holder == (line[0].id if reason in ("backoff", "snoozed") else "")
+                assert look.holder == (jobs[0].id if reason in ("backoff", "snoozed") else "")
             gated = reason not in ("", "paused", "blocked", "running", "stopping")
-            assert look.until == (model.opens(line[0]) if gated else 0)
+            assert look.until == (model.opens(jobs[0]) if gated else 0)
     scanned = {group.id: group for group in call(commands.scan_groups(sizes=True, now=now)).found}
     assert set(scanned) == model.live_groups() - {UNGROUPED}
     for group, found in scanned.items():

@@ -1,4 +1,4 @@
-"""Rules: an operator settles jobs that block their groups."""
+"""Rules: an operator resolves jobs that block their groups."""
 
 from __future__ import annotations
 

@@ -196,13 +196,13 @@ class Ending(Granting):
             self.uniques[job_id] = replace(taken, ends=now + taken.ms)
 
     def drop(self, job: Job, now: int) -> None:
-        """Keep an ended job no longer. The id of one that failed was noted with it beyond the time it stays taken."""
+        """Keep an ended job no longer. The id of one that failed was kept with it beyond the time it stays taken."""
         if job.state == "failed" and job.id in self.uniques and 0 < self.uniques[job.id].ends <= now:
             del self.uniques[job.id]
         del self.jobs[job.id]
 
-    def settle_block(self, job: Job) -> None:
-        """Settle a job that blocks its group. The group continues when no other failed job blocks it."""
+    def resolve(self, job: Job) -> None:
+        """Resolve a job that blocks its group. The group continues when no other failed job blocks it."""
         if job.blocks:
             job.blocks = 0
             if not self.blockers(job.group):
@@ -229,7 +229,7 @@ class Ending(Granting):
         stalled = self._stall([job for job in jobs if job and job.lease and job.lease.worker == worker], now)
         self.stopping = {fence: stop for fence, stop in self.stopping.items() if stop.worker != worker}
         self.retain(now)
-        self.settle()
+        self.tidy()
         return stalled
 
     def _stall(self, jobs: list[Job], now: int) -> list[Stalled]:

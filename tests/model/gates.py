@@ -71,10 +71,10 @@ class Gates(Ledger):
             since = r.created_ms if r.order_given else r.order_ms
             return since + r.priority * ageing, r.arrival
         if self.options.fairness == "round-robin":
-            return r.priority, *self.turn_in_line(job)
+            return r.priority, *self.order_in_line(job)
         return r.priority, r.arrival
 
-    def turn_in_line(self, job: Job) -> tuple[int, int]:
+    def order_in_line(self, job: Job) -> tuple[int, int]:
         """Groups with a ticket come first, then groups that became ready in this call, in any order, then groups that
         this call has served, in that order. A job without a group has its arrival as its ticket."""
         if job.group == UNGROUPED:

@@ -87,7 +87,7 @@ class Granting(Arriving):
         job.lease = Lease(fence, now + lease_ms, now, worker, begun=False)
         self.publish("active", job.id, job.group, 1, worker)
         self.offer, self.grant = None, Grant(worker, job.id, fence)
-        self.settle()
+        self.tidy()
 
     # Its worker receives it, or does not
 
@@ -121,7 +121,7 @@ class Granting(Arriving):
         job = self.granted_job(grant)
         if job is not None:
             job.state, job.lease = "waiting", None
-            self.settle()
+            self.tidy()
         return job is not None
 
     def granted_job(self, grant: Grant) -> Job | None:
@@ -134,7 +134,7 @@ class Granting(Arriving):
         grant = self.grant
         return grant is not None and job.lease is not None and grant.fence == job.lease.fence and not grant.read
 
-    def settle(self) -> None:
-        super().settle()
+    def tidy(self) -> None:
+        super().tidy()
         if self.grant is not None and self.granted_job(self.grant) is None:
             self.grant = None

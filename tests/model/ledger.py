@@ -69,14 +69,14 @@ class Ledger:
     """Whether there may be such workers."""
     asked: int | None = None
     """When a worker that found nothing to start last asked them to give back their reserves."""
-    resting: tuple[int, str] | None = None
+    idle: tuple[int, str] | None = None
     """The time until which it counts, and the last worker that found nothing to start."""
     offer: Offer | None = None
     grant: Grant | None = None
     had_live: bool = False
     """Whether there was a live job after the last change."""
     had_ttl: bool = False
-    had_notes: bool = False
+    had_progress: bool = False
     entries: list[Entry] = field(default_factory=list)
     """The expected entries of the event log, one for each call since the last comparison."""
     blocked: dict[str, int] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Ledger:
     served: list[str] = field(default_factory=list)
     """With round-robin: the groups that this call has taken from, in that order; they go to the end of the line."""
     _released: list[Job] = field(default_factory=list)
-    """Failed jobs that this call has settled, so that they no longer block their group."""
+    """Failed jobs that this call has resolved, so that they no longer block their group."""
     _ended: dict[str, list[Job]] = field(default_factory=lambda: {"completed": [], "failed": []})
 
     def publish(self, kind: str, job_id: str, group: str, *more: Any) -> None:
@@ -179,7 +179,7 @@ class Ledger:
         every = self.options.group_rate_limit
         return self.conf.get(group, Conf()).rate or (tuple(every.packed()) if every else ())
 
-    def settle(self) -> None:
+    def tidy(self) -> None:
         """After every change: remove state of groups and workers that no longer exist."""
         waiting, live = {j.group for j in self.in_state("waiting")}, self.live_groups()
         self.windows = {group: w for group, w in self.windows.items() if group in waiting}

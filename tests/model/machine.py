@@ -88,7 +88,7 @@ class QueueMachine(Deciding):
         same(answer, self.model.retry_all(ids, stamps))
 
     def update_data(self, which: int, detail: int) -> None:
-        job_id, data = self.pick(which), self.settled_data((*draws.DATA, b"new", b"{}")[detail])
+        job_id, data = self.pick(which), self.adapted_data((*draws.DATA, b"new", b"{}")[detail])
         same(self.call(commands.update(job_id, data, self.now)), self.model.update(job_id, data, self.now))
 
     @precondition(lambda self: self.model.stand_ins)

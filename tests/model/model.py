@@ -27,7 +27,7 @@ class Model(Batches):
         whose lease is over is given back at once."""
         found = [self.jobs[job_id] for job_id in ids if job_id in self.jobs]
         unsettled = [job.id for job in found if self._unsettled(job, now)]
-        self.settle()
+        self.tidy()
         return unsettled, [job.id for job in found if job.lease and job.id not in unsettled]
 
     def _unsettled(self, job: Job, now: int) -> bool:
@@ -59,11 +59,11 @@ class Model(Batches):
                 self._remove(job)
             else:
                 answer.append(LEFT)
-        self.settle()
+        self.tidy()
         return answer
 
     def _remove(self, job: Job) -> None:
-        self.settle_block(job)
+        self.resolve(job)
         self.uniques.pop(job.id, None)
         del self.jobs[job.id]
         self.publish("removed", job.id, job.group)
@@ -82,7 +82,7 @@ class Model(Batches):
                 self.send_mail([job.lease.worker])
             elif job.state in ("waiting", "delayed"):
                 self._remove(job)
-        self.settle()
+        self.tidy()
         return found
 
     def cancel_group(self, group: str, limit: int, now: int) -> tuple[list[tuple[str, str]], int]:
@@ -95,7 +95,7 @@ class Model(Batches):
         if job is None or job.state != "failed":
             return job.state if job else "", LEFT
         self._run_again(job)
-        self.settle()
+        self.tidy()
         return "failed", DONE
 
     def retry_all(self, ids: Sequence[str], stamps: Sequence[int]) -> list[int]:
@@ -107,7 +107,7 @@ class Model(Batches):
             answer.append(DONE if meant else LEFT)
             if job is not None and meant:
                 self._run_again(job)
-        self.settle()
+        self.tidy()
         return answer
 
     def _run_again(self, job: Job) -> None:
@@ -117,7 +117,7 @@ class Model(Batches):
             stalled = "stalled" if s.reason.startswith("stalled:") else "failed"
             outcome = "failed" if s.error else CANCELLED if s.reason == CANCELLED else stalled
             self.keep_run(job, s, outcome, s.finished)
-        self.settle_block(job)
+        self.resolve(job)
         if job.id in self.uniques:
             self.uniques[job.id] = replace(self.uniques[job.id], ends=0)
         job.state, job.stored, job.stamp = "waiting", None, 0
@@ -130,10 +130,10 @@ class Model(Batches):
             job = self.jobs.get(job_id)
             answer.append((job.state if job else "", DONE if job and job.blocks else LEFT))
             if job is not None and job.blocks:
-                self.settle_block(job)
+                self.resolve(job)
                 self._released.append(job)
         self.retain(now)
-        self.settle()
+        self.tidy()
         return answer
 
     def skip_group(self, group: str, limit: int, now: int) -> tuple[list[tuple[str, int]], int]:
@@ -151,7 +151,7 @@ class Model(Batches):
         found: str = job.state
         self._fail(job, self.stop_run(job, now) if job.lease else job.stored or FRESH, reason, "", now)
         self.retain(now)
-        self.settle()
+        self.tidy()
         return (found, DONE), job.group if job.group in self.blocked and self.running(job.group) else ""
 
     def reschedule(self, job_id: str, delay: int, now: int, *, only_delayed: bool) -> tuple[str, int]:
@@ -164,7 +164,7 @@ class Model(Batches):
             return "active", UNSETTLED
         found, held = job.state, job.hold > 0
         if found not in ("waiting", "delayed") or (only_delayed and found == "waiting" and not held):
-            self.settle()
+            self.tidy()
             return found, LEFT
         if held:
             job.hold = now + delay if delay else 0
@@ -175,7 +175,7 @@ class Model(Batches):
             if job.expires:
                 job.expires += now + delay - (job.due or now)
             job.state, job.due = ("delayed", now + delay) if delay else ("waiting", 0)
-        self.settle()
+        self.tidy()
         return found, DONE
 
     def update(self, job_id: str, data: bytes, now: int) -> tuple[str, int]:
@@ -185,7 +185,7 @@ class Model(Batches):
         if self._unsettled(job, now):
             return "active", UNSETTLED
         job.record = job.record._replace(data=data)
-        self.settle()
+        self.tidy()
         return job.state, DONE
 
     def switch_queue(self, paused: bool) -> bool:

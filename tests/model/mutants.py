@@ -82,7 +82,7 @@ MUTANTS = [
     ),
     Mutant("head not looked up after it was taken", "if member == g.head then g.head = heads.find(g) end", ""),
     Mutant("work left and nobody woken", "if left then wake.up() end", ""),
-    Mutant("back-off begins and nobody told", "settle.groups() or horizon.moved()", "settle.groups()"),
+    Mutant("back-off begins and nobody told", "group_changes.note() or horizon.moved()", "group_changes.note()"),
     # Holds
     Mutant("hold ignored", "g.holds and g.holds[record.id_of(g.head)] or 0", "0"),
     Mutant(
@@ -208,13 +208,13 @@ MUTANTS = [
     Mutant("queue over its rate and nobody told when it may", "starts.throttle(throttled)", "", "queue rate"),
     # Fairness
     Mutant(
-        "group keeps its turn though it was served",
+        "group keeps its ticket though it was served",
         "g.ticket, g.started = nil, (g.started or 0) + 1",
         "g.ticket = nil",
         "round robin",
     ),
     Mutant(
-        "group loses its turn when something of it changes",
+        "group loses its ticket when something of it changes",
         "g.ticket = ticket and ticket > 0 and ticket <= meta.seq and ticket or",
         "g.ticket =",
         "round robin",
@@ -224,7 +224,7 @@ MUTANTS = [
     # Turns
     Mutant(
         "turn of another worker ignored",
-        "horizon.note(math.max(held[DEADLINE], now))\n  return 0",
+        "horizon.call_again(math.max(held[DEADLINE], now))\n  return 0",
         "return wanted",
         "exclusive",
     ),
@@ -235,8 +235,14 @@ MUTANTS = [
         "exclusive",
     ),
     Mutant("batch not counted", "math.min(wanted, batch - held[TAKEN])", "wanted", "exclusive"),
-    Mutant("turn outlives its last lease", "if rules.exclusive then turn.settle() end\n", "", "exclusive"),
+    Mutant("turn outlives its last lease", "if rules.exclusive then turn.end_if_idle() end\n", "", "exclusive"),
     Mutant("heartbeat without the turn", "if turn.renew(A.worker, A.lease) then", "if false then", "exclusive"),
+    Mutant(
+        "turn renewed by the heartbeat that ends its last lease",
+        "function turn.renew(worker, lease_ms)\n  turn.end_if_idle()",
+        "function turn.renew(worker, lease_ms)\n",
+        "exclusive",
+    ),
     Mutant("late heartbeat and its worker not told", "A.lease) then wake.up() end", "A.lease) then end", "exclusive"),
     # Dedupe
     Mutant("dedupe without end", "if not e or e.ends <= now then", "if not e then", "default"),

@@ -12,5 +12,5 @@ ANSWERS = [
     Mutant("a sending that was overtaken runs as well", "again or math.abs(now - meta.resent) < KEEP", "again"),
     Mutant("nobody told that a call was sent again", "if call.again then meta.resent = now end", ""),
     Mutant("a call does not wait for the one that it follows", "if not answer and before and", "if false and"),
-    Mutant("answers forgotten", "if call.slot then answered.note(reply) end\n", ""),
+    Mutant("answers forgotten", "if call.requester then answered.note(reply) end\n", ""),
 ]

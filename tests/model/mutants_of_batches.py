@@ -45,7 +45,7 @@ BATCHES = [
         STEADY,
     ),
     Mutant("job of a batch expires", "            if has_ttl then W.zrem(K.expiring, ids[i]) end\n", "", STEADY),
-    Mutant("batch that is sent again falls apart", "A.together and rows or nil", "nil", STEADY),
+    Mutant("batch that is sent again falls apart", "A.together and rows or false", "false", STEADY),
     # Waiting for a full batch
     Mutant(
         "no group waits for a full batch",
@@ -58,7 +58,12 @@ BATCHES = [
     Mutant("job that may run once waits for company", "if time <= now or max == 1 then", "if time <= now then", STEADY),
     Mutant("jobs that were taken count as waiting", " + (g.popped or 0)", "", STEADY),
     Mutant("group without batches waits", "  if not filling.fits(g) then return false end\n", "", STEADY),
-    Mutant("nobody knows when a batch is to start", "  horizon.note(time)\n  return true\n", "  return true\n", STEADY),
+    Mutant(
+        "nobody knows when a batch is to start",
+        "  horizon.call_again(time)\n  return true\n",
+        "  return true\n",
+        STEADY,
+    ),
     # What a supervisor takes back
     Mutant("leases of others are taken back", " and lease.worker(l) == A.worker then mine", " then mine", STEADY),
     Mutant("newer lease is taken back", "if l and l.fence == A.runs[2 * i] and lease", "if l and lease", STEADY),

@@ -6,9 +6,9 @@ from tests.model.mutant import Mutant
 
 BLOCKING = [
     # Which jobs block
-    Mutant("job that failed for good does not block", " and record.holds(rec) then", " and false then", "hold"),
+    Mutant("job that failed for good does not block", "not why.cancelled and record.holds(rec)", "false", "hold"),
     Mutant("cancelled job blocks its group", "gid ~= '' and not why.cancelled and", "gid ~= '' and", "hold"),
-    Mutant("job without a group blocks", "if gid ~= '' and not why.cancelled", "if not why.cancelled", "hold"),
+    Mutant("job without a group blocks", "gid ~= '' and not why.cancelled and", "not why.cancelled and", "hold"),
     Mutant(
         "job that says it lets its group go on blocks it",
         "(rules.hold ~= nil and not has(flags, CONTINUE))",
@@ -41,7 +41,7 @@ BLOCKING = [
     ),
     # What ends it
     Mutant(
-        "one of two settled jobs is enough", "if g.blockers == 0 and g.blocked then b", "if g.blocked then b", "hold"
+        "one of two resolved jobs is enough", "if g.blockers == 0 and g.blocked then b", "if g.blocked then b", "hold"
     ),
     Mutant(
         "group blocked for ever",
@@ -51,18 +51,18 @@ BLOCKING = [
     ),
     Mutant(
         "group not re-armed when it is unblocked",
-        "events.note('unblocked', id, g.id)\n  group.touch(g)",
-        "events.note('unblocked', id, g.id)",
+        "events.publish('unblocked', id, g.id)\n  group.touch(g)",
+        "events.publish('unblocked', id, g.id)",
         "hold",
     ),
     Mutant(
         "removed or redriven job blocks on",
-        "    if job.state == 'failed' then blocking_changes.settle(job.id) end\n",
+        "    if job.state == 'failed' then blocking_changes.resolve(job.id) end\n",
         "",
         "hold",
     ),
-    Mutant("job settled twice in one call", "not changes().settled[id] and redis", "redis", "hold"),
-    Mutant("settled job is still listed", "  W.zrem(K.blocking, blocking.member(gid, since, id))\n", "", "hold"),
+    Mutant("job resolved twice in one call", "not changes().resolved[id] and redis", "redis", "hold"),
+    Mutant("resolved job is still listed", "  W.zrem(K.blocking, blocking.member(gid, since, id))\n", "", "hold"),
     Mutant(
         "the last block is not the last",
         "redis.call('ZCARD', K.blocked) == mine.unblocked",
@@ -81,7 +81,7 @@ BLOCKING = [
     ),
     Mutant(
         "retention and clean forget a blocking job",
-        "found[i] = found[i] and not settled[ids[i]]",
+        "found[i] = found[i] and not resolved[ids[i]]",
         "found[i] = false",
         "hold",
     ),
@@ -103,7 +103,7 @@ BLOCKING = [
     ),
     # Answers and events
     Mutant("block told for each job", "if not g.blocked then\n    g.blocked, mine", "do\n    g.blocked, mine", "hold"),
-    Mutant("end of a block not told", "  events.note('unblocked', id, g.id)\n", "", "hold"),
+    Mutant("end of a block not told", "  events.publish('unblocked', id, g.id)\n", "", "hold"),
     Mutant(
         "blocked group shown as idle or busy",
         "  if g.blocked then return 'blocked' end\n  if state",

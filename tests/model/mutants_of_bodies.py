@@ -10,7 +10,9 @@ BODIES = [
     Mutant("large data not stored", "  if call.bodies then body_changes.note() end\n", "", KIND),
     Mutant("large data cut off by one byte", "string.sub(body, at)\n", "string.sub(body, at, -2)\n", KIND),
     Mutant("record of large data without its flag", "return record.set_beside(body, 3, true)", "return body", KIND),
-    Mutant("flag kept where data became small", "record.set_beside(head, 25, false) .. data", "head .. data", KIND),
+    Mutant(
+        "flag kept where data became small", "record.set_beside(preamble, 25, false) .. data", "preamble .. data", KIND
+    ),
     Mutant(
         "data that became small left beside its record",
         "  body_changes.drop(id)\n  return record.set_beside",

@@ -81,8 +81,8 @@ BREAKING = [
     # Snoozed jobs
     Mutant(
         "snoozed run uses an attempt",
-        "    history.note(id, s, 'snoozed', l.attempts == 0)\n",
-        "    history.note(id, s, 'snoozed', l.attempts == 0)\n    state_changes.save(id, s)\n",
+        "    history.add(id, s, 'snoozed', l.attempts == 0)\n",
+        "    history.add(id, s, 'snoozed', l.attempts == 0)\n    state_changes.save(id, s)\n",
     ),
     Mutant(
         "snoozed job runs again at once",

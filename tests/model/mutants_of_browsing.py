@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.model.mutant import Mutant
 
 BROWSING = [
-    Mutant("attempt that was retried not kept", "history.note(id, s, 'retried')", "", "steady"),
-    Mutant("attempt that stalled not kept", "history.note(id, s, 'stalled')", "", "steady"),
+    Mutant("attempt that was retried not kept", "history.add(id, s, 'retried')", "", "steady"),
+    Mutant("attempt that stalled not kept", "history.add(id, s, 'stalled')", "", "steady"),
     Mutant(
         "prefetched job that is given back counts as a run",
         "  elseif o[RELEASED.BEGUN] then\n",
@@ -24,7 +24,7 @@ BROWSING = [
         "steady",
     ),
     Mutant(
-        "place counted from the end of the line",
+        "position counted from the end of the group",
         "redis.call('ZREVRANK', K.group .. g.id, member)",
         "redis.call('ZRANK', K.group .. g.id, member)",
         "steady",

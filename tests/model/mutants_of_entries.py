@@ -7,7 +7,7 @@ from tests.model.mutant import Mutant
 KIND = "unique ids"
 
 ENTRIES = [
-    Mutant("id not noted", "if stays then unique.enter(id, stays) end", "", KIND),
+    Mutant("id that stays taken not stored", "if stays then unique.enter(id, stays) end", "", KIND),
     Mutant("id free at once", "if ends and ends > now then return made end", "", KIND),
     Mutant("id taken for ever", "if ends and ends > now then return made end", "if ends then return made end", KIND),
     Mutant("id free one millisecond late", "if ends and ends > now then", "if ends and ends >= now then", KIND),

@@ -36,9 +36,7 @@ GRANTS = [
     # The offer
     Mutant("an offer outlives work that is ready", "elseif call.wake and offer.standing() then", "elseif false then"),
     Mutant("an offer where the queue has a rate", "has_rows() and not rules.rate)", "has_rows())", "queue rate"),
-    Mutant(
-        "an offer where groups take turns", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"
-    ),
+    Mutant("an offer with round robin", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"),
     Mutant(
         "an offer that is withdrawn stands",
         "if A.offers == false then withdraw_offer(A.worker, A.received or 0) end",
@@ -85,17 +83,17 @@ GRANTS = [
     ),
     Mutant(
         "a grant that nobody received waits for its lease",
-        "    elseif take_back_granted(holder) then\n      horizon.note(now)\n    end",
+        "    elseif take_back_granted(holder) then\n      horizon.call_again(now)\n    end",
         "    end",
     ),
     Mutant(
         "a worker that may take a grant back is not told to ask again",
-        "take_back_granted(holder) then\n      horizon.note(now)",
+        "take_back_granted(holder) then\n      horizon.call_again(now)",
         "take_back_granted(holder) then\n      local _ = now",
     ),
     Mutant(
         "a worker does not come back for a grant",
-        "    if till > now then\n      horizon.note(till)",
+        "    if till > now then\n      horizon.call_again(till)",
         "    if till > now then\n      local _ = till",
     ),
     Mutant("a grant is taken back at once", "fence / 1000) + GRACE", "fence / 1000)"),

@@ -7,7 +7,7 @@ from tests.model.mutant import Mutant
 MEMBERS = [
     Mutant("head alone not joined by the second job", "    all[#all + 1], all[#all + 2] = '0', g.was_head\n", ""),
     Mutant("head alone though two wait", "g.alone = #all == 2 and g.id ~= ''", "g.alone = #all >= 2 and g.id ~= ''"),
-    Mutant("nobody notes that a head is no longer alone", "if g.alone ~= was_alone then g.stale = true end", ""),
+    Mutant("head that is no longer alone stored as alone", "if g.alone ~= was_alone then g.stale = true end", ""),
     Mutant(
         "head alone stays when it is taken",
         "if g.alone and not (g.removed and g.removed[g.was_head]) then",

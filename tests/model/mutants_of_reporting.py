@@ -1,4 +1,4 @@
-"""Defects of reports and answers: cancelled runs, notes, events, measures."""
+"""Defects of reports and answers: cancelled runs, progress, events, measures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REPORTING = [
     ),
     Mutant(
         "all workers told of a cancelled run",
-        "if not settled and string.sub(all[i], after) == worker then",
+        "if not ended and string.sub(all[i], after) == worker then",
         "if true then",
         "steady",
     ),
@@ -82,13 +82,13 @@ REPORTING = [
     Mutant("worker of a stopping run not told", "  mail.send(worker)\n  if deadline", "  if deadline", "steady"),
     Mutant("end of the next stopping run not kept", "  meta.stopping = first\n", "", "steady"),
     Mutant("exclusive queue beside a stopping run", " + stopping.count()\n", "\n", "exclusive"),
-    # Notes
-    Mutant("note without a look at the fence", "l and l.fence == fence and 1 or 0", "l and 1 or 0", "steady"),
+    # Progress and log lines
+    Mutant("progress without a look at the fence", "l and l.fence == fence and 1 or 0", "l and 1 or 0", "steady"),
     Mutant("log without a bound", "if #log > MOST_LINES then", "if false then", "steady"),
     Mutant("full log stays as it is", "table.remove(log, 1)", "table.remove(log)", "steady"),
     Mutant("log outlives its job", "    W.hdel(K.logs, id)\n", "", "steady"),
     Mutant("log outlives its completed job", "    W.give('HDEL', K.logs, ids)\n", "", "steady"),
-    Mutant("notes not noted", "meta.notes = true", "", "steady"),
+    Mutant("no call looks for progress", "meta.progress = true", "", "steady"),
     # Events
     Mutant(
         "events not counted",
@@ -97,8 +97,8 @@ REPORTING = [
     ),
     Mutant("only the last event of a kind told", "if not columns then", "if true then"),
     Mutant("events of a silent queue", "not rules.silent", "true", "silent"),
-    Mutant("retry not told", "events.note('retrying', id, gid, s[ATTEMPTS], how.delay, how.reason)", ""),
-    Mutant("removal not told", "events.note('removed', job.id, record.group_of(job.rec))", ""),
+    Mutant("retry not told", "events.publish('retrying', id, gid, s[ATTEMPTS], how.delay, how.reason)", ""),
+    Mutant("removal not told", "events.publish('removed', job.id, record.group_of(job.rec))", ""),
     Mutant("told which attempt was before", "s and s[ATTEMPTS] + 1 or 1", "s and s[ATTEMPTS] or 1"),
     Mutant("last stall told as any other", "s[ATTEMPTS], why ~= nil)", "s[ATTEMPTS], false)"),
     Mutant("results of two jobs told as one", "results[#results + 1] = result", "results[1] = result"),
@@ -148,7 +148,7 @@ REPORTING = [
         "return numbers .. pack_pairs(counts)",
         "return numbers",
     ),
-    Mutant("runs of a minute noted as waits", "spread_with(spread, BUCKETS, runs)", "spread_with(spread, 0, runs)"),
+    Mutant("runs of a minute counted as waits", "spread_with(spread, BUCKETS, runs)", "spread_with(spread, 0, runs)"),
     Mutant("a minute begins with the histograms of the one before", "rep(9 * 6) .. NOTHING", "rep(54) .. raw:sub(101)"),
     Mutant("counters begin anew with every minute", "string.sub(raw, 5, 46)", "('\\0'):rep(42)"),
     Mutant(

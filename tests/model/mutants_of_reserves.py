@@ -30,7 +30,7 @@ RESERVES = [
     ),
     Mutant("reserve of a queue that is paused", "if not who.fill or meta.paused or", "if not who.fill or", STEADY),
     Mutant(
-        "reserve where groups take turns",
+        "reserve with round robin",
         "local fill = ahead and",
         "local fill = who.policy.max_stalled ~= 0 and",
         "rows: round robin",

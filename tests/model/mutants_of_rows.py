@@ -38,7 +38,7 @@ ROWS = [
     Mutant(
         "rows where a group has to wait", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: event time"
     ),
-    Mutant("rows where groups take turns", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
+    Mutant("rows with round robin", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
     Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
     Mutant(
         "rows that the rate of the queue does not see",
@@ -107,8 +107,8 @@ ROWS = [
     Mutant("one that has begun is still ahead", "lease.BEGUN)\n      W.hset", "lease.FOLLOWS)\n      W.hset", STEADY),
     Mutant(
         "one that has begun outlives its end",
-        "if not lease.is_over(id) then\n      local head",
-        "if true then\n      local head",
+        "if not lease.is_over(id) then\n      local fixed",
+        "if true then\n      local fixed",
         STEADY,
     ),
     Mutant(

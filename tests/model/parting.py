@@ -45,7 +45,7 @@ def compare_settings(client: redis.Redis, model: Model, queue: BlockingConnectio
     """`was`: settings that the queue had before the last change."""
     made = Partition(client, model)
     try:
-        settles_once(queue, made, was)
+        is_updated_once(queue, made, was)
         forgets_what_is_as_it_was_read(client, made)
     finally:
         made.remove()
@@ -60,7 +60,7 @@ def compare_numbers(client: redis.Redis, model: Model, queue: BlockingConnection
         made.remove()
 
 
-def settles_once(queue: BlockingConnection, made: Partition, was: StoredQueue) -> None:
+def is_updated_once(queue: BlockingConnection, made: Partition, was: StoredQueue) -> None:
     """Settings replace those of a partition only if they are as they were read, and never create a partition that is
     gone. A new partition is not in use."""
     name, now = COPY, queue.call(commands.look_at_queue(), patience=0)
@@ -92,7 +92,7 @@ def goes_on_from(client: Any, model: Model, queue: BlockingConnection, made: Par
             "limit": model.options.group_concurrency,
             "paused": model.paused,
             "ttls": model.had_ttl,
-            "notes": model.had_notes,
+            "progress": model.had_progress,
             "overrides": bool(model.conf),
             "blocks": bool(model.blocked),
             "breakers": bool(model.breakers),

@@ -94,8 +94,8 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Note:
-    """Progress or a log line that a handler reports."""
+class Progress:
+    """Progress that a handler reports, a line that it appends to its log, or both."""
 
     id: str
     fence: int

@@ -34,7 +34,7 @@ class Repeating(Work):
         if removes:
             self.define(repeat_id, None, None, outdated=outdated)
             return
-        draft = occurrence(self.settled(item).draft(self.groups, self.now))
+        draft = occurrence(self.adapted(item).draft(self.groups, self.now))
         before = self.model.repeats.get(repeat_id)
         fields: dict[str, Any] = {
             "group": draft.group_id or "",
@@ -98,7 +98,7 @@ class Repeating(Work):
 
 def occurrence(draft: Draft) -> Draft:
     """The draft of the occurrences of a repeating job: each has its tick as its order, and may start at once."""
-    head = draft.max_attempts, True, (draft.group_id or "").encode(), draft.options
+    terms = draft.max_attempts, True, (draft.group_id or "").encode(), draft.options
     holds = draft.options.get("f") if draft.options else None
-    body = record.pack_body(*head, draft.data, has_ttl=draft.ttl_ms > 0, holds=holds)
+    body = record.pack_body(*terms, draft.data, has_ttl=draft.ttl_ms > 0, holds=holds)
     return draft._replace(delay_ms=0, run_at_ms=0, dedupe=None, unique_ms=0, body=body)

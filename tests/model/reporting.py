@@ -13,7 +13,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from tests.model import strategies as draws
 from tests.model.pair import same
-from tests.model.parts import Lease, Note, Report, State
+from tests.model.parts import Lease, Progress, Report, State
 from tests.model.repeating import Repeating
 from tests.model.work import LEASE, OWN, REQUESTER
 
@@ -77,13 +77,13 @@ class Reporting(Repeating):
     # Handlers
 
     @precondition(lambda self: self.kind.extras and self.model.in_state("active"))
-    @rule(notes=st.lists(draws.words(), min_size=1, max_size=3), many=st.sampled_from((0, 0, 101)))
-    def handlers_say_something(self, notes: list[draws.Word], many: int) -> None:
-        said = [Note(*self.lease(word.which, word.fence), word.progress, word.line) for word in notes]
-        self.note(said + [replace(said[0], progress=None, line=str(n)) for n in range(many)])
+    @rule(words=st.lists(draws.words(), min_size=1, max_size=3), many=st.sampled_from((0, 0, 101)))
+    def handlers_say_something(self, words: list[draws.Word], many: int) -> None:
+        said = [Progress(*self.lease(word.which, word.fence), word.progress, word.line) for word in words]
+        self.report_progress(said + [replace(said[0], progress=None, line=str(n)) for n in range(many)])
 
-    def note(self, notes: list[Note]) -> None:
-        same(self.call(note_call(notes, self.now)), self.model.note(notes, self.now))
+    def report_progress(self, said: list[Progress]) -> None:
+        same(self.call(progress_call(said, self.now)), self.model.report_progress(said, self.now))
 
     # Cancelling
 
@@ -154,9 +154,9 @@ class Reporting(Repeating):
         return sorted(jobs)[which % len(jobs)] if which and jobs else "never added"
 
 
-def note_call(notes: list[Note], now: int) -> Call[list[int]]:
-    """All notes in one call, though the client sends them one by one."""
+def progress_call(said: list[Progress], now: int) -> Call[list[int]]:
+    """All of it in one call, though the client sends a call for each."""
     packed: list[list[Any]] = [
-        [note.id, note.fence, note.progress or False, False if note.line is None else note.line] for note in notes
+        [one.id, one.fence, one.progress or False, False if one.line is None else one.line] for one in said
     ]
-    return Call("note", msgspec.msgpack.encode({"notes": packed, "now": now}), list)
+    return Call("report_progress", msgspec.msgpack.encode({"entries": packed, "now": now}), list)

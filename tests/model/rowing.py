@@ -69,7 +69,7 @@ class RowMachine(QueueMachine):
         beats: bool,
         again: bool,
     ) -> None:
-        """The jobs are added to the groups in turn, beginning with the group `where`, or all without a group (-1).
+        """The jobs are added to one group after the other, from the group `where` on, or all without a group (-1).
         `again`: the answer was lost. In a paused queue no job is taken before the pause has ended."""
         self.add([replace(item, group=where if where < 0 else where + n) for n, item in enumerate(items)])
         if self.model.paused:
@@ -198,10 +198,10 @@ class RowMachine(QueueMachine):
         self.act_on(job, what)
         if answers and job in self.unbegun():
             row = sorted((other for other in self.unbegun() if other.group == job.group), key=fence_of)
-            settled = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
+            reported = row[row.index(job) :] if answers == "release" else row[: row.index(job) + 1]
             kind: Any = answers
             self.look()
-            self.ask(requester, tuple(Report(kind, one.id, fence_of(one)) for one in settled), 0, draws.LEASES[0])
+            self.ask(requester, tuple(Report(kind, one.id, fence_of(one)) for one in reported), 0, draws.LEASES[0])
             self.look()
             self.act_on(job, what)
 

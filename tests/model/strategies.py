@@ -82,16 +82,18 @@ KINDS = (
     Kind("round robin with windows", {"fairness": "round-robin", "ordering": LATE, "max_group_size": 4}),
     Kind("exclusive with rate", {"exclusive": True, "rate_limit": RateLimit(3, 0.2)}, batch=3),
     Kind("both rates", {"rate_limit": RateLimit(3, 0.4), "group_rate_limit": RateLimit(1, 0.1)}),
-    Kind("events in turn", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
+    Kind("events in rounds", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
     Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),
     Kind("silent", {"events": False}),
     Kind("unique ids", unique=300),
     Kind("breaker", {"breaker": Breaker(2, 0.2)}),
-    Kind("breakers in turn", {"breaker": Breaker(1, 0.05), "fairness": "round-robin", "group_rate_limit": FEW_STARTS}),
+    Kind(
+        "breakers in rounds", {"breaker": Breaker(1, 0.05), "fairness": "round-robin", "group_rate_limit": FEW_STARTS}
+    ),
     Kind("hold and break", {"on_failed": "hold", "breaker": Breaker(2, 0.5), "exclusive": True}, says=2),
     Kind("hold", {"on_failed": "hold"}, says=5),
     Kind("some hold", says=2),
-    Kind("hold in turn", {"on_failed": "hold", "fairness": "round-robin", "ordering": LATE}, says=5),
+    Kind("hold in rounds", {"on_failed": "hold", "fairness": "round-robin", "ordering": LATE}, says=5),
     Kind("hold exclusively", {"on_failed": "hold", "exclusive": True, "group_rate_limit": RateLimit(2, 0.3)}),
 )
 
@@ -133,7 +135,7 @@ class Item:
             delay, run_at = self.dedupe.delay_ms, None
         group = None if self.group < 0 else groups[self.group % len(groups)]
         options = None if self.holds is None else {"f": self.holds}
-        head = self.max_attempts, self.order_ms is not None, (group or "").encode(), options
+        terms = self.max_attempts, self.order_ms is not None, (group or "").encode(), options
         return Draft(
             id=self.id,
             group_id=group,
@@ -144,7 +146,7 @@ class Item:
             max_attempts=self.max_attempts,
             options=options,
             data=self.data,
-            body=record.pack_body(*head, self.data, has_ttl=self.ttl > 0, holds=self.holds),
+            body=record.pack_body(*terms, self.data, has_ttl=self.ttl > 0, holds=self.holds),
             ttl_ms=self.ttl,
             dedupe=self.dedupe,
             unique_ms=self.unique,

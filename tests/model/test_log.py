@@ -12,11 +12,11 @@ from tests.model.pair import same
 from tests.model.running import MANY, find_defect, run
 from tests.model.strategies import KINDS, Item, Setup, Wish
 
-SEGMENT, MARKS = 400, 3
-SMALL = Mutant("segments that are full soon", "= 524288, 8, ", f"= {SEGMENT}, {MARKS}, ")
+SEGMENT, KEPT = 400, 3
+SMALL = Mutant("segments that are full soon", "= 524288, 8, ", f"= {SEGMENT}, {KEPT}, ")
 DEFECTS = [
-    Mutant("nothing is forgotten", "> MARKS then", "> 1000 then"),
-    Mutant("all but the last segment forgotten", "redis.pcall('LPOP', K.marks)", "redis.pcall('RPOP', K.marks)"),
+    Mutant("nothing is forgotten", "> KEPT then", "> 1000 then"),
+    Mutant("all but the last segment forgotten", "redis.pcall('LPOP', K.segments)", "redis.pcall('RPOP', K.segments)"),
     Mutant("segments of any size", "meta.logged + 1, is_full and 0 or bytes", "meta.logged + 1, 0"),
 ]
 EXAMPLES = 18
@@ -37,14 +37,14 @@ class SmallLogMachine(QueueMachine):
 
 def first_kept(sizes: list[int]) -> int:
     """The number of the first entry that is kept after entries of these sizes were written."""
-    first, used, marks = 1, 0, list[int]()
+    first, used, ends = 1, 0, list[int]()
     for number, size in enumerate(sizes, 1):
         used += size
         if used >= SEGMENT:
-            marks.append(number)
+            ends.append(number)
             used = 0
-        if len(marks) > MARKS:
-            first = marks.pop(0)
+        if len(ends) > KEPT:
+            first = ends.pop(0)
     return first
 
 

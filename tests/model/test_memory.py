@@ -15,8 +15,8 @@ from groupmq.protocol import commands
 from groupmq.sync.connection.connections import BlockingConnection
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
-from tests.model.parts import Note, Repeat
-from tests.model.reporting import note_call
+from tests.model.parts import Progress, Repeat
+from tests.model.reporting import progress_call
 from tests.model.running import run
 from tests.support.servers import Kind, Server, available_kinds
 
@@ -69,11 +69,11 @@ class FullServerMachine(QueueMachine):
         else:
             super().update_data(which, detail)
 
-    def note(self, notes: list[Note]) -> None:
+    def report_progress(self, said: list[Progress]) -> None:
         if self.full:
-            self.refused(note_call(notes, self.now))
+            self.refused(progress_call(said, self.now))
         else:
-            super().note(notes)
+            super().report_progress(said)
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, *, outdated: bool) -> None:
         """A full server refuses definitions, but allows removing them."""

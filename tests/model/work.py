@@ -68,7 +68,7 @@ class Work(Pair):
     def add(self, items: list[draws.Item], *, whole: bool = False) -> None:
         if not self.kind.extras:
             items = [replace(item, ttl=0, dedupe=None) for item in items]
-        drafts = [self.settled(item).draft(self.groups, self.now) for item in items]
+        drafts = [self.adapted(item).draft(self.groups, self.now) for item in items]
         known = self.known_due()
         answer = self.call(commands.add(drafts, self.now, whole=whole))
         same(answer, self.model.add(drafts, self.now, whole=whole))
@@ -134,16 +134,16 @@ class Work(Pair):
             if received:
                 self.received[grant.worker] = grant.fence
 
-    def settled(self, item: draws.Item) -> draws.Item:
+    def adapted(self, item: draws.Item) -> draws.Item:
         """The item adapted to this kind of queue. Options of single jobs follow from their ids."""
         number = crc32(item.id.encode())
-        item = replace(item, data=self.settled_data(item.data))
+        item = replace(item, data=self.adapted_data(item.data))
         if self.kind.unique and number % 2:
             item = replace(item, unique=self.kind.unique)
         says = self.kind.says and number % self.kind.says == 0
         return replace(item, holds=self.model.options.on_failed != "hold") if says else item
 
-    def settled_data(self, data: bytes) -> bytes:
+    def adapted_data(self, data: bytes) -> bytes:
         return draws.LARGE if self.kind.large and not data else data
 
     def known_due(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from groupmq.protocol.commands import FRESH, Expired, Stalled
 from tests.model.ending import Ending
 from tests.model.gates import NEVER
-from tests.model.parts import UNGROUPED, Answer, Job, LastReply, Lease, Note, Report, Request, Taken, Turn
+from tests.model.parts import UNGROUPED, Answer, Job, LastReply, Lease, Progress, Report, Request, Taken, Turn
 from tests.support.keyspace import Keyspace
 
 MOST_LINES = 100
@@ -51,7 +51,7 @@ class Working(Ending):
             self.take_back_grant(request.worker, request.received)
             self.withdraw_offer(request.worker)
         self.retain(now)
-        self.settle()
+        self.tidy()
         leases = [(job[0], job[1]) for job in jobs]
         self.requesters[request.requester] = LastReply(request.number, statuses, leases, stalled, expired)
         self.batches[request.requester] = batches
@@ -83,7 +83,7 @@ class Working(Ending):
         promoted = self.promote(now) if promote else 0
         self.retain(now)
         more_expired = unpark and self.sweep(now)
-        self.settle()
+        self.tidy()
         wait_ms = 0 if self.overdue_to_join(now) else wait(before | self.schedule(now), now)
         return promoted, stalled, expired, wait_ms, int(more_expired)
 
@@ -136,21 +136,21 @@ class Working(Ending):
         for job_id, fence, lease in unbegun:
             self._report(Report("release", job_id, fence), 0, lease.worker, now)
         self.retain(now)
-        self.settle()
+        self.tidy()
         return True
 
-    def note(self, notes: Sequence[Note], now: int) -> list[int]:
+    def report_progress(self, said: Sequence[Progress], now: int) -> list[int]:
         """Progress and log lines of running handlers. They stay with the job over all attempts until it is deleted."""
-        self.had_notes = True
+        self.had_progress = True
         statuses = []
-        for note in notes:
-            job = self.holder(note.id, note.fence)
+        for one in said:
+            job = self.holder(one.id, one.fence)
             statuses.append(int(job is not None))
-            if job is not None and note.progress is not None:
-                job.progress = note.progress
-                self.publish("progress", job.id, job.group, note.progress)
-            if job is not None and note.line is not None:
-                job.log = [*job.log, [now, note.line]][-MOST_LINES:]
+            if job is not None and one.progress is not None:
+                job.progress = one.progress
+                self.publish("progress", job.id, job.group, one.progress)
+            if job is not None and one.line is not None:
+                job.log = [*job.log, [now, one.line]][-MOST_LINES:]
         return statuses
 
     def leave(self, worker: str, requester: str, received: int | None = None) -> None:
@@ -159,8 +159,8 @@ class Working(Ending):
         self.workers.pop(worker, None)
         self.mail.discard(worker)
         self.holders.pop(worker, None)
-        if self.resting and self.resting[1] == worker:
-            self.resting = None
+        if self.idle and self.idle[1] == worker:
+            self.idle = None
         self.requesters.pop(requester, None)
 
     def _still_held(self, leases: list[tuple[str, int]]) -> list[Taken]:
@@ -262,15 +262,15 @@ class Working(Ending):
 
     def _idle_worker(self, now: int) -> str | None:
         """The worker that is known to have found nothing to start."""
-        return self.resting[1] if self.resting and now < self.resting[0] <= now + IDLE else None
+        return self.idle[1] if self.idle and now < self.idle[0] <= now + IDLE else None
 
     def _note_rest(self, worker: str, now: int, *, found_nothing: bool, taken: bool) -> None:
-        mine = self.resting is not None and self.resting[1] == worker
+        mine = self.idle is not None and self.idle[1] == worker
         if found_nothing:
-            stands = mine and self.resting and now + IDLE / 2 <= self.resting[0] <= now + IDLE
-            self.resting = self.resting if stands else (now + IDLE, worker)
+            stands = mine and self.idle and now + IDLE / 2 <= self.idle[0] <= now + IDLE
+            self.idle = self.idle if stands else (now + IDLE, worker)
         elif taken and mine:
-            self.resting = None
+            self.idle = None
 
     def adopt_hints(self, keyspace: Keyspace) -> None:
         """Copy the stored hints: while held groups are in `ready`, it is open whether a worker found nothing."""
@@ -278,7 +278,7 @@ class Working(Ending):
         self.held, self.mail = keyspace.meta.get("held") == "1", set(keyspace.mails)
         self.asked = int(keyspace.meta["asked"]) if "asked" in keyspace.meta else None
         till, _, worker = keyspace.meta.get("idle", "").partition(" ")
-        self.resting = (int(till), worker) if till else None
+        self.idle = (int(till), worker) if till else None
 
     def _passed_over(self, now: int) -> bool:
         """Whether some heads cannot start only because due jobs have not joined their groups."""

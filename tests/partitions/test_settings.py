@@ -34,7 +34,7 @@ STORED: dict[str, Any] = {
 
 def stored_in(client: Any, part: Part | None = None) -> StoredQueue:
     key = Keys("groupmq", NAME, part).meta
-    return commands.stored_queue(client.execute_command(*commands.look_at_head(key)))
+    return commands.stored_queue(client.execute_command(*commands.read_settings(key)))
 
 
 def partitions_of(client: redis.Redis, n: int = P) -> list[StoredQueue]:
@@ -232,7 +232,7 @@ async def test_older_settings_never_replace_newer_ones(make_queue: MakeQueue, cl
     read = stored_in(client, Part(0, P))
     await interrupted(queue, 0, max_attempts=8)
     await slow._connection.open()
-    late = part.session.settling_call(read)
+    late = part.session.updating_call(read)
     await queue.reconfigure(max_attempts=9)
     stored = await part.call_closed(late)
     assert stored == stored_in(client, Part(0, P))
@@ -243,10 +243,10 @@ async def test_partitions_follow_a_queue_that_was_thrown_back(make_queue: MakeQu
     """A failover of the queue's primary lost the last change, which the partitions have already received."""
     queue = make_queue(NAME, partitions=P, max_attempts=4)
     await queue.get_job_counts()
-    head = Keys("groupmq", NAME).meta
-    before = client.hgetall(head)
+    key = Keys("groupmq", NAME).meta
+    before = client.hgetall(key)
     await queue.reconfigure(max_attempts=9, group_concurrency=2)
-    client.hset(head, mapping=before)  # type: ignore[arg-type]
+    client.hset(key, mapping=before)  # type: ignore[arg-type]
     other = make_queue(NAME)
     assert (await other.get_settings()).max_attempts == 4
     await other.get_job_counts()

@@ -16,7 +16,7 @@ LOG_BYTES = 7 * MB
 """The most bytes that one event log may take in memory, which is more than the bytes written that bound it."""
 NOT_ENTRIES = {
     "events": "bounded in bytes, see the logs",
-    "marks": "one for each half a megabyte of log",
+    "segments": "one for each half a megabyte of log",
     "series": "a field for each minute of two weeks",
 }
 
@@ -97,28 +97,28 @@ class Verdict:
 
 def judge(samples: Sequence[Sample], *, left: Sequence[str] = ()) -> Verdict:
     """`left`: descriptions of what was left unfinished after the run."""
-    settled = _settled(samples)
+    steady = _after_warm_up(samples)
     other = list(left)
-    if len(settled) < FEWEST:
-        return Verdict([], [*other, f"too short: {len(settled)} samples after the warm-up, {FEWEST} are needed"])
+    if len(steady) < FEWEST:
+        return Verdict([], [*other, f"too short: {len(steady)} samples after the warm-up, {FEWEST} are needed"])
     rows = [
         Row(one.title, first, last, BOUNDS[one.kind])
-        for one in all_series(settled)
+        for one in all_series(steady)
         for first, last in _quarters(one.points)
     ]
-    logs = max(sample["server"]["logs"] for sample in settled)
-    most = LOG_BYTES * settled[-1]["keys"].get("events", 0)
+    logs = max(sample["server"]["logs"] for sample in steady)
+    most = LOG_BYTES * steady[-1]["keys"].get("events", 0)
     if logs > most:
         other.append(f"the event logs have {logs:,} bytes, at most {most:,} are expected")
-    mended = settled[-1]["jobs"].get("mended", 0)
+    mended = steady[-1]["jobs"].get("mended", 0)
     if mended:
         other.append(f"repair mended {mended} things")
-    if settled[-1]["jobs"].get("completed", 0) <= settled[0]["jobs"].get("completed", 0):
+    if steady[-1]["jobs"].get("completed", 0) <= steady[0]["jobs"].get("completed", 0):
         other.append("no job was completed")
     return Verdict(rows, other)
 
 
-def _settled(samples: Sequence[Sample]) -> list[Sample]:
+def _after_warm_up(samples: Sequence[Sample]) -> list[Sample]:
     if not samples:
         return []
     since = samples[0]["t"] + min(MOST_WARM_UP, WARM_UP * (samples[-1]["t"] - samples[0]["t"]))

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 NUMBERS = (
     *(("stamp", 7), ("seq", 6), ("order", 6), ("due", 7), ("limit", 4), ("repeat_at", 6), ("throttled", 6)),
-    *(("stopping", 6), ("window", 6), ("resent", 6), ("asked", 6), ("logged", 6), ("log_bytes", 4), ("epoch", 6)),
-    *((name, 1) for name in ("paused", "overrides", "ttls", "notes", "large", "interrupts", "attempts", "loose")),
+    *(("stopping", 6), ("period", 6), ("resent", 6), ("asked", 6), ("logged", 6), ("log_bytes", 4), ("epoch", 6)),
+    *((name, 1) for name in ("paused", "overrides", "ttls", "progress", "large", "interrupts", "attempts", "loose")),
     ("held", 1),
     *(("blocks", 1), ("breakers", 1), ("uniques", 1), ("spared", 7)),
 )

@@ -10,7 +10,7 @@ from groupmq.client.connection.faults import is_no_function, is_no_script, under
 from groupmq.core.errors import ScriptError, ServerRefused
 from groupmq.protocol import functions
 from groupmq.protocol.commands import Call
-from groupmq.protocol.slots import Predecessor, Slot
+from groupmq.protocol.requesters import Predecessor, Request
 from groupmq.sync.connection.connections import BlockingConnection
 from tests.support.by_hand import ClientByHand
 
@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Before:
     """A call that another one follows, and that has been answered by the time the client asks."""
 
-    def __init__(self, name: str = "never sent", number: int = 1) -> None:
-        self.slot = Slot(name, number)
+    def __init__(self, requester: str = "never sent", number: int = 1) -> None:
+        self.request = Request(requester, number)
 
     async def succeeded(self) -> None:
         pass
@@ -40,9 +40,9 @@ class Unanswered(Generic[T]):
         self._first: Any = self._steps.send(None)
 
     @property
-    def slot(self) -> str:
-        slot: str = self._first[7]
-        return slot
+    def requester(self) -> str:
+        requester: str = self._first[7]
+        return requester
 
     @property
     def number(self) -> int:
@@ -54,7 +54,7 @@ class Unanswered(Generic[T]):
         """Whether the server has stored the answer of this call."""
         number = b"%d " % self.number
         base: str = self._first[3].removesuffix("meta")
-        kept = [self._client.hget(f"{base}calls_{which}", self.slot) for which in ("even", "odd")]
+        kept = [self._client.hget(f"{base}calls_{which}", self.requester) for which in ("even", "odd")]
         return any(raw.startswith(number) for raw in kept if raw)
 
     def arrives(self) -> T:

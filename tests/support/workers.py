@@ -65,7 +65,7 @@ class Waiting:
             self.ends.append(job.data)
 
 
-async def settled(worker: Worker) -> None:
+async def looked_once(worker: Worker) -> None:
     """Wait until a worker has asked for jobs once. If there were none, it sleeps."""
     await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
 

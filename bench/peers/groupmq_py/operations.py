@@ -309,8 +309,8 @@ async def browse(queue: Queue) -> None:
     sorts: tuple[GroupSort, ...] = ("held", "oldest", "deepest", "busiest", "name")
     for sort in sorts:
         await queue.get_groups(sort=sort, behind=5)
-    line = await queue.get_group_jobs(DEEP, limit=1_000)
-    for job in line.jobs[:10]:
+    page = await queue.get_group_jobs(DEEP, limit=1_000)
+    for job in page.jobs[:10]:
         await queue.get_position(job.id)
         await queue.get_attempts(job.id)
     for state in ("active", "waiting", "delayed", "completed", "failed"):

@@ -13,7 +13,7 @@ from bench.rounds import rotated
 from bench.server import Server
 from bench.servertime import Meter, watch_calls
 
-SETTLE_S = 0.1
+PAUSE_S = 0.1
 """Seconds between adding and processing, until all ordering windows are over, so that no waiting is measured."""
 
 
@@ -47,7 +47,7 @@ async def run(args: argparse.Namespace) -> dict[str, list[float]]:
 async def _add(args: argparse.Namespace, variant: str) -> float:
     """Add --jobs jobs. Returns jobs per second."""
     done = await bulk.enqueue(_for(args, variant))
-    await asyncio.sleep(SETTLE_S)
+    await asyncio.sleep(PAUSE_S)
     return done["jobs"] / done["seconds"]
 
 

@@ -32,7 +32,7 @@ class JobInHandler(Snapshot):
     _queue: Queue
     context: Any = None
     """In a handler: what `on_startup` of its worker returned."""
-    _home: asyncio.AbstractEventLoop | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
     _looked = False
     _stop_event: threading.Event | None = None
     _stopped = False
@@ -59,10 +59,10 @@ class JobInHandler(Snapshot):
             for kind, value in what.items():
                 send(job, kind, value)
             return _Reported()
-        home = self._home
-        if home is None or _running() is not None:
+        loop = self._loop
+        if loop is None or _running() is not None:
             return self._queue._report_run(job, **what)
-        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._report_run(job, **what)), home)
+        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._report_run(job, **what)), loop)
         future.result(_PATIENCE)
         return _Reported()
 
@@ -84,7 +84,7 @@ class JobInHandler(Snapshot):
         return event
 
     def _end_run(self, *, waits: bool = False) -> None:
-        """Note that the run should end. `waits`: its group waits until the handler has ended, even one in a thread."""
+        """The run should end. `waits`: its group waits until the handler has ended, even one in a thread."""
         self._waits_for_end = waits
         self._stopped = True
         event = self._stop_event

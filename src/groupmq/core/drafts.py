@@ -116,8 +116,8 @@ def draft(
             raise ConfigurationError.expected("headers", "text for names and values", headers)
         options = (options or {}) | {"h": headers}
     holds = options.get("f") if options else None
-    head = attempts, order is not None, (group or "").encode(), options
-    body = record.pack_body(*head, raw, has_ttl=ttl_ms > 0, holds=holds)
+    terms = attempts, order is not None, (group or "").encode(), options
+    body = record.pack_body(*terms, raw, has_ttl=ttl_ms > 0, holds=holds)
     time = 0 if run_at is None else max(0, epoch_millis(run_at, "run_at"))
     first = own_id, group, urgency, order, delay_ms, time, attempts
     return of_class(Draft, (*first, options, raw, body, ttl_ms, once, unique_ms))

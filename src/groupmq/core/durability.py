@@ -15,7 +15,7 @@ ADDING = frozenset({"add", "define"})
 """Functions after which a producer waits."""
 REPORTING = frozenset({"advance"})
 """Functions with the outcomes of a worker. The worker waits after them if `durability` asks for it."""
-_MARK_MS = 10_000
+_KEY_MS = 10_000
 Confirmation = tuple[tuple[Any, ...], ...]
 """Commands that are sent behind a call and wait for it to be durable; empty if nothing is waited for."""
 
@@ -53,15 +53,15 @@ class Durability:
     def timeout_ms(self) -> int:
         return millis(self.timeout, "Durability.timeout")
 
-    def commands(self, mark: str) -> Confirmation:
+    def commands(self, key: str) -> Confirmation:
         """The commands that are sent behind a call, in the same write on the same connection.
 
         The server waits for the last write of that connection. A call that was sent again, or adds a job that exists,
         writes nothing, and the wait for it would end at once. So a write of our own comes first: it follows everything
-        that the server has written until then. `mark` is its key, which expires.
+        that the server has written until then. `key` is its key, which expires.
         """
         counted = ("WAITAOF", 1, self.replicas) if self.fsync else ("WAIT", self.replicas)
-        return ("SET", mark, "1", "PX", _MARK_MS), (*counted, self.timeout_ms)
+        return ("SET", key, "1", "PX", _KEY_MS), (*counted, self.timeout_ms)
 
     def missing(self, reply: Any) -> str | None:
         """The guarantee that the server's reply does not give, in words; None if the job is safe."""

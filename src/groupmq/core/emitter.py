@@ -67,7 +67,7 @@ class Emitter:
         if new := self._tasks - before:
             await asyncio.wait(new)
 
-    async def settled(self, timeout: float, leave_out: Collection[asyncio.Task[Any] | None] = ()) -> None:
+    async def wait_for_listeners(self, timeout: float, leave_out: Collection[asyncio.Task[Any] | None] = ()) -> None:
         """Wait until asynchronous listeners have ended; those that take longer than `timeout` are cancelled."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout

@@ -32,7 +32,8 @@ class JobOptions(TypedDict, total=False):
     on_retry: OnRetry | None
     """`hold`: the group waits for the next attempt. `yield`: it goes on."""
     on_failed: OnFailed | None
-    """`hold`: if the job fails for good, its group is blocked until the job is settled. Default: that of the queue."""
+    """`hold`: if the job fails for good, its group is blocked until the job is retried, skipped or removed. Default:
+    that of the queue."""
     job_id: str | None
     """An id chosen by the caller. If a job with this id exists, nothing is added."""
     unique_for: Duration | None

@@ -14,7 +14,7 @@ MAX_STARTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """At most `count` starts in any window of `per` seconds, wherever the window begins.
+    """At most `count` starts in any span of `per` seconds, wherever it begins.
 
     >>> RateLimit(100, per=1.0)
     RateLimit(count=100, per=1.0)

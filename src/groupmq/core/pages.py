@@ -53,14 +53,14 @@ class JobPage(Generic[J]):
 
 @dataclass(frozen=True, slots=True)
 class JobPosition:
-    """Where a job stands in the line of its group: the fourth of 38."""
+    """Where a job stands among the waiting jobs of its group: the fourth of 38."""
 
     group_id: str | None
-    """None: the job has no group; its line is that of all jobs without one, which start in that order."""
+    """None: the job has no group; it stands among all jobs without one, which start in that order."""
     position: int
-    """1 = the next to start; 0 = not in the line: the job runs already, or is delayed."""
+    """1 = the next to start; 0 = it is not waiting: it runs already, or is delayed."""
     of: int
-    """Jobs that wait in the line."""
+    """How many jobs wait there."""
     state: str
 
 

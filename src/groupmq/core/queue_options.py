@@ -53,7 +53,8 @@ class QueueArguments(TypedDict, total=False):
     on_retry: OnRetry
     """`hold`: a group waits for the next attempt of its job. `yield`: it goes on."""
     on_failed: OnFailed
-    """`hold`: a job that fails for good blocks its group until it is settled. `continue`: the group goes on."""
+    """`hold`: a job that fails for good blocks its group until it is retried, skipped or removed. `continue`: the group
+    goes on."""
     breaker: Breaker | None
     """A group whose attempts fail this often in a row rests, then one job is tried."""
     keep_completed: int | Retention
@@ -69,7 +70,7 @@ class QueueArguments(TypedDict, total=False):
     exclusive: bool
     """Only one worker at a time runs jobs of this queue."""
     rate_limit: RateLimit | None
-    """The most starts of the queue in any window of that length."""
+    """The most starts of the queue in any span of that length."""
     group_rate_limit: RateLimit | None
     """The same for each group."""
     max_group_size: int | None
@@ -196,7 +197,9 @@ class QueueOptions:
         )
         if options.priority_ageing_ms is not None:
             if options.fairness == "round-robin":
-                raise ConfigurationError("priority_ageing: needs fairness='oldest'; groups that take turns do not age")
+                raise ConfigurationError(
+                    "priority_ageing: needs fairness='oldest'; with round-robin, groups do not age"
+                )
             if options.ordering is not None and options.ordering.kind == "event_time":
                 raise ConfigurationError("priority_ageing: cannot be combined with Ordering.event_time")
         if (options.partitions or 1) > 1:

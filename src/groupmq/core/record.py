@@ -9,8 +9,8 @@ import msgspec
 
 # Sort key: priority, order + 2^63, arrival (2 + 4 bytes), each smaller for jobs that start later; then created
 # (2 + 4 bytes), max_attempts, flags, length of the group id
-_HEAD = struct.Struct(">HQHIHIHBH")
-_PLACE = struct.Struct(">HQ6xHI")
+_FIXED = struct.Struct(">HQHIHIHBH")
+_SORT_KEY = struct.Struct(">HQ6xHI")
 _BODY = struct.Struct(">HBH")
 _BODY_AT = 22
 _SIZE = struct.Struct(">H")
@@ -64,11 +64,11 @@ def pack_body(
     flags = (ORDER_GIVEN if order_given else 0) | (HAS_TTL if has_ttl else 0)
     if holds is not None:
         flags |= HOLDS if holds else CONTINUES
-    head = _BODY.pack(max_attempts, flags, len(group))
+    fixed = _BODY.pack(max_attempts, flags, len(group))
     if not options:
-        return b"".join((head, group, _NONE, data))
+        return b"".join((fixed, group, _NONE, data))
     packed = msgspec.msgpack.encode(options)
-    return b"".join((head, group, _SIZE.pack(len(packed)), packed, data))
+    return b"".join((fixed, group, _SIZE.pack(len(packed)), packed, data))
 
 
 def data_of(body: bytes) -> bytes:
@@ -104,7 +104,7 @@ _NO_OPTIONS: dict[str, Any] = {}
 
 def unpack(raw: bytes) -> Record:
     """Read a stored record."""
-    priority, order, seq_hi, seq_lo, made_hi, made_lo, _, flags, _ = _HEAD.unpack_from(raw)
+    priority, order, seq_hi, seq_lo, made_hi, made_lo, _, flags, _ = _FIXED.unpack_from(raw)
     max_attempts, group, options, data, _ = parts(raw)
     arrival, created = _LAST_ARRIVAL - ((seq_hi << 32) | seq_lo), (made_hi << 32) | made_lo
     given = flags & ORDER_GIVEN != 0
@@ -129,7 +129,7 @@ def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
     return max_attempts, group, options, raw[at:], raw[:_BODY_AT]
 
 
-def read_sort_key(head: bytes) -> tuple[int, int, int]:
+def read_sort_key(raw: bytes) -> tuple[int, int, int]:
     """Priority, order and time of creation, of what `parts` left over."""
-    priority, order, made_hi, made_lo = _PLACE.unpack_from(head)
+    priority, order, made_hi, made_lo = _SORT_KEY.unpack_from(raw)
     return _LAST_PRIORITY - priority, _LAST_ORDER - order, (made_hi << 32) | made_lo

@@ -19,10 +19,10 @@ def shows_options(declared: type, defaults: Mapping[str, Any]) -> Callable[[F], 
         first = [one for one in found if one.kind < inspect.Parameter.KEYWORD_ONLY]
         last = [one for one in found if one.kind is inspect.Parameter.KEYWORD_ONLY]
         # A TypedDict holds each annotation as the text that was written; the other parameters' are texts as well.
-        written = {name: getattr(note, "__forward_arg__", note) for name, note in declared.__annotations__.items()}
+        written = {name: getattr(hint, "__forward_arg__", hint) for name, hint in declared.__annotations__.items()}
         options = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=note)
-            for name, note in written.items()
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
+            for name, hint in written.items()
         ]
         function.__signature__ = signature.replace(parameters=[*first, *options, *last])  # type: ignore[attr-defined]
         return function

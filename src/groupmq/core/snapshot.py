@@ -36,7 +36,7 @@ class _SortKeyField:
     def __get__(self, job: Snapshot | None, owner: type) -> Any:
         if job is None:
             return self
-        job.priority, job.order_ms, job._created_ms = read_sort_key(job._head)
+        job.priority, job.order_ms, job._created_ms = read_sort_key(job._raw_sort_key)
         return getattr(job, self._name)
 
 
@@ -73,7 +73,7 @@ class Snapshot:
     _queue: Any
     _on_progress: Callable[[Any, Any], None] | None
     _serializer: Serializer
-    _head: bytes = b""
+    _raw_sort_key: bytes = b""
     _created_ms: int = _sort_key_field("_created_ms")
     _raw_data: bytes
     _data: Any
@@ -101,7 +101,7 @@ class Snapshot:
         self.worker = self._raw_result = self._on_progress = None
         self._data = _UNREAD
         if isinstance(stored, bytes):
-            own_max, self.group_id, options, self._raw_data, self._head = parts(stored)
+            own_max, self.group_id, options, self._raw_data, self._raw_sort_key = parts(stored)
         else:
             self.priority, self.order_ms, _, self._created_ms, own_max, _, self.group_id, options, data = stored
             self._raw_data = data

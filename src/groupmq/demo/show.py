@@ -104,7 +104,7 @@ class Show:
         return await self.orders.add(data, group_id=group, delay=delay, max_attempts=5)
 
     async def keep_ordering(self) -> None:
-        """Enough orders for a line behind most customers."""
+        """Enough orders that most customers have some waiting."""
         while True:
             if (await self.orders.get_job_counts()).total < _DEPTH:
                 user = min(self._dice.randint(1, USERS), self._dice.randint(1, USERS))

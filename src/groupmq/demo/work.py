@@ -29,17 +29,17 @@ async def work(diary: Path, concurrency: int) -> None:
     """Work until the process is ended."""
     with diary.open("a", buffering=1) as lines:
 
-        def note(kind: str, job: Job) -> None:
+        def write(kind: str, job: Job) -> None:
             entry = {"kind": kind, "at": time.monotonic(), "n": job.data["n"], "group": job.group_id}
             lines.write(json.dumps(entry | {"attempt": job.attempt, "delayed": job.data["delayed"]}) + "\n")
 
         async def handle(job: Job) -> None:
-            note("start", job)
+            write("start", job)
             await asyncio.sleep(random.uniform(0.002, 0.03))  # noqa: S311
             if job.attempt <= job.data["failures"]:
-                note("fail", job)
+                write("fail", job)
                 raise RuntimeError("this job was told to fail")
-            note("end", job)
+            write("end", job)
 
         async with open_queue() as queue:
             await Worker(queue, handle, concurrency=concurrency).run()

@@ -65,16 +65,16 @@ class _Hold:
     """A server that this process keeps alive, by an open socket to its supervisor."""
 
     server: Path
-    line: socket.socket
+    link: socket.socket
 
     def release(self) -> None:
         """Let go, and wait until the server is gone if no other process holds on to it."""
         with contextlib.suppress(OSError):
-            self.line.shutdown(socket.SHUT_WR)
-            self.line.settimeout(STOP_TIMEOUT)
-            while self.line.recv(4096):
+            self.link.shutdown(socket.SHUT_WR)
+            self.link.settimeout(STOP_TIMEOUT)
+            while self.link.recv(4096):
                 pass
-        self.line.close()
+        self.link.close()
 
 
 _lock = threading.RLock()
@@ -174,10 +174,10 @@ def _on_disk(directory: str) -> Path:
     try:
         Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(Path(directory, "groupmq.lock")):
-            note = Path(directory, "groupmq.json")
-            hold = _join(note) or _start(directory)
+            pointer = Path(directory, "groupmq.json")
+            hold = _join(pointer) or _start(directory)
             _holds[directory] = hold
-            _write_note(note, hold.server)
+            _write_pointer(pointer, hold.server)
     except OSError as error:
         raise EmbeddedServerError(f"cannot keep an embedded server's data in {directory}: {error}") from error
     return hold.server
@@ -187,7 +187,7 @@ def _forget(directory: str) -> None:
     """Drop a server that no longer answers."""
     hold = _holds.pop(directory, None)
     if hold:
-        hold.line.close()
+        hold.link.close()
         _sweep(hold)
 
 
@@ -210,30 +210,30 @@ def _locked(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def _join(note: Path) -> _Hold | None:
-    """Hold on to the running server that the note names, if there is one."""
+def _join(pointer: Path) -> _Hold | None:
+    """Hold on to the running server that the pointer names, if there is one."""
     try:
-        server = Path(json.loads(note.read_text())["socket"])
+        server = Path(json.loads(pointer.read_text())["socket"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    line = socket.socket(socket.AF_UNIX)
+    link = socket.socket(socket.AF_UNIX)
     try:
-        line.connect(str(server.with_name("control")))
+        link.connect(str(server.with_name("control")))
     except OSError:
-        line.close()
+        link.close()
         return None
     if _is_alive(server):
-        return _Hold(server, line)
-    line.close()
+        return _Hold(server, link)
+    link.close()
     return None
 
 
-def _write_note(note: Path, server: Path) -> None:
+def _write_pointer(pointer: Path, server: Path) -> None:
     """Tell other processes where the server is, and people which process it is."""
     pid = int(server.with_name("server.pid").read_text())
-    draft = note.with_suffix(".new")
+    draft = pointer.with_suffix(".new")
     draft.write_text(json.dumps({"socket": str(server), "pid": pid}))
-    draft.replace(note)
+    draft.replace(pointer)
 
 
 def _start(directory: str) -> _Hold:
@@ -241,18 +241,18 @@ def _start(directory: str) -> _Hold:
     binary = _binary()
     run_dir = _new_run_dir()
     server = run_dir / "server.sock"
-    line, far_end = socket.socketpair()
+    link, far_end = socket.socketpair()
     try:
         with far_end:
             _spawn(run_dir, directory, _command(binary, run_dir, directory), far_end)
-        _wait_until_ready(server, line)
+        _wait_until_ready(server, link)
     except BaseException as error:
-        line.close()
+        link.close()
         shutil.rmtree(run_dir, ignore_errors=True)
         if isinstance(error, OSError | subprocess.SubprocessError):
             raise EmbeddedServerError(f"the embedded server did not start: {error}") from error
         raise
-    return _Hold(server, line)
+    return _Hold(server, link)
 
 
 def _require_unix() -> None:
@@ -318,9 +318,9 @@ def _spawn(run_dir: Path, directory: str, command: list[str], far_end: socket.so
     )
 
 
-def _wait_until_ready(server: Path, line: socket.socket) -> None:
+def _wait_until_ready(server: Path, link: socket.socket) -> None:
     """Return when the server answers; raise with its own words if it gives up."""
-    line.setblocking(False)
+    link.setblocking(False)
     deadline = time.monotonic() + START_TIMEOUT
     while True:
         with contextlib.suppress(OSError):
@@ -329,7 +329,7 @@ def _wait_until_ready(server: Path, line: socket.socket) -> None:
                 return
             if answer.startswith(b"-LOADING"):
                 deadline = time.monotonic() + START_TIMEOUT
-        words = _last_words(line)
+        words = _last_words(link)
         if words is not None:
             raise EmbeddedServerError(f"the embedded server did not start: {words}")
         if time.monotonic() > deadline:
@@ -337,10 +337,10 @@ def _wait_until_ready(server: Path, line: socket.socket) -> None:
         time.sleep(0.005)
 
 
-def _last_words(line: socket.socket) -> str | None:
+def _last_words(link: socket.socket) -> str | None:
     """Return what the supervisor said before it ended; None while it runs."""
     try:
-        words = line.recv(65536)
+        words = link.recv(65536)
     except BlockingIOError:
         return None
     return words.decode(errors="replace").strip() or "its supervisor died"
@@ -389,5 +389,5 @@ def _in_child() -> None:
     global _lock
     _lock = threading.RLock()
     for hold in _holds.values():
-        hold.line.close()
+        hold.link.close()
     _holds.clear()

@@ -18,7 +18,7 @@ FIXED = (
     "stopping",
     "stops",
     "events",
-    "marks",
+    "segments",
     "labels",
     "groups",
     "conf",

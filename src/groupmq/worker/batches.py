@@ -282,8 +282,8 @@ class BatchExecutor:
         return []
 
     def request_stop(self, fences: Sequence[int]) -> None:
-        """Note that the server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
-        self._stops.note(fences)
+        """Record that the server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
+        self._stops.record(fences)
 
     def held(self) -> list[tuple[str, int]]:
         """Leases (id, fence) of running jobs. Those of jobs that have not begun are not renewed."""

@@ -115,7 +115,7 @@ class Executor(HeldRuns):
             slots -= 1
 
     def _begin_soon(self, run: JobRun) -> None:
-        """Begin a run in the next turn of the event loop."""
+        """Begin a run in the next iteration of the event loop."""
         if self._prefetch.shares_tasks:
             self._shared.add(run)
         else:

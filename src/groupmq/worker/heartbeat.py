@@ -138,14 +138,14 @@ class Heartbeat:
                 self._pauses.reset()
                 self._wait(connection, self._interval)
             elif not self._stop.is_set():
-                self._sleep(self._pause())
+                self._wait_to_retry(self._pause())
         connection.close()
 
     def retry_now(self) -> None:
         """The server is back: renew the leases before they expire."""
         self._hurried.set()
 
-    def _sleep(self, pause: float) -> None:
+    def _wait_to_retry(self, pause: float) -> None:
         """Pause until the next try, and meanwhile check the event loop as often as with a server."""
         end = time.monotonic() + pause
         while (left := end - time.monotonic()) > 0 and not self._hurried.wait(min(left, self._interval)):

@@ -46,8 +46,8 @@ class HeldRuns:
     # From the heartbeat thread
 
     def request_stop(self, fences: Sequence[int]) -> None:
-        """Note that the server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
-        self._stops.note(fences)
+        """Record that the server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
+        self._stops.record(fences)
 
     def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, Reporter]]:
         """Take back these jobs and those behind them (Rows.withdraw), with their reporters, unless they have begun."""

@@ -35,7 +35,7 @@ from groupmq.worker.stopping import Verdict
 ReportEvent = Literal[
     "completed", "retrying", "failed", "released", "handed_back", "rate_limited", "snoozed", "begun", "ended"
 ]
-_REST_MS = 1000
+_USUAL_MS = 1000
 """Used if `retry_after`, or the delay of a Snooze, is not a duration: the mistake must cost neither the job an attempt
 nor the service a call."""
 
@@ -111,9 +111,9 @@ class OutcomePolicy:
         if job.attempt >= self._most_attempts(job):
             return self.final(job, error)
         yields = self._yields(job)
-        delay_ms, note = self._delay(job, error)
+        delay_ms, remark = self._delay(job, error)
         reason, stack, kind = described(error)
-        outcome = commands.retried(job.id, job.fence, delay_ms, yields, reason + note, stack, kind)
+        outcome = commands.retried(job.id, job.fence, delay_ms, yields, reason + remark, stack, kind)
         outside = delay_ms > 0 and (yields or job.group_id is None)
         return RunReport(job, outcome, "retrying", error, yields=outside)
 
@@ -122,18 +122,18 @@ class OutcomePolicy:
 
     def rate_limited(self, job: Job, error: RateLimited) -> RunReport:
         """The handler raised RateLimited: the job keeps its sort key, its group rests, and no attempt is used."""
-        delay_ms, note = _rest(error.retry_after, "RateLimited.retry_after")
+        delay_ms, remark = _asked_delay(error.retry_after, "RateLimited.retry_after")
         outside = delay_ms > 0 and job.group_id is None
-        reason = clipped(message_of(error), 500) + note
+        reason = clipped(message_of(error), 500) + remark
         outcome = commands.rate_limited(job.id, job.fence, delay_ms, reason, class_path(error))
         return RunReport(job, outcome, "rate_limited", error, yields=outside)
 
     def snoozed(self, job: Job, error: Snooze) -> RunReport:
         """The handler raised Snooze: the job comes back later with its sort key, and no attempt is used."""
-        delay_ms, note = _rest(error.delay, "Snooze.delay")
+        delay_ms, remark = _asked_delay(error.delay, "Snooze.delay")
         yields = self._yields(job)
         outside = delay_ms > 0 and (yields or job.group_id is None)
-        reason = clipped(message_of(error), 500) + note
+        reason = clipped(message_of(error), 500) + remark
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
         return RunReport(job, outcome, "snoozed", error, yields=outside)
 
@@ -199,16 +199,16 @@ class OutcomePolicy:
         except Exception as broken:
             # A back-off policy that raises must not cost the job its retry.
             words = clipped(message_of(broken), 500)
-            note = f" (the back-off policy raised {type(broken).__name__}: {words}; the default was used)"
-            return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), note
+            remark = f" (the back-off policy raised {type(broken).__name__}: {words}; the default was used)"
+            return millis(backoffs.DEFAULT.delay(job.attempt), "backoff"), remark
 
 
-def _rest(delay: object, argument: str) -> tuple[int, str]:
-    """The time that a handler asks for, and a note to add to its reason if that is not a duration."""
+def _asked_delay(delay: object, argument: str) -> tuple[int, str]:
+    """The time that a handler asks for, and a remark for its reason if that is not a duration."""
     try:
         return millis(delay, argument), ""
     except ConfigurationError as bad:
-        return _REST_MS, f" ({bad}; {_REST_MS // 1000} s was used)"
+        return _USUAL_MS, f" ({bad}; {_USUAL_MS // 1000} s was used)"
 
 
 def described(error: BaseException) -> tuple[str, str, str]:

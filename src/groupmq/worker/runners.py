@@ -97,7 +97,7 @@ class ThreadRunner:
         thread = self._idle.pop() if self._idle else HandlerThread(self._handler, self._name)
         jobs = given if isinstance(given, list) else [given]
         for job in jobs:
-            job._home = asyncio.get_running_loop()
+            job._loop = asyncio.get_running_loop()
         future = thread.ask(given)
         try:
             value = await asyncio.wrap_future(future)

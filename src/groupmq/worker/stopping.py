@@ -40,7 +40,7 @@ class StoppableRun:
         self.give_up = asyncio.get_running_loop().call_later(GRACE, abandon, self)
 
     def take_slot_back(self) -> None:
-        """Note whether the handler goes on without its slot.
+        """Record whether the handler goes on without its slot.
 
         After a lost lease or a cancellation the group still waits for the handler; after a timeout, or when the worker
         closes, its job may run again at once.
@@ -63,8 +63,8 @@ class StopRequests:
     def __init__(self) -> None:
         self._since: dict[int, float] = {}
 
-    def note(self, fences: Sequence[int]) -> None:
-        """Note that the server wants these runs stopped, and no others."""
+    def record(self, fences: Sequence[int]) -> None:
+        """Record that the server wants these runs stopped, and no others."""
         now = time.monotonic()
         self._since = {fence: self._since.get(fence, now) for fence in fences}
 

@@ -297,7 +297,7 @@ class Worker(WorkerView):
         self._has_changed()
         events = self._telemetry.events
         events.emit("closed")
-        await events.settled(self._deadline.left(GOODBYE), self._closers)
+        await events.wait_for_listeners(self._deadline.left(GOODBYE), self._closers)
 
     async def __aenter__(self) -> Self:
         return await self.start()

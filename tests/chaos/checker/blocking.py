@@ -1,4 +1,4 @@
-"""S19: with `on_failed="hold"`, a job that failed for good blocks its group until somebody settles it."""
+"""S19: with `on_failed="hold"`, a job that failed for good blocks its group until a person resolves it."""
 
 from __future__ import annotations
 

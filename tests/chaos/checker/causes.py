@@ -1,4 +1,4 @@
-"""Why a run was lost: which fault struck its process, its line or the server in the time in question."""
+"""Why a run was lost: which fault struck its process, its wire or the server in the time in question."""
 
 from __future__ import annotations
 

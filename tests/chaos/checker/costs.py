@@ -16,9 +16,9 @@ duties."""
 TRIES = 100
 """Connections that one process may try to open in a second of an outage: each of its parts tries, with pauses. The
 scheduler and the recovery process have such parts for each of eleven queues."""
-OUTAGE, LINES, SPREAD = 1.5, 3, 0.05
-"""After an outage of at least OUTAGE seconds that at least LINES processes noticed, their reconnections must be spread
-over at least SPREAD seconds."""
+OUTAGE, PROCESSES, SPREAD = 1.5, 3, 0.05
+"""After an outage of at least OUTAGE seconds that at least PROCESSES processes noticed, their reconnections must be
+spread over at least SPREAD seconds."""
 
 
 def check(story: Story, notes: Notes) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def reconnecting(story: Story) -> Iterator[Finding]:
                 yield from _too_often(story, actor, times, fault.t0, fault.t1)
             firsts = [min((t for t in times if t > fault.t1), default=None) for times in tries.values()]
             back = sorted(t for t in firsts if t is not None and t < fault.t1 + 25)
-            if fault.t1 - fault.t0 >= OUTAGE and len(back) >= LINES and back[-1] - back[0] < SPREAD:
+            if fault.t1 - fault.t0 >= OUTAGE and len(back) >= PROCESSES and back[-1] - back[0] < SPREAD:
                 spread = f"within {1000 * (back[-1] - back[0]):.0f} ms"
                 yield Finding("L6", f"{len(back)} processes came back {spread} of each other, {story.when(fault.t1)}")
 

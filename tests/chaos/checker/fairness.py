@@ -59,7 +59,7 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
             notes.longest_ready = max(notes.longest_ready, (run.at - since) / 1000)
             others = _overtakers(grants[q], run, since)
             if len(others) > OVERTAKEN:
-                waited = f"waited {(run.at - since) / 1000:.1f} s for its turn, since {story.when_ms(since)}"
+                waited = f"waited {(run.at - since) / 1000:.1f} s although it was ready, since {story.when_ms(since)}"
                 yield Finding("L4", f"{life} {waited}, while {len(others)} later jobs were started, {others[0]} first")
 
 

@@ -25,7 +25,7 @@ RULES = {
     "S16": "every group with a job has a wake-up",
     "S17": "no leaked key",
     "S18": "nothing outside the queue's keys changes",
-    "S19": 'with on_failed="hold", a job that failed for good blocks its group until somebody settles it',
+    "S19": 'with on_failed="hold", a job that failed for good blocks its group until a person resolves it',
     "L1": "a dead worker's job is taken back in time",
     "L2": "the backlog drains when the faults are over",
     "L3": "workers work again when the server is back",

@@ -150,7 +150,7 @@ async def test_a_look_costs_the_same_however_deep_the_queue(
     await watcher.look()
     ran = commands_run(client)
     assert ran["cmdstat_fcall_ro"] == CALLS
-    # The commands that the scripts run in turn are bounded as well: a page of groups, a number of failures.
+    # The commands that the scripts run one by one are bounded as well: a page of groups, a number of failures.
     assert sum(ran.values()) < 1500
 
 

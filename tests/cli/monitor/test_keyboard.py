@@ -9,7 +9,7 @@ from groupmq.cli.monitor.keyboard import KEYS, SEQUENCES, Decoder, KeyAction
 
 def typed(*reads: bytes) -> list[KeyAction]:
     decoder = Decoder()
-    return [action for raw in reads for action in decoder.feed(raw)] + decoder.settle()
+    return [action for raw in reads for action in decoder.feed(raw)] + decoder.end_wait()
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_an_escape_waits_for_what_may_follow() -> None:
     decoder = Decoder()
     assert (decoder.feed(b"\x1b"), decoder.waiting) == ([], True)
     assert (decoder.feed(b"[B"), decoder.waiting) == ([KeyAction.DOWN], False)
-    assert decoder.settle() == []
+    assert decoder.end_wait() == []
 
 
 def test_two_escapes_are_two() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from groupmq.cli.worker.plan import WorkerPlan
-from groupmq.cli.worker.supervisor import ProcessSlot, Supervisor
+from groupmq.cli.worker.supervisor import SupervisedProcess, Supervisor
 from tests.cli.programs import ROOT, Programs
 from tests.support.workers import one_kind
 
@@ -43,17 +43,17 @@ async def test_a_process_that_is_being_started_is_stopped_too(
     plan: WorkerPlan, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     supervisor = Supervisor(plan, 2, None)
-    spawn = ProcessSlot._spawn
+    spawn = SupervisedProcess._spawn
 
-    async def stopped_meanwhile(slot: ProcessSlot, link: int) -> Any:
-        process = await spawn(slot, link)
-        if slot.number == number:
+    async def stopped_meanwhile(one: SupervisedProcess, link: int) -> Any:
+        process = await spawn(one, link)
+        if one.number == number:
             supervisor._stop()
         return process
 
-    monkeypatch.setattr(ProcessSlot, "_spawn", stopped_meanwhile)
+    monkeypatch.setattr(SupervisedProcess, "_spawn", stopped_meanwhile)
     assert await ends(supervisor) == 0
-    assert [slot.starts for slot in supervisor.slots] == [1, number]
+    assert [one.starts for one in supervisor.supervised] == [1, number]
 
 
 async def test_who_is_to_stop_starts_no_more_processes(plan: WorkerPlan) -> None:
@@ -64,6 +64,6 @@ async def test_who_is_to_stop_starts_no_more_processes(plan: WorkerPlan) -> None
             super().set()
             supervisor._stop()
 
-    supervisor.slots[0].up = Up()
+    supervisor.supervised[0].up = Up()
     assert await ends(supervisor) == 0
-    assert [slot.starts for slot in supervisor.slots] == [1, 0]
+    assert [one.starts for one in supervisor.supervised] == [1, 0]

@@ -144,7 +144,7 @@ async def test_a_lane_counts_the_jobs_that_do_not_fit(site: Site, come: Come, wi
         await expect(page.locator(".more-behind")).to_have_text(f"+{60 - shown}")
 
 
-async def test_a_job_says_where_it_stands_in_its_line(busy: Site, come: Come) -> None:
+async def test_a_job_says_where_it_stands_in_its_group(busy: Site, come: Come) -> None:
     page = await (await come(busy)).go("/queues/orders/jobs/waits-2")
     await expect(page.locator(".sub").first).to_contain_text("3rd of 4 in user:3")
 

@@ -21,7 +21,7 @@ def violations(k: Keyspace) -> list[str]:
         _repeats,
         _turn,
         _grants,
-        _notes,
+        _progress,
         _log,
         _measures,
         _blocks,
@@ -239,14 +239,14 @@ def _grants(k: Keyspace) -> list[str]:
     return found
 
 
-def _notes(k: Keyspace) -> list[str]:
+def _progress(k: Keyspace) -> list[str]:
     """Progress and logs exist only as long as their jobs, and only leased jobs are cancelled or recalled."""
     found = []
     for name in ("progress", "logs"):
         gone = set(getattr(k, name)) - set(k.jobs)
         if gone:
             found.append(f"{name} of jobs that do not exist: {sorted(gone)}")
-    if (k.progress or k.logs) and k.meta.get("notes") != "1":
+    if (k.progress or k.logs) and k.meta.get("progress") != "1":
         found.append("there is progress or a log, but the flag for that is not set")
     found += [f"job {i!r} has {len(lines)} lines of log" for i, lines in k.logs.items() if not 1 <= len(lines) <= 100]
     for job_id, fence in (k.cancels | k.recalls).items():

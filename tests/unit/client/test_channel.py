@@ -20,7 +20,7 @@ THEN = 1_700_000_000_000
 JOBS, AT_ONCE = 100_000, 500
 
 
-class Line:
+class Connection:
     """A connection to a server whose log is empty when it is asked for."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Log(Channel):
     """A channel whose log entries are fed by hand."""
 
     def __init__(self) -> None:
-        super().__init__(Line(), JSON)  # type: ignore[arg-type]
+        super().__init__(Connection(), JSON)  # type: ignore[arg-type]
         self._entries = 0
         self.now = THEN
 
@@ -49,7 +49,7 @@ class Log(Channel):
         self.feed([[f"{self.now}-0".encode(), fields]])
 
 
-class Turns:
+class Rounds:
     """Jobs from their adding to their end, some of them waited for and listened to."""
 
     def __init__(self) -> None:
@@ -91,12 +91,12 @@ def objects() -> Counter[str]:
 
 
 async def test_memory_is_flat_over_a_hundred_thousand_jobs() -> None:
-    turns = Turns()
-    while turns.made < JOBS / 4:
-        await turns.take()  # by then everything that is remembered for a while has its full size
+    rounds = Rounds()
+    while rounds.made < JOBS / 4:
+        await rounds.take()  # by then everything that is remembered for a while has its full size
     before = objects()
-    while turns.made < JOBS:
-        await turns.take()
+    while rounds.made < JOBS:
+        await rounds.take()
     more = objects() - before
-    assert turns.heard == JOBS + JOBS // 20
+    assert rounds.heard == JOBS + JOBS // 20
     assert more.total() < AT_ONCE, f"more after {JOBS} jobs: {more.most_common(10)}"

@@ -36,7 +36,7 @@ def emitter(log: Log) -> Emitter:
     return Emitter(("started", "ended"), log)
 
 
-async def settled(emitter: Emitter) -> None:
+async def listeners_ended(emitter: Emitter) -> None:
     while emitter._tasks:
         await asyncio.wait(emitter._tasks)
 
@@ -107,7 +107,7 @@ async def test_an_async_listener_runs_beside_and_is_not_waited_for(emitter: Emit
     emitter.emit("started", 1)
     assert seen == []
     gate.set()
-    await settled(emitter)
+    await listeners_ended(emitter)
     assert seen == [1]
 
 
@@ -117,7 +117,7 @@ async def test_an_async_listener_that_raises_is_logged(emitter: Emitter, log: Lo
 
     emitter.on("started", bad)
     emitter.emit("started")
-    await settled(emitter)
+    await listeners_ended(emitter)
     assert log.errors == ["a listener of 'started' raised ValueError: boom"]
 
 

@@ -44,10 +44,10 @@ async def test_one_that_never_waits_returns_at_once_in_the_same_task() -> None:
         tasks.append(asyncio.current_task())
         return 7
 
-    turns: list[int] = []
-    asyncio.get_running_loop().call_soon(turns.append, 1)
+    iterations: list[int] = []
+    asyncio.get_running_loop().call_soon(iterations.append, 1)
     assert start_in_context(copy_context(), work()) == 7
-    assert (tasks, turns) == ([asyncio.current_task()], [])
+    assert (tasks, iterations) == ([asyncio.current_task()], [])
 
 
 async def test_values_reach_it() -> None:

@@ -203,7 +203,7 @@ async def test_a_row_that_keeps_the_loop_busy_lets_others_have_their_turn() -> N
     assert order.index("another") < order.index("d")
 
 
-async def test_one_that_is_stopped_before_its_turn_has_come_never_runs() -> None:
+async def test_one_that_is_stopped_before_it_has_begun_never_runs() -> None:
     called: list[str] = []
 
     async def handle(job: Job) -> None:

@@ -33,7 +33,7 @@ class Parts:
         self.unsent += [SimpleNamespace(name=name, event=event) for name in names]
 
 
-async def settle() -> None:
+async def let_it_run() -> None:
     await asyncio.sleep(0)
 
 
@@ -48,7 +48,7 @@ async def test_a_refused_outcome_is_handled_as_if_the_loop_had_reported_it() -> 
     kept = parts()
     kept.ends("mine", "lost")
     kept.keeper.delivered(kept.keeper.outcomes(), [1, 0])
-    await settle()
+    await let_it_run()
     assert (kept.accepted, kept.refused) == (["mine"], ["lost"])
 
 
@@ -58,11 +58,11 @@ async def test_one_whose_first_answer_was_lost_may_have_been_recorded_and_nothin
     kept.keeper.outcomes()  # this beat is not answered
     kept.ends("second")
     kept.keeper.delivered(kept.keeper.outcomes(), [0, 0])
-    await settle()
+    await let_it_run()
     assert kept.refused == ["second"]
     kept.ends("third")
     kept.keeper.delivered(kept.keeper.outcomes(), [0])
-    await settle()
+    await let_it_run()
     assert kept.refused == ["second", "third"]
 
 
@@ -70,5 +70,5 @@ async def test_a_prefetched_job_that_is_gone_already_is_no_lost_run() -> None:
     kept = parts()
     kept.ends("ahead", event="released")
     kept.keeper.delivered(kept.keeper.outcomes(), [0])
-    await settle()
+    await let_it_run()
     assert kept.refused == []

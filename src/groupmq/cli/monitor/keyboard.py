@@ -103,7 +103,7 @@ class Decoder:
                 raw = raw[1:]
         return found
 
-    def settle(self) -> list[KeyAction]:
+    def end_wait(self) -> list[KeyAction]:
         """Nothing followed the escape: it was the key."""
         rest, self._rest = self._rest, b""
         return [KeyAction.BACK] if rest else []

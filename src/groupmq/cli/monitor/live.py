@@ -47,7 +47,7 @@ class Fetched(NamedTuple):
 class Notice(Enum):
     """Messages that carry no data."""
 
-    SETTLE = auto()
+    WAIT_OVER = auto()
     RESIZED = auto()
     SUSPEND = auto()
     END = auto()
@@ -119,8 +119,8 @@ class LiveView:
                 self._terminal.forget()
             case Notice.SUSPEND:
                 self._suspend()
-            case Notice.SETTLE:
-                return self._press(self._decoder.settle())
+            case Notice.WAIT_OVER:
+                return self._press(self._decoder.end_wait())
             case Typed(raw):
                 return self._press(self._decoder.feed(raw))
             case QueueSurvey():
@@ -135,7 +135,7 @@ class LiveView:
 
     def _press(self, actions: list[KeyAction]) -> bool:
         if self._decoder.waiting:
-            asyncio.get_running_loop().call_later(ESCAPE_WAIT, self._inbox.put_nowait, Notice.SETTLE)
+            asyncio.get_running_loop().call_later(ESCAPE_WAIT, self._inbox.put_nowait, Notice.WAIT_OVER)
         for action in actions:
             self.state, effect = press(self.state, action)
             self.state = within(self.state, self._terminal.size, self._glyphs)

@@ -123,7 +123,7 @@ def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
 
 
 def blocked(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
-    """The groups that wait until a person settles a failed job; nothing at all if there is none."""
+    """The groups that wait until a person retries, skips or removes a failed job; nothing at all if there is none."""
     if look is None or not look.blocked:
         return []
     columns = [
@@ -235,7 +235,7 @@ def failures(state: State, width: int, height: int, glyphs: Glyphs) -> list[Text
     return _walked(columns, found, row, at, width, height, glyphs, "nothing failed")
 
 
-def window(length: int, height: int, at: int | None) -> int:
+def first_row(length: int, height: int, at: int | None) -> int:
     """The first row to show so that row `at` is in view."""
     return 0 if at is None or at < height else min(at - height + 1, length - height)
 
@@ -277,7 +277,7 @@ def _walked(
     nothing: str,
 ) -> list[Text]:
     """A table with a selection, scrolled so that it is in view."""
-    first = window(len(found), height, at)
+    first = first_row(len(found), height, at)
     lines = _table(columns, [row(one) for one in found[first : first + height]], width, height, glyphs, nothing)
     if at is not None and height > 0:
         lines[1 + at - first].style = CHOSEN

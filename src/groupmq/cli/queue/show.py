@@ -72,7 +72,7 @@ def _stats(value: dict[str, Any], held: HeldGroup | None) -> Table:
             ("workers", value["workers"]),
             ("groups", f"{counts['unique_groups']:,}: {', '.join(f'{n:,} {at}' for at, n in value['groups'].items())}"),
             *live,
-            ("first in line", wait and f"has waited {wait}"),
+            ("longest wait", wait and f"a job that may start has waited {wait}"),
             ("longest held", held and f"{held.group_id!r} for {tables.span(held.wait)}: {held.explanation}"),
             ("blocked", blocked and f"a group for {blocked}; queue groups --blocked names it"),
             ("breakers", breakers),

@@ -33,7 +33,7 @@ _TAKE_BACK = 5.0
 """Seconds that giving back the jobs of a dead process may take."""
 
 
-class ProcessSlot:
+class SupervisedProcess:
     """One of the processes, and its successors."""
 
     def __init__(self, number: int, plan: WorkerPlan) -> None:
@@ -42,7 +42,7 @@ class ProcessSlot:
         self.process: asyncio.subprocess.Process | None = None
         self.report: ProcessReport | None = None
         self.up = asyncio.Event()
-        """Set once a process of this slot has opened its queue, or waits for it to exist."""
+        """Set once the process, or one before it, has opened its queue, or waits for it to exist."""
         self.starts = 0
         self.deaths = 0
         self.reloading = False
@@ -128,7 +128,7 @@ class Supervisor:
             for n in range(processes)
         ]
         self._plan = plan
-        self.slots = [ProcessSlot(n, plans[n]) for n in range(processes)]
+        self.supervised = [SupervisedProcess(n, plans[n]) for n in range(processes)]
         self._watch = watch
         self._stopping = asyncio.Event()
         self._changed = asyncio.Event()
@@ -137,23 +137,23 @@ class Supervisor:
 
     def reports(self) -> Iterator[ProcessReport]:
         """The health of the processes; called from other threads."""
-        for slot in self.slots:
-            report = slot.report
+        for one in self.supervised:
+            report = one.report
             if report is not None:
-                yield replace(report, counters={**report.counters, "restarts": slot.starts - 1})
+                yield replace(report, counters={**report.counters, "restarts": one.starts - 1})
 
     async def run(self) -> int:
         """Run until stopped, or until restarting is of no use; returns the exit code."""
         Stages(self._stop, self._hurry, at_exit=self._kill).install()
         watching = asyncio.create_task(self._reload(self._watch)) if self._watch else None
-        first = asyncio.create_task(self._keep(self.slots[0]))
+        first = asyncio.create_task(self._keep(self.supervised[0]))
         tasks = [first]
         # One goes ahead: a mistake on the command line is reported once, not once per process.
-        up = asyncio.create_task(self.slots[0].up.wait())
+        up = asyncio.create_task(self.supervised[0].up.wait())
         await asyncio.wait([first, up], return_when=asyncio.FIRST_COMPLETED)
         up.cancel()
         if not first.done():
-            tasks += [asyncio.create_task(self._keep(slot)) for slot in self.slots[1:]]
+            tasks += [asyncio.create_task(self._keep(one)) for one in self.supervised[1:]]
         code = 0
         pending = set(tasks)
         while pending:
@@ -168,33 +168,33 @@ class Supervisor:
             self._overtime.cancel()
         return code
 
-    async def _keep(self, slot: ProcessSlot) -> int:
+    async def _keep(self, one: SupervisedProcess) -> int:
         """Keep one process alive; the exit code once it is over."""
         while not self._stopping.is_set():
             began = time.monotonic()
-            code = await slot.live()
+            code = await one.live()
             lived = time.monotonic() - began
-            self._up = self._up or slot.up.is_set()
+            self._up = self._up or one.up.is_set()
             if self._stopping.is_set() or (code == 0 and self._plan.burst):
                 return 0
-            if slot.reloading:
-                slot.reloading, slot.deaths = False, 0
+            if one.reloading:
+                one.reloading, one.deaths = False, 0
                 continue
-            slot.deaths = 1 if lived >= STEADY else slot.deaths + 1
+            one.deaths = 1 if lived >= STEADY else one.deaths + 1
             how = _how(code)
             if self._watch is not None and code > 0:
-                _logger.error("process %d %s; waiting for a file to change", slot.number, how)
+                _logger.error("process %d %s; waiting for a file to change", one.number, how)
                 await self._either(self._changed, None)
-                slot.deaths = 0
+                one.deaths = 0
             elif not self._up and code > 0:
                 # It never worked, and has reported why.
                 return code
-            elif slot.deaths >= TOO_OFTEN:
-                _logger.error("process %d %s, %d times in a row: giving up", slot.number, how, slot.deaths)
+            elif one.deaths >= TOO_OFTEN:
+                _logger.error("process %d %s, %d times in a row: giving up", one.number, how, one.deaths)
                 return code if code in (2, 3) else 1
             else:
-                pause = min(FIRST_PAUSE * 2 ** (slot.deaths - 1), LONGEST_PAUSE)
-                _logger.warning("process %d %s after %.1f s; starting again in %g s", slot.number, how, lived, pause)
+                pause = min(FIRST_PAUSE * 2 ** (one.deaths - 1), LONGEST_PAUSE)
+                _logger.warning("process %d %s after %.1f s; starting again in %g s", one.number, how, lived, pause)
                 await self._either(asyncio.Event(), pause)
         return 0
 
@@ -210,14 +210,14 @@ class Supervisor:
             _logger.info("%s changed: starting again", ", ".join(changed[:3]) + (" ..." if len(changed) > 3 else ""))
             self._changed.set()
             self._changed.clear()
-            going = [(slot, slot.process) for slot in self.slots if slot.process is not None]
-            for slot, _ in going:
-                slot.reloading = True
-                slot.send_signal(signal.SIGTERM)
+            going = [(one, one.process) for one in self.supervised if one.process is not None]
+            for one, _ in going:
+                one.reloading = True
+                one.send_signal(signal.SIGTERM)
             await asyncio.sleep(_RELOAD_GRACE)
-            for slot, process in going:
-                if slot.process is process:
-                    slot.send_signal(signal.SIGTERM)
+            for one, process in going:
+                if one.process is process:
+                    one.send_signal(signal.SIGTERM)
 
     # Signals
 
@@ -236,8 +236,8 @@ class Supervisor:
         self._signal_all(signal.SIGKILL)
 
     def _signal_all(self, number: signal.Signals) -> None:
-        for slot in self.slots:
-            slot.send_signal(number)
+        for one in self.supervised:
+            one.send_signal(number)
 
 
 def _how(code: int) -> str:

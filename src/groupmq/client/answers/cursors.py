@@ -11,7 +11,7 @@ import msgspec
 from groupmq.core.errors import ConfigurationError
 
 MOST = 20_000
-"""Characters: a group id and a member of its line, each with the longest id there may be."""
+"""Characters: a group id and the member of a waiting job, each with the longest id there may be."""
 
 
 def packed(*parts: Any) -> str:

@@ -48,7 +48,7 @@ class Address:
         watchers[key] = this_process(), weakref.ref(watcher, lambda _: watchers.pop(key, None))
 
     def observe(self, error: BaseException, since: int) -> bool:
-        """Note what an error says about the primary; True if the command should be sent again at once.
+        """Learn what an error says about the primary; True if the command should be sent again at once.
 
         `since`: the number of moves when the command was sent. Fifty calls that are refused are one move, not fifty.
         """

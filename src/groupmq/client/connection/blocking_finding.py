@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from groupmq.client.connection.address import Ask, Node, Route, Search
 from groupmq.client.connection.faults import is_denied
-from groupmq.client.connection.found import FoundConnection, library, turn_in_thread
+from groupmq.client.connection.found import FoundConnection, library, search_in_thread
 
 
 class BlockingFinder:
@@ -30,7 +30,7 @@ class BlockingFinder:
         route = self.route
         node = route.node
         if node is None:
-            with turn_in_thread(route):
+            with search_in_thread(route):
                 node = route.node
                 if node is None:
                     node = route.node = self.run(route.search())

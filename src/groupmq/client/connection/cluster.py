@@ -64,7 +64,7 @@ class SlotMap:
         return sorted({node for node in self._owners if node is not None})
 
     def patch(self, slot: int, node: Node) -> None:
-        """Note the owner of a slot, as a node has named it."""
+        """Record the owner of a slot, as a node has named it."""
         self._owners[slot] = node
         if node not in self._order:
             self._order.append(node)

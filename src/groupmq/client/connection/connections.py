@@ -9,7 +9,7 @@ from groupmq.client.connection.address import Node
 from groupmq.client.connection.cluster import SlotMap, redirection, slot_of
 from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
 from groupmq.client.connection.known import Known, KnownPart
-from groupmq.client.connection.line import MOST_CALLS, Line
+from groupmq.client.connection.link import MOST_CALLS, Link
 from groupmq.client.connection.runtime import ConnectionRuntime
 from groupmq.client.connection.session import Session
 from groupmq.core.loops import PerLoop
@@ -22,7 +22,7 @@ _MOST_REDIRECTIONS = 3
 
 
 class Connection(ConnectionRuntime):
-    """The connection of one queue object, wherever that is used: each event loop and process has its own lines."""
+    """The connection of one queue object, wherever that is used: each event loop and process has its own links."""
 
     def __init__(
         self,
@@ -40,36 +40,36 @@ class Connection(ConnectionRuntime):
         super().__init__(Session(options, endpoint.where, known) if session is None else session, endpoint.patience)
         self.endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._own = endpoint.client is None or endpoint.own
-        self._lines = PerLoop(self._make_line)
+        self._links = PerLoop(self._make_link)
         self._borrows = False
         self._most_calls = MOST_CALLS
-        self._waiting = PerLoop(self._make_waiting_line)
-        """Lines whose calls wait for replicas or a disk; other calls must not queue behind them."""
-        self._others: PerLoop[dict[Node, Line]] = PerLoop(dict)
-        """Lines to other nodes of a cluster, for keys that are not of this queue."""
+        self._waiting = PerLoop(self._make_waiting_link)
+        """Links whose calls wait for replicas or a disk; other calls must not queue behind them."""
+        self._others: PerLoop[dict[Node, Link]] = PerLoop(dict)
+        """Links to other nodes of a cluster, for keys that are not of this queue."""
 
-    def share_lines_of(self, other: Connection) -> None:
+    def share_links_of(self, other: Connection) -> None:
         """Use the connections of another object to the same server; that object closes them. For partitions."""
-        self._lines, self._waiting, self._others, self._borrows = other._lines, other._waiting, other._others, True
+        self._links, self._waiting, self._others, self._borrows = other._links, other._waiting, other._others, True
         other._most_calls = _MOST_SHARED_CALLS
-        line = other._lines.made_here()
-        if line is not None:
-            line.limit(_MOST_SHARED_CALLS)
+        link = other._links.made_here()
+        if link is not None:
+            link.limit(_MOST_SHARED_CALLS)
 
-    def _make_line(self) -> Line:
+    def _make_link(self) -> Link:
         if not self._own:
             self._claim(self.endpoint.client)
-        return Line(self.endpoint, own=self._own, most_calls=self._most_calls)
+        return Link(self.endpoint, own=self._own, most_calls=self._most_calls)
 
-    def _make_waiting_line(self) -> Line:
+    def _make_waiting_link(self) -> Link:
         durability = self.session.options.durability
         wait = 0.0 if durability is None else durability.timeout_ms / 1000
-        return Line(self.endpoint.beside(wait + CALL_TIMEOUT), own=True)
+        return Link(self.endpoint.beside(wait + CALL_TIMEOUT), own=True)
 
     # A cancelled command drops its connection: a late reply must not reach the next call.
 
     def execute(self, *parts: Any) -> Coroutine[Any, Any, Any]:
-        return self._lines.here().execute(*parts)
+        return self._links.here().execute(*parts)
 
     def execute_and_wait(self, *parts: Any) -> Coroutine[Any, Any, Any]:
         return self._waiting.here().execute(*parts, wait=self.session.confirmation())
@@ -86,25 +86,25 @@ class Connection(ConnectionRuntime):
             if node is None and finder is not None:
                 node = await finder.run(slots.search(slot))
             try:
-                return await self._line_to(node).execute(*parts)
+                return await self._link_to(node).execute(*parts)
             except Exception as error:
                 redirect = redirection(error, node)
                 if redirect is None or left == 0:
                     raise
             if not redirect.for_good:
-                return await self._line_to(redirect.node).execute_asking(*parts)
+                return await self._link_to(redirect.node).execute_asking(*parts)
         raise AssertionError("unreachable")
 
     def execute_at(self, node: Node | None, *parts: Any) -> Coroutine[Any, Any, Any]:
-        return self._line_to(node).execute(*parts)
+        return self._link_to(node).execute(*parts)
 
-    def _line_to(self, node: Node | None) -> Line:
+    def _link_to(self, node: Node | None) -> Link:
         if node is None:
-            return self._lines.here()
-        lines = self._others.here()
-        if node not in lines:
-            lines[node] = Line(self.endpoint.at_node(node), own=True)
-        return lines[node]
+            return self._links.here()
+        links = self._others.here()
+        if node not in links:
+            links[node] = Link(self.endpoint.at_node(node), own=True)
+        return links[node]
 
     def whereabouts(self) -> str:
         return self.endpoint.whereabouts()
@@ -125,6 +125,6 @@ class Connection(ConnectionRuntime):
         if self._borrows:
             return
         others = self._others.known()
-        for known in (self._lines.known(), self._waiting.known(), *(others or {}).values()):
+        for known in (self._links.known(), self._waiting.known(), *(others or {}).values()):
             if known is not None:
                 await known.close()

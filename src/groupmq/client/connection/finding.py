@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 
 from groupmq.client.connection.address import Ask, Node, Route, Search
 from groupmq.client.connection.faults import is_denied
-from groupmq.client.connection.found import FoundConnection, library, turn_in_loop
+from groupmq.client.connection.found import FoundConnection, library, search_in_loop
 
 
 class Finder:
@@ -29,7 +29,7 @@ class Finder:
         route = self.route
         node = route.node
         if node is None:
-            async with turn_in_loop(route):
+            async with search_in_loop(route):
                 node = route.node
                 if node is None:
                     node = route.node = await self.run(route.search())

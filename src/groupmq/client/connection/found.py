@@ -42,13 +42,13 @@ class FoundConnection:
         self.made_at = route.moves
 
 
-def turn_in_loop(route: Route) -> asyncio.Lock:
+def search_in_loop(route: Route) -> asyncio.Lock:
     """Held while the primary is searched for: of many connections of an event loop at once only one asks."""
     locks = _locks.setdefault(asyncio.get_running_loop(), WeakKeyDictionary())
     return locks.setdefault(route, asyncio.Lock())
 
 
-def turn_in_thread(_route: Route) -> contextlib.AbstractContextManager[None]:
+def search_in_thread(_route: Route) -> contextlib.AbstractContextManager[None]:
     """Threads do not wait for each other: each asks."""
     return contextlib.nullcontext()
 

@@ -3,7 +3,7 @@
 A library is loaded once and costs a call nothing; a script is set up again by each call, which takes the server about
 100 us. Some servers and users have no FUNCTION, so both ways are there, and the first call finds out which one works.
 Every function is safe to resend: it does the same again without harm, or the server has kept its answer, which it finds
-by the slot and the number that are sent with the call (`protocol/slots.py`, `lua/lib/answered.lua`).
+by the requester and the number that are sent with the call (`protocol/requesters.py`, `lua/lib/answered.lua`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
 from groupmq.protocol.commands import look_answer
 from groupmq.protocol.functions import Script
-from groupmq.protocol.slots import Predecessor, Slot
+from groupmq.protocol.requesters import Predecessor, Request
 
 T = TypeVar("T")
 Command = tuple[Any, ...]
@@ -82,11 +82,15 @@ class FunctionClient:
         raise NotImplementedError
 
     async def call(
-        self, call: Call[T], patience: float | None = None, slot: Slot | None = None, follows: Predecessor | None = None
+        self,
+        call: Call[T],
+        patience: float | None = None,
+        request: Request | None = None,
+        follows: Predecessor | None = None,
     ) -> T:
         """Make a call. While the server cannot be reached, try again for up to `patience` seconds.
 
-        `slot`: one that was taken for this call. `follows`: a call that may still be under way, and that must take
+        `request`: one that was taken for this call. `follows`: a call that may still be under way, and that must take
         effect before this one; if it fails, this one raises what it has raised, and has not taken effect.
         """
         session = self.session
@@ -94,32 +98,32 @@ class FunctionClient:
         if call.after:
             await self.sleep(call.after)
         patient = Patience(self.patience if patience is None else patience)
-        if slot is None and functions.load(call.script).remembers:
-            slot = session.slots.take()
-        proof: Command = (slot.name, slot.number) if slot else ()
+        if request is None and functions.load(call.script).remembers:
+            request = session.requesters.take()
+        proof: Command = request or ()
         again: Command = ()
         while True:
-            order: Command = (*(again or (b"",)), *follows.slot) if follows else again
+            order: Command = (*(again or (b"",)), *follows.request) if follows else again
             try:
                 if not session.opened:
                     await self.open()
                 if session.entry.due <= time.monotonic():
                     await self.enter()
                 answer = await self._evaluate(call, proof + order)
-                if slot and not again:
-                    session.slots.give_back(slot)
+                if request and not again:
+                    session.requesters.give_back(request)
                 return answer
             except GroupMQError as error:
                 if follows and "GROUPMQ_ORDER" in str(error):
                     await follows.succeeded()
                     follows = None  # it has taken effect: from now on this call need not name it
                     continue
-                if slot and again and isinstance(error, ServerRefused) and error.kind == "OOM":
+                if request and again and isinstance(error, ServerRefused) and error.kind == "OOM":
                     # This try was refused before it began, but an earlier one may have been carried out.
-                    answers = await self._evaluate(look_answer(slot.name, slot.number))
+                    answers = await self._evaluate(look_answer(request))
                     if answers and not session.must_be_durable(call.script):
                         return call.parse(answers[0])
-                if slot and isinstance(error, ConnectionLost):
+                if request and isinstance(error, ConnectionLost):
                     again = (b"again",)  # it may have arrived
                 pause = patient.pause_after(error)
                 if pause is None:
@@ -137,7 +141,7 @@ class FunctionClient:
             await self._require_fsync()
         stored = await self._evaluate(session.opening_call())
         if session.partition is not None:
-            await self._settle(stored)
+            await self._update_partition(stored)
             return
         session.check_opened(stored)
         if session.creates:
@@ -163,7 +167,7 @@ class FunctionClient:
             await self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _settle(self, stored: StoredQueue) -> None:
+    async def _update_partition(self, stored: StoredQueue) -> None:
         """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.
 
         The queue is asked after that. A process that changes the number of partitions closes the queue first. So either
@@ -182,7 +186,7 @@ class FunctionClient:
             if stored.revision == wanted:
                 break
             try:
-                stored = await self._evaluate(session.settling_call(stored))
+                stored = await self._evaluate(session.updating_call(stored))
             except ServerRefused as error:
                 if session.whole.creates or error.kind != "NOPERM":
                     raise
@@ -200,7 +204,7 @@ class FunctionClient:
                 asked = await asked
             return
         try:
-            reply = await self.execute_for(session.head, *commands.look_at_head(session.head))
+            reply = await self.execute_for(session.settings_key, *commands.read_settings(session.settings_key))
         except Exception as error:
             raise understood(error, session.where) from error
         stored = commands.stored_queue(reply)
@@ -272,8 +276,8 @@ class FunctionClient:
             await self.sleep(pause)
 
     async def _evaluate(self, call: Call[T], proof: Command = ()) -> T:
-        """Run a function once. `proof`: what lib/answered.lua reads: slot and number, whether it was sent before, and
-        the slot and number of the call that must come before it."""
+        """Run a function once. `proof`: what lib/answered.lua reads: requester and number, whether it was sent before,
+        and requester and number of the call that must come before it."""
         session = self.session
         script = functions.load(call.script)
         waits = session.must_be_durable(call.script)
@@ -312,7 +316,7 @@ class FunctionClient:
         stored = await self._evaluate(commands.look_at_queue())
         if self.session.partition is not None:
             if stored.schema is not None:  # else the call that is made again opens it
-                await self._settle(stored)
+                await self._update_partition(stored)
         elif stored.schema is not None or not self.session.creates:
             self.session.check_opened(stored)
 

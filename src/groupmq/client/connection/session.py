@@ -16,7 +16,7 @@ from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.protocol.keys import Keys
-from groupmq.protocol.slots import CallSlots
+from groupmq.protocol.requesters import Requesters
 
 _WARN_EVERY = 60.0
 """Seconds between warnings that outcomes are not durable in time."""
@@ -36,7 +36,7 @@ class Session:
         self.where = where
         self.is_in_cluster = "+cluster://" in where
         self.entry = RegistryEntry(options, where)
-        self.slots = CallSlots()
+        self.requesters = Requesters()
         self.calls_by: Literal["function", "script"] = "function"
         """A function adds nothing to the cost of a call; a script is set up again by each call. The first call that is
         refused a function, and then works as a script, switches to scripts."""
@@ -56,7 +56,7 @@ class Session:
         return self.known.whole if isinstance(self.known, KnownPart) else self.known
 
     @property
-    def head(self) -> str:
+    def settings_key(self) -> str:
         """The key that has the settings of the queue itself."""
         return Keys(self.keys.prefix, self.keys.queue).meta
 
@@ -122,7 +122,7 @@ class Session:
         """Makes a partition, unless it is there."""
         return commands.open_partition(self.options.name, self.whole.stored)
 
-    def settling_call(self, was: StoredQueue) -> Call[StoredQueue]:
+    def updating_call(self, was: StoredQueue) -> Call[StoredQueue]:
         """Gives a partition the settings of the queue, if it has not changed since it was read."""
         return commands.open_partition(self.options.name, self.whole.stored, was)
 

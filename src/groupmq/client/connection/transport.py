@@ -1,4 +1,4 @@
-"""How the commands of a line reach the server: by sockets of one event loop."""
+"""How the commands of a link reach the server: by sockets of one event loop."""
 
 from __future__ import annotations
 

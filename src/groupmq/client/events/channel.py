@@ -75,7 +75,7 @@ class Channel:
             self._hub = hub_of(self.connection)
         self._hub.ensure(self)
 
-    def rest(self) -> None:
+    def forget_position(self) -> None:
         """The last listener is gone. The position in the log is looked up again for the next one."""
         self.position = self._number = self._began_ms = None
         self._recent.clear()

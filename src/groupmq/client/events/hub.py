@@ -102,7 +102,7 @@ class Hub:
                 # A caller that waits for one result after the other must not pay for a new connection each time.
                 channel.idle_since, channel.read_for_nobody = now, 0
             elif now - channel.idle_since >= _LINGER or channel.read_for_nobody >= _LINGER_EVENTS:
-                channel.rest()
+                channel.forget_position()
                 self._channels.discard(channel)
         if not self._channels:
             self._task = self._stream = None

@@ -209,9 +209,9 @@ class PartitionedInspection(Spreading):
 
     async def ensure_writable(self, timeout: Duration = 3.0) -> None:
         await super().ensure_writable(timeout)
-        key = self._connection.session.head
+        key = self._connection.session.settings_key
         # Only look: a caller that asks this need not want the queue to be made.
-        stored = commands.stored_queue(await self._connection.command(*commands.look_at_head(key), key=key))
+        stored = commands.stored_queue(await self._connection.command(*commands.read_settings(key), key=key))
         if stored.schema == commands.PARTITIONED:
             await self._learn()
             await self._each(lambda part: QueueMethods.ensure_writable(part, timeout))

@@ -276,7 +276,7 @@ class PartitionedMethods(PartitionedInspection):
 
     async def _gone(self, part: Queue, book: Whereabouts, cursor: str) -> tuple[str, dict[str, str]]:
         """The next cursor, and the entries of a page whose jobs are gone."""
-        cursor, entries = await book.settled_page(cursor)
+        cursor, entries = await book.old_page(cursor)
         ids = list(entries)
         places = [place_in(entries[job_id]) for job_id in ids]
         jobs = await self._read_at(ids, [part if place is None else self._at(place) for place in places])

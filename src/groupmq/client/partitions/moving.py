@@ -46,7 +46,7 @@ class Repartition:
         self._connections = connections
         options = connection.session.options
         self._name, self._prefix = options.name, options.prefix
-        self._head = Keys(self._prefix, self._name)
+        self._whole = Keys(self._prefix, self._name)
         self._to = to
         self._progress = progress
         self._copied = 0
@@ -55,7 +55,7 @@ class Repartition:
 
     def _keys(self, partitions: int) -> list[Keys]:
         if partitions == 1:
-            return [self._head]
+            return [self._whole]
         return [Keys(self._prefix, self._name, Part(i, partitions)) for i in range(partitions)]
 
     async def _run(self, *parts: Any, on: str) -> Any:
@@ -63,7 +63,7 @@ class Repartition:
 
     async def pending(self) -> tuple[int, int, str] | None:
         """From how many to how many, and how far an earlier run has come; None if none was begun."""
-        schema, raw = await self._run("HMGET", self._head.meta, "schema", "moving", on=self._head.meta)
+        schema, raw = await self._run("HMGET", self._whole.meta, "schema", "moving", on=self._whole.meta)
         if schema is None:
             raise QueueNotFound(self._name, self._connection.session.where)
         if raw is None:
@@ -74,7 +74,7 @@ class Repartition:
     async def begin(self, before: int) -> None:
         """Close the queue to every process. This one command begins the work."""
         fields = ("schema", commands.MOVING, "moving", f"{before} {self._to} copy")
-        await self._run("HSET", self._head.meta, *fields, on=self._head.meta)
+        await self._run("HSET", self._whole.meta, *fields, on=self._whole.meta)
 
     async def finish(self, before: int, stage: str) -> int:
         """Do the whole work, or the rest of it, and return how many jobs there are."""
@@ -87,7 +87,7 @@ class Repartition:
             await self._compare(sources, targets)
             await self._switch(before, sources)
         await self._wipe(sources, sources)
-        await self._run("HDEL", self._head.meta, "moving", "mover", on=self._head.meta)
+        await self._run("HDEL", self._whole.meta, "moving", "mover", on=self._whole.meta)
         sizes = [int(await self._run("HLEN", one.fixed("jobs"), on=one.meta)) for one in targets]
         return sum(sizes)
 
@@ -95,7 +95,7 @@ class Repartition:
 
     async def _claim(self) -> None:
         """Only one run at a time: two would remove what the other has copied."""
-        raw = await self._run("HGET", self._head.meta, "mover", on=self._head.meta)
+        raw = await self._run("HGET", self._whole.meta, "mover", on=self._whole.meta)
         if raw is not None:
             token, at = decoded(raw).split()
             silent = time.time() - float(at)
@@ -107,14 +107,14 @@ class Repartition:
         await self._sign()
 
     async def _sign(self) -> None:
-        await self._run("HSET", self._head.meta, "mover", f"{self._token} {time.time():.3f}", on=self._head.meta)
+        await self._run("HSET", self._whole.meta, "mover", f"{self._token} {time.time():.3f}", on=self._whole.meta)
         self._alive = time.monotonic()
 
     async def _keep_claim(self) -> None:
         """Before each step: another run may have taken over while this process was stopped."""
         if time.monotonic() - self._alive < 1:
             return
-        raw = await self._run("HGET", self._head.meta, "mover", on=self._head.meta)
+        raw = await self._run("HGET", self._whole.meta, "mover", on=self._whole.meta)
         if raw is None or not decoded(raw).startswith(self._token):
             raise GroupMQError(f"another run has taken over the repartitioning of queue {self._name!r}")
         await self._sign()
@@ -135,11 +135,11 @@ class Repartition:
 
     async def _undo(self, sources: Sequence[Keys]) -> None:
         for one in sources:
-            if one != self._head and await self._run("EXISTS", one.meta, on=one.meta):
+            if one != self._whole and await self._run("EXISTS", one.meta, on=one.meta):
                 await self._run("HSET", one.meta, "schema", commands.SCHEMA, on=one.meta)
         schema = commands.SCHEMA if len(sources) == 1 else commands.PARTITIONED
-        await self._run("HSET", self._head.meta, "schema", schema, on=self._head.meta)
-        await self._run("HDEL", self._head.meta, "moving", "mover", on=self._head.meta)
+        await self._run("HSET", self._whole.meta, "schema", schema, on=self._whole.meta)
+        await self._run("HDEL", self._whole.meta, "moving", "mover", on=self._whole.meta)
 
     # Reading
 
@@ -327,7 +327,7 @@ class Repartition:
                     seen.update(pairs)
                 for member in seen:
                     waiting = waiting.plus(group_id.encode(), member)
-        return found | {"the lines of groups": waiting}
+        return found | {"the waiting jobs": waiting}
 
     async def _switch(self, before: int, sources: Sequence[Keys]) -> None:
         numbers = []
@@ -336,9 +336,9 @@ class Repartition:
             if raw is not None:
                 numbers.append(raw)
         # Settings are those of the queue: a partition may not have got the last change.
-        head = self._head.meta
+        key = self._whole.meta
         stored = moving.settings_for(
-            commands.stored_queue(await self._run(*commands.look_at_head(head), on=head)), self._to
+            commands.stored_queue(await self._run(*commands.read_settings(key), on=key)), self._to
         )
         done = f"{before} {self._to} clean"
         await self._keep_claim()
@@ -351,19 +351,19 @@ class Repartition:
         switched = ["schema", commands.PARTITIONED, "config", stored.config, "moving", done]
         if stored.revision:
             switched += ["revision", stored.revision.decode()]
-        await self._run("HSET", head, *switched, on=head)
+        await self._run("HSET", key, *switched, on=key)
 
     # Removing
 
     async def _wipe(self, doomed: Sequence[Keys], listed: Sequence[Keys]) -> None:
-        """Remove all keys of these partitions but the head's own. Groups are those of `listed`, and their own."""
+        """Remove all keys of these partitions but the queue's settings. Groups are those of `listed`, and their own."""
         groups, rated = set[str](), set[str]()
         for one in {*listed, *doomed}:
             groups.update(await self._groups(one))
             rated.update(await self._groups(one, "rated"))
         for one in doomed:
             names = [*(one.group(group_id) for group_id in {*groups, ""}), *(one.rate(group_id) for group_id in rated)]
-            names += [one.fixed(name) for name in FIXED if not (name == "meta" and one == self._head)]
+            names += [one.fixed(name) for name in FIXED if not (name == "meta" and one == self._whole)]
             for at in range(0, len(names), PAGE):
                 await self._keep_claim()
                 await self._run("UNLINK", *names[at : at + PAGE], on=one.meta)

@@ -15,7 +15,7 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.replies import decoded
 from groupmq.protocol import commands
 
-UNSETTLED_MS = 600_000
+YOUNG_MS = 600_000
 """An entry as young as this may belong to an add that is under way: longer than any call is tried."""
 SLOW_ADD = 60.0
 """Seconds. An add that took longer writes its entries again: they may have been swept while its process was
@@ -37,10 +37,10 @@ def place_in(entry: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def is_settled(entry: str, now_ms: int) -> bool:
+def is_old(entry: str, now_ms: int) -> bool:
     """Whether no add under way can have written this entry."""
     found = _ENTRY.fullmatch(entry)
-    return found is None or int(found[2]) < now_ms - UNSETTLED_MS
+    return found is None or int(found[2]) < now_ms - YOUNG_MS
 
 
 class Whereabouts:
@@ -62,13 +62,13 @@ class Whereabouts:
         flat = [part for job_id, place in places.items() for part in (job_id, entry_of(place, now_ms))]
         await self._connection.command("HSET", self._key, *flat, key=self._key)
 
-    async def settled_page(self, cursor: str) -> tuple[str, dict[str, str]]:
+    async def old_page(self, cursor: str) -> tuple[str, dict[str, str]]:
         """The next cursor, and entries by id that no add under way has written."""
         reply = await self._connection.command("HSCAN", self._key, cursor, "COUNT", PAGE, key=self._key)
         flat, now_ms = reply[1], int(time.time() * 1000)
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         found = {decoded(job_id): decoded(entry) for job_id, entry in pairs}
-        return decoded(reply[0]), {job_id: entry for job_id, entry in found.items() if is_settled(entry, now_ms)}
+        return decoded(reply[0]), {job_id: entry for job_id, entry in found.items() if is_old(entry, now_ms)}
 
     async def strike(self, entries: Mapping[str, str]) -> int:
         """Remove those of these entries that were not written again meanwhile, and return how many."""

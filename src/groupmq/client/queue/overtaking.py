@@ -27,13 +27,13 @@ class Overtaking:
         self._fences: dict[str, int] = {}
         self._started: dict[str, int] = {}
 
-    def note(self, job: Job) -> None:
+    def watch(self, job: Job) -> None:
         """A failed job that is to be retried."""
         if job.group_id is not None:
             self._jobs.append((job.id, job.group_id, job.fence, job._finished_ms))
 
     async def find(self) -> list[str]:
-        """Those of the noted jobs that have been overtaken, in the order in which they were noted."""
+        """Those of the watched jobs that have been overtaken, in the order in which they were given."""
         if not self._jobs:
             return []
         groups = {group_id for _, group_id, *_ in self._jobs}

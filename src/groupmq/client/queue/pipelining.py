@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
-from groupmq.protocol.slots import CallSlots, Slot
+from groupmq.protocol.requesters import Request, Requesters
 
 I = TypeVar("I")  # noqa: E741 - item and outcome
 O = TypeVar("O")  # noqa: E741
@@ -25,8 +25,8 @@ _UNDER_WAY = 3
 class Flight(Generic[O]):
     """A call under way."""
 
-    def __init__(self, slot: Slot) -> None:
-        self.slot = slot
+    def __init__(self, request: Request) -> None:
+        self.request = request
         self.task: asyncio.Future[O]
 
     async def succeeded(self) -> None:
@@ -36,10 +36,10 @@ class Flight(Generic[O]):
 
 async def pipelined(
     items: Iterable[I],
-    slots: CallSlots,
-    make: Callable[[I, Slot, Flight[O] | None], Coroutine[Any, Any, O]],
+    requesters: Requesters,
+    make: Callable[[I, Request, Flight[O] | None], Coroutine[Any, Any, O]],
 ) -> list[O]:
-    """The outcomes of the calls that `make` makes for each item. It is given the slot of the call and the call before.
+    """The outcomes of the calls that `make` makes for each item. It gets the request of the call and the call before.
 
     If one of them raises, none after it takes effect, and this raises the same.
     """
@@ -51,8 +51,8 @@ async def pipelined(
             if len(flights) == _UNDER_WAY:
                 outcomes.append(await flights[0].task)
                 flights.popleft()
-            flight = Flight[O](slots.take())
-            flight.task = asyncio.ensure_future(make(item, flight.slot, last))
+            flight = Flight[O](requesters.take())
+            flight.task = asyncio.ensure_future(make(item, flight.request, last))
             flights.append(flight)
             last = flight
             await asyncio.sleep(0)  # it is sent before the next one is encoded

@@ -23,7 +23,7 @@ from groupmq.core.events import KINDS, Event
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added, Call
-from groupmq.protocol.slots import Predecessor, Slot
+from groupmq.protocol.requesters import Predecessor, Request
 
 if TYPE_CHECKING:
     from groupmq.client.queue.queue import Queue
@@ -102,13 +102,13 @@ class QueueRuntime(PartitionedMethods):
             await self._local.subscribe()
         connection, session = self._connection, self._connection.session
 
-        async def add(chunk: Chunk, slot: Slot, before: Predecessor | None) -> list[Job]:
+        async def add(chunk: Chunk, request: Request, before: Predecessor | None) -> list[Job]:
             if before and not session.opened:
                 await before.succeeded()  # the first call opens the queue
             drafts, call = chunk
-            return await self._jobs_of(drafts, await connection.call(call, slot=slot, follows=before))
+            return await self._jobs_of(drafts, await connection.call(call, request=request, follows=before))
 
-        return [job for jobs in await pipelined(chunks, session.slots, add) for job in jobs]
+        return [job for jobs in await pipelined(chunks, session.requesters, add) for job in jobs]
 
     async def _jobs_of(self, drafts: Sequence[Draft], answer: Added) -> list[Job]:
         jobs = await added_together(self, drafts, answer)

@@ -95,7 +95,7 @@ async def retry_many(
     while found := await matching.next_step(step_rate.step):
         if dry_run:
             for job, _ in found:
-                overtaking.note(job)
+                overtaking.watch(job)
         else:
             await queue._retry_found(found, matching, step_rate)
         report(matching.report(RetryReport))

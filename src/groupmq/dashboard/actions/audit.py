@@ -21,7 +21,7 @@ class Audit:
     def __init__(self, hook: AuditHook | None) -> None:
         self._hook = hook
 
-    def note(
+    def record(
         self, user: str, action: str, queue: str, fields: Mapping[str, str], *, count: int | None, outcome: str
     ) -> None:
         """`outcome`: done, refused, begun, stopped, failed."""

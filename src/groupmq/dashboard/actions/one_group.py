@@ -37,11 +37,11 @@ class CancelGroup(Action):
             effects.append(f"{gone} will be removed. This cannot be undone.")
         if group.active:
             effects.append(f"{jobs_of(group.active, 'running')} will be stopped and recorded as failed.")
-        line = await view.queue.get_group_jobs(group.id, limit=5)
+        first = await view.queue.get_group_jobs(group.id, limit=5)
         order = "The group will be empty; jobs added later run as usual."
         refused = None if total else "No job of the group runs, waits or is delayed."
         title = f"Cancel all jobs of {group.id}"
-        return Plan(effects, order, total, refused, sample=view.jobs(line.jobs), title=title)
+        return Plan(effects, order, total, refused, sample=view.jobs(first.jobs), title=title)
 
     async def act(self, view: View, given: Given) -> Done:
         group = await view.queue.get_group(given.required("group"))

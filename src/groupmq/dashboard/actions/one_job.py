@@ -40,7 +40,7 @@ class JobAction(Action):
 
 
 async def moves_up(view: View, job: Job) -> str:
-    """What changes for the jobs behind one that leaves the line."""
+    """What changes for the jobs behind one that leaves its group."""
     if job.group_id is None:
         return "The job belongs to no group; no other job is affected."
     if job.state in ("completed", "failed"):
@@ -54,7 +54,7 @@ async def moves_up(view: View, job: Job) -> str:
 
 
 async def unblocked(view: View, job: Job) -> list[str]:
-    """What changes for a group when a job that blocks it is settled: retried, skipped or removed."""
+    """What changes for a group when a job that blocks it is retried, skipped or removed."""
     if job.blocks_since is None or job.group_id is None:
         return []
     others = (await view.queue.get_group(job.group_id)).blockers - 1
@@ -148,7 +148,7 @@ class Promote(JobAction):
             return Plan(effects, order, title="Retry this job now", button="Retry now")
         refused = None
         if job.state != "delayed" and not has_to_wait(job, view.now):
-            refused = "The job is already in line; there is no delay to skip."
+            refused = "The job is waiting already; there is no delay to skip."
         return Plan(["The job will no longer wait for its start time."], order, refused=refused)
 
     async def act(self, view: View, given: Given) -> Done:

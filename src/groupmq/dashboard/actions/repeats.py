@@ -42,7 +42,7 @@ class RunRepeat(Action):
         if isinstance(repeat.data, Unreadable):
             refused = "Its data is not JSON: the queue uses another serializer."
         group = repeat.group_id
-        order = f"It goes to the end of the line of {group}." if group else "It belongs to no group."
+        order = f"It goes behind the jobs that wait in {group}." if group else "It belongs to no group."
         return Plan(["One job will be added now. The schedule stays as it is."], order, 1, refused)
 
     async def act(self, view: View, given: Given) -> Done:

@@ -22,7 +22,7 @@ SEEN, EDIT = "seen", "edit"
 CHOICES = {
     "on_retry": {"hold": "hold: its group waits", "yield": "yield: its group goes on"},
     "on_failed": {"continue": "continue: its group goes on", "hold": "hold: it blocks its group"},
-    "fairness": {"oldest": "oldest: the oldest first job", "round-robin": "round-robin: groups take turns"},
+    "fairness": {"oldest": "oldest: the oldest first job", "round-robin": "round-robin: one group after the other"},
     "exclusive": {"no": "no", "yes": "yes"},
     "events": {"yes": "yes", "no": "no"},
 }

@@ -151,12 +151,12 @@ class Tasks:
             task.end("failed", _problem(error))
             if not isinstance(error, GroupMQError):
                 _logger.error("task %s of the dashboard failed", task.action, exc_info=error)
-        self._note(task)
+        self._record(task)
 
-    def _note(self, task: Task) -> None:
+    def _record(self, task: Task) -> None:
         self._shared.acted()
         user = (task.stopped_by if task.state == "stopped" else None) or task.user
-        self._shared.audit.note(user, task.action, task.queue, task.about, count=task.done, outcome=task.state)
+        self._shared.audit.record(user, task.action, task.queue, task.about, count=task.done, outcome=task.state)
 
     def _publish(self, queue: Queue, task: Task) -> None:
         self._shared.reader(queue).publish("task", task.row())

@@ -64,9 +64,7 @@ class Add(Action):
 
     async def plan(self, view: View, given: Given) -> Plan:
         group = given.text("group")
-        order = (
-            "It goes to the end of its group's line." if not group else f"It goes to the end of the line of {group}."
-        )
+        order = f"It goes behind the jobs that wait in {group or 'its group'}."
         fields = [
             field("data", "Data", kind="json", value=given.fields.get("data", ""), required=True, placeholder="{}"),
             field("group", "Group", value=group, hint="leave empty for none"),

@@ -1,4 +1,4 @@
-"""The page `group`: its line in order, what it waits for and until when, its settings, what happened lately."""
+"""The page `group`: its jobs in order, what it waits for and until when, its settings, what happened lately."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groupmq.dashboard.documents.record import record
 from groupmq.dashboard.documents.starting import rate_words
 from groupmq.dashboard.documents.view import View
 
-LINE = 50
+JOBS = 50
 HISTORY = 10
 HISTORY_SCAN = 1000
 
@@ -42,9 +42,9 @@ class GroupDocument:
     """The group in short; its jobs are in `jobs`."""
     settings: GroupSettings
     jobs: list[JobRow]
-    """The line: running, then waiting in the order in which they will start, then delayed."""
-    head: JobRow | None
-    """The first job of the line."""
+    """Running, then waiting in the order in which they will start, then delayed."""
+    first: JobRow | None
+    """The first of them."""
     total: int
     cursor: str | None
     next: str | None
@@ -58,15 +58,15 @@ class GroupDocument:
 
 async def build(view: View, query: GroupQuery) -> GroupDocument:
     queue, mine = view.queue, JobFilter(group_id=query.group)
-    row, group, line, failed, completed = await asyncio.gather(
+    row, group, found, failed, completed = await asyncio.gather(
         view.row(),
         queue.get_group(query.group),
-        queue.get_group_jobs(query.group, limit=LINE, cursor=query.cursor or None),
+        queue.get_group_jobs(query.group, limit=JOBS, cursor=query.cursor or None),
         queue.search(mine, state="failed", limit=HISTORY, scan=HISTORY_SCAN),
         queue.search(mine, state="completed", limit=HISTORY, scan=HISTORY_SCAN),
     )
-    jobs = view.jobs(line.jobs)
-    known = await at_the_front(view, group, {job.id: job for job in (*failed.jobs, *line.jobs)})
+    jobs = view.jobs(found.jobs)
+    known = await at_the_front(view, group, {job.id: job for job in (*failed.jobs, *found.jobs)})
     total = group.waiting + group.active + group.delayed
     return GroupDocument(
         queue=row,
@@ -75,10 +75,10 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
             paused=group.paused, concurrency=group.concurrency, rate_limit=rate_words(group.rate_limit)
         ),
         jobs=jobs,
-        head=jobs[0] if jobs and not query.cursor else None,
+        first=jobs[0] if jobs and not query.cursor else None,
         total=total,
         cursor=query.cursor or None,
-        next=line.cursor,
+        next=found.cursor,
         failed=view.jobs(failed.jobs),
         completed=view.jobs(completed.jobs),
         history_scanned=failed.scanned + completed.scanned,
@@ -86,4 +86,4 @@ async def build(view: View, query: GroupQuery) -> GroupDocument:
     )
 
 
-PAGE = Page("group", "Group", GroupQuery, GroupDocument, build, "A group: its line in order, and what it waits for.")
+PAGE = Page("group", "Group", GroupQuery, GroupDocument, build, "A group: its jobs in order, and what it waits for.")

@@ -47,8 +47,8 @@ class AttemptRow:
 
 
 @record
-class PositionInLine:
-    """Where the job stands in its line."""
+class PositionInGroup:
+    """Where the job stands among the waiting jobs of its group."""
 
     position: int
     """1 = the next to start."""
@@ -84,7 +84,7 @@ class JobDocument:
     attempts: list[AttemptRow]
     attempts_words: str
     """How many attempts it has had, in words. After a retry by hand they are counted from 0."""
-    position: PositionInLine | None
+    position: PositionInGroup | None
     lane: LaneDocument | None
     """For a job that waits or is delayed: its group, without the jobs of the group. Whatever holds the group holds the
     job."""
@@ -158,10 +158,10 @@ def attempt_rows(attempts: Sequence[Attempt], view: View) -> list[AttemptRow]:
     ]
 
 
-def position_of(position: JobPosition | None) -> PositionInLine | None:
+def position_of(position: JobPosition | None) -> PositionInGroup | None:
     if position is None or position.group_id is None or not position.position:
         return None
-    return PositionInLine(position=position.position, of=position.of, group_id=position.group_id)
+    return PositionInGroup(position=position.position, of=position.of, group_id=position.group_id)
 
 
 async def lane_of_job(job: Job, view: View) -> LaneDocument | None:

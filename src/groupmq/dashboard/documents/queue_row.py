@@ -54,7 +54,7 @@ class QueueRow:
     """The group that has been held longest; one that is paused only if no other is held."""
     held_group: str | None
     blocked: int
-    """Groups that a failed job blocks until it is settled."""
+    """Groups that a failed job blocks until it is retried, skipped or removed."""
     longest_blocked: float | None
     """Seconds that the group which was blocked first has been blocked."""
     breakers_open: int

@@ -39,7 +39,7 @@ class View:
         return self.opened
 
     async def row(self) -> QueueRow:
-        """The queue in one row: every page of a queue has it in its head."""
+        """The queue in one row: every page of a queue has it at its top."""
         return await self.shared.queue_row(self.queue, fresh=self.fresh)
 
     def job(self, job: Job) -> JobRow:

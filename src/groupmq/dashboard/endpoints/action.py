@@ -53,19 +53,21 @@ def act_endpoint(services: Services) -> Endpoint:
         try:
             done = await action.act(view, given)
         except BadField as error:
-            services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
+            services.shared.audit.record(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
             return await answer_plan(visit, view, action, given, problem=error)
         except ConfigurationError as error:
-            services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
+            services.shared.audit.record(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
             return await answer_outcome(visit, view, action, given, Done(str(error), 0, ok=False), status=400)
         except GroupMQError as error:
-            services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
+            services.shared.audit.record(visit.user, action.name, view.queue.name, fields, count=0, outcome="refused")
             page = error_page(error, "")
             refused = Done(f"{page.title}: {page.text}", 0, ok=False)
             return await answer_outcome(visit, view, action, given, refused, status=page.status)
         services.shared.acted()
         outcome = "begun" if done.task is not None else "done" if done.ok else "refused"
-        services.shared.audit.note(visit.user, action.name, view.queue.name, fields, count=done.count, outcome=outcome)
+        services.shared.audit.record(
+            visit.user, action.name, view.queue.name, fields, count=done.count, outcome=outcome
+        )
         status = 202 if done.task is not None else 200 if done.ok else 409
         return await answer_outcome(visit, view, action, given, done, status=status)
 
@@ -97,7 +99,7 @@ async def _chosen(visit: Visit) -> tuple[Action, View]:
         raise Refused(404, "No such action", "There is no action of this name.")
     if not visit.can(action.name):
         if visit.request.method == "POST":
-            visit.services.shared.audit.note(visit.user, action.name, ids["queue"], {}, count=0, outcome="refused")
+            visit.services.shared.audit.record(visit.user, action.name, ids["queue"], {}, count=0, outcome="refused")
         raise Refused(403, "Not allowed", "You may not do this.", "Ask those who run the dashboard.")
     return action, await view_of(visit, ids["queue"])
 

@@ -35,7 +35,7 @@ class SharedState:
         """By queue, as of the last time that its row was made: how often jobs may run."""
 
     async def queue_row(self, queue: Queue, *, fresh: bool = False) -> QueueRow:
-        """The queue in one row, for the head of a page, the list and the stream."""
+        """The queue in one row, for the top of a page, the list and the stream."""
 
         async def make() -> QueueRow:
             server = await self.server_info(queue)

@@ -488,7 +488,7 @@
         ? await fetch(`${form.action}?${fields}`, { headers: { "X-Fragment": "dialog", Accept: "text/html" } })
         : await fetch(form.action, { method: "POST", body: fields, headers: { "HX-Request": "true", "X-Fragment": "dialog", Accept: "text/html" } });
       showDialog(await answer.text());
-      if (settle()) return; // the page is being left
+      if (showOutcome()) return; // the page is being left
       acting = false;
       if (stale) refresh();
     } catch {
@@ -500,7 +500,7 @@
     }
   });
 
-  const settle = () => {
+  const showOutcome = () => {
     const outcome = $("[data-outcome=ok]", inside);
     if (!outcome) return false;
     const text = $("[data-text]", outcome)?.textContent || "Done.";
@@ -597,7 +597,7 @@
   if (form) {
     const field = $("#search");
     const list = $("#suggestions");
-    let turn = 0;
+    let asked = 0;
     let timer = 0;
     field.setAttribute("role", "combobox");
     field.setAttribute("aria-controls", list.id);
@@ -605,7 +605,7 @@
     field.setAttribute("aria-autocomplete", "list");
     const options = () => $$("[role=option]", list);
     const hide = () => {
-      turn += 1; // an answer that is still on its way does not open it again
+      asked += 1; // an answer that is still on its way does not open it again
       clearTimeout(timer);
       list.hidden = true;
       field.setAttribute("aria-expanded", "false");
@@ -627,13 +627,13 @@
       else ask();
     };
     const ask = async () => {
-      const mine = ++turn;
+      const mine = ++asked;
       try {
         const url = new URL(form.dataset.suggest, location.href);
         url.searchParams.set("q", field.value);
         const answer = await fetch(url, { headers: { Accept: "application/json" } });
         const found = answer.ok ? (await answer.json()).suggestions || [] : [];
-        if (!answer.ok || mine !== turn || document.activeElement !== field) return;
+        if (!answer.ok || mine !== asked || document.activeElement !== field) return;
         const chosen = options().find((option) => option.getAttribute("aria-selected") === "true")?.dataset.text;
         list.replaceChildren(...found.slice(0, 12).map((one, i) => {
           const option = document.createElement("div");

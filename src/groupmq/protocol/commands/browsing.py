@@ -127,16 +127,16 @@ def waiting_page(
     return Call("page", args, parse, member)
 
 
-class LinePosition(NamedTuple):
+class FoundPosition(NamedTuple):
     state: str
     group_id: str
     position: int
     of: int
 
 
-def position(job_id: str, now: int | None = None) -> Call[LinePosition | None]:
-    def parse(reply: list[Any]) -> LinePosition | None:
-        return LinePosition(*texts_in(reply)) if reply else None
+def position(job_id: str, now: int | None = None) -> Call[FoundPosition | None]:
+    def parse(reply: list[Any]) -> FoundPosition | None:
+        return FoundPosition(*texts_in(reply)) if reply else None
 
     return Call("position", arguments(id=job_id, now=now), parse)
 

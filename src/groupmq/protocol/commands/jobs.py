@@ -48,7 +48,7 @@ class StoredJob(NamedTuple):
 def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
     """Add jobs. `whole`: if one of them finds its group full, none is added; else only that one is not."""
     given: list[bytes] = []
-    head, sizes = None, [len(d.body) for d in drafts]
+    preamble, sizes = None, [len(d.body) for d in drafts]
     for d in drafts:
         if d.order_ms is not None:
             given.append(record.pack_order(d.order_ms))
@@ -56,7 +56,7 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
     if len(drafts) == 1 and len(drafts[0].data) > record.LARGE:
         # The server stores the data as it comes. It is not to be cut out of anything: that takes a millisecond.
         given[-1], data = record.divided(drafts[0].body)
-        head, sizes, given = b"".join(given), [len(given[-1])], [data]
+        preamble, sizes, given = b"".join(given), [len(given[-1])], [data]
 
     def parse(reply: list[Any]) -> Added:
         now, order_ms, duplicates, stood_for, full = reply
@@ -81,7 +81,7 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
         extras=_unless_all_alike([_extra(d) for d in drafts], False),
         repeats=len(set(ids)) < len(ids) or None,
         whole=whole or None,
-        head=None if head is None else raw_text(head),
+        preamble=None if preamble is None else raw_text(preamble),
         now=now,
     )
     return Call("add", args, parse, b"".join(given))
@@ -259,5 +259,5 @@ def report_progress(
     job_id: str, fence: int, progress: str | None = None, line: str | None = None, now: int | None = None
 ) -> Call[bool]:
     """Store the progress of a run, a line of its log, or both; False if the lease is another's."""
-    notes = [[job_id, fence, progress or False, False if line is None else line]]
-    return Call("note", arguments(notes=notes, now=now), lambda reply: reply == [1])
+    entries = [[job_id, fence, progress or False, False if line is None else line]]
+    return Call("report_progress", arguments(entries=entries, now=now), lambda reply: reply == [1])

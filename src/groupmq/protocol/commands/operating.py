@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import QueueSettings, StoredQueue, changed
 from groupmq.protocol.call import PARTITIONED, SCHEMA, Call, arguments, text, texts
+from groupmq.protocol.requesters import Request
 
 NEW = "0"
 """The revision of a partition that was made, and not confirmed by its queue."""
@@ -53,13 +54,13 @@ def look_at_queue() -> Call[StoredQueue]:
     return Call("look_settings", arguments(), stored_queue)
 
 
-def look_at_head(key: str) -> tuple[str, ...]:
+def read_settings(key: str) -> tuple[str, ...]:
     """The same as a plain command, for a connection to a partition, whose server need not be that of the queue."""
     return ("HMGET", key, "schema", "config", "handling", "revision")
 
 
 def stored_queue(reply: list[bytes | None]) -> StoredQueue:
-    """From the fields of `look_at_head`."""
+    """From the fields of `read_settings`."""
     schema, config, handling, revision = reply
     return StoredQueue(
         None if schema is None else schema.decode(),
@@ -182,9 +183,9 @@ def repair_delayed_counts(
     return Call("repair", args, _parse_mended)
 
 
-def look_answer(slot: str, number: int) -> Call[list[Any]]:
+def look_answer(request: Request) -> Call[list[Any]]:
     """The answer that a call got the first time it was sent, as it came, in a list; empty if none is kept."""
-    return Call("look_answer", arguments(slot=slot, number=str(number)), list)
+    return Call("look_answer", arguments(requester=request.requester, number=str(request.number)), list)
 
 
 def look_turn(now: int | None = None) -> Call[list[Any]]:

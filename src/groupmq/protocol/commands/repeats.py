@@ -57,11 +57,11 @@ def define(
     now: int | None = None,
 ) -> Call[bool]:
     """Store a definition, if the stored one is still `expected`; perhaps with an occurrence at once."""
-    seen, head, blob = sha1(expected, usedforsecurity=False).hexdigest() if expected else "", None, body
+    seen, preamble, blob = sha1(expected, usedforsecurity=False).hexdigest() if expected else "", None, body
     if len(body) > record.LARGE and len(record.data_of(body)) > record.LARGE:
         before, blob = record.divided(body)
-        head, definition = raw_text(before), definition | {"data": sha1(blob, usedforsecurity=False).hexdigest()}
-    args = arguments(id=repeat_id, seen=seen, definition=definition, tick=tick_ms, head=head, now=now)
+        preamble, definition = raw_text(before), definition | {"data": sha1(blob, usedforsecurity=False).hexdigest()}
+    args = arguments(id=repeat_id, seen=seen, definition=definition, tick=tick_ms, preamble=preamble, now=now)
     return Call("define", args, lambda reply: reply == 1, blob)
 
 

@@ -16,7 +16,7 @@ Cost       O(partitions), six commands
 --- @include "lib/keys"
 --- @include "lib/numbers"
 local HIGHEST = { 'stamp', 'seq', 'order', 'epoch', 'spared' }
-local FLAGS = { 'paused', 'ttls', 'notes', 'large', 'attempts', 'loose', 'uniques' }
+local FLAGS = { 'paused', 'ttls', 'progress', 'large', 'attempts', 'loose', 'uniques' }
 local EXACT = { overrides = 'conf', blocks = 'blocked', breakers = 'breakers' } -- each says whether that key is there
 
 local function add(found, other)

@@ -5,7 +5,7 @@ kept, so sending a call twice is harmless.
 Arguments  columns with one value per job; a column after `sizes` is absent if all jobs have the default
   ids         job ids
   groups      group ids, '' = no group
-  sizes       bytes of the job's body in the blob, or in `head`
+  sizes       bytes of the job's body in the blob, or in `preamble`
   priorities  default 0
   delays      ms, default 0 = none
   times       when the job may start, epoch ms, default 0 = now
@@ -14,9 +14,9 @@ Arguments  columns with one value per job; a column after `sizes` is absent if a
               ended (ms; lib/unique.lua) or false}; default false
   repeats     true if an id occurs more than once in this call
   whole       true = if a group is full, the call writes nothing
-  head        of a large job, which is alone in its call: what would precede its data in the blob
+  preamble    of a large job, which is alone in its call: what would precede its data in the blob
 Blob       for each job its order, if it brings one, and its body (the part of lib/record.lua after `created`); with
-           `head` only the data: it is the one large string of the call (lib/bodies.lua)
+           `preamble` only the data: it is the one large string of the call (lib/bodies.lua)
 Reply      {now, the order given to jobs that brought none, indexes (from 1) of the duplicates,
             jobs that another one stands for (dedupe, or a job that has ended and whose id is still taken), flat: index,
             id of that job, when that job was made,
@@ -49,7 +49,7 @@ local function stands_in(deduped, i, gid, d, priority, due, order, ttl, body, da
   if not id then return false end
   if created then
     replace_delayed_job(id, created, priority, due, order, ttl, body, data)
-    dedupe.note(gid, d, id, created)
+    dedupe.enter(gid, d, id, created)
   end
   stand_in(deduped, i, id, made)
   return true
@@ -60,7 +60,7 @@ local ids, lengths, at, duplicates, full = A.ids, A.sizes, 1, {}, {}
 local priorities, delays, times = A.priorities or NONE, A.delays or NONE, A.times or NONE
 local ordered, extras, already = A.ordered or NONE, A.extras or NONE, A.repeats and {}
 local gids, deduped = A.groups, {}
-local source, data = A.head or blob, A.head and blob
+local source, data = A.preamble or blob, A.preamble and blob
 seen.add(K.jobs)
 local existing = redis.call('HMGET', K.jobs, unpack(ids))
 local taken = unique.load(ids)
@@ -88,7 +88,7 @@ for i = 1, #ids do
       if already then already[id] = true end
       local rec, member = enter_job(g, id, priority, due, order, ttl, body, data)
       if member and not (ids[2] or ttl or data) then grant_offered(g, id, rec, member) end
-      if d then dedupe.note(gids[i], d, id, now) end
+      if d then dedupe.enter(gids[i], d, id, now) end
       if stays then unique.enter(id, stays) end
     else
       full[#full + 1] = i

@@ -68,12 +68,12 @@ local stalled, expired, more_overdue, more_due = due.everything(A.policy)
 -- A job past its ttl must not start. If more of them are due than one call can fail, this call takes no job at all.
 local n = A.take
 if more_overdue then n, A.fill = 0, nil elseif budget.left() < room then n, A.fill = budget.share(n), nil end
-if n < A.take then horizon.note(now) end
+if n < A.take then horizon.call_again(now) end
 local left, epoch
 local jobs, rows, granted_at = granted_jobs(A)
 if granted_at then epoch = 0 else jobs, rows, left, epoch = take_jobs(n, A, more_due) end
 if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
-retention.settle(A.policy.keep)
+retention.apply(A.policy.keep)
 if left then wake.up() end
 local taken = { refused, jobs[1], jobs[2], A.together and rows or false }
 requester.remember(A.requester, A.request, taken, stalled, expired)

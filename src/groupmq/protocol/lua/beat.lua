@@ -50,7 +50,7 @@ if A.others then
 end
 local unseen = A.unseen and requester.unbegun(A.unseen[1], A.unseen[2])
 if unseen then outcome.release(unseen) end
-if A.keep then retention.settle(A.keep) end
+if A.keep then retention.apply(A.keep) end
 if A.refuses then withdraw_offer(A.worker, A.refuses) end
 local ids, lost = {}, {}
 for i = 1, #A.held, 2 do ids[#ids + 1] = A.held[i] end

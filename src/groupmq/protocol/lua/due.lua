@@ -27,6 +27,6 @@ local expired, checked = { list = {}, n = 0 }, 0
 if A.expire then expired, checked = due.overdue() end
 local promoted = A.promote and due.promote(expired) or 0
 local woken = A.unpark and due.unpark() or 0
-retention.settle(A.policy.keep)
+retention.apply(A.policy.keep)
 local more_expired = A.unpark and sweep.all() and 1 or 0
 return commit({ promoted, woken, stalled, expired.list, 0, checked, more_expired }, 5)

@@ -30,7 +30,7 @@ if not recall.pending(job) then
   local s = job.lease and lease.state_after(job.lease) or state.load({ job.id })[1] or state.fresh()
   detach_job(job)
   fail_job(job.id, job.rec, s, { reason = A.reason })
-  retention.settle(A.keep)
+  retention.apply(A.keep)
   found, status = job.state, 1
   local g = group.get(record.group_of(job.rec))
   if g.blocked and g.running > 0 then out = g.id end

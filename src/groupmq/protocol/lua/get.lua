@@ -32,7 +32,7 @@ local found = find.jobs(ids)
 local reply = {}
 local _, raw_states = state.load(ids)
 local progress, logs = {}, {}
-if meta.notes and #ids > 0 then
+if meta.progress and #ids > 0 then
   progress, logs = redis.call('HMGET', K.progress, unpack(ids)), redis.call('HMGET', K.logs, unpack(ids))
 end
 local blockers = meta.blocks and #ids > 0 and redis.call('HMGET', K.blockers, unpack(ids)) or {}

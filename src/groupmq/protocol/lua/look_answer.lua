@@ -3,8 +3,8 @@ Read the answer of a call that took effect (lib/answered.lua), for a client whos
 server is out of memory: a call that adds something is refused before it begins, even if it was executed before.
 
 Arguments
-  slot        of the call
-  number      of the call in its slot
+  requester   of the call
+  number      of the call among those of its requester
 Reply      {the answer}, {} if none is kept
 Events     none
 Cost       O(1): 2 commands
@@ -12,5 +12,5 @@ Cost       O(1): 2 commands
 --- @include "lib/args"
 --- @include "lib/answered"
 --- @reads
-local found = answered.find(A.slot, A.number)
+local found = answered.find(A.requester, A.number)
 return found == nil and {} or { found }

@@ -55,7 +55,7 @@ found.limit, found.throttled = A.limit, 0
 if A.rules.silent then
   -- Calls that write events trim the log. Without events none would.
   found.logged, found.log_bytes = 0, 0
-  redis.call('UNLINK', K.events, K.marks)
+  redis.call('UNLINK', K.events, K.segments)
 end
 redis.call(
   'HSET', K.meta, 'schema', A.schema, 'config', A.config, 'handling', A.handling, 'revision', revision,

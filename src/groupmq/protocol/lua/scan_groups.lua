@@ -27,12 +27,12 @@ local STATES = { idle = 0, ready = 1, busy = 2, parked = 3, paused = 4, blocked 
 
 -- Returns a cursor, group ids, and the stored value of each group.
 local function front()
-  local gids, note = distinct()
-  for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.first - 1)) do note(gid) end
-  for _, gid in ipairs(redis.call('ZRANGE', K.parked, 0, A.first - 1)) do note(gid) end
-  for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.first - 1)) do note(gid) end
+  local gids, add = distinct()
+  for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.first - 1)) do add(gid) end
+  for _, gid in ipairs(redis.call('ZRANGE', K.parked, 0, A.first - 1)) do add(gid) end
+  for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.first - 1)) do add(gid) end
   for _, raw in ipairs(lease.stored(redis.call('ZRANGE', K.active, 0, A.first - 1))) do
-    if raw then note(lease.group_of(raw)) end
+    if raw then add(lease.group_of(raw)) end
   end
   return '0', gids, gids[1] and redis.call('HMGET', K.groups, unpack(gids)) or {}
 end

@@ -30,7 +30,7 @@ if meta.large then ids = room.first(ids) end
 if A.group then left = blocking.count(A.group) - #ids end
 for i, job in ipairs(find.jobs(ids)) do
   -- A job whose record was deleted from outside must not block its group for ever.
-  local skipped = (job.state == 'failed' or not job.state) and blocking_changes.settle(job.id)
+  local skipped = (job.state == 'failed' or not job.state) and blocking_changes.resolve(job.id)
   if skipped then
     if job.state then retention.released(job.id, job.score) end
     any = true
@@ -39,5 +39,5 @@ for i, job in ipairs(find.jobs(ids)) do
 end
 for i = #ids + 1, wanted do reply[2 * i - 1], reply[2 * i] = '', 2 end
 if not any then return { reply, left } end
-retention.settle(A.keep)
+retention.apply(A.keep)
 return commit({ reply, left })

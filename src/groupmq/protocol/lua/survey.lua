@@ -39,11 +39,11 @@ end
 -- The groups of this page, those in `again`, and the first of the blocked and of the ready groups.
 local function candidates()
   local scan = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', PAGE)
-  local gids, note = distinct()
-  for i = 1, #scan[2], 2 do note(scan[2][i]) end
-  for _, gid in ipairs(A.again) do note(gid) end
-  for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.groups - 1)) do note(gid) end
-  for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.groups - 1)) do note(gid) end
+  local gids, add = distinct()
+  for i = 1, #scan[2], 2 do add(scan[2][i]) end
+  for _, gid in ipairs(A.again) do add(gid) end
+  for _, gid in ipairs(redis.call('ZRANGE', K.blocked, 0, A.groups - 1)) do add(gid) end
+  for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.groups - 1)) do add(gid) end
   return scan[1], gids
 end
 

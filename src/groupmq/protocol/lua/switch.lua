@@ -25,7 +25,7 @@ if not A.group then
   local was = meta.paused
   meta.paused = A.paused
   if not A.paused then wake.up() end
-  if was ~= A.paused then events.note(A.paused and 'paused' or 'resumed', '', '') end
+  if was ~= A.paused then events.publish(A.paused and 'paused' or 'resumed', '', '') end
   return commit(was ~= A.paused and 1 or 0)
 end
 seen.add(K.conf)
@@ -35,7 +35,7 @@ local others = redis.call('HLEN', K.conf) - (raw and 1 or 0)
 local before = { conf.paused or false, conf.limit, conf.rate }
 if A.paused ~= nil and A.paused ~= (conf.paused or false) then
   conf.paused = A.paused or nil
-  events.note(A.paused and 'paused' or 'resumed', '', A.group)
+  events.publish(A.paused and 'paused' or 'resumed', '', A.group)
 end
 if A.limit then conf.limit = A.limit > 0 and A.limit or nil end
 if A.rate then conf.rate = A.rate[1] and A.rate or nil end
@@ -47,7 +47,7 @@ g.limit = conf.limit or meta.limit
 g.rate = conf.rate or rules.group_rate
 if g.rate then
   g.gated = true
-  -- With a longer window, the stored start times must be kept longer.
+  -- With a longer span, the stored start times must be kept longer.
   if redis.call('EXISTS', K.rate .. A.group) == 1 then W.zadd(K.rated, whole(now + g.rate[2]), A.group) end
 end
 meta.overrides = any or others > 0

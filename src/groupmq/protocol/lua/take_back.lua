@@ -28,5 +28,5 @@ for i = 1, #ids do
 end
 local stalled = due.take_back(mine, A.policy)
 for _, fence in ipairs(stopping.of(A.worker)) do stopping.finish(fence) end
-retention.settle(A.policy.keep)
+retention.apply(A.policy.keep)
 return commit(stalled)

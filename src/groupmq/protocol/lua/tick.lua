@@ -36,5 +36,5 @@ for i = 1, #rids do
     end
   end
 end
-local first = repeats.settle()
+local first = repeats.set_first_tick()
 return commit({ added, first and math.max(0, first - now) or -1 })

@@ -15,5 +15,5 @@ Cost       O(1): some 10 commands
 --- @writes allow-oom remembers
 if (redis.call('HGET', K.repeats, A.id) or '') ~= blob then return 0 end
 repeats.remove(A.id)
-repeats.settle()
+repeats.set_first_tick()
 return commit(1)

@@ -32,30 +32,30 @@ local PAGE, LEVELS, LINE, LOAD = 100, 8, 50, 4000
 local UNIT = 8796093022208 -- one priority in a score of `ready` (lib/record.lua)
 
 -- All jobs without a group may start, so the first job of each priority is enough.
-local function note_ungrouped()
+local function look_at_ungrouped()
   local g, top = group.get(''), waiting.START
   for _ = 1, LEVELS do
     local member = waiting.page(g, top, 1)[1]
     if not member then return end
-    oldest.note(call.in_line, g, member)
+    oldest.add(call.in_line, g, member)
     top = waiting.after(string.sub(member, 1, 2))
   end
 end
 
--- Notes each head once, in the state that it has now. Only calls of workers move groups between the stored states.
-local function note_groups(gids)
+-- Looks at each head once, in the state that it has now. Only calls of workers move groups between the stored states.
+local function look_at_groups(gids)
   for from = 1, #gids, LOAD do group.load({ unpack(gids, from, math.min(from + LOAD - 1, #gids)) }) end
   for i = 1, #gids do
     local g = group.get(gids[i])
-    if g.head and g.running < math.huge and not g.noted then
+    if g.head and g.running < math.huge and not g.looked_at then
       g.why = held.reason(g, call.holders[g.id])
-      g.noted = g.why ~= nil or g.state == 'ready'
+      g.looked_at = g.why ~= nil or g.state == 'ready'
       if g.why then
-        oldest.note(g.why == 'paused' and call.paused or call.unable, g, g.head)
+        oldest.add(g.why == 'paused' and call.paused or call.unable, g, g.head)
       elseif g.id == '' then
-        note_ungrouped()
-      elseif g.noted then
-        oldest.note(call.in_line, g, g.head)
+        look_at_ungrouped()
+      elseif g.looked_at then
+        oldest.add(call.in_line, g, g.head)
       end
     end
   end
@@ -68,7 +68,7 @@ local function look_in_line(from)
     if not found[1] then return '' end
     local gids = {}
     for i = 1, #found, 2 do gids[#gids + 1] = found[i] end
-    note_groups(gids)
+    look_at_groups(gids)
     from = whole((math.floor(tonumber(found[2]) / UNIT) + 1) * UNIT)
   end
   return from
@@ -89,7 +89,7 @@ local function look_at_runs(offset)
       end
     end
   end
-  note_groups(gids)
+  look_at_groups(gids)
   return #ids == PAGE and whole(offset + PAGE) or ''
 end
 
@@ -101,13 +101,13 @@ local function look_at_stopping()
     gids[i] = value and (struct.unpack('>I2c0', value)) or ''
     call.holders[gids[i]] = call.holders[gids[i]] or { id = '', attempt = 0, stopping = true }
   end
-  note_groups(gids)
+  look_at_groups(gids)
 end
 
 -- A page of `key`, a zset of groups that cannot start: `parked` or `blocked`.
 local function look_at_page(key, offset)
   local gids = redis.call('ZRANGE', key, offset, offset + PAGE - 1)
-  note_groups(gids)
+  look_at_groups(gids)
   return #gids == PAGE and whole(offset + PAGE) or ''
 end
 
@@ -116,7 +116,7 @@ local function look_at_paused(cursor)
   for i = 1, #scan[2], 2 do
     if cmsgpack.unpack(scan[2][i + 1]).paused then gids[#gids + 1] = scan[2][i] end
   end
-  note_groups(gids)
+  look_at_groups(gids)
   return scan[1] == '0' and '' or scan[1]
 end
 

@@ -12,7 +12,7 @@ from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.session import Session
 from groupmq.core.loops import PerProcess
 from groupmq.core.queue_options import QueueOptions
-from groupmq.sync.connection.line import MOST_CALLS, Line
+from groupmq.sync.connection.link import MOST_CALLS, Link
 from groupmq.sync.connection.runtime import ConnectionRuntime
 
 _MOST_SHARED_CALLS = 8
@@ -22,7 +22,7 @@ _MOST_REDIRECTIONS = 3
 
 
 class BlockingConnection(ConnectionRuntime):
-    """The connection of one queue object, wherever that is used: each event loop and process has its own lines."""
+    """The connection of one queue object, wherever that is used: each event loop and process has its own links."""
 
     def __init__(
         self,
@@ -40,36 +40,36 @@ class BlockingConnection(ConnectionRuntime):
         super().__init__(Session(options, endpoint.where, known) if session is None else session, endpoint.patience)
         self.endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._own = endpoint.client is None or endpoint.own
-        self._lines = PerProcess(self._make_line)
+        self._links = PerProcess(self._make_link)
         self._borrows = False
         self._most_calls = MOST_CALLS
-        self._waiting = PerProcess(self._make_waiting_line)
-        """Lines whose calls wait for replicas or a disk; other calls must not queue behind them."""
-        self._others: PerProcess[dict[Node, Line]] = PerProcess(dict)
-        """Lines to other nodes of a cluster, for keys that are not of this queue."""
+        self._waiting = PerProcess(self._make_waiting_link)
+        """Links whose calls wait for replicas or a disk; other calls must not queue behind them."""
+        self._others: PerProcess[dict[Node, Link]] = PerProcess(dict)
+        """Links to other nodes of a cluster, for keys that are not of this queue."""
 
-    def share_lines_of(self, other: BlockingConnection) -> None:
+    def share_links_of(self, other: BlockingConnection) -> None:
         """Use the connections of another object to the same server; that object closes them. For partitions."""
-        self._lines, self._waiting, self._others, self._borrows = other._lines, other._waiting, other._others, True
+        self._links, self._waiting, self._others, self._borrows = other._links, other._waiting, other._others, True
         other._most_calls = _MOST_SHARED_CALLS
-        line = other._lines.made_here()
-        if line is not None:
-            line.limit(_MOST_SHARED_CALLS)
+        link = other._links.made_here()
+        if link is not None:
+            link.limit(_MOST_SHARED_CALLS)
 
-    def _make_line(self) -> Line:
+    def _make_link(self) -> Link:
         if not self._own:
             self._claim(self.endpoint.client)
-        return Line(self.endpoint, own=self._own, most_calls=self._most_calls)
+        return Link(self.endpoint, own=self._own, most_calls=self._most_calls)
 
-    def _make_waiting_line(self) -> Line:
+    def _make_waiting_link(self) -> Link:
         durability = self.session.options.durability
         wait = 0.0 if durability is None else durability.timeout_ms / 1000
-        return Line(self.endpoint.beside(wait + CALL_TIMEOUT), own=True)
+        return Link(self.endpoint.beside(wait + CALL_TIMEOUT), own=True)
 
     # A cancelled command drops its connection: a late reply must not reach the next call.
 
     def execute(self, *parts: Any) -> Any:
-        return self._lines.here().execute(*parts)
+        return self._links.here().execute(*parts)
 
     def execute_and_wait(self, *parts: Any) -> Any:
         return self._waiting.here().execute(*parts, wait=self.session.confirmation())
@@ -86,25 +86,25 @@ class BlockingConnection(ConnectionRuntime):
             if node is None and finder is not None:
                 node = finder.run(slots.search(slot))
             try:
-                return self._line_to(node).execute(*parts)
+                return self._link_to(node).execute(*parts)
             except Exception as error:
                 redirect = redirection(error, node)
                 if redirect is None or left == 0:
                     raise
             if not redirect.for_good:
-                return self._line_to(redirect.node).execute_asking(*parts)
+                return self._link_to(redirect.node).execute_asking(*parts)
         raise AssertionError("unreachable")
 
     def execute_at(self, node: Node | None, *parts: Any) -> Any:
-        return self._line_to(node).execute(*parts)
+        return self._link_to(node).execute(*parts)
 
-    def _line_to(self, node: Node | None) -> Line:
+    def _link_to(self, node: Node | None) -> Link:
         if node is None:
-            return self._lines.here()
-        lines = self._others.here()
-        if node not in lines:
-            lines[node] = Line(self.endpoint.at_node(node), own=True)
-        return lines[node]
+            return self._links.here()
+        links = self._others.here()
+        if node not in links:
+            links[node] = Link(self.endpoint.at_node(node), own=True)
+        return links[node]
 
     def whereabouts(self) -> str:
         return self.endpoint.whereabouts()
@@ -125,6 +125,6 @@ class BlockingConnection(ConnectionRuntime):
         if self._borrows:
             return
         others = self._others.known()
-        for known in (self._lines.known(), self._waiting.known(), *(others or {}).values()):
+        for known in (self._links.known(), self._waiting.known(), *(others or {}).values()):
             if known is not None:
                 known.close()

@@ -32,9 +32,9 @@ class MailConnection(BlockingConnection):
 
     def interrupt(self) -> None:
         """End a wait of another thread."""
-        self._lines.here().interrupt()
+        self._links.here().interrupt()
 
     def primary_moved(self, *, failover: bool) -> None:
         """A wait for mail of the old primary would never end."""
         if self._blocks:
-            self._lines.here()._drop_soon()
+            self._links.here()._drop_soon()

@@ -277,7 +277,7 @@ class PartitionedMethods(PartitionedInspection):
 
     def _gone(self, part: Queue, book: Whereabouts, cursor: str) -> tuple[str, dict[str, str]]:
         """The next cursor, and the entries of a page whose jobs are gone."""
-        cursor, entries = book.settled_page(cursor)
+        cursor, entries = book.old_page(cursor)
         ids = list(entries)
         places = [place_in(entries[job_id]) for job_id in ids]
         jobs = self._read_at(ids, [part if place is None else self._at(place) for place in places])

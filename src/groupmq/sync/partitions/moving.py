@@ -47,7 +47,7 @@ class Repartition:
         self._connections = connections
         options = connection.session.options
         self._name, self._prefix = options.name, options.prefix
-        self._head = Keys(self._prefix, self._name)
+        self._whole = Keys(self._prefix, self._name)
         self._to = to
         self._progress = progress
         self._copied = 0
@@ -56,7 +56,7 @@ class Repartition:
 
     def _keys(self, partitions: int) -> list[Keys]:
         if partitions == 1:
-            return [self._head]
+            return [self._whole]
         return [Keys(self._prefix, self._name, Part(i, partitions)) for i in range(partitions)]
 
     def _run(self, *parts: Any, on: str) -> Any:
@@ -64,7 +64,7 @@ class Repartition:
 
     def pending(self) -> tuple[int, int, str] | None:
         """From how many to how many, and how far an earlier run has come; None if none was begun."""
-        schema, raw = self._run("HMGET", self._head.meta, "schema", "moving", on=self._head.meta)
+        schema, raw = self._run("HMGET", self._whole.meta, "schema", "moving", on=self._whole.meta)
         if schema is None:
             raise QueueNotFound(self._name, self._connection.session.where)
         if raw is None:
@@ -75,7 +75,7 @@ class Repartition:
     def begin(self, before: int) -> None:
         """Close the queue to every process. This one command begins the work."""
         fields = ("schema", commands.MOVING, "moving", f"{before} {self._to} copy")
-        self._run("HSET", self._head.meta, *fields, on=self._head.meta)
+        self._run("HSET", self._whole.meta, *fields, on=self._whole.meta)
 
     def finish(self, before: int, stage: str) -> int:
         """Do the whole work, or the rest of it, and return how many jobs there are."""
@@ -88,7 +88,7 @@ class Repartition:
             self._compare(sources, targets)
             self._switch(before, sources)
         self._wipe(sources, sources)
-        self._run("HDEL", self._head.meta, "moving", "mover", on=self._head.meta)
+        self._run("HDEL", self._whole.meta, "moving", "mover", on=self._whole.meta)
         sizes = [int(self._run("HLEN", one.fixed("jobs"), on=one.meta)) for one in targets]
         return sum(sizes)
 
@@ -96,7 +96,7 @@ class Repartition:
 
     def _claim(self) -> None:
         """Only one run at a time: two would remove what the other has copied."""
-        raw = self._run("HGET", self._head.meta, "mover", on=self._head.meta)
+        raw = self._run("HGET", self._whole.meta, "mover", on=self._whole.meta)
         if raw is not None:
             token, at = decoded(raw).split()
             silent = time.time() - float(at)
@@ -108,14 +108,14 @@ class Repartition:
         self._sign()
 
     def _sign(self) -> None:
-        self._run("HSET", self._head.meta, "mover", f"{self._token} {time.time():.3f}", on=self._head.meta)
+        self._run("HSET", self._whole.meta, "mover", f"{self._token} {time.time():.3f}", on=self._whole.meta)
         self._alive = time.monotonic()
 
     def _keep_claim(self) -> None:
         """Before each step: another run may have taken over while this process was stopped."""
         if time.monotonic() - self._alive < 1:
             return
-        raw = self._run("HGET", self._head.meta, "mover", on=self._head.meta)
+        raw = self._run("HGET", self._whole.meta, "mover", on=self._whole.meta)
         if raw is None or not decoded(raw).startswith(self._token):
             raise GroupMQError(f"another run has taken over the repartitioning of queue {self._name!r}")
         self._sign()
@@ -136,11 +136,11 @@ class Repartition:
 
     def _undo(self, sources: Sequence[Keys]) -> None:
         for one in sources:
-            if one != self._head and self._run("EXISTS", one.meta, on=one.meta):
+            if one != self._whole and self._run("EXISTS", one.meta, on=one.meta):
                 self._run("HSET", one.meta, "schema", commands.SCHEMA, on=one.meta)
         schema = commands.SCHEMA if len(sources) == 1 else commands.PARTITIONED
-        self._run("HSET", self._head.meta, "schema", schema, on=self._head.meta)
-        self._run("HDEL", self._head.meta, "moving", "mover", on=self._head.meta)
+        self._run("HSET", self._whole.meta, "schema", schema, on=self._whole.meta)
+        self._run("HDEL", self._whole.meta, "moving", "mover", on=self._whole.meta)
 
     # Reading
 
@@ -326,7 +326,7 @@ class Repartition:
                     seen.update(pairs)
                 for member in seen:
                     waiting = waiting.plus(group_id.encode(), member)
-        return found | {"the lines of groups": waiting}
+        return found | {"the waiting jobs": waiting}
 
     def _switch(self, before: int, sources: Sequence[Keys]) -> None:
         numbers = []
@@ -335,8 +335,8 @@ class Repartition:
             if raw is not None:
                 numbers.append(raw)
         # Settings are those of the queue: a partition may not have got the last change.
-        head = self._head.meta
-        stored = moving.settings_for(commands.stored_queue(self._run(*commands.look_at_head(head), on=head)), self._to)
+        key = self._whole.meta
+        stored = moving.settings_for(commands.stored_queue(self._run(*commands.read_settings(key), on=key)), self._to)
         done = f"{before} {self._to} clean"
         self._keep_claim()
         if self._to == 1:
@@ -348,19 +348,19 @@ class Repartition:
         switched = ["schema", commands.PARTITIONED, "config", stored.config, "moving", done]
         if stored.revision:
             switched += ["revision", stored.revision.decode()]
-        self._run("HSET", head, *switched, on=head)
+        self._run("HSET", key, *switched, on=key)
 
     # Removing
 
     def _wipe(self, doomed: Sequence[Keys], listed: Sequence[Keys]) -> None:
-        """Remove all keys of these partitions but the head's own. Groups are those of `listed`, and their own."""
+        """Remove all keys of these partitions but the queue's settings. Groups are those of `listed`, and their own."""
         groups, rated = set[str](), set[str]()
         for one in {*listed, *doomed}:
             groups.update(self._groups(one))
             rated.update(self._groups(one, "rated"))
         for one in doomed:
             names = [*(one.group(group_id) for group_id in {*groups, ""}), *(one.rate(group_id) for group_id in rated)]
-            names += [one.fixed(name) for name in FIXED if not (name == "meta" and one == self._head)]
+            names += [one.fixed(name) for name in FIXED if not (name == "meta" and one == self._whole)]
             for at in range(0, len(names), PAGE):
                 self._keep_claim()
                 self._run("UNLINK", *names[at : at + PAGE], on=one.meta)

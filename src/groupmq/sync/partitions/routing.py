@@ -41,7 +41,7 @@ class Routing(Directory):
         queue._connection.patience = whole.patience
         queue._connection.session.confirm = whole.open
         if self._endpoint.slots is None:
-            queue._connection.share_lines_of(whole)
+            queue._connection.share_links_of(whole)
         return queue
 
     def _open_once(self) -> None:

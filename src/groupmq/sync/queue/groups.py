@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/groups.py by `make sync`; do not edit.
-"""Looking at groups: how they are listed as lanes, what holds one, and the line of its jobs."""
+"""Looking at groups: how they are listed as lanes, what holds one, and its jobs in their order."""
 
 from __future__ import annotations
 
@@ -247,14 +247,14 @@ def _read(queue: QueueMethods, ids: Sequence[str]) -> tuple[dict[str, Job], bool
 
 
 def get_group_jobs(queue: QueueMethods, group_id: str, limit: int = 50, cursor: str | None = None) -> JobPage[Job]:
-    """The line of a group: running jobs, then waiting ones in the order in which they will start, then delayed.
+    """The jobs of a group: running ones, then waiting ones in the order in which they will start, then delayed.
 
     Delayed jobs are not stored by group: where there are thousands of them, a page may come out short and have a
     cursor to go on.
     """
     whole(limit, "limit", 1, 10_000)
     _, (look,) = queue._call(commands.look_groups([text(group_id, "group_id")]))
-    kind, inner = unpacked(cursor, "line", str, str) if cursor is not None else ("active", "")
+    kind, inner = unpacked(cursor, "group jobs", str, str) if cursor is not None else ("active", "")
     if kind not in ("active", "waiting", "delayed") or (kind == "active" and not _SEEN.fullmatch(inner)):
         raise refused(cursor)
     found: list[Job] = []
@@ -266,11 +266,11 @@ def get_group_jobs(queue: QueueMethods, group_id: str, limit: int = 50, cursor: 
             jobs, following, looked_at = read(queue, group_id, look, room, inner or None)
             found, scanned, inner = found + jobs, scanned + looked_at, ""
             if following is not None:
-                following = packed("line", state, following)
+                following = packed("group jobs", state, following)
                 break
             kind = {"active": "waiting", "waiting": "delayed"}.get(state, "")
     if following is None and kind and len(found) == limit:
-        following = packed("line", kind, "")
+        following = packed("group jobs", kind, "")
     return JobPage(found, following, scanned, look.running + look.waiting + look.delayed)
 
 

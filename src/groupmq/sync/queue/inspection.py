@@ -137,7 +137,7 @@ def get_attempts(queue: QueueMethods, job_id: str) -> list[Attempt]:
 
 
 def get_position(queue: QueueMethods, job_id: str) -> JobPosition | None:
-    """The position of a job in its line, 1 = the next to start; None if the job has ended or does not exist."""
+    """The position of a job in its group, 1 = the next to start; None if the job has ended or does not exist."""
     found = queue._call(commands.position(text(job_id, "job_id")))
     if found is None or found.state in FINISHED:
         return None

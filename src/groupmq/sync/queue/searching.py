@@ -96,7 +96,7 @@ def retry_many(
     while found := matching.next_step(step_rate.step):
         if dry_run:
             for job, _ in found:
-                overtaking.note(job)
+                overtaking.watch(job)
         else:
             queue._retry_found(found, matching, step_rate)
         report(matching.report(RetryReport))

@@ -369,23 +369,23 @@ def changing(talk: ClientByHand) -> Server:
     return Server(talk.call(commands.remove(["x"]), 60))
 
 
-def test_a_call_that_changes_something_names_its_slot_and_counts() -> None:
+def test_a_call_that_changes_something_names_its_requester_and_counts() -> None:
     talk = client_of(OPTIONS, "x")
     first, second = changing(talk), changing(talk)
-    assert first.last[7] != second.last[7], "two calls under way share a slot"
+    assert first.last[7] != second.last[7], "two calls under way share a requester"
     first.answer([1])
     third = changing(talk)
     assert (third.last[5:7], third.last[7:]) == ((b"", b""), (first.sent[0][7], 2))
 
 
-def test_a_call_that_may_have_arrived_is_sent_again_with_the_same_slot_and_says_so() -> None:
+def test_a_call_that_may_have_arrived_is_sent_again_with_the_same_requester_and_says_so() -> None:
     talk = client_of(OPTIONS, "x")
     server = changing(talk).answer(redis.ConnectionError("lost")).answer(None)
     assert server.last == (*server.sent[0], b"again")
     server.answer(redis.ConnectionError("lost")).answer(None)
     assert server.last == (*server.sent[0], b"again")
     assert server.answer([1]).result == [True]
-    assert changing(talk).last[7] != server.sent[0][7], "a sending may still be under way in that slot"
+    assert changing(talk).last[7] != server.sent[0][7], "a sending of that requester may still be under way"
 
 
 def test_a_call_that_was_refused_did_not_arrive() -> None:
@@ -393,7 +393,7 @@ def test_a_call_that_was_refused_did_not_arrive() -> None:
     assert server.last == server.sent[0]
 
 
-def test_calls_that_only_look_and_calls_of_workers_have_no_slot() -> None:
+def test_calls_that_only_look_and_calls_of_workers_have_none() -> None:
     talk = client_of(OPTIONS, "x")
     talk.session.opened = True
     for call in (commands.counts(), commands.get(["x"]), commands.beat("w", None, 1000, []), commands.leave([], [])):

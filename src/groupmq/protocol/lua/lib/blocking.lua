@@ -1,7 +1,7 @@
 --[[
 Jobs that block their group: they have failed for good under `on_failed="hold"`. No job of the group starts until each of
-them is settled: a person has redriven it, skipped it (skip.lua) or removed it. Jobs that ran when the group was blocked
-end as they would have ended otherwise.
+them is resolved: a person has redriven it, skipped it (skip.lua) or removed it. Jobs that ran when the group was
+blocked end as they would have ended otherwise.
 
   blocked   zset  group, by the time since which it is blocked
   blockers  hash  job id -> since when it blocks (6 bytes, ms), group

@@ -13,13 +13,13 @@ local blocking_changes = {}
 --- @private
 local NONE = {}
 
--- The changes of this call. blocked, unblocked: how many groups; new, settled: job id -> true, and how many they are.
+-- The changes of this call. blocked, unblocked: how many groups; new, resolved: job id -> true, and how many they are.
 local function changes()
-  call.blocking = call.blocking or { blocked = 0, unblocked = 0, new = {}, n_new = 0, settled = {}, n_settled = 0 }
+  call.blocking = call.blocking or { blocked = 0, unblocked = 0, new = {}, n_new = 0, resolved = {}, n_resolved = 0 }
   return call.blocking
 end
 
--- Job `id` of group `g` has failed for good: the group waits until the job is settled.
+-- Job `id` of group `g` has failed for good: the group waits until the job is resolved.
 function blocking_changes.add(g, id)
   local mine = changes()
   mine.new[id], mine.n_new = true, mine.n_new + 1
@@ -28,28 +28,28 @@ function blocking_changes.add(g, id)
   if not g.blocked then
     g.blocked, mine.blocked = now, mine.blocked + 1
     W.zadd(K.blocked, whole(now), g.id)
-    events.note('blocked', id, g.id)
+    events.publish('blocked', id, g.id)
   end
   meta.blocks = true
   group.touch(g)
 end
 
--- Unblock the group; `id`: the job that was settled last.
+-- Unblock the group; `id`: the job that was resolved last.
 function blocking_changes.unblock(g, id)
   local mine = changes()
   g.blocked, mine.unblocked = nil, mine.unblocked + 1
   W.zrem(K.blocked, g.id)
-  events.note('unblocked', id, g.id)
+  events.publish('unblocked', id, g.id)
   group.touch(g)
 end
 
--- Settle a job, so that it no longer blocks its group. Returns false if it did not block it.
-function blocking_changes.settle(id)
-  local raw = meta.blocks and not changes().settled[id] and redis.call('HGET', K.blockers, id)
+-- Resolve a job, so that it no longer blocks its group. Returns false if it did not block it.
+function blocking_changes.resolve(id)
+  local raw = meta.blocks and not changes().resolved[id] and redis.call('HGET', K.blockers, id)
   if not raw then return false end
   seen.add(K.blockers)
   local mine, gid, since = changes(), blocking.unpack(raw)
-  mine.settled[id], mine.n_settled = true, mine.n_settled + 1
+  mine.resolved[id], mine.n_resolved = true, mine.n_resolved + 1
   W.hdel(K.blockers, id)
   W.zrem(K.blocking, blocking.member(gid, since, id))
   local g = group.get(gid)
@@ -62,7 +62,7 @@ end
 function blocking_changes.total()
   if not meta.blocks then return 0 end
   local mine = changes()
-  return redis.call('HLEN', K.blockers) - mine.n_settled + mine.n_new
+  return redis.call('HLEN', K.blockers) - mine.n_resolved + mine.n_new
 end
 
 -- Whether the job started to block its group in this call.
@@ -71,8 +71,8 @@ function blocking_changes.is_new(id) return call.blocking ~= nil and call.blocki
 -- For each of `ids`, jobs that had failed before this call: whether it blocks its group.
 function blocking_changes.are(ids)
   if not ids[1] then return NONE end
-  local settled, found = changes().settled, redis.call('HMGET', K.blockers, unpack(ids))
-  for i = 1, #ids do found[i] = found[i] and not settled[ids[i]] end
+  local resolved, found = changes().resolved, redis.call('HMGET', K.blockers, unpack(ids))
+  for i = 1, #ids do found[i] = found[i] and not resolved[ids[i]] end
   return found
 end
 

@@ -43,13 +43,13 @@ end
 
 -- Returns the record of job `id` with other data.
 function body_changes.replace(id, rec, data)
-  local head = record.without_data(rec)
+  local preamble = record.without_data(rec)
   if #data > LARGE then
     put(id, data)
-    return record.set_beside(head, 25, true)
+    return record.set_beside(preamble, 25, true)
   end
   body_changes.drop(id)
-  return record.set_beside(head, 25, false) .. data
+  return record.set_beside(preamble, 25, false) .. data
 end
 
 function body_changes.note()

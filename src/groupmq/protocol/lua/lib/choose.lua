@@ -128,12 +128,12 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
       if g.state == 'ready' and wait and length > 1 then
         -- No group: how many of these jobs start is not decided yet, so the next batch is for the next call.
         passed_over = true
-        horizon.note(now)
+        horizon.call_again(now)
       elseif g.state == 'ready' then
         insert(changed, g)
       end
     else
-      g.at = 'unknown' -- a stale entry in `ready`, which settle.groups corrects
+      g.at = 'unknown' -- a stale entry in `ready`, which the end of the call corrects
       group.touch(g)
     end
   end
@@ -141,6 +141,6 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   -- not known, so work may be left.
   local left = passed_over or changed[1] ~= nil or gids[next_up] ~= nil or (not waits and #gids > page)
   local full = left and room <= 0 and taken < n
-  if full then horizon.note(now) end
+  if full then horizon.call_again(now) end
   return groups, lengths, ids, left, full, unfilled
 end

@@ -62,7 +62,7 @@ function dedupe.find(gid, d)
 end
 
 -- From now on job `id`, which arrived last and was made at `made`, stands for the key.
-function dedupe.note(gid, d, id, made)
+function dedupe.enter(gid, d, id, made)
   local name, ends = field(gid, d), now + d[MS]
   entries()[name] = { id = id, ends = ends, seq = meta.seq, made = made, fresh = true }
   W.hset(K.dedupe, name, struct.pack('>I6I6', ends, meta.seq) .. id)

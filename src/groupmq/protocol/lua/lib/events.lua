@@ -9,7 +9,7 @@ reader notices when it has missed some; a column is an array with a value per jo
   failed     ids, groups, attempts, reasons, stacks stalled    ids, groups, attempts, whether for good
   progress   ids, groups, values (JSON)             removed    ids, groups
   blocked    ids, groups: the job that stopped its group
-  unblocked  ids, groups: the job that was settled last
+  unblocked  ids, groups: the job that was resolved last
   drained, paused, resumed: ids ('' each), groups ('' = the queue)
 
 No `active` was published for a prefetched job that has completed. `completed` then has two columns more: 1 = the job
@@ -18,8 +18,8 @@ became active and completed, else 0; and the worker.
 Field `b`, if present, holds the results of the completed jobs, joined. A size of -1 = no result, -2 = no room: read the
 job. A result that is not kept with its job always has room, the others have ROOM bytes in all.
 
-The log is bounded in bytes: after each SEGMENT bytes the id of the entry is appended to `marks`, and entries before the
-oldest of MARKS marks are deleted.
+The log is bounded in bytes: after each SEGMENT bytes the id of the entry is appended to `segments`, and entries before
+the oldest of KEPT segments are deleted.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -27,7 +27,7 @@ oldest of MARKS marks are deleted.
 --- @include "lib/meta"
 local events = {}
 --- @private
-local SEGMENT, MARKS, ROOM = 524288, 8, 524288
+local SEGMENT, KEPT, ROOM = 524288, 8, 524288
 
 -- Store complete columns: the kind, then the columns. Nothing else is appended to them.
 local function put(columns)
@@ -47,7 +47,7 @@ function events.columns(kind, n)
 end
 
 -- Publish one event, of a kind that is not frequent.
-function events.note(kind, ...)
+function events.publish(kind, ...)
   if rules.silent then return end
   local row = { ... }
   local columns = events.columns(kind, #row)
@@ -85,7 +85,7 @@ function events.completed(ids, gids, attempts, sizes, ahead, worker)
 end
 
 -- Build the entry of this call.
-function events.settle()
+function events.note()
   local entry, results = { meta.logged + 1, now }, call.event_results
   for _, columns in pairs(call.events) do entry[#entry + 1] = columns end
   local fields = { 'e', cmsgpack.pack(entry) }
@@ -100,6 +100,8 @@ end
 function events.write()
   local id = redis.pcall('XADD', K.events, '*', unpack(call.entry))
   if not call.ends_segment or type(id) ~= 'string' then return end
-  redis.pcall('RPUSH', K.marks, id)
-  if redis.pcall('LLEN', K.marks) > MARKS then redis.pcall('XTRIM', K.events, 'MINID', redis.pcall('LPOP', K.marks)) end
+  redis.pcall('RPUSH', K.segments, id)
+  if redis.pcall('LLEN', K.segments) > KEPT then
+    redis.pcall('XTRIM', K.events, 'MINID', redis.pcall('LPOP', K.segments))
+  end
 end

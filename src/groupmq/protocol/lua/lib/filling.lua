@@ -32,7 +32,7 @@ function filling.waits(g, size, wait)
   if time <= now or max == 1 then return false end
   local put, dropped = g.added and #g.added / 2 or 0, (g.removed and #g.removed or 0) + (g.popped or 0)
   if waiting.count(g) + put - dropped >= size then return false end
-  horizon.note(time)
+  horizon.call_again(time)
   return true
 end
 

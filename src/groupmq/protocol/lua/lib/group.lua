@@ -1,8 +1,8 @@
 --[[
 Groups as this call sees them: loaded in bulk, changed in memory, written once at the end.
 
-Code that changes a group calls `group.touch`; `settle.groups` writes the states (lib/group_state.lua) of all touched
-groups.
+Code that changes a group calls `group.touch`; at the end of the call lib/group_changes.lua decides the states
+(lib/group_state.lua) of all touched groups and notes what has changed.
 
 lib/group_value.lua describes how a group is stored.
 Jobs without a group share the group '', which has no limit and is not counted among the groups.
@@ -58,7 +58,7 @@ end
 
 function group.key(g) return K.group .. g.id end
 
--- Record that this call has changed the group, so that settle.groups writes it.
+-- Record that this call has changed the group, so that lib/group_changes.lua notes its changes.
 function group.enlist(g)
   g.touched = true
   local touched = call.touched

@@ -6,7 +6,8 @@ r = rest of the group; s, u = since and until when it waits for arrivals.
 
 The head is stored here so that neither an add nor the end of a run has to read the sorted set. It is the last member of
 that set, unless it is alone: then no other job waits, and there is no set. So a group that has only one job at a time,
-which is the most frequent case, never has its own key. lib/settle.lua creates the set when a second job is added.
+which is the most frequent case, never has its own key. lib/group_changes.lua creates the set when a second job is
+added.
 ]]
 --- @include "lib/meta"
 local group_value = {}

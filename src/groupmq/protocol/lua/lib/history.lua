@@ -25,20 +25,20 @@ local KEPT, REASON_BYTES, STACK_BYTES = 20, 1000, 3000
 local STARTED, FENCE = 3, 8
 
 -- The first or the last bytes of a text, never cut inside a UTF-8 character.
-local function head(text)
+local function first_bytes(text)
   if #text <= REASON_BYTES then return text end
   return (string.gsub(string.sub(text, 1, REASON_BYTES), '[\192-\255]?[\128-\191]*$', '')) .. '...'
 end
 
-local function tail(text)
+local function last_bytes(text)
   if #text <= STACK_BYTES then return text end
   return '...' .. (string.gsub(string.sub(text, -STACK_BYTES), '^[\128-\191]+', ''))
 end
 
 -- A run has ended without ending its job; `s` is the state after the run. `loose`: no stored state says that it ran.
-function history.note(id, s, outcome, loose)
+function history.add(id, s, outcome, loose)
   local entry = cmsgpack.pack({
-    s[ATTEMPTS], outcome, s[ERROR] or '', head(s[REASON]), tail(s[STACK]), s[WORKER], s[STARTED],
+    s[ATTEMPTS], outcome, s[ERROR] or '', first_bytes(s[REASON]), last_bytes(s[STACK]), s[WORKER], s[STARTED],
     s[FINISHED] > 0 and s[FINISHED] or now, s[FENCE],
   })
   call.attempts_of = call.attempts_of or {}
@@ -58,7 +58,7 @@ end
 
 -- Keep the last run of a job that is redriven: its state is about to be deleted.
 function history.keep_last(id, s)
-  if s[FENCE] > 0 then history.note(id, s, history.outcome_of(s), true) end
+  if s[FENCE] > 0 then history.add(id, s, history.outcome_of(s), true) end
 end
 
 -- The value with `entries` appended. An entry with the fence of the one before it is the same run and left out.
@@ -79,7 +79,7 @@ local function appended(value, entries)
   return table.concat(parts, '', math.max(1, #parts - KEPT + 1))
 end
 
-function history.settle()
+function history.note()
   local entries_of, ids, fields = call.attempts_of, {}, {}
   for id in pairs(entries_of) do
     ids[#ids + 1] = id

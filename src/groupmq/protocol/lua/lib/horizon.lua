@@ -13,7 +13,7 @@ local horizon = {}
 --- @private
 
 -- Ask the caller to call again at `time`.
-function horizon.note(time)
+function horizon.call_again(time)
   if not call.back_at or time < call.back_at then call.back_at = time end
 end
 
@@ -32,7 +32,7 @@ end
 function horizon.look_at_all() call.first_at = tonumber(NEVER) end
 
 function horizon.found(time)
-  horizon.note(time)
+  horizon.call_again(time)
   if call.first_at and time < call.first_at then call.first_at = time end
 end
 

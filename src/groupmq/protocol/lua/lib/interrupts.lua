@@ -45,8 +45,8 @@ function interrupts.begun(id)
 end
 
 -- Fences of the worker's runs to cancel, and of its jobs to give back. All of them are returned, not only
--- those that the worker names: the reply that hands it a job may still be on its way. What this call has settled is left
--- out.
+-- those that the worker names: the reply that hands it a job may still be on its way. Interrupts that this call has
+-- ended are left out.
 function interrupts.of(worker)
   local found = { {}, {} }
   if not meta.interrupts then return found end
@@ -55,8 +55,8 @@ function interrupts.of(worker)
   local over, begun = call.over or NONE, call.begun or NONE
   for i = 2, #all, 2 do
     local id, kind, fence, after = all[i - 1], struct.unpack('>BI7', all[i])
-    local settled = over[id] or (kind == RECALL and begun[id])
-    if not settled and string.sub(all[i], after) == worker then
+    local ended = over[id] or (kind == RECALL and begun[id])
+    if not ended and string.sub(all[i], after) == worker then
       local fences = found[kind]
       fences[#fences + 1] = fence
     end

@@ -17,7 +17,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   stopping   zset  runs whose job an operator has ended, by the end of their lease (lib/stopping.lua)
   stops      hash  the same runs -> group and worker
   events     stream  the event log (lib/events.lua), bounded
-  marks      list  ids of entries in `events`, half a megabyte apart
+  segments   list  ids of the entries that end a segment of `events`, half a megabyte each
   labels     zset  marks of operators, such as a deployment, by their time (mark.lua); the newest hundred
   g:<group>  zset  waiting jobs of a group, score 0, member = sort key .. id; the last one starts first
                    (`g:` with no group id holds the jobs that belong to no group); none while its head is alone
@@ -40,8 +40,8 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   failures   list  one record per failed attempt, newest first, bounded
   series     hash  minute -> what happened in it, for two weeks, and how long jobs waited and ran (lib/minutes.lua)
   requesters hash  worker requester -> its last request and reply, so that a resent request answers the same
-  calls_even hash  client's slot -> its last call and the reply, for the same reason (lib/answered.lua); expires
-  calls_odd  hash  the same for every other window of time
+  calls_even hash  client's requester -> its last call and the reply, for the same reason (lib/answered.lua); expires
+  calls_odd  hash  the same for every other period
   workers    hash  worker id -> presence
   holders    zset  workers that have prefetched heads of other groups (lib/reserve.lua), by when they took them
   wake       zset  the marker that idle workers block on; a hint, never data
@@ -69,7 +69,7 @@ local K
 --- @private
 local FIXED = {
   'meta', 'jobs', 'bodies', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events',
-  'marks', 'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'opened', 'ready',
+  'segments', 'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'opened', 'ready',
   'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'requesters',
   'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
   'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',

@@ -74,8 +74,8 @@ end
 function lease_changes.note()
   for id, l in pairs(call.begun) do
     if not lease.is_over(id) then
-      local head = struct.pack('>I7I6I2I2B', l.fence, l.started, l.attempts, l.stalls, lease.BEGUN)
-      W.hset(K.leases, id, head .. string.sub(l.raw, #head + 1))
+      local fixed = struct.pack('>I7I6I2I2B', l.fence, l.started, l.attempts, l.stalls, lease.BEGUN)
+      W.hset(K.leases, id, fixed .. string.sub(l.raw, #fixed + 1))
     end
   end
 end

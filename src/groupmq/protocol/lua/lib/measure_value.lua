@@ -13,10 +13,10 @@ When the minute is over, lib/minutes.lua stores it. commands/measures.py reads t
 ]]
 local measure_value = { LARGEST = 24 }
 --- @private
-local LAYOUT, HEAD = '>I4I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6', 100
+local LAYOUT, FIXED = '>I4I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6', 100 -- bytes before the spread
 local BUCKETS = measure_value.LARGEST + 1
 local NOTHING = ('\0'):rep(4 * 2 * BUCKETS) -- no `string.rep`: globals do not exist while a library is loaded
-local SIZE = HEAD + #NOTHING
+local SIZE = FIXED + #NOTHING
 
 -- Whether the value has our length. Any other value is treated as missing.
 function measure_value.is_ours(raw) return raw and #raw == SIZE end
@@ -34,7 +34,7 @@ end
 -- The numbers of its minute: the first eight of `counted`, still packed, dropped jobs, and the spread as an array.
 function measure_value.of_minute(raw)
   local found = {}
-  for i = 1, 2 * BUCKETS do found[i] = struct.unpack('>I4', raw, HEAD + 4 * i - 3) end
+  for i = 1, 2 * BUCKETS do found[i] = struct.unpack('>I4', raw, FIXED + 4 * i - 3) end
   return string.sub(raw, 47, 94), struct.unpack('>I6', raw, 95), found
 end
 
@@ -47,13 +47,13 @@ end
 
 -- `times`: ms -> how many. Returns their number, their sum, and the spread with them added from index `first` on.
 local function spread_with(spread, first, times)
-  local n, sum, by_place = 0, 0, {}
+  local n, sum, by_bucket = 0, 0, {}
   for ms, count in pairs(times) do
     if ms < 0 then ms = 0 end
     local i = bucket(ms)
-    n, sum, by_place[i] = n + count, sum + ms * count, (by_place[i] or 0) + count
+    n, sum, by_bucket[i] = n + count, sum + ms * count, (by_bucket[i] or 0) + count
   end
-  for i, count in pairs(by_place) do
+  for i, count in pairs(by_bucket) do
     local at = 4 * (first + i) - 3
     local packed = struct.pack('>I4', struct.unpack('>I4', spread, at) + count)
     spread = string.sub(spread, 1, at - 1) .. packed .. string.sub(spread, at + 4)
@@ -66,7 +66,7 @@ function measure_value.add(raw, counts, waits, runs, dropped)
   local minute, completed, failed, retried, stalled, lost, rate_limited, lease_lost,
     completed_now, failed_now, retried_now, stalled_now, rate_limited_now, started, waited, ran, dropped_now =
     struct.unpack(LAYOUT, raw)
-  local spread, p, f, r = string.sub(raw, HEAD + 1), counts.completed or 0, counts.failed or 0, counts.retried or 0
+  local spread, p, f, r = string.sub(raw, FIXED + 1), counts.completed or 0, counts.failed or 0, counts.retried or 0
   local s, l, n_waits, more_waited, more_ran, _ = counts.stalled or 0, counts.rate_limited or 0, 0, 0, 0, nil
   if waits then n_waits, more_waited, spread = spread_with(spread, 0, waits) end
   if runs then _, more_ran, spread = spread_with(spread, BUCKETS, runs) end

@@ -1,7 +1,8 @@
 --[[
 The waiting jobs of a group: its sorted set with the changes of this call. The head is the last member
-(lib/record.lua), and all functions work from that end. Added and removed members are kept with the group and written
-when it is settled. The head is always known; it is read from the set only when the previous head was removed.
+(lib/record.lua), and all functions work from that end. Added and removed members are kept with the group until the end
+of the call (lib/group_changes.lua). The head is always known; it is read from the set only when the previous head was
+removed.
 ]]
 --- @include "lib/keys"
 --- @include "lib/record"

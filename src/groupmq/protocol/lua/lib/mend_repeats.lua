@@ -30,5 +30,5 @@ function mend.repeats(rids)
   end
   local first = redis.call('ZRANGE', K.ticks, 0, 0, 'WITHSCORES')[2]
   if meta.repeat_at ~= tonumber(first or nil) then mend.report('wrong time of the next tick', 'repeat_at') end
-  if #mend.found() > 0 then repeats.settle() end
+  if #mend.found() > 0 then repeats.set_first_tick() end
 end

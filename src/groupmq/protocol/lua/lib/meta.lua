@@ -13,7 +13,7 @@ sequences:
   event_window             ms; a job waits until its order + this
   arrival_window, max_wait ms; a group waits for late arrivals
   round_robin              ready groups are ordered by ticket (lib/line.lua) instead of oldest head first
-  rate, group_rate         {n, per (ms)}: at most n starts in any window of that length
+  rate, group_rate         {n, per (ms)}: at most n starts in any span of that length
   exclusive                one worker at a time
   max_group                live jobs a group may have
   ageing                   ms of waiting that count as one level of priority

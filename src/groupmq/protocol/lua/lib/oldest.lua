@@ -27,7 +27,7 @@ local function insert(list, head, by)
   list[at + 1] = head
 end
 
-function oldest.note(list, g, member)
+function oldest.add(list, g, member)
   local head = { g = g, member = member, seq = record.seq_of(member), order = record.order_of(member) }
   insert(list.seq, head, 'seq')
   insert(list.order, head, 'order')

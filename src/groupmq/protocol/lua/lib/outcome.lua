@@ -85,14 +85,14 @@ local function conclude(o, id, l, rec)
     })
   elseif kind == LIMITED then
     s[REASON], s[ERROR] = o[RESTED.REASON] or '', o[RESTED.ERROR] or ''
-    history.note(id, s, 'rate_limited', l.attempts == 0)
+    history.add(id, s, 'rate_limited', l.attempts == 0)
     release_rate_limited(id, rec, o[RESTED.DELAY])
   elseif kind == SNOOZE then
     s[REASON], s[ERROR] = o[SNOOZED.REASON] or '', o[SNOOZED.ERROR] or ''
-    history.note(id, s, 'snoozed', l.attempts == 0)
+    history.add(id, s, 'snoozed', l.attempts == 0)
     snooze_job(id, rec, o[SNOOZED.DELAY], o[SNOOZED.YIELD])
   elseif o[RELEASED.BEGUN] then
-    history.note(id, s, 'released', l.attempts == 0)
+    history.add(id, s, 'released', l.attempts == 0)
     put_back(id, rec)
   elseif asked and not (meta.paused or group.get(l.gid).paused) then
     release_asked(id, rec)

@@ -1,5 +1,5 @@
 --[[
-Rate limits, {n, per}: at most n starts in any window of `per` ms. They are exact, so the times of the last n starts are
+Rate limits, {n, per}: at most n starts in any span of `per` ms. They are exact, so the times of the last n starts are
 stored, newest first. The next start may come when the n-th last one is more than `per` ago. "More", because times are
 whole ms: a start late in a millisecond is later than the stored number.
 ]]

@@ -97,7 +97,7 @@ function repeats.enter(rid, definition, body, tick)
 end
 
 -- Sets and returns the first of all ticks with the changes of this call, nil = none.
-function repeats.settle()
+function repeats.set_first_tick()
   local first, ticks = nil, call.ticks or {}
   for _, time in pairs(ticks) do
     if time and (not first or time < first) then first = time end

@@ -116,7 +116,7 @@ function reserve.ask(worker)
 end
 
 -- `worker` has found nothing to start: it counts as idle for IDLE ms.
-function reserve.rests(worker)
+function reserve.set_idle(worker)
   local known, till = last_idle()
   if known ~= worker or till < now + IDLE / 2 or till > now + IDLE then
     W.hset(K.meta, 'idle', whole(now + IDLE) .. ' ' .. worker)

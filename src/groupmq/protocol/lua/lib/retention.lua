@@ -5,7 +5,7 @@ finished, one call deletes at most TRIM old jobs: a bound that was lowered far i
 0 does not apply to stored jobs: the jobs that this call ends are forgotten, and jobs that other processes keep stay.
 
 A job that blocks its group (lib/blocking.lua) is never deleted here and does not count: it stays until a person has
-settled it. So that calls need not read the same blocking jobs again and again, `spared` in `meta` is a stamp up to
+resolved it. So that calls need not read the same blocking jobs again and again, `spared` in `meta` is a stamp up to
 which all failed jobs block their groups. A call reads at most LOOK of them to find one that does not.
 ]]
 --- @include "lib/call"
@@ -28,7 +28,7 @@ local NONE = {}
 function retention.forget(id)
   W.hdel(K.jobs, id)
   body_changes.drop(id)
-  if meta.notes then
+  if meta.progress then
     W.hdel(K.progress, id)
     W.hdel(K.logs, id)
   end
@@ -45,7 +45,7 @@ end
 function retention.forget_all(ids)
   W.give('HDEL', K.jobs, ids)
   body_changes.drop_all(ids)
-  if meta.notes then
+  if meta.progress then
     W.give('HDEL', K.progress, ids)
     W.give('HDEL', K.logs, ids)
   end
@@ -112,7 +112,7 @@ local function forgettable(new)
   return found
 end
 
-local function settle_kind(kind, keep)
+local function apply_to(kind, keep)
   local new, skip, skipped = call[kind] or NONE, 0, {}
   local mine = kind == 'failed' and forgettable(new) or new
   if keep == 0 then
@@ -141,7 +141,8 @@ local function settle_kind(kind, keep)
   end
 end
 
-function retention.settle(keep)
-  if call.completed then settle_kind('completed', keep.completed) end
-  if call.failed or call.released then settle_kind('failed', keep.failed) end
+-- Apply the bounds to the jobs that this call has ended or released, and delete what exceeds them.
+function retention.apply(keep)
+  if call.completed then apply_to('completed', keep.completed) end
+  if call.failed or call.released then apply_to('failed', keep.failed) end
 end

@@ -41,7 +41,7 @@ end
 -- No job may start before `time`: calls that make a group ready before then need not wake a worker.
 function starts.throttle(time)
   if time == meta.throttled then
-    horizon.note(time) -- known already: horizon.add would wake the asking worker again and again
+    horizon.call_again(time) -- known already: horizon.add would wake the asking worker again and again
   else
     horizon.add(time)
     meta.throttled = time

@@ -43,7 +43,7 @@ function turn.holder()
 end
 
 -- A turn without a lease is over, however the last lease ended: another worker may begin.
-local function end_if_idle()
+function turn.end_if_idle()
   if current() and live_leases() == 0 and W.noted('HSET', K.leases) == 0 then
     clear()
     W.zadd(K.wake, 0, '0')
@@ -55,7 +55,7 @@ function turn.allowance(wanted, worker, batch, epoch)
   if not rules.exclusive then return wanted end
   batch = batch or wanted -- the worker started before the queue became exclusive
   local live, held = live_leases(), current()
-  if held and live == 0 and (held[HOLDER] ~= worker or held[TAKEN] >= batch) then end_if_idle() end
+  if held and live == 0 and (held[HOLDER] ~= worker or held[TAKEN] >= batch) then turn.end_if_idle() end
   held = current()
   if not held then
     if live > 0 then return 0 end
@@ -64,7 +64,7 @@ function turn.allowance(wanted, worker, batch, epoch)
     return 0
   end
   if held[HOLDER] == worker then return math.max(0, math.min(wanted, batch - held[TAKEN])) end
-  horizon.note(math.max(held[DEADLINE], now))
+  horizon.call_again(math.max(held[DEADLINE], now))
   return 0
 end
 
@@ -80,7 +80,7 @@ function turn.took(worker, count, lease_ms)
     held[TAKEN], held[DEADLINE] = held[TAKEN] + count, now + lease_ms
     store()
   end
-  end_if_idle()
+  turn.end_if_idle()
   return turn.epoch(worker)
 end
 
@@ -92,6 +92,7 @@ end
 -- Renew the turn of `worker`. Returns true if its deadline had passed: work that became ready since then has woken
 -- other workers and not the holder, so the holder must be woken.
 function turn.renew(worker, lease_ms)
+  turn.end_if_idle() -- this heartbeat may have ended the last lease; a turn that is stored now would outlive it
   local held = current()
   if not (held and held[HOLDER] == worker) then return false end
   local was_over = held[DEADLINE] <= now
@@ -99,5 +100,3 @@ function turn.renew(worker, lease_ms)
   store()
   return was_over
 end
-
-turn.settle = end_if_idle

@@ -14,7 +14,7 @@ is fetched once with `W.list`, or made by the caller and handed over with `W.giv
 
 All removals are sent before all additions: an entry that is removed and added in one call exists afterwards. An entry
 that is added and then dropped in the same call must not be noted at all, so lib/members.lua and lib/state_changes.lua
-keep their own lists and note them when the outcome is known (lib/settle.lua, lib/writing.lua).
+keep their own lists and note them when the outcome is known (lib/group_changes.lua, lib/writing.lua).
 
 `unpack` fails near 8,000 values, hence CHUNK.
 ]]

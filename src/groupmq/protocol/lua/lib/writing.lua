@@ -19,7 +19,7 @@
 --- @include "lib/wake"
 --- @include "lib/reserve"
 --- @include "lib/offer"
---- @include "lib/settle"
+--- @include "lib/group_changes"
 --- @include "transitions/enter"
 --- @include "lib/sending"
 
@@ -35,14 +35,14 @@ end
 -- the call is sent again. `wait_at`: index in the reply that gets the ms until something is due.
 local function commit(reply, wait_at)
   -- The states of groups, whether to wake a worker, whether the turn of an exclusive queue is over.
-  if settle.groups() or horizon.moved() then wake.up() end
+  if group_changes.note() or horizon.moved() then wake.up() end
   if wait_at then reply[wait_at] = horizon.wait() end
-  if rules.exclusive then turn.settle() end
+  if rules.exclusive then turn.end_if_idle() end
   -- The changes that were kept for the end of the call.
   if call.begun then lease_changes.note() end
   if call.bodies then body_changes.note() end
   if call.saved or call.results then state_changes.note() end
-  if call.attempts_of then history.settle() end
+  if call.attempts_of then history.note() end
   if call.ttls then note_ttls() end
   if call.stopping then stopping.note() end
   if call.blocking then blocking_changes.note() end
@@ -52,8 +52,8 @@ local function commit(reply, wait_at)
   if call.asked then reserve.note() end
   if meta.offer ~= '' or meta.stored_offer ~= '' then offer.note() end
   measure.note()
-  if call.events then events.settle() end
-  if call.slot then answered.note(reply) end
+  if call.events then events.note() end
+  if call.requester then answered.note(reply) end
   meta_changes.note()
   -- Nothing was written before this line. sending.check may still fail; after it nothing can.
   sending.check()

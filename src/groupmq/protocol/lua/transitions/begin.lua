@@ -6,7 +6,7 @@
 
 -- Publish that a prefetched job has begun. No `active` was published when it was taken.
 local function announce_begin(id, l)
-  if l.ahead then events.note('begun', id, l.gid, l.attempts + 1, lease.worker(l)) end
+  if l.ahead then events.publish('begun', id, l.gid, l.attempts + 1, lease.worker(l)) end
 end
 
 -- The worker reports that the job has begun. That also answers a recall.

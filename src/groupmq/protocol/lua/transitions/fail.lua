@@ -31,7 +31,7 @@ local function fail_job(id, rec, s, why)
   log_failed_attempt(id, gid, s, true)
   retention.finished('failed', id)
   measure.count('failed', 1)
-  events.note('failed', id, gid, s[ATTEMPTS], why.reason, stack)
+  events.publish('failed', id, gid, s[ATTEMPTS], why.reason, stack)
   if meta.uniques then unique.ended({ id }) end
   local blocks = gid ~= '' and not why.cancelled and record.holds(rec)
   if blocks then blocking_changes.add(group.get(gid), id) end

@@ -80,7 +80,7 @@ function granted_jobs(who)
   if not jobs[1][1] then return nil end
   W.zadd(K.active, whole(now + who.lease), id)
   horizon.put(now + who.lease)
-  horizon.note(now)
+  horizon.call_again(now)
   -- The caller may have popped the marker, and this call takes nothing else.
   if redis.call('ZCARD', K.ready) > 0 then wake.up() end
   return jobs, rows, granted_at
@@ -94,9 +94,9 @@ function offer_slot(who, may)
   if holder and holder ~= who.worker then
     local till = math.floor(fence / 1000) + GRACE -- fences are times in microseconds
     if till > now then
-      horizon.note(till)
+      horizon.call_again(till)
     elseif take_back_granted(holder) then
-      horizon.note(now)
+      horizon.call_again(now)
     end
   elseif who.offers and may then
     offer.make(who.worker, who.lease)

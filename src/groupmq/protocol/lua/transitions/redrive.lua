@@ -16,5 +16,5 @@ local function redrive_job(job, s)
   W.hdel(K.state, job.id)
   if meta.uniques then unique.lives(job.id) end
   put_back(job.id, job.rec)
-  events.note('added', job.id, record.group_of(job.rec))
+  events.publish('added', job.id, record.group_of(job.rec))
 end

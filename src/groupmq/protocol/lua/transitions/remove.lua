@@ -12,8 +12,8 @@
 --- @include "lib/blocking_changes"
 --- @include "lib/unique"
 
--- Remove the job from the structure of its state, and keep its record. settle.groups refreshes its group. The run of an
--- active job keeps its slot until its handler has ended.
+-- Remove the job from the structure of its state, and keep its record. The end of the call refreshes its group. The run
+-- of an active job keeps its slot until its handler has ended.
 local function detach_job(job)
   if meta.ttls then W.zrem(K.expiring, job.id) end
   if job.state == 'active' then
@@ -22,7 +22,7 @@ local function detach_job(job)
     members.drop(find.group(job), record.member(job.id, job.rec))
   else
     W.zrem(K[job.state], job.id)
-    if job.state == 'failed' then blocking_changes.settle(job.id) end
+    if job.state == 'failed' then blocking_changes.resolve(job.id) end
     if job.state == 'delayed' then
       local g = find.group(job)
       g.delayed = math.max(0, g.delayed - 1)
@@ -35,5 +35,5 @@ local function remove_job(job)
   detach_job(job)
   retention.forget(job.id)
   if meta.uniques then unique.free(job.id) end
-  events.note('removed', job.id, record.group_of(job.rec))
+  events.publish('removed', job.id, record.group_of(job.rec))
 end

@@ -20,10 +20,10 @@ local function retry_job(id, rec, s, how)
   local gid = record.group_of(rec)
   s[REASON], s[STACK], s[ERROR] = how.reason, how.stack, how.error or ''
   state_changes.save(id, s)
-  history.note(id, s, 'retried')
+  history.add(id, s, 'retried')
   log_failed_attempt(id, gid, s, false)
   measure.count('retried', 1)
-  events.note('retrying', id, gid, s[ATTEMPTS], how.delay, how.reason)
+  events.publish('retrying', id, gid, s[ATTEMPTS], how.delay, how.reason)
   if how.delay > 0 and (how.yield or gid == '') then
     delay_job(id, rec, now + how.delay)
   else

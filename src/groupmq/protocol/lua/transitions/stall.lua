@@ -37,14 +37,14 @@ local function stall_job(id, l, rec, policy)
   elseif policy.max_stalled >= 0 and s[STALLS] > policy.max_stalled then
     why = reason .. ', more than ' .. policy.max_stalled .. ' times'
   end
-  events.note('stalled', id, l.gid, s[ATTEMPTS], why ~= nil)
+  events.publish('stalled', id, l.gid, s[ATTEMPTS], why ~= nil)
   if why then
     local blocks = fail_job(id, rec, s, { reason = why, cancelled = cancelled })
     return cancelled and CANCELLED or blocks and FAILED_AND_BLOCKS or FAILED
   end
   s[REASON] = reason
   state_changes.save(id, s)
-  history.note(id, s, 'stalled')
+  history.add(id, s, 'stalled')
   log_failed_attempt(id, l.gid, s, false)
   put_back(id, rec)
   return RUNS_AGAIN

@@ -141,7 +141,7 @@ function take_jobs(n, who, more_due)
   end
   if short and not left and not throttled then
     reserve.ask(who.worker)
-    if has_rows() then reserve.rests(who.worker) end
+    if has_rows() then reserve.set_idle(who.worker) end
     offer_slot(who, has_rows() and not rules.rate)
   elseif taken > 0 then
     reserve.works(who.worker)

@@ -1,4 +1,4 @@
---[[ The end of a call for its groups: note their members, states and values for the commit. ]]
+--[[ Changes of groups: at the end of a call their members, states and values are noted for the commit. ]]
 --- @include "lib/call"
 --- @include "lib/keys"
 --- @include "lib/whole"
@@ -12,7 +12,7 @@
 --- @include "lib/group_state"
 --- @include "lib/members"
 --- @include "lib/events"
-local settle = {}
+local group_changes = {}
 --- @private
 
 local function note_state(g, state, at)
@@ -64,12 +64,12 @@ end
 local function note_drained()
   local gone = W.noted('HDEL', K.groups)
   if gone > 0 and W.noted('HSET', K.groups) == 0 and redis.call('HLEN', K.groups) == gone then
-    events.note('drained', '', '')
+    events.publish('drained', '', '')
   end
 end
 
 -- Note the changes of all touched groups, once per call, at its end. Returns true if one of them may start a job now.
-function settle.groups()
+function group_changes.note()
   local touched, any_ready = call.touched, false
   if not touched[1] then return false end
   for i = 1, #touched do

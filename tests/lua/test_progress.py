@@ -26,7 +26,7 @@ def lines(engine: Engine, job_id: str) -> list[str]:
 @pytest.mark.parametrize("value", ["null", "0.5", '{"ü":[1,null]}', "false", '""'])
 def test_progress_is_stored_and_published(engine: Engine, value: str) -> None:
     engine.add("a")
-    assert engine.note(engine.take_one(), progress=value)
+    assert engine.report_progress(engine.take_one(), progress=value)
     assert engine.view("a").progress == value.encode()
     [event] = engine.last_events()
     assert (event.kind, event.job_id, event.group_id) == ("progress", "a", "g")
@@ -37,7 +37,7 @@ def test_the_last_progress_is_stored_and_every_one_is_published(engine: Engine) 
     engine.add("a")
     taken = engine.take_one()
     for n in range(3):
-        engine.note(taken, progress=str(n))
+        engine.report_progress(taken, progress=str(n))
     assert progress(engine, "a") == 2
     told = [event.progress for entry in engine.entries() for event in entry.events if event.kind == "progress"]
     assert told == [0, 1, 2]
@@ -47,9 +47,9 @@ def test_log_lines_are_kept_in_order_with_their_times_and_publish_nothing(engine
     engine.add("a")
     taken = engine.take_one()
     before = engine.heard()
-    engine.note(taken, line="first")
+    engine.report_progress(taken, line="first")
     engine.pass_time(SECOND)
-    engine.note(taken, line="zweite ü\n\x00")
+    engine.report_progress(taken, line="zweite ü\n\x00")
     found = log_lines(engine.view("a").log or b"")
     assert [(line.at.timestamp() * 1000 - T0, line.text) for line in found] == [(0, "first"), (1000, "zweite ü\n\x00")]
     assert engine.heard() == before
@@ -59,13 +59,13 @@ def test_the_newest_hundred_lines_are_kept(engine: Engine) -> None:
     engine.add("a")
     taken = engine.take_one()
     for n in range(130):
-        engine.note(taken, line=str(n))
+        engine.report_progress(taken, line=str(n))
     assert lines(engine, "a") == [str(n) for n in range(30, 130)]
 
 
 def test_an_empty_line_is_a_line(engine: Engine) -> None:
     engine.add("a")
-    engine.note(engine.take_one(), line="")
+    engine.report_progress(engine.take_one(), line="")
     assert lines(engine, "a") == [""]
 
 
@@ -86,18 +86,18 @@ def test_an_old_fence_says_nothing(engine: Engine, end: str) -> None:
         case "never taken":
             old = old._replace(fence=old.fence + 1)
     before = engine.heard()
-    assert not engine.note(old, progress="1", line="late")
+    assert not engine.report_progress(old, progress="1", line="late")
     assert (engine.look().progress, engine.look().logs, engine.heard()) == ({}, {}, before)
 
 
 def test_what_was_said_is_seen_after_the_end_and_over_the_next_attempt(engine: Engine) -> None:
     engine.add("a")
     first = engine.take_one()
-    engine.note(first, progress="50", line="one")
+    engine.report_progress(first, progress="50", line="one")
     engine.retry_run(first, 0)
     assert progress(engine, "a") == 50
     second = engine.take_one()
-    engine.note(second, line="two")
+    engine.report_progress(second, line="two")
     engine.complete(second)
     assert (progress(engine, "a"), lines(engine, "a")) == (50, ["one", "two"])
 
@@ -107,7 +107,7 @@ def test_nothing_said_outlives_its_job(make_engine: MakeEngine, how: str) -> Non
     engine = make_engine(kept={"not kept": 0, "too many": 1}.get(how, 100))
     engine.add("a", "b")
     taken = engine.take_one()
-    engine.note(taken, progress="1", line="x")
+    engine.report_progress(taken, progress="1", line="x")
     if how == "removed":
         engine.remove("a")
     else:
@@ -123,17 +123,17 @@ def test_nothing_said_outlives_its_job(make_engine: MakeEngine, how: str) -> Non
 
 def test_an_id_used_again_starts_without_a_word(engine: Engine) -> None:
     engine.add("a")
-    engine.note(engine.take_one(), progress="1", line="x")
+    engine.report_progress(engine.take_one(), progress="1", line="x")
     engine.remove("a")
     engine.add("a")
     assert (engine.view("a").progress, engine.view("a").log) == (None, None)
 
 
-def test_several_notes_in_one_call_are_one_entry(engine: Engine) -> None:
+def test_several_reports_in_one_call_are_one_entry(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     one, two = engine.take(2)
-    notes = [[one.id, one.fence, "1", "x"], [two.id, two.fence + 1, "2", "y"], [one.id, one.fence, "3", "z"]]
-    call = commands.Call("note", msgspec.msgpack.encode({"notes": notes, "now": engine.now}), list)
+    entries = [[one.id, one.fence, "1", "x"], [two.id, two.fence + 1, "2", "y"], [one.id, one.fence, "3", "z"]]
+    call = commands.Call("report_progress", msgspec.msgpack.encode({"entries": entries, "now": engine.now}), list)
     assert engine.call(call) == [1, 0, 1]
     assert [event.progress for event in engine.last_events()] == [1, 3]
     assert (progress(engine, "a"), lines(engine, "a"), engine.view("b").progress) == (3, ["x", "z"], None)

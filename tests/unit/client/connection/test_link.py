@@ -1,4 +1,4 @@
-"""Lines: what is sent again, and what errors say about the primary. The asynchronous line is the source of this one."""
+"""Links: what is sent again, and what errors say about the primary. The asynchronous link is the source of this one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redis.exceptions import ReadOnlyError
 
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.core.errors import ConnectionLost
-from groupmq.sync.connection.line import Line
+from groupmq.sync.connection.link import Link
 
 
 class Client:
@@ -35,46 +35,46 @@ def client() -> Client:
 
 
 @pytest.fixture
-def line(client: Client) -> Line:
-    return Line(Endpoint(client), own=False)
+def link(client: Client) -> Link:
+    return Link(Endpoint(client), own=False)
 
 
-def test_a_refusal_of_a_replica_is_a_move_of_the_primary(line: Line, client: Client) -> None:
+def test_a_refusal_of_a_replica_is_a_move_of_the_primary(link: Link, client: Client) -> None:
     client.answers["SET"] = refused
     with pytest.raises(ReadOnlyError):
-        line.execute("SET")
-    assert line._address.moves == 1
+        link.execute("SET")
+    assert link._address.moves == 1
 
 
-def test_a_late_refusal_is_not_another_move(line: Line, client: Client) -> None:
+def test_a_late_refusal_is_not_another_move(link: Link, client: Client) -> None:
     """A call that was sent before the move ends after another one has gone to the new primary."""
 
     def late() -> Any:
         with pytest.raises(ReadOnlyError):
-            line.execute("REFUSED")
-        assert line.execute("GET") == "from the new primary"
+            link.execute("REFUSED")
+        assert link.execute("GET") == "from the new primary"
         return refused()
 
     client.answers |= {"REFUSED": refused, "GET": lambda: "from the new primary", "LATE": late}
     with pytest.raises(ReadOnlyError):
-        line.execute("LATE")
-    assert line._address.moves == 1
+        link.execute("LATE")
+    assert link._address.moves == 1
 
 
-def test_a_connection_that_another_thread_has_dropped_is_lost(line: Line, client: Client) -> None:
+def test_a_connection_that_another_thread_has_dropped_is_lost(link: Link, client: Client) -> None:
     """The client library stumbles over its remains, and says nothing that a caller could understand."""
 
     def dropped() -> Any:
-        line._address.moves += 1
+        link._address.moves += 1
         raise AttributeError("'NoneType' object has no attribute 'sendall'")
 
     client.answers["GET"] = dropped
     with pytest.raises(ConnectionLost, match="the primary of localhost:6379 has moved"):
-        line.execute("GET")
+        link.execute("GET")
 
 
-def test_a_mistake_of_the_client_library_is_shown_as_it_is(line: Line, client: Client) -> None:
+def test_a_mistake_of_the_client_library_is_shown_as_it_is(link: Link, client: Client) -> None:
     client.answers["GET"] = lambda: None + 1  # type: ignore[operator]
     with pytest.raises(TypeError):
-        line.execute("GET")
-    assert line._address.moves == 0
+        link.execute("GET")
+    assert link._address.moves == 0

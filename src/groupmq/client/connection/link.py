@@ -1,72 +1,71 @@
-# Generated from src/groupmq/client/connection/line.py by `make sync`; do not edit.
-"""A line to one server: commands are sent over it, and again where a node of a cluster names another one."""
+"""A link to one server: commands are sent over it, and again where a node of a cluster names another one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from groupmq.client.connection.endpoint import Endpoint
+from groupmq.client.connection.transport import Transport
 from groupmq.core.durability import Confirmation
-from groupmq.sync.connection.transport import Transport
 
 MOST_CALLS = 50
 """Calls of one queue object under way at a time in one event loop; redis-py 8 allows a pool 100 connections."""
 
 
-class Line(Transport):
+class Link(Transport):
     """A client of the server, which is our own or the user's, and its connections."""
 
     def __init__(self, endpoint: Endpoint, *, own: bool, most_calls: int = MOST_CALLS) -> None:
         super().__init__(endpoint, own=own)
         self._moves = self._address.moves
-        self._slots = self._bound(most_calls)
+        self._limiter = self._bound(most_calls)
         if own:
             self._address.watch(self)
 
     def limit(self, calls: int) -> None:
         """Allow this many calls under way from now on."""
-        self._slots = self._bound(calls)
+        self._limiter = self._bound(calls)
 
-    def execute(self, *parts: Any, wait: Confirmation = ()) -> Any:
+    async def execute(self, *parts: Any, wait: Confirmation = ()) -> Any:
         """Send one command. With `wait`, the commands that wait until it is durable are sent behind it; returns both
         replies."""
         if self._moves != self._address.moves or self._renewing.locked():
-            with self._renewing:  # a call must not be given a connection that is just being dropped
+            async with self._renewing:  # a call must not be given a connection that is just being dropped
                 if self._moves != self._address.moves:
                     self._moves = self._address.moves
-                    self._drop_stale(failover=False)
-        with self._slots:
+                    await self._drop_stale(failover=False)
+        async with self._limiter:
             moves = self._moves
             try:
-                return self._send(parts, wait)
+                return await self._send(parts, wait)
             except Exception as error:
                 if not self._address.observe(error, moves):
                     raise
-        return self._execute_again(parts, wait)
+        return await self._execute_again(parts, wait)
 
-    def _execute_again(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
+    async def _execute_again(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
         """A node of a cluster has named the owner of the queue's slot: ask that one, and no other."""
-        self._drop_stale(failover=False)
-        with self._slots:
+        await self._drop_stale(failover=False)
+        async with self._limiter:
             try:
-                return self._send(parts, wait)
+                return await self._send(parts, wait)
             except Exception as error:
                 self._address.observe(error, self._address.moves)
                 raise
 
-    def execute_asking(self, *parts: Any) -> Any:
+    async def execute_asking(self, *parts: Any) -> Any:
         """Send a command about one key to the node that its slot is being moved to.
 
         ASKING holds for the next command of its connection only, so both go in one write.
         """
-        with self._slots:
-            return self._send_asking(parts)
+        async with self._limiter:
+            return await self._send_asking(parts)
 
     def primary_moved(self, *, failover: bool) -> None:
         """Calls under way are dropped after a failover only: else the server answers them, with a refusal."""
         if failover:  # else the next call drops what is idle
             self._drop_soon()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close our own connections, never those of the user's client."""
-        self._end()
+        await self._end()

@@ -1,12 +1,12 @@
 --[[
-Store the progress and the log lines that handlers report while they run. A report counts only under the fence
-of the job's current lease.
+Store the progress that handlers report while they run, and the lines that they append to their logs. An entry counts
+only under the fence of the job's current lease.
 
 Arguments
-  notes       per report: {id, fence, progress (JSON) or false, log line or false}
-Reply      per report: 1 = stored, 0 = the lease is no longer the caller's
+  entries     {id, fence, progress (JSON) or false, log line or false} ...
+Reply      per entry: 1 = stored, 0 = the lease is no longer the caller's
 Events     progress
-Cost       O(notes) fields in some ten commands; the whole log of a job, at most MOST_LINES lines, is rewritten
+Cost       O(entries) fields in some ten commands; the whole log of a job, at most MOST_LINES lines, is rewritten
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -28,22 +28,22 @@ end
 
 --- @writes remembers
 local logs, ids, statuses = {}, {}, {}
-for i = 1, #A.notes do ids[i] = A.notes[i][1] end
+for i = 1, #A.entries do ids[i] = A.entries[i][1] end
 local leases = lease.load(ids)
 seen.add(K.logs)
 local stored = #ids > 0 and redis.call('HMGET', K.logs, unpack(ids)) or {}
-for i = 1, #A.notes do
-  local id, fence, value, line = unpack(A.notes[i])
+for i = 1, #A.entries do
+  local id, fence, value, line = unpack(A.entries[i])
   local l = leases[i]
   statuses[i] = l and l.fence == fence and 1 or 0
   if statuses[i] == 1 then
     if value then
       W.hset(K.progress, id, value)
-      events.note('progress', id, l.gid, value)
+      events.publish('progress', id, l.gid, value)
     end
     if line then append(logs, id, stored[i], line) end
   end
 end
 for id, log in pairs(logs) do W.hset(K.logs, id, cmsgpack.pack(log)) end
-meta.notes = true
+meta.progress = true
 return commit(statuses)
