@@ -28,7 +28,7 @@ CANARIES = {
     "x:active": "named like a group",
     "{}": "named like a group",
 }
-_FREE = ("mail:", "hail:")
+_FREE = ("mail:", "wake:")
 """Markers of workers, which expire on their own."""
 
 

@@ -327,9 +327,9 @@ class Engine:
         """Whether the marker for idle workers is set; takes it away."""
         return bool(self.client.delete(self.keys.wake))
 
-    def hailed(self, worker: str) -> bool:
+    def woken_for_its_turn(self, worker: str) -> bool:
         """Whether the marker of the worker whose turn it is is set; takes it away."""
-        return bool(self.client.delete(self.keys.hail(worker)))
+        return bool(self.client.delete(self.keys.wake_of(worker)))
 
     def key(self, name: str) -> str:
         return self.keys.fixed(name)

@@ -229,7 +229,7 @@ KEYS: dict[str, Prepared] = {
         lambda e: e.call(commands.beat("w", "{}", LEASE, [], e.now)),
         lambda e: e.repeat(Every(5)),
     ),
-    "hail:w": ({"exclusive": True}, begin_turn, lambda e: e.add("x", group=None)),
+    "wake:w": ({"exclusive": True}, begin_turn, lambda e: e.add("x", group=None)),
 }
 
 

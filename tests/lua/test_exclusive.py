@@ -186,7 +186,7 @@ def test_a_turn_whose_last_job_an_operator_takes_away_ends_with_its_handler(
     ann.ask(0, commands.ended("a", fence))
     assert turn(lone) == []
     assert lone.woken()
-    assert not lone.hailed("ann")
+    assert not lone.woken_for_its_turn("ann")
     assert bob.ask() == ["b"]
 
 
@@ -246,12 +246,12 @@ def test_a_late_heartbeat_tells_the_holder_what_has_come_since(lone: Engine, ann
     ann.ask()
     lone.pass_time(LEASE)
     lone.add("b", group="h")
-    assert (lone.woken(), lone.hailed("ann")) == (True, False)
+    assert (lone.woken(), lone.woken_for_its_turn("ann")) == (True, False)
     lone.beat(*ann.held, worker="ann")
     assert bob.ask() == []
-    assert lone.hailed("ann")
+    assert lone.woken_for_its_turn("ann")
     lone.beat(*ann.held, worker="ann")
-    assert not lone.hailed("ann"), "one in time brings no news"
+    assert not lone.woken_for_its_turn("ann"), "one in time brings no news"
     assert ann.ask() == ["b"]
 
 

@@ -108,14 +108,14 @@ def test_a_group_at_its_rate_wakes_somebody_when_its_wait_is_the_next_thing_due(
 # Exclusive queues
 
 
-def test_an_add_during_a_turn_hails_its_holder_and_wakes_nobody_else(make_engine: MakeEngine) -> None:
+def test_an_add_during_a_turn_wakes_its_holder_and_nobody_else(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", group=None)
     engine.take(1, worker="holder", requester="holder:0")
     engine.woken()
-    engine.hailed("holder")
+    engine.woken_for_its_turn("holder")
     engine.add("b", group=None)
-    assert engine.hailed("holder")
+    assert engine.woken_for_its_turn("holder")
     assert not engine.woken()
 
 
@@ -133,7 +133,7 @@ def test_an_add_after_the_holder_froze_wakes_a_worker(make_engine: MakeEngine) -
     engine.pass_time(LEASE)
     engine.add("b", group=None)
     assert engine.woken()
-    assert not engine.hailed("frozen")
+    assert not engine.woken_for_its_turn("frozen")
 
 
 @pytest.mark.parametrize("take", [0, 1])
@@ -146,7 +146,7 @@ def test_the_end_of_a_turn_wakes_the_next_and_leaves_no_marker_of_the_last(make_
     engine.woken()
     engine.advance(commands.completed(taken.id, taken.fence, None), take=take, batch=1, epoch=1)
     assert engine.woken()
-    assert not engine.hailed("w")
+    assert not engine.woken_for_its_turn("w")
 
 
 def test_a_worker_without_the_turn_that_asks_wakes_nobody(make_engine: MakeEngine) -> None:
@@ -154,7 +154,7 @@ def test_a_worker_without_the_turn_that_asks_wakes_nobody(make_engine: MakeEngin
     engine.add("a", "b", group=None)
     engine.take(1, worker="holder", requester="holder:0")
     engine.woken()
-    engine.hailed("holder")
+    engine.woken_for_its_turn("holder")
     engine.take(1, worker="other", requester="other:0")
     assert not engine.woken()
 

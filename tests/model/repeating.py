@@ -11,12 +11,12 @@ from groupmq.core import record
 from groupmq.core.drafts import Draft
 from groupmq.protocol import commands
 from tests.model import strategies as draws
+from tests.model.grants import Grants
 from tests.model.pair import same
 from tests.model.parts import Repeat
-from tests.model.work import Work
 
 
-class Repeating(Work):
+class Repeating(Grants):
     @precondition(lambda self: self.kind.extras)
     @rule(
         which=st.integers(0, len(draws.REPEATS) - 1),

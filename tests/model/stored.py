@@ -49,7 +49,7 @@ class Stored:
 
     def marker(self, turn: Turn | None = None) -> bool:
         """Whether the marker is set: that of the worker with the turn, if there is one, since only it may take jobs."""
-        name = f"hail:{turn.worker}" if turn else "wake"
+        name = f"wake:{turn.worker}" if turn else "wake"
         return bool(self._dump.members(self._base + name))
 
     def entries_after(self, number: int) -> list[Entry]:

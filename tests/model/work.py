@@ -95,45 +95,6 @@ class Work(Pair):
             assert not (small and self.model.must_grant(job, self.now)), f"{job.id} is not granted to the idle worker"
         return False
 
-    @rule(requester=REQUESTER, item=draws.items(), lease_ms=LEASE, reads=st.booleans(), again=st.booleans())
-    def an_idle_worker_offers_a_slot_and_a_job_comes(
-        self, requester: tuple[str, str], item: draws.Item, lease_ms: int, reads: bool, again: bool
-    ) -> None:
-        """The worker may receive the job, and may call before it has, perhaps woken by the marker of another job. Or it
-        leaves."""
-        self.requests += -self.requests % 2
-        self.advance(requester, [], 2, lease_ms)
-        self.look()
-        self.add([replace(item, when=(0, None), ttl=0, dedupe=None)])
-        if reads:
-            self.a_worker_pops_its_grant(received=not again)
-        if again:
-            if item.order_ms is None:
-                self.add(
-                    [replace(item, id=f"job-{crc32(item.id.encode()) % 20}", group=item.group + 1, when=(0, None))]
-                )
-                self.take_marker(requester[0])
-            self.look()
-            self.advance(requester, [], 1, lease_ms)
-        elif item.priority:
-            self.leave(requester, self.received.get(requester[0], 0))
-
-    def leave(self, requester: tuple[str, str], received: int | None) -> None:
-        same(self.call(commands.leave([requester[0]], [requester[1]], received, self.now)), 1)
-        self.model.leave(*requester, received)
-        self.last.pop(requester[1], None)
-
-    @rule(received=st.booleans())
-    def a_worker_pops_its_grant(self, received: bool) -> None:
-        """The server hands the job out. Unless it is `received`, the reply is lost or late."""
-        grant = self.model.grant
-        if grant is not None and not grant.read:
-            self.calls += 1
-            assert self.client.zpopmin(self.connection.session.keys.grants(grant.worker)), "the job is not there"
-            self.model.receive_grant()
-            if received:
-                self.received[grant.worker] = grant.fence
-
     def adapted(self, item: draws.Item) -> draws.Item:
         """The item adapted to this kind of queue. Options of single jobs follow from their ids."""
         number = crc32(item.id.encode())
@@ -166,7 +127,7 @@ class Work(Pair):
     def take_marker(self, worker: str) -> None:
         keys = self.connection.session.keys
         self.calls += 1
-        if not self.client.zpopmin(keys.hail(worker)):
+        if not self.client.zpopmin(keys.wake_of(worker)):
             self.client.zpopmin(keys.wake)
 
     @rule(

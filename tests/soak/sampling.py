@@ -18,7 +18,7 @@ SLOW = 500
 LOG = 512
 CONFIG = {"slowlog-log-slower-than": SLOW, "slowlog-max-len": LOG}
 _SIZES = {"hash": "HLEN", "zset": "ZCARD", "list": "LLEN", "set": "SCARD", "stream": "XLEN"}
-_NAMED = ("g:", "r:", "hail:", "mail:")
+_NAMED = ("g:", "r:", "wake:", "mail:")
 
 
 class Sampler:

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 T = TypeVar("T")
-SCHEMA = "6"
+SCHEMA = "7"
 PARTITIONED = "5 in partitions"
 """The format of a queue whose jobs are in its partitions; each of these has SCHEMA. No function takes it."""
 MOVING = "5 moving"

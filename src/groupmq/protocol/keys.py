@@ -93,9 +93,9 @@ class Keys:
         """Ids that were given to jobs of groups of other partitions (client/partitions/whereabouts.py)."""
         return self.base + "elsewhere"
 
-    def hail(self, worker: str) -> str:
+    def wake_of(self, worker: str) -> str:
         """The marker of the worker whose turn it is, in an exclusive queue."""
-        return f"{self.base}hail:{worker}"
+        return f"{self.base}wake:{worker}"
 
     def mail(self, worker: str) -> str:
         """The marker that makes a worker's heartbeat come at once."""

@@ -169,7 +169,7 @@ def _fetcher(
 ) -> Fetcher:
     options, exclusive, connection = setup.options, queue.options.exclusive, queue._connection
     keys = connection.session.keys
-    markers = [keys.wake, keys.hail(setup.worker)] if exclusive else [keys.wake]
+    markers = [keys.wake, keys.wake_of(setup.worker)] if exclusive else [keys.wake]
     # No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
     offers = setup.watches_marker and setup.slots is None and options.batch is None and not exclusive
     if offers:

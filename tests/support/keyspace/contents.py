@@ -82,7 +82,7 @@ class Keyspace:
     uniques: dict[str, float]
     repeats: dict[str, dict[str, Any]]
     ticks: dict[str, float]
-    hails: list[str]
+    turn_markers: list[str]
     mails: list[str]
     offer: tuple[str, int] | None
     """The worker that offers a slot, and the length of its lease."""

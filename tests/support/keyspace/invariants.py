@@ -219,8 +219,8 @@ def _turn(k: Keyspace) -> list[str]:
         found.append(f"a turn of {k.turn} in a queue that is not exclusive")
     if k.turn and any(deadline > k.turn[2] for deadline in k.active.values()):
         found.append("a lease outlives the turn it was granted in")
-    if set(k.hails) - ({k.turn[0]} if k.turn else set()):
-        found.append(f"markers of {k.hails}, which do not have the turn")
+    if set(k.turn_markers) - ({k.turn[0]} if k.turn else set()):
+        found.append(f"markers of {k.turn_markers}, which do not have the turn")
     if set(k.mails) - set(k.workers):
         found.append(f"mail for {k.mails}, but the registered workers are {k.workers}")
     return found

@@ -36,7 +36,7 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
     measured = _measured(meta, series)
     waiting: dict[str, list[bytes]] = {}
     group_starts: dict[str, list[int]] = {}
-    hails: list[str] = []
+    turn_markers: list[str] = []
     mails: list[str] = []
     grants: dict[str, list[int]] = {}
     strangers: list[str] = []
@@ -50,8 +50,8 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
             group_starts[name[2:]] = [int(at) for at in dump.items(key)]
         elif name.startswith("mail:"):
             mails.append(name[5:])
-        elif name.startswith("hail:"):
-            hails.append(name[5:])
+        elif name.startswith("wake:"):
+            turn_markers.append(name[5:])
         elif name.startswith("grants:"):
             grants[name[7:]] = [int.from_bytes(raw[:7], "big") for raw in dump.members(key)]
         elif name not in FIXED:
@@ -106,7 +106,7 @@ def read(dump: Dump, prefix: str, queue: str, now: int | None = None) -> Keyspac
         uniques=zset_of("uniques"),
         repeats={i: _repeat(raw) for i, raw in hash_of("repeats").items()},
         ticks=zset_of("ticks"),
-        hails=hails,
+        turn_markers=turn_markers,
         mails=mails,
         offer=(offered[7:].decode(), int.from_bytes(offered[1:7], "big")) if offered[:1] == b"o" else None,
         grant=grant_of(offered),

@@ -71,7 +71,7 @@ async def ensure_writable(queue: QueueMethods, timeout: Duration = PATIENCE) -> 
 
     With partitions, this checks each of their servers.
     """
-    key = queue._connection.session.keys.hail("nobody")
+    key = queue._connection.session.keys.wake_of("nobody")
     await server.ensure_writable(queue._connection, key, seconds(timeout, "timeout"))
 
 

@@ -20,7 +20,7 @@ local raw = redis.call('HGET', K.meta, 'turn')
 for _, worker in ipairs(redis.call('HKEYS', K.workers)) do
   doomed[#doomed + 1], doomed[#doomed + 2] = K.mail .. worker, K.grants .. worker
 end
-if raw then doomed[#doomed + 1] = K.hail .. cmsgpack.unpack(raw)[1] end
+if raw then doomed[#doomed + 1] = K.wake_of .. cmsgpack.unpack(raw)[1] end
 if #doomed > 0 then redis.call('UNLINK', unpack(doomed)) end
 if #gids > 0 then redis.call('HDEL', K.groups, unpack(gids)) end
 if #rated > 0 then redis.call('ZREM', K.rated, unpack(rated)) end

@@ -64,7 +64,7 @@ redis.call(
 local turn = redis.call('HGET', K.meta, 'turn')
 if turn and not A.rules.exclusive then
   redis.call('HDEL', K.meta, 'turn')
-  redis.call('UNLINK', K.hail .. cmsgpack.unpack(turn)[1])
+  redis.call('UNLINK', K.wake_of .. cmsgpack.unpack(turn)[1])
 end
 if A.rules.rate then redis.call('LTRIM', K.starts, 0, A.rules.rate[1] - 1) else redis.call('UNLINK', K.starts) end
 if next(A.rules) then

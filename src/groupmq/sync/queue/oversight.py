@@ -72,7 +72,7 @@ def ensure_writable(queue: QueueMethods, timeout: Duration = PATIENCE) -> None:
 
     With partitions, this checks each of their servers.
     """
-    key = queue._connection.session.keys.hail("nobody")
+    key = queue._connection.session.keys.wake_of("nobody")
     server.ensure_writable(queue._connection, key, seconds(timeout, "timeout"))
 
 

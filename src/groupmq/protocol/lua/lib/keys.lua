@@ -45,7 +45,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   workers    hash  worker id -> presence
   holders    zset  workers that have prefetched heads of other groups (lib/reserve.lua), by when they took them
   wake       zset  the marker that idle workers block on; a hint, never data
-  hail:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
+  wake:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
   mail:<w>   zset  the marker that makes a worker's heartbeat come at once
   grants:<w> zset  the job that an add has granted to an idle worker (lib/offer.lua), until that worker pops it
   starts     list  times of the last starts, newest first, as many as the queue's rate limit counts
@@ -61,7 +61,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   never      none  does not exist; reading it stops a call in a slot that is being moved (lib/sending.lua)
   durable    text  the client's last write before it waits for replicas or a disk; expires
 ]]
-local SCHEMA = '6'
+local SCHEMA = '7'
 local FAILURES_KEPT = 1000
 local NEVER = '9007199254740992' -- ms, as text: 2^53, later than all times
 local keys = {}
@@ -75,7 +75,7 @@ local FIXED = {
   'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',
 }
 -- With a group or a worker behind it.
-local BY_NAME = { group = 'g:', rate = 'r:', hail = 'hail:', mail = 'mail:', grants = 'grants:' }
+local BY_NAME = { group = 'g:', rate = 'r:', wake_of = 'wake:', mail = 'mail:', grants = 'grants:' }
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because
 -- a server may have had a million queues.
 local MOST = 1000

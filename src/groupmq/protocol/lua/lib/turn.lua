@@ -33,7 +33,7 @@ local function store() W.hset(K.meta, 'turn', cmsgpack.pack(call.turn)) end
 
 local function clear()
   W.hdel(K.meta, 'turn')
-  W.unlink(K.hail .. call.turn[HOLDER])
+  W.unlink(K.wake_of .. call.turn[HOLDER])
   call.turn = false
 end
 

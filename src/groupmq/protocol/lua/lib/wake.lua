@@ -2,7 +2,7 @@
 The marker `wake`, which idle workers block on. It is only a hint: a worker that pops it asks for work, and the answer
 depends on `ready` alone. It has one member, so any number of wake-ups before a worker pops it count as one.
 
-In an exclusive queue the worker that has the turn has a marker of its own (`hail:`), because waking another worker
+In an exclusive queue the worker that has the turn has a marker of its own (`wake:`), because waking another worker
 would be useless.
 ]]
 --- @include "lib/call"
@@ -17,5 +17,5 @@ function wake.up() call.wake = true end
 -- Runs at the end of the call, because the call may have ended the turn.
 function wake.note()
   local holder = turn.holder()
-  W.zadd(holder and K.hail .. holder or K.wake, 0, '0')
+  W.zadd(holder and K.wake_of .. holder or K.wake, 0, '0')
 end
