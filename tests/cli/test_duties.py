@@ -143,7 +143,7 @@ def test_they_wait_for_a_queue_if_they_are_asked_to(programs: Programs, url: str
         job = queue.add(1, delay=0.05)
         copies[0].until(lambda: queue.require_job(job.id).state == "waiting", "the scheduler found the queue")
         for copy in copies:
-            copy.says("queue orders is there")
+            copy.says("queue orders exists now")
         queue.obliterate()
     for copy in copies:
         copy.says(r"(?s)queue 'orders' does not exist at.*queue 'orders' does not exist at")

@@ -75,7 +75,7 @@ def test_repartition_is_refused_done_and_reported(orders: Queue, command: Comman
     assert command("queue", "pause").code == 0
     done = command("queue", "repartition", "orders", "--to", "8", "--json")
     assert done.json == {"queue": "orders", "partitions": 8, "jobs": 24}
-    assert command("queue", "repartition", "--to", "1").out == "24 jobs in 1 partition; restart its processes\n"
+    assert command("queue", "repartition", "--to", "1").out == "24 jobs in 1 partition; restart the queue's processes\n"
     assert command("queue", "repartition", "nobody", "--to", "2").code == 1
     assert command("queue", "repartition", "orders", "--to", "0").code == 2
     assert command("queue", "resume").code == 0

@@ -1,4 +1,4 @@
-"""`python -m groupmq.cli`: the command, where its script is not on the path."""
+"""`python -m groupmq.cli`: the command, for when its script is not on the path."""
 
 from groupmq.cli import main
 

@@ -1,4 +1,4 @@
-"""`groupmq dashboard`: see and steer the queues in a browser."""
+"""`groupmq dashboard`: see and manage the queues in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STOP_WITHIN = 2
 
 
 @click.command(
-    short_help="See and steer the queues in a browser.",
+    short_help="See and manage the queues in a browser.",
     epilog=examples(
         "groupmq dashboard",
         "groupmq dashboard --queue orders --queue emails --read-only",
@@ -87,7 +87,7 @@ def dashboard(
     log_level: str,
     log_format: str | None,
 ) -> None:
-    """See and steer the queues of a server in a browser.
+    """See and manage the queues of a server in a browser.
 
     Serves this machine only, unless --auth says who may connect from elsewhere. Without --queue it shows all queues of
     the server. Needs pip install 'groupmq[dashboard]'.

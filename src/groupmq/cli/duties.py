@@ -31,7 +31,7 @@ _LONGEST_PAUSE = 20.0
 
 
 class DutyLoop:
-    """Runs one duty, sleeps until there is more to do or for `interval`, runs it again."""
+    """Runs one duty, sleeps until there is more to do, at most for `interval`, and runs it again."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class DutyLoop:
         self._over = asyncio.Event()
         self._starting: asyncio.Future[None] | None = None
         self.did: list[DutyReport] = []
-        """Reports of the last look: of the duty, then of the clean-up if it was due."""
+        """Reports of the last round: of the duty, then of the clean-up if it was due."""
         self.report = ProcessReport(0, os.getpid(), patience=60.0)
 
     async def run(self, *, once: bool) -> int:
@@ -99,7 +99,7 @@ class DutyLoop:
             await self._queue.get_settings()
 
     async def _look(self) -> float | None:
-        """Seconds until there is more to do; None if nothing is known to come, or the queue does not exist now."""
+        """Seconds until there is more to do; None if nothing is known to become due, or the queue does not exist."""
         try:
             wait = await self._run_duty()
         except QueueNotFound as error:
@@ -108,12 +108,12 @@ class DutyLoop:
                 self.report.state = "waiting"
             return None
         if self.report.state == "waiting":
-            _logger.info("queue %s is there", self._queue.name)
+            _logger.info("queue %s exists now", self._queue.name)
             self.report.state = "running"
         return wait
 
     async def _run_duty(self) -> float | None:
-        """Seconds until there is more to do; None if nothing is known to come."""
+        """Seconds until there is more to do; None if nothing is known to become due."""
         report = await self._queue.run_duty_once(self._duty)
         self.did = [report]
         self._log(report)
@@ -185,7 +185,7 @@ def scheduler(target: Target, **options: Any) -> None:
 
 @click.command()
 @target_options
-@click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: as stored]")
+@click.option("--max-attempts", type=int, help="Attempts of a job that sets none. [default: as stored]")
 @click.option("--keep-failed", type=int, help="Failed jobs to keep. [default: as stored]")
 @click.option(
     "--completed-age", type=DURATION, metavar="TIME", help="Age of completed jobs to remove. [default: as stored]"
@@ -263,7 +263,7 @@ def _run(
 
 
 def _answer(queue: str, duty: Duty, did: list[DutyReport]) -> dict[str, Any]:
-    """What one look did, for programs."""
+    """The work of one round, for programs."""
     return {
         "queue": queue,
         "duty": duty,

@@ -24,7 +24,7 @@ class StartFailed(GroupMQError):
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """One clear line on stderr, and the exit code for it."""
+    """Print one clear line on stderr, and exit with this code."""
     click.echo(f"groupmq: {' '.join(message.split())}", err=True)
     sys.exit(code)
 

@@ -18,7 +18,7 @@ from groupmq.sync import Queue
 
 _logger = logging.getLogger("groupmq.cli")
 _TIMEOUT = 2.0
-"""Seconds a look waits for an answer: a scrape has ten in all."""
+"""Seconds that reading a queue waits for an answer: a scrape has ten in all."""
 
 
 def metrics_page(registry: Any) -> dict[str, Make]:
@@ -33,7 +33,7 @@ def metrics_page(registry: Any) -> dict[str, Make]:
 
 
 def new_registry() -> Any:
-    """A registry of our own, or one line about what is missing."""
+    """A registry of our own; fails with one line if a package is missing."""
     try:
         from prometheus_client import CollectorRegistry
 

@@ -24,9 +24,9 @@ from groupmq.cli.output.tables import when, words
 @click.option("--at", type=INSTANT, metavar="WHEN", help="ISO 8601 with a zone, or epoch seconds.  [default: now]")
 @target_options
 def mark(target: Target, label: str, at: Any) -> None:
-    """Mark a moment of a queue, such as a deployment, for its charts.
+    """Mark a moment in the history of a queue, such as a deployment.
 
-    The newest 100 marks of a queue are kept.
+    The charts of the queue show it. The newest 100 marks are kept.
     """
     with target.existing() as queue:
         made = queue.mark(label, at=at)

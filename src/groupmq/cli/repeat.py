@@ -1,4 +1,4 @@
-"""`groupmq repeat`: what a queue adds by the clock."""
+"""`groupmq repeat`: the jobs that a queue adds on a schedule."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LOOK_EVERY = 1.0
         'export GROUPMQ_URL="unix:///tmp/..."      # what it printed, in another terminal',
     )
 )
-@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), help="Keep the data there.")
+@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), help="Keep the data in this folder.")
 @click.option("--port", type=click.IntRange(1, 65_535), help="Listen on this port of 127.0.0.1 as well.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def server(folder: Path | None, port: int | None, as_json: bool) -> None:

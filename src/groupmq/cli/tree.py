@@ -71,7 +71,7 @@ class Tree(click.Group):
                 formatter.write_dl(rows)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run the program. Whatever goes wrong, a mistyped option too, is one line on stderr and a code."""
+        """Run the program. Every error, a mistyped option too, becomes one line on stderr and an exit code."""
         tolerant_streams()
         guarded(lambda: super(Tree, self).main(*args, **(extra | {"standalone_mode": False})))
 

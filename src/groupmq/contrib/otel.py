@@ -1,4 +1,4 @@
-"""OpenTelemetry (`pip install groupmq[otel]`): the trace in which a job is added goes on where the job runs.
+"""OpenTelemetry (`pip install groupmq[otel]`): each run of a job is linked to the trace in which the job was added.
 
 tracing = Tracing()
 queue = Queue("orders", middleware=[tracing])                # a producer span for each add
@@ -25,7 +25,7 @@ class Tracing:
         self._open: WeakKeyDictionary[Job, tuple[AbstractContextManager[Span], Span]] = WeakKeyDictionary()
 
     def adding(self, headers: dict[str, str]) -> None:
-        """A span for the add, and its context into the job's headers."""
+        """Make a span for the add, and put its context into the job's headers."""
         with self._tracer.start_as_current_span("groupmq add", kind=SpanKind.PRODUCER):
             propagate.inject(headers)
 

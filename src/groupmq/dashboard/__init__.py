@@ -1,4 +1,4 @@
-"""The dashboard: see and steer the queues of a server in a browser. An ASGI app that mounts under any path.
+"""The dashboard: see and manage the queues of a server in a browser. An ASGI app that mounts under any path.
 
 >>> from groupmq.dashboard import create_app
 >>> app.mount("/queues", create_app(["orders"], auth=my_check))

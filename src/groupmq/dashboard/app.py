@@ -82,7 +82,7 @@ def create_app(
     audit: AuditHook | None = None,
     secret: str | None = None,
 ) -> Dashboard:
-    """An ASGI app that shows and steers queues. Mounts under any path of Starlette, FastAPI, Litestar, Quart, Django.
+    """An ASGI app that shows and manages queues. Mounts under any path of Starlette, FastAPI, Litestar, Quart, Django.
 
     `queues`: names or Queue objects; None = all queues of the server `redis` (a URL or an asyncio client).
     `auth`: a token, names with hashed passwords (`hash_password`), or a function (request) -> user or None. Without it

@@ -1,4 +1,4 @@
-"""The main job, on a server of its own: nothing to install, nothing left behind."""
+"""The main part of the demo, on a private server: nothing to install, nothing left behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WorkerProcesses:
         self._processes.append(subprocess.Popen(command))
 
     def kill_one(self) -> int:
-        """kill -9 the first worker, in the middle of whatever it does."""
+        """kill -9 the first worker, in the middle of its work."""
         victim = self._processes[0]
         victim.kill()
         victim.wait()
@@ -105,7 +105,7 @@ async def watch(
 
 async def main() -> Proof:
     print(f"groupmq demo: {JOBS} jobs in {GROUPS} groups, {PRODUCERS} producers, {WORKERS} worker processes")
-    print("8 % of the jobs fail once or twice, 5 % are delayed, and one worker is killed. The server is our own.\n")
+    print("8 % of the jobs fail once or twice, 5 % are delayed, and one worker is killed. The server is private.\n")
     with tempfile.TemporaryDirectory(prefix="groupmq-demo-") as name:
         workers = WorkerProcesses(Path(name))
         async with work.open_queue() as queue:

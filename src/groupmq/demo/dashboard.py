@@ -1,4 +1,4 @@
-"""`groupmq demo --dashboard`: queues that are alive, on a server of our own, and the dashboard to look at them."""
+"""`groupmq demo --dashboard`: live queues on a private server, and the dashboard that shows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DISPLAY_NAMES = {"orders": "Orders", "emails": "E-mails", "reports": "Reports"}
 DESCRIPTIONS = {
     "orders": "Charges and invoices, one customer at a time",
     "emails": "Receipts, one domain at a time",
-    "reports": "Month ends; nobody works on them at the moment",
+    "reports": "Month ends; no worker runs them at the moment",
 }
 REDIS = "embedded://"
 
@@ -20,7 +20,7 @@ REDIS = "embedded://"
 async def main(port: int = 8400, pace: float = 1.0) -> None:
     """Serve until Ctrl-C."""
     module = load()
-    # The show fails jobs on purpose: that is for the page to show, not for the terminal.
+    # The demo fails jobs on purpose: the page shows that, and the terminal need not.
     logging.getLogger("groupmq").setLevel(logging.CRITICAL)
     listening = listen("127.0.0.1", port)
     async with running(REDIS, pace=pace):

@@ -1,4 +1,4 @@
-"""Three small things after the main one: priorities, the turns of an exclusive queue, and a tick of a cron."""
+"""Three small demonstrations after the main one: priorities, the turns of an exclusive queue, and a cron tick."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GIVE_UP = 20.0
 
 
 class Shown(NamedTuple):
-    """What was seen, in one line, and whether it is what was promised."""
+    """The result of a demonstration, in one line, and whether it is as promised."""
 
     text: str
     holds: bool
@@ -73,7 +73,7 @@ async def tick() -> Shown:
 
 
 async def show() -> bool:
-    """All of them; whether each did what it promises."""
+    """Run and print all of them; True if each did what it promises."""
     async with asyncio.timeout(GIVE_UP):
         seen = [await one() for one in (priorities, turns, tick)]
     for one in seen:

@@ -72,7 +72,7 @@ def _inversions(entries: list[Entry]) -> int:
 
 
 def _overlaps(entries: list[Entry]) -> int:
-    """Starts while another job of the group still runs. A run that a kill cut short never ends and counts for none."""
+    """Starts while another job of the group still runs. A run that a kill cut short has no end and is not counted."""
     ends = {(e["n"], e["attempt"]): e["at"] for e in entries if e["kind"] != "start"}
     found, busy_until = 0, 0.0
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Queues that are alive, for the dashboard to show: order, holds, a paused group, failures, repeats, progress, logs.
+"""Live queues for the dashboard to show: order, holds, a paused group, failures, repeats, progress, logs.
 
 Slow on purpose: a reader should see jobs move.
 """
@@ -38,7 +38,7 @@ class Show:
     def __init__(self, redis: Any, *, seed: int = 7, pace: float = 1.0) -> None:
         self._dice = random.Random(seed)  # noqa: S311
         self._pace = pace
-        """How long everything takes: 0.1 is ten times as fast."""
+        """Factor for all durations: 0.1 is ten times as fast."""
         backoff = Backoff.exponential(base=12 * pace, factor=2, max=90 * pace)
         kept = Retention(count=2000)
         self.orders = Queue("orders", redis, max_attempts=5, backoff=backoff, keep_completed=kept, keep_failed=kept)
@@ -54,7 +54,7 @@ class Show:
             await queue.close()
 
     async def run(self) -> None:
-        """Until this is cancelled."""
+        """Run until this is cancelled."""
         await self.together(
             Worker(self.orders, self.handle_order, concurrency=8, name="orders-web-1").run(),
             Worker(self.orders, self.handle_order, concurrency=4, name="orders-web-2").run(),
@@ -69,7 +69,7 @@ class Show:
                 tasks.create_task(work)
 
     async def prepare(self) -> None:
-        """What is there from the start."""
+        """Add the jobs that are there from the start."""
         await self.orders.pause_group(AWAY)
         for _ in range(12):
             await self.order(AWAY)
@@ -104,7 +104,7 @@ class Show:
         return await self.orders.add(data, group_id=group, delay=delay, max_attempts=5)
 
     async def keep_ordering(self) -> None:
-        """Enough orders that most customers have some waiting."""
+        """Add enough orders that most customers have some waiting."""
         while True:
             if (await self.orders.get_job_counts()).total < _DEPTH:
                 user = min(self._dice.randint(1, USERS), self._dice.randint(1, USERS))
@@ -151,7 +151,7 @@ class Show:
 
 @contextlib.asynccontextmanager
 async def running(redis: Any, *, pace: float = 1.0) -> Any:
-    """The show, alive for as long as the block lasts."""
+    """Run the show for as long as the block lasts."""
     async with Show(redis, pace=pace) as show:
         await show.prepare()
         task = asyncio.ensure_future(show.run())

@@ -17,7 +17,7 @@ LEASE = 2.0
 
 
 def open_queue() -> Queue:
-    """The demo's queue: a short lease, so that a killed worker's jobs come back while one watches.
+    """The demo's queue: a short lease, so that a killed worker's jobs come back while the demo is watched.
 
     A job that was told to fail twice may be in its third run when its worker is killed, which uses an attempt.
     """
@@ -46,5 +46,5 @@ async def work(diary: Path, concurrency: int) -> None:
 
 
 if __name__ == "__main__":
-    logging.getLogger("groupmq").setLevel(logging.ERROR)  # the kill is no news: the demo says so itself
+    logging.getLogger("groupmq").setLevel(logging.ERROR)  # the demo itself reports the kill
     asyncio.run(work(Path(sys.argv[1]), int(sys.argv[2])))

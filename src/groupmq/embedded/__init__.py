@@ -117,7 +117,7 @@ def stop() -> None:
 
 
 def describe(url: str) -> EmbeddedServer:
-    """The server that `ensure` returned the URL of."""
+    """The server at a URL that `ensure` returned."""
     info = dict(line.split(":", 1) for line in _ask(url, "INFO").splitlines() if ":" in line)
     return EmbeddedServer(info.get("valkey_version") or info["redis_version"], int(info["process_id"]))
 
@@ -319,7 +319,7 @@ def _spawn(run_dir: Path, directory: str, command: list[str], far_end: socket.so
 
 
 def _wait_until_ready(server: Path, link: socket.socket) -> None:
-    """Return when the server answers; raise with its own words if it gives up."""
+    """Return when the server answers; raise with its own message if it gives up."""
     link.setblocking(False)
     deadline = time.monotonic() + START_TIMEOUT
     while True:
@@ -347,7 +347,7 @@ def _last_words(link: socket.socket) -> str | None:
 
 
 def _ping(server: Path) -> bytes:
-    """Return the server's answer to PING, in the protocol's own words."""
+    """Return the server's answer to PING, as the bytes of the protocol."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(1.0)
         connection.connect(str(server))
@@ -366,7 +366,7 @@ def _is_alive(server: Path) -> bool:
 
 
 def _hook() -> None:
-    """Arrange, once, for what must happen at exit and around a fork."""
+    """Register, once, the functions that run at exit and around a fork."""
     global _hooked
     with _lock:
         if not _hooked:

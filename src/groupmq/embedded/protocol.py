@@ -1,4 +1,4 @@
-"""Single commands to the embedded server over its socket, in the protocol's own words, before any client exists."""
+"""Single commands to the embedded server over its socket, in the raw protocol, before any client exists."""
 
 from __future__ import annotations
 

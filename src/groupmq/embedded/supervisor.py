@@ -68,7 +68,7 @@ class Holders:
     def _is_last(self, holder: socket.socket) -> bool:
         """Whether no other process is left; if so, none can join before this process has ended.
 
-        A process joins with the lock in its hands. So a process that joins finds either a server that stays or none.
+        A process joins while it holds the lock. So a process that joins finds either a server that stays or none.
         """
         if self._open != {holder}:
             return False
@@ -137,7 +137,7 @@ def die_with_parent() -> None:
 
 
 def end(server: subprocess.Popen[bytes]) -> None:
-    """Stop the server: politely, so that it writes what it has, then by force."""
+    """Stop the server: by SIGTERM, so that it writes its data, then by SIGKILL."""
     server.terminate()
     try:
         server.wait(PATIENCE)

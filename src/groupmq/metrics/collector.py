@@ -25,7 +25,7 @@ GAUGES = {
     "groupmq_groups_parked": "Groups whose next job has to wait: for a back-off, a window, a rate",
     "groupmq_groups_due": "The same as groupmq_groups_parked, which replaces it",
     "groupmq_groups_paused": "Groups that an operator has paused",
-    "groupmq_groups_blocked": "Groups that a failed job blocks until somebody decides (on_failed=hold)",
+    "groupmq_groups_blocked": "Groups blocked by a failed job until it is retried, skipped or removed (on_failed=hold)",
     "groupmq_longest_blocked_seconds": "How long the group that was blocked first has been blocked; 0 if none is",
     "groupmq_breakers_open": "Groups whose breaker is open: their attempts fail in a row, and they rest",
     "groupmq_longest_breaker_open_seconds": "How long the breaker that opened first has been open; 0 if none is",
@@ -50,7 +50,7 @@ COUNTERS = {
     "groupmq_jobs_processed": "The same as groupmq_jobs_completed, which replaces it",
     "groupmq_jobs_failed": "Jobs that failed for good",
     "groupmq_jobs_retried": "Attempts that failed and were followed by another",
-    "groupmq_jobs_stalled": "Leases that ran out",
+    "groupmq_jobs_stalled": "Leases that expired",
     "groupmq_jobs_lost": "Jobs whose record was deleted behind the queue's back",
     "groupmq_jobs_rate_limited": "Runs that ended with RateLimited",
     "groupmq_jobs_lease_lost": "Outcomes that were refused because the worker no longer held the lease",
@@ -112,7 +112,7 @@ class QueueCollector(Collector):
         except QueueNotFound:
             return 1, None
         except GroupMQError as error:
-            _logger.warning("queue %s cannot be looked at: %s", queue.name, error)
+            _logger.warning("queue %s cannot be read: %s", queue.name, error)
             return 0, None
 
 

@@ -39,7 +39,7 @@ def raised(policy: OutcomePolicy, jobs: Sequence[Job], error: BaseException) -> 
         reports += [policy.released(job, begun=True) for job in jobs[error.at + 1 :]]
         return _in_order(policy, reports)
     if isinstance(error, RateLimited) and jobs[0].group_id is None:
-        # No group rests, so each of them waits; given back untouched they would be taken again at once.
+        # There is no group that could rest, so each job waits: given back untouched, it would be taken again at once.
         return [policy.rate_limited(job, error) for job in jobs]
     if isinstance(error, Snooze) and jobs[0].group_id is None:
         return [policy.snoozed(job, error) for job in jobs]
@@ -57,9 +57,9 @@ def stopped(
     abandoned: bool,
     begun: bool = True,
 ) -> list[RunReport]:
-    """The handler was stopped, or not called at all (`begun`).
+    """The handler was stopped, or not called at all (see `begun`).
 
-    `cancelled`: fences of the jobs that an operator cancelled; `limit`: its timeout.
+    `cancelled`: fences of the jobs that an operator cancelled; `limit`: the timeout of the batch.
 
     A handler that raises BatchFailed when it is stopped says how far it got.
     """
@@ -79,10 +79,10 @@ def stopped(
 def _first_failed(
     policy: OutcomePolicy, jobs: Sequence[Job], error: BaseException, *, alone: bool | None = None
 ) -> list[RunReport]:
-    """The first job failed an attempt, the others are given back.
+    """The first job failed an attempt; the others are given back.
 
-    FailJob does not name one of several jobs. So the first is tried again alone; if it raises FailJob then, it fails
-    for good.
+    FailJob does not say which of several jobs it means. So the first is tried again alone; if the handler raises
+    FailJob then, the job fails for good.
     """
     first, rest = jobs[0], jobs[1:]
     alone = not rest if alone is None else alone
@@ -110,7 +110,7 @@ def _fits(error: BatchFailed, jobs: Sequence[Job]) -> bool:
 
 
 def _holds_group(policy: OutcomePolicy, report: RunReport) -> bool:
-    """Whether nothing behind this job may end before it."""
+    """Whether the jobs behind this one must not end before it."""
     if report.job.group_id is None:
         return False
     if report.event == "failed":

@@ -33,13 +33,13 @@ class BatchRun(StoppableRun):
         self.limit = min((job.timeout for job in jobs if job.timeout is not None), default=None)
         """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
-        """Fences of jobs whose lease is gone: there is nothing to report of them."""
+        """Fences of jobs whose lease is gone: there is nothing to report about them."""
         self.cancelled: set[int] = set()
         """Fences of jobs that an operator cancelled."""
 
 
 class BatchExecutor:
-    """Holds the batches that run. Does what `executor.Executor` does for single jobs."""
+    """Runs batches, as `executor.Executor` runs single jobs."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class BatchExecutor:
         """Abandoned batches whose handlers have not ended."""
 
     def use_context_of_caller(self) -> None:
-        """Handlers find the context variables that are set where this is called."""
+        """Handlers see the context variables that are set where this is called."""
         self._context = copy_context()
 
     @property
@@ -109,7 +109,7 @@ class BatchExecutor:
         return True
 
     async def _work(self, run: BatchRun) -> None:
-        """Everything a handler can raise is caught: a SystemExit that got out would end the whole worker."""
+        """Everything a handler can raise is caught: a SystemExit that escaped would end the whole worker."""
         task = asyncio.current_task()
         if not self._begin(run):
             self._drop(run)
@@ -238,7 +238,7 @@ class BatchExecutor:
             self._stop(run, "lease-lost")
 
     def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop the batches of these jobs. `ended`: jobs that an operator has removed or failed: no lease to report."""
+        """Stop the batches of these jobs. `ended`: jobs that an operator has removed or failed."""
         for fence in cancelled:
             run = self._by_fence.get(fence)
             if run is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
 
 _PER_CALL = 30
-"""Leases that one call takes back: as many as one call takes back of those that expire."""
+"""Leases that one call takes back: the same number as of leases that have expired."""
 
 
 def bequest_of(worker: Worker) -> str | None:
@@ -43,7 +43,7 @@ def bequest_of(worker: Worker) -> str | None:
 
 
 async def take_back(bequest: str) -> list[str]:
-    """End every lease of that worker as if it had expired; the ids of the jobs that had begun."""
+    """End every lease of that worker as if it had expired; returns the ids of the jobs that had begun."""
     facts = json.loads(bequest)
     worker = facts["worker"]
     async with Queue.attach(facts["queue"], facts["url"], prefix=facts["prefix"]) as queue:

@@ -1,4 +1,4 @@
-"""One connection that waits for work of all partitions of a queue that are on one server."""
+"""One connection that waits for work in all partitions of a queue that are on one server."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from groupmq.worker.outage import Pauses
 from groupmq.worker.sharing import SharedSlots
 
 ROUNDS = 8
-"""Blocking reads that time out until each partition was asked once, in case a worker died with a marker it had popped.
-
-Each of these reads asks some of the partitions, so that an idle worker of many partitions does not poll."""
+"""After this many blocking reads that timed out, each partition has been asked for work once, in case a worker popped
+a marker and died. Each timeout asks only some of them, so that an idle worker of many partitions makes few calls."""
 
 
 class CommonWake:

@@ -26,7 +26,7 @@ class Consumer:
     def __init__(
         self, setup: ConsumerSetup, queue: Queue, reachability: Reachability, loop_watch: LoopWatch, *, beats: bool
     ) -> None:
-        """`beats`: its heartbeat reports that the worker lives. Otherwise the heartbeat begins with the first job."""
+        """`beats`: its heartbeat reports that the worker is alive. Otherwise that begins with the first job."""
         self.queue = queue
         self.reachability = reachability
         self._setup = setup
@@ -46,7 +46,7 @@ class Consumer:
     # Life
 
     async def start_when_reachable(self) -> None:
-        """Begin to work once the server answers, unless the worker closes or gives up before."""
+        """Begin to work once the server answers, unless the worker closes or gives up first."""
         await start_when_reachable(
             self._start,
             self.reachability,
@@ -64,7 +64,7 @@ class Consumer:
             self.begin()
 
     def begin(self) -> None:
-        """Begin to work. Handlers find the context variables that are set where this is called."""
+        """Begin to work. Handlers see the context variables that are set where this is called."""
         self._state = "running"
         parts = self.parts
         parts.leases.start(asyncio.get_running_loop())
@@ -86,7 +86,7 @@ class Consumer:
         self._deadline.hurry(limit)
 
     async def leave(self) -> None:
-        """Wait for running jobs until the deadline, give back the others, and deregister. `stop_taking` comes first."""
+        """Wait for running jobs until the deadline, give back the others, and deregister. Call `stop_taking` first."""
         if self._state != "closing":
             return
         setup, parts = self._setup, self.parts
@@ -97,7 +97,7 @@ class Consumer:
         await parts.fetcher.close()
         self._state = "closed"
 
-    # Looking
+    # State
 
     @property
     def is_processing(self) -> bool:
@@ -109,7 +109,7 @@ class Consumer:
         return self._state == "running" and self.parts.fetcher.idle and not self.is_processing
 
     async def has_ready_job(self) -> bool:
-        """Whether a waiting job may start now, by the server's account; True if the server does not answer."""
+        """Whether a waiting job may start now, according to the server; True if the server does not answer."""
         try:
             return await self.queue._connection.call(commands.runnable(), patience=0.0)
         except GroupMQError as error:

@@ -1,7 +1,7 @@
-"""The consumers of a worker: one for its queue, or one for each partition of the queue, with common slots.
+"""The consumers of a worker: one for its queue, or one for each partition of the queue, with shared slots.
 
 Each calls the server for its own queue object. If the primary of a partition is away, only its consumer stops. On a
-single server one connection waits for work of all partitions. In a cluster, where a blocking read can name keys of
+single server one connection waits for work in all partitions. In a cluster, where a blocking read can name keys of
 one hash slot only, each consumer has its own.
 """
 
@@ -63,7 +63,7 @@ class ConsumerSet:
         )
         common_log = None if in_cluster else reachability.outage
         self._all = [
-            # One consumer reports that the worker lives. The others need a heartbeat once they have a job.
+            # One consumer reports that the worker is alive. The others need a heartbeat once they have a job.
             Consumer(setup, part, self._reachability_of(part, common_log), self._watch, beats=at == 0)
             for at, part in enumerate(partitions)
         ]
@@ -85,7 +85,7 @@ class ConsumerSet:
     # Life
 
     async def start(self) -> None:
-        """Start all consumers. Those of partitions whose server is away start when it is back, and the others work."""
+        """Start all consumers. Those whose server is away start when it is back; the others work meanwhile."""
         self._watch.start()
         if self._cleanup is None:
             self._all[0].begin()  # the worker has just called its queue
@@ -125,7 +125,7 @@ class ConsumerSet:
             consumer.stop_taking(limit)
 
     async def leave(self) -> None:
-        """Wait for running jobs until the deadline, give back the others, and deregister. `stop_taking` comes first."""
+        """Wait for running jobs until the deadline, give back the others, and deregister. Call `stop_taking` first."""
         if self._cleanup is not None:
             await self._cleanup.close()
         if self._wake is not None:
@@ -135,7 +135,7 @@ class ConsumerSet:
         self._watch.stop()
 
     def abandon(self) -> None:
-        """End the threads: the event loop of the worker is over."""
+        """End the threads: the event loop of the worker is closed."""
         for consumer in self._all:
             consumer.parts.heartbeat.abandon()
         self._watch.stop()
@@ -149,10 +149,10 @@ class ConsumerSet:
         self._setup.changed()
 
     def _consumer_drained(self) -> None:
-        """Only all consumers together drain a queue with partitions."""
+        """A queue with partitions has drained only when all of its consumers have."""
         self._has_drained = True
 
-    # Looking
+    # State
 
     @property
     def gave_up(self) -> BaseException | None:

@@ -15,7 +15,7 @@ from groupmq.worker.reachability import Reachability
 
 
 class DutyRunner:
-    """Runs a duty each `interval` seconds, the first time after one.
+    """Runs a duty every `interval` seconds, for the first time after one interval.
 
     A `prompt` duty runs at once, and whenever something is due, with `interval` as the longest sleep. After a failure
     it is tried again with growing pauses, and as soon as the server is back. The clean-up of dead workers must not be
@@ -56,7 +56,7 @@ class DutyRunner:
     def due_in(self, wait_ms: int) -> None:
         """Something is due in `wait_ms`: run then, if that is earlier than planned."""
         at = asyncio.get_running_loop().time() + wait_ms / 1000
-        # Not after a failure: each answer about jobs would bring the next run forward, without a pause.
+        # Not after a failure: each answer about jobs would bring the next run forward, so that there would be no pause.
         if at < self._wakes_at and not self._failed:
             self._wakes_at = at
             self._sooner.set()

@@ -3,10 +3,10 @@
 Jobs that were taken together (a row) use one slot: the next one starts when the one before it has completed. If it ends
 in any other way, or takes long, or the worker closes, those behind it are given back.
 
-A row is one task: a task for each of its jobs would cost more than the rest of running them. For the same reason rows
-whose handlers hardly take any time share a task, until one of their handlers waits for something: then those that have
-not begun get a new task, and none of them waits for it. Each job has its own context, and what a handler does to
-its task does not reach the next one.
+A row is one task: a task for each of its jobs would cost more than everything else about running them. For the same
+reason rows whose handlers hardly take any time share a task, until one of their handlers waits for something: then
+those that have not begun get a new task, and none of them waits for that handler. Each job has its own context, and
+what a handler does to its task does not affect the next one.
 
 Jobs that have not begun can be taken back by the heartbeat thread (held_runs.py).
 """
@@ -36,8 +36,8 @@ from groupmq.worker.shared_task import SharedTask
 from groupmq.worker.stopping import Verdict, cancel_abandoned, end_when_left
 
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
-"""Seconds that one run, and a whole row, may take. Then the jobs behind are given back, so that other workers can take
-them."""
+"""Seconds that one run, and a whole row, may take. Then the jobs behind it are given back, so that other workers can
+take them."""
 ROW_LASTS = 2 * ROW_PATIENCE
 """Seconds after which no further job of a row is started: the event loop was too busy to check the row in time."""
 _SLICE = 0.001
@@ -56,7 +56,7 @@ class Executor(HeldRuns):
         on_end: Callable[[], None] = lambda: None,
         preparing: Preparing | None = None,
     ) -> None:
-        """`on_end` is called when a slot may have become free. `preparing`: asked before each run begins."""
+        """`on_end` is called when a slot may have become free. `preparing`: called before each run begins."""
         super().__init__(Reserve(self._claim, self._row_ended, ROW_LASTS))
         self._invoke = invoke
         self._coroutine_of = as_coroutine_function(invoke)
@@ -74,7 +74,7 @@ class Executor(HeldRuns):
         """Abandoned runs whose handlers have not ended."""
 
     def use_context_of_caller(self) -> None:
-        """Handlers find the context variables that are set where this is called."""
+        """Handlers see the context variables that are set where this is called."""
         self._context = copy_context()
 
     def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
@@ -107,7 +107,7 @@ class Executor(HeldRuns):
             self.give_back(row)
 
     def start_reserved(self, slots: int) -> None:
-        """Use slots that are free."""
+        """Start what is reserved in this many free slots."""
         while slots > 0 and self._reserve:
             run = self._reserve.next()
             if run is not None:
@@ -160,9 +160,9 @@ class Executor(HeldRuns):
         return True
 
     async def _work(self, run: JobRun, context: Context | None = None) -> None:
-        """Run a row, and then what else has not begun. `context`: of the first job, None = that of the task.
+        """Run a row, and then other runs that have not begun. `context`: of the first job; None = that of the task.
 
-        Everything a handler can raise is caught: a SystemExit that got out would end the whole worker.
+        Everything a handler can raise is caught: a SystemExit that escaped would end the whole worker.
         """
         task, slice_began, now = asyncio.current_task(), time.monotonic(), time.monotonic
         while True:
@@ -187,7 +187,7 @@ class Executor(HeldRuns):
                 else:
                     value = start_in_context(context, self._coroutine_of(run.job))
                     if isinstance(value, Waiting):
-                        self._shared.start()  # they must not wait for this handler
+                        self._shared.start()  # the runs that have not begun must not wait for this handler
                         value = await value
             except GeneratorExit:
                 end_when_left(task, partial(self._end_and_go_on, run))
@@ -210,10 +210,10 @@ class Executor(HeldRuns):
 
     async def _prepare(self, preparing: Preparing, run: JobRun) -> bool:
         """Prepare the call of the handler. Meanwhile the run has not begun, and may be taken back."""
-        self._shared.start()  # they must not wait for it
+        self._shared.start()  # the other runs that have not begun must not wait for this
         try:
             await preparing.prepare()
-        except asyncio.CancelledError:  # the worker is closed, or it was meant for an earlier handler of this task
+        except asyncio.CancelledError:  # by the closing worker, or meant for an earlier handler of this task
             if self._is_live(run):
                 self._start_task(run)
             return False
@@ -250,7 +250,7 @@ class Executor(HeldRuns):
             run.timer.cancel()
         if run.give_up is not None:
             run.give_up.cancel()
-        if error is None and run.verdict is None:  # most runs: as `ending` decides, without the call
+        if error is None and run.verdict is None:  # most runs: what `ending` would decide, without the call
             report: RunReport | None = self._policy.returned(job, value)
         else:
             report = self._policy.ending(job, value, error, run.verdict, abandoned=run.abandoned, begun=run.begun)
@@ -279,7 +279,7 @@ class Executor(HeldRuns):
         return following
 
     def _deliver(self, job: Job, report: RunReport | None, reporter: Reporter) -> None:
-        """Hand the end of a run to its reporter; None: there is nothing to report, its lease is lost."""
+        """Hand the outcome of a run to its reporter; None: the lease is lost, so there is nothing to report."""
         if report is None:
             self._listener.lease_lost(job)
             reporter.slot_freed()
@@ -385,7 +385,7 @@ class Executor(HeldRuns):
             self.stop(self.runs[fence], "lease-lost")
 
     def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop these runs. `ended`: runs whose job an operator has removed or failed: they have no lease to report."""
+        """Stop these runs. `ended`: those whose job an operator has removed or failed, so that their lease is gone."""
         for fence in cancelled:
             if fence in self.runs:
                 self.stop(self.runs[fence], "cancelled")

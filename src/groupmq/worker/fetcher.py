@@ -33,7 +33,7 @@ from groupmq.worker.requester import Requester
 from groupmq.worker.unseen import UnseenAnswers
 
 LATE = 0.3
-"""Seconds after which other workers that share slots with this one may use those that a call has asked for."""
+"""Seconds after which other workers that share slots with this one may use the slots that its call asked for."""
 
 
 class FetchSettings(NamedTuple):
@@ -64,7 +64,7 @@ class Fetcher:
         settings: FetchSettings,
         waits_until_asked: int = 1,
     ) -> None:
-        """`waits_until_asked`: after this many blocking reads that timed out it asks for work even without a marker."""
+        """`waits_until_asked`: after this many blocking reads that timed out, ask for work even without a marker."""
         self._waits_until_asked = waits_until_asked
         self._listener = listener
         self._demand = demand
@@ -104,18 +104,18 @@ class Fetcher:
         self.poke()
 
     def begin_burst(self) -> None:
-        """From now on wait for no jobs that would fill a batch, and offer no slot.
+        """From now on, do not wait for batches to fill, and offer no slot.
 
         A job that an add grants would be left behind if the burst is over before it arrives.
         """
         self._waits_for_batches = self.offers = False
 
     def held(self) -> list[tuple[str, int]]:
-        """Leases (id, fence) of ended runs whose outcome has not arrived: the loop may be blocked, or the server."""
+        """Leases (id, fence) of ended runs whose outcome has not arrived: the loop is blocked, or the server away."""
         return [(report.job.id, report.job.fence) for report in self.unreported()]
 
     def unreported(self) -> list[RunReport]:
-        """Outcomes of runs that have not arrived. Called from the heartbeat thread."""
+        """Outcomes that have not arrived at the server. Called from the heartbeat thread."""
         # The order matters: meanwhile the loop may move some from the first list to the second.
         reports = [report for requester in self.requesters for report in (*requester.reports, *requester.sent)]
         return [report for report in reports if report.event not in ("begun", "released", "handed_back", "ended")]
@@ -339,7 +339,7 @@ class Fetcher:
     # Waiting
 
     def _ask_at_once(self) -> None:
-        """Ask for work, and listen again when there is none. No outcome is worth waiting for."""
+        """Ask for work now, without waiting for outcomes to send along, and listen again when there is none."""
         self._listens.clear()
         self._demand.hint()
         self._pump()
@@ -358,14 +358,14 @@ class Fetcher:
                         try:
                             self._take_grant(commands.read_grant(popped.member))
                         except (ValueError, struct.error):
-                            self._ask_at_once()  # damaged reply: the server gives a job again that did not arrive
+                            self._ask_at_once()  # damaged reply: the server sends a job that did not arrive again
                         pauses.reset()
                         again = False
                         continue
                     if popped is not None and not self._demand.uses_hint(self._listener):
                         # This worker is busy or closing by now: give the hint to another one.
                         self._listens.clear()
-                        # With slots that are shared there may be one for us soon.
+                        # With shared slots, one may be free for us soon.
                         self._demand.hint()
                         self._schedule()
                         await wake.pass_on()

@@ -13,9 +13,9 @@ from collections import deque
 from groupmq.protocol.commands import Advanced, Granted, Taken
 
 _REMEMBERED = 512
-"""A number larger than the jobs of one answer."""
+"""Fences that are remembered: more than one answer can bring."""
 _RESOLUTION = 0.001
-"""Seconds by which a time of the server may be off: it gives whole milliseconds."""
+"""Seconds by which a time of the server may be off: the server gives whole milliseconds."""
 
 
 class Grants:
@@ -44,7 +44,7 @@ class Grants:
         return sent + (granted.now - now + granted.lease_ms) / 1000 - _RESOLUTION
 
     def takes(self, fence: int) -> bool:
-        """A granted job has come; False if it must not start."""
+        """Whether a granted job that has come may start."""
         with self._lock:
             if self._refusing or fence <= self._void or fence in self._seen:
                 return False
@@ -53,7 +53,7 @@ class Grants:
         return True
 
     def new_rows(self, answer: Advanced) -> tuple[list[Taken], list[int]]:
-        """The jobs of an answer that have not come before, and how many of them run one after the other."""
+        """The jobs of an answer that have not come before, and the lengths of their rows."""
         jobs: list[Taken] = []
         rows: list[int] = []
         at = 0
@@ -69,12 +69,12 @@ class Grants:
     # From the heartbeat thread
 
     def refuse(self, *, blocked: bool) -> int | None:
-        """`blocked`: the event loop is. The argument `refuses` of the next beat; None = the loop may take grants."""
+        """The argument `refuses` of the next beat; None = the loop may take grants. `blocked`: whether the loop is."""
         with self._lock:
             self._refusing = self._refusing or blocked  # until a beat that refuses has been answered
             return self.received if self._refusing else None
 
     def refused(self, void: int) -> None:
-        """The server has taken back what was refused: no grant up to this fence may start."""
+        """The server has taken back the refused grants: none up to this fence may start."""
         with self._lock:
             self._void, self._refusing = max(self._void, void), False

@@ -16,7 +16,7 @@ from groupmq.protocol import functions
 
 @dataclass(frozen=True, slots=True)
 class CurrentJob:
-    """A job that runs in this worker, and for how many seconds already."""
+    """A job that runs in this worker, and how many seconds it has been running."""
 
     job: Job
     processing_time: float

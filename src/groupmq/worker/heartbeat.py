@@ -23,7 +23,7 @@ from groupmq.worker.unseen import UnseenCall
 
 _SOON = 0.1
 _LATE, _LEAST = 0.1, 0.02
-"""Seconds by which servers end a blocking read late, and the shortest blocking read that is worth its round trip."""
+"""Seconds by which a server may end a blocking read late, and the shortest such read that is worth its round trip."""
 _LONG = 1.0
 """With at least this many seconds between beats, it does not matter if a beat is that late."""
 _MOST_ROUNDS = 10

@@ -61,7 +61,7 @@ class HeldRuns:
         return back + self._rows.withdraw_all()
 
     def withdraw_reserved(self, fence: int) -> list[tuple[Job, Reporter]]:
-        """Take back what was reserved under fences up to this one. Jobs that come later are given back then."""
+        """Take back what was reserved under fences up to this one. Jobs that come later go back as they come."""
         return self._reserve.withdraw(fence)
 
     def held(self) -> list[tuple[str, int]]:

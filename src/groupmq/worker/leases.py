@@ -51,9 +51,9 @@ class LeaseKeeper:
         self._outcomes: list[RunReport] = []
         """To be reported with the next beat."""
         self._handed_out = self._maybe_recorded = 0
-        """How many of these an unanswered beat has carried; how many of the present beat an earlier one has carried."""
+        """How many of these an unanswered beat has carried; how many of this beat's reports an earlier one carried."""
         self._stops = False
-        """Whether the last beat named runs to stop."""
+        """Whether the answer to the last beat named runs to stop."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -128,11 +128,11 @@ class LeaseKeeper:
             self._fetcher.grants.refused(beat.void)
         if beat.tick_ms >= 0:
             self.in_loop(self._dispatcher.tick, beat.tick_ms)
-        # After an answer of one requester was dealt with, there may be one of the other.
+        # Once the unseen call of one requester was dealt with, there may be one of the other.
         return self._give_back(beat.recalled, beat.wanted) or beat.taken_back
 
     def _give_back(self, recalled: Sequence[int], reserved: int) -> bool:
-        """Give these jobs back unless they have begun, and report those that have; True if there is any of either.
+        """Give these jobs back unless they have begun, and report those that have; True if there were any.
 
         Jobs that are still on their way here go back when they arrive, or are asked for again with the next beat.
         `reserved`: another worker is idle and wants what was reserved under fences up to this one.

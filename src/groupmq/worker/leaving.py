@@ -1,4 +1,4 @@
-"""How a closing worker leaves its queue: runs end or are given back, outcomes are reported, it deregisters."""
+"""How a closing worker leaves its queue: runs end or are given back, outcomes are reported, and it deregisters."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class LongRuns(Generic[AnyRun]):
         self._report = report
         self._timer: asyncio.TimerHandle | None = None
         self.are_watched = False
-        """Whether the ages of runs will be looked at. A plain attribute, because it is read for each run."""
+        """Whether the ages of runs will be checked. A plain attribute, because it is read for each run."""
 
     def watch(self) -> None:
         """Begin to watch runs: one has begun, and none was watched."""

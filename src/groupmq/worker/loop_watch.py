@@ -26,7 +26,7 @@ _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 class LoopWatch:
     """Asks the event loop for a sign of life while jobs run, and warns when none comes.
 
-    `blocked_for` is for how many seconds it has been blocked, 0 = it is not; `blocked_in` says by which job and line.
+    `blocked_for`: for how many seconds the loop has been blocked, 0 = it is not. `blocked_in`: by which job and line.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from groupmq.worker.telemetry import Telemetry
 
 
 class Maintenance:
-    """Repeating jobs, retention by age, dead workers, and the longest time until expired leases are noticed."""
+    """The duties of one worker: repeating jobs, due jobs and expired leases, retention by age, dead workers."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Maintenance:
             runner.start()
 
     def tick_in(self, wait_ms: int) -> None:
-        """A repeating job is due in `wait_ms`; without maintenance, another process adds it."""
+        """A repeating job is due in `wait_ms`; without maintenance here, another process adds it."""
         if self._started:
             self._ticking.due_in(wait_ms)
 

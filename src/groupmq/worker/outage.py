@@ -1,4 +1,4 @@
-"""What the parts of a worker do again and again, as its log names it, and how long they pause while the server is away.
+"""The recurring tasks of a worker, as its log names them, and how long its parts pause while the server is away.
 
 Fetcher, heartbeat and duties of a worker share one OutageLog (client/outage.py). Each of them has a connection and
 notices that the server is gone: with a log of their own they would write the same outage many times a second.

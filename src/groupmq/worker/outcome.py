@@ -138,7 +138,7 @@ class OutcomePolicy:
         return RunReport(job, outcome, "snoozed", error, yields=outside)
 
     def stopped(self, job: Job, verdict: Verdict, *, abandoned: bool, begun: bool = True) -> RunReport:
-        """The handler was stopped, or not called at all (`begun`), and did not return a value.
+        """The handler was stopped, or not called at all (see `begun`), and did not return a value.
 
         A run whose lease is lost has nothing to report.
         """

@@ -2,8 +2,8 @@
 
 Jobs go one way: the fetcher gives them to the dispatcher, which gives them to the executor. The executor reports each
 outcome to the requester that took the job, and the fetcher sends it with the next call of that requester. The heartbeat
-and the duties are separate from that. A part that another one must wake subscribes to it, by a method whose name begins
-with `on_`.
+and the duties are separate from that. A part that must be woken by another one subscribes to it, through a method
+whose name begins with `on_`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
     # After an outage the leases must be renewed before they expire. When the loop is blocked, unstarted jobs go back.
     reachability.on_return(heartbeat.retry_now)
     loop_watch.on_blocked(partial(_when_blocked, fetcher, heartbeat))
-    # If leases were made shorter, the next beat would come too late by the old interval.
+    # After leases were made shorter, a beat at the old interval would come too late.
     live.on_change(heartbeat.hurry)
     return WorkerParts(maintenance, executor, dispatcher, fetcher, prefetch, leases, heartbeat)
 
@@ -151,7 +151,7 @@ def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch) ->
     return Demand(
         prefetch,
         options.concurrency,
-        # Not longer than a lease: a lease that is granted while this worker sleeps is seen before it can expire.
+        # Not longer than a lease, so that one granted while this worker sleeps is seen before it can expire.
         min(options.stalled_interval, shared.job_timeout_ms / 1000),
         atomic=options.atomic_completion,
         exclusive=shared.exclusive,
@@ -195,5 +195,5 @@ def _fetcher(
 
 def _when_blocked(fetcher: Fetcher, heartbeat: Heartbeat) -> None:
     if fetcher.unseen.any():
-        heartbeat.start()  # that of a partition without a job of this worker does not beat yet
+        heartbeat.start()  # it does not beat yet in a partition where this worker has had no job
     heartbeat.hurry()

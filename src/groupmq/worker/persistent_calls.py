@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class PersistentCalls:
-    """Makes such calls, with growing pauses that end when another part of the worker has reached the server."""
+    """Repeats calls, with growing pauses that end when another part of the worker has reached the server."""
 
     def __init__(self, connection: Connection, reachability: Reachability) -> None:
         self._connection = connection
@@ -51,7 +51,7 @@ class PersistentCalls:
         self._server_back.set()
 
     async def pause(self, seconds: float) -> None:
-        """Pause for so long, or until the server is back."""
+        """Pause for this long, or until the server is back."""
         self._server_back.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):

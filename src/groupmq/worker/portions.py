@@ -21,7 +21,7 @@ def portion_of(reports: Sequence[RunReport], *, kept: bool = False) -> int:
     """
     if len(reports) <= 1:
         return len(reports)
-    # Local names, and unpacked at once: this is done for each report.
+    # Local names, and a single unpacking: this runs for each report.
     cost, at, heavy, complete = 0, 0, _HEAVY, commands.COMPLETE
     same, other = (4, 7) if kept else (1, 5)
     before: object = reports

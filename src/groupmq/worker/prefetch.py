@@ -11,7 +11,7 @@ _INSTANT = 0.0002
 _ROW_LASTS = 0.005
 """Seconds that a row may take: other groups, and other workers, may have to wait that long for it."""
 _LONGEST_ROW, _GOOD_ROW = 64, 32
-"""Jobs of a row: where few slots are free, and where many are."""
+"""The most jobs in a row: where few slots are free, and where many are."""
 _PER_CALL, _MOST_PER_CALL, _MOST = 240, 360, 1000
 """Jobs that one call brings, as expected and at most (it takes the server some milliseconds), and jobs that a worker
 holds unstarted."""
@@ -27,7 +27,7 @@ _LENGTH_SMOOTHING = 0.5
 
 
 class Prefetch:
-    """Learns how long handlers take and how many jobs of a group come together, and plans the next call by that."""
+    """Learns how long handlers take and how many jobs of a group come together, and plans the next call accordingly."""
 
     __slots__ = ("_length", "_most", "typical")
 
@@ -36,7 +36,7 @@ class Prefetch:
         self._length = 1.0
         """Moving average of jobs per row."""
         self.typical = 1.0
-        """Typical seconds of a handler; long, before anything is known."""
+        """Typical seconds of a handler; assumed to be long until runs have been seen."""
 
     def saw(self, duration: float) -> None:
         """A handler took that many seconds."""
@@ -81,7 +81,7 @@ class Prefetch:
     def fill(self, take: int, slots: int, ahead: int) -> int:
         """How many jobs a call that asks for `take` rows is to bring in all, the reserve among them; 0 = no reserve.
 
-        With it, `ahead` of all requesters is no more than the slots can run within some milliseconds.
+        The reserve is small enough for the slots to run all jobs that are `ahead` within some milliseconds.
         """
         if take < 1 or self.typical > SHORT or not self._most:
             return 0

@@ -11,7 +11,7 @@ from groupmq.worker.outcome import RunReport
 
 
 class Reporter(Protocol):
-    """A requester as the executor uses it. It reports what it has taken, so that outcomes of a group stay in order."""
+    """A requester as the executor uses it. It reports the jobs that it took, so outcomes of a group stay in order."""
 
     leases_end: float
     """When the leases that its last answer brought end at the earliest, by this process's clock."""
@@ -26,7 +26,7 @@ class Reporter(Protocol):
         """A run has ended, or does not begin, without anything to report: its slot may be filled."""
 
     def row_ended(self) -> None:
-        """No job of a row that this requester has taken runs or waits any more."""
+        """All jobs of a row that this requester has taken have ended or gone back."""
 
 
 class Requester:

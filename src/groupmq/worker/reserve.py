@@ -1,4 +1,5 @@
-"""The reserve of a worker: rows that were taken while no slot was free for them, and start when one becomes free.
+"""The reserve of a worker: rows that were taken while no slot was free for them, and that start when one
+becomes free.
 
 Each row holds the next job of another group, with those of its group that may follow, or one job without a group. Rows
 start in the order in which they came. The event loop takes rows off the left end. The heartbeat thread empties rows and
@@ -18,7 +19,7 @@ from groupmq.worker.runs import JobRun, RunRow
 
 
 class Reserve:
-    """Rows that wait for a slot. `claim` takes the next job of a row to run it; `ended` is called for a row."""
+    """Rows that wait for a slot. `claim` takes the next job of a row to run it; `ended` is called if none is to run."""
 
     __slots__ = ("_claim", "_ended", "_lasts", "_rows", "_wanted")
 

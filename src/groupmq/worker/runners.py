@@ -49,7 +49,7 @@ class HandlerError(GroupMQError):
 def invoker(
     handler: Callable[[Any], Any], options: WorkerOptions
 ) -> tuple[Callable[[Any], Awaitable[Any]], ThreadRunner | ProcessRunner | None]:
-    """How to call the handler so that it can be awaited, and what runs it, if that is not the event loop."""
+    """How to call the handler so that it can be awaited, and its runner, unless it runs in the event loop."""
     called = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)  # noqa: B004
     if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called):
         if options.executor == "process":
@@ -64,7 +64,7 @@ def invoker(
 
 
 class Preparing(Protocol):
-    """Gets ready for the call of a handler: a runner."""
+    """A runner that gets ready before a handler is called."""
 
     async def prepare(self) -> None: ...
     def unprepare(self) -> None:
@@ -120,14 +120,14 @@ class ThreadRunner:
         return await value if inspect.isawaitable(value) else value
 
     def _ended_late(self, job_ids: list[str], returned: Future[Any]) -> None:
-        """A handler has ended after its run: nobody takes what it returned or raised."""
+        """A handler has ended after its run: its result or error goes nowhere."""
         error = returned.exception()
         if error is None:
             if inspect.iscoroutine(value := returned.result()):
-                value.close()  # Python warns of one that is never awaited
+                value.close()  # Python warns about a coroutine that is never awaited
         elif not isinstance(error, asyncio.CancelledError):
             with contextlib.suppress(Exception):  # a logger that raises
-                text = "the handler of job %s raised after its run had been stopped; nothing follows from it: %s: %s"
+                text = "the handler of job %s raised after its run had been stopped; the error is ignored: %s: %s"
                 names = ", ".join(map(repr, job_ids))
                 self._logger.debug(text, names, type(error).__name__, message_of(error))
 
@@ -138,7 +138,7 @@ class ThreadRunner:
 
 
 def _retrieve(end: asyncio.Future[Any]) -> None:
-    """Take the error of a handler that was stopped: asyncio logs one that nobody takes, with its stack."""
+    """Retrieve the error of a handler that was stopped: otherwise asyncio logs it, with its stack."""
     if not end.cancelled():
         end.exception()
 
@@ -197,9 +197,9 @@ class ProcessRunner:
         self._closed = False
 
     async def prepare(self) -> None:
-        """Have a child ready for the next call. To start one takes up to a second, in which no handler has begun.
+        """Have a child ready for the next call. Starting one takes up to a second, during which no handler has begun.
 
-        A child that cannot be started is left to the call itself, which then fails.
+        An error of the start is not raised here: the call that gets this child fails.
         """
         child = self._any_child()
         try:
@@ -229,7 +229,7 @@ class ProcessRunner:
             forward = _forwarder(loop, job)
             kind, value = await loop.run_in_executor(self._threads, child.ask, _portable(job), forward)
         except BaseException:
-            # Cancelled, or the child is gone: whatever the child may still do, it must end now.
+            # Cancelled, or the child is gone: one that still runs must end now.
             child.kill()
             raise
         if self._closed:
@@ -298,7 +298,7 @@ class HandlerProcess:
 
     @contextlib.contextmanager
     def _dying(self) -> Iterator[None]:
-        """What to do if the child ends meanwhile."""
+        """Clean up, and raise WorkerProcessDied, if the child ends meanwhile."""
         try:
             yield
         except (EOFError, OSError) as error:
@@ -329,7 +329,7 @@ def _portable(job: Job) -> Job:
 
 
 def _forwarder(loop: asyncio.AbstractEventLoop, job: Job) -> Forward:
-    """Repeat progress and log lines of a child in the parent. Called in the thread that reads the pipe."""
+    """Pass progress and log lines of a child on to the parent's job. Called in the thread that reads the pipe."""
 
     def forward(kind: str, value: Any) -> None:
         what = job._queue._report_run(job, **{kind: value})

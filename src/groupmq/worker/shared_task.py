@@ -22,7 +22,7 @@ class SharedTask:
         is_live: Callable[[JobRun], bool],
         context: Callable[[], Context],
     ) -> None:
-        """`work` runs one in a context, and then what `next` returns; a run that is not live any more is left out.
+        """`work` runs one in a context, then the runs that `next` returns; a run that is no longer live is left out.
 
         `context` makes a new context.
         """

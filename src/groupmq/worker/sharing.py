@@ -1,7 +1,7 @@
 """Slots that several workers of a process share: pure decisions, no I/O.
 
 Each worker calls its own server for its own queue, so slots are shared out before a call and not after it. A worker may
-always ask for its fair part, behind those that were served longer ago, and for more if no other worker wants it.
+always ask for its fair share, behind those that were served longer ago, and for more if no other worker wants it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Sharer(Protocol):
         the slots of the others."""
 
     def is_hungry(self) -> bool:
-        """Whether it would take a job if it had a slot: its queue is not known to have none, or to be out of reach."""
+        """Whether it would take a job if it had a slot, as far as it knows: its queue may have one, and be in reach."""
 
 
 class SharedSlots:
@@ -34,9 +34,10 @@ class SharedSlots:
         slice_length: float = 0.0,
         defer: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
-        """`least`: the smallest fair part, for many workers with few slots: calls for one job each would cost more than
-        the jobs. `slice_length`: seconds for which one that is served stays in front, for the same reason. `defer`
-        calls a function a moment later, so that with many workers all changes of that moment are handled once."""
+        """`least`: the smallest fair share, for many workers with few slots: calls for one job each would cost more
+        than the jobs. `slice_length`: seconds for which a worker that is served stays first, for the same reason.
+        `defer` calls a function a moment later, so that with many workers all changes of that moment are handled
+        once."""
         self.total = total
         self._least = min(least, total)
         self.slice_length = slice_length
@@ -61,7 +62,7 @@ class SharedSlots:
         return self._served
 
     def moved(self) -> None:
-        """A slot may have become free, or a worker may want one no longer."""
+        """A slot may have become free, or a worker may no longer want one."""
         if self._defer is None:
             self._look()
         elif not self._deferred:
@@ -89,7 +90,7 @@ class SharedSlots:
         return self.total - sum(share.sharer.slots_used() + share.sharer.slots_asked() for share in self.shares)
 
     def fair(self) -> int:
-        """The fair part of each worker that has a slot or wants one."""
+        """The fair share of each worker that has a slot or wants one."""
         return max(self._least, self.total // max(1, sum(share.is_involved() for share in self.shares)))
 
 
@@ -100,7 +101,7 @@ class Share:
         self._pool = pool
         self.sharer = sharer
         self.served: tuple[int, int] = (0, number)
-        """When its last time slice ended; of those that had none, the first that joined comes first."""
+        """When its last time slice ended; among those that had none, the first that joined comes first."""
         self._slice_began: float | None = None
         self._on_room: list[Callable[[], None]] = []
 
@@ -145,7 +146,7 @@ class Share:
         return self.sharer.is_hungry() or self.sharer.slots_used() + self.sharer.slots_asked() > 0
 
     def claim(self, fair: int) -> int:
-        """Slots that are left to this worker, because it wants them and has less than its fair part."""
+        """Slots that are left to this worker, because it wants them and has less than its fair share."""
         if not self.sharer.is_hungry():
             return 0
         return max(0, fair - self.sharer.slots_used() - self.sharer.slots_asked())

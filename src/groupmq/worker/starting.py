@@ -23,7 +23,7 @@ async def start_when_reachable(
 ) -> None:
     """Call `start` until it succeeds, is no longer `wanted`, or the worker gives up.
 
-    Raises errors that another try would not change. `changed` is set when the last two may have become true.
+    Raises errors that another try would not fix. `changed` is set when one of the last two may have happened.
     """
     pauses = Pauses()
     while wanted() and reachability.gave_up is None:

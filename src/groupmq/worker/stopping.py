@@ -28,7 +28,7 @@ class StoppableRun:
     begun = False
     """Its handler was called."""
     confirmed = False
-    """That was reported."""
+    """That it has begun was reported."""
     abandoned = False
     """Its slot was taken back, and its handler has not ended."""
     started = 0.0
@@ -84,7 +84,7 @@ def cancel_abandoned(runs: set[AnyRun]) -> None:
 def end_when_left(task: asyncio.Task[None] | None, end: Callable[[BaseException], None]) -> None:
     """After a GeneratorExit: call `end` when the task is done.
 
-    It was raised by the handler, or by an interpreter that discards the task and then never calls `end`.
+    The handler raised it, or the interpreter did as it discarded the task; then `end` is never called.
     """
 
     def done(task: asyncio.Task[None]) -> None:

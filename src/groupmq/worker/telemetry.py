@@ -92,7 +92,7 @@ class Telemetry:
         self._active_listeners, self._completed_listeners = map(self.events.listeners, ("active", "completed"))
 
     def adopt(self, queue: QueueOptions) -> None:
-        """The queue is stored with these settings."""
+        """Use these settings, with which the queue is stored."""
         self._log.adopt(keeps_failed=queue.keep_failed.kept != 0, on_failed=queue.on_failed)
 
     # Jobs that come and run

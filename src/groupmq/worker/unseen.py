@@ -28,7 +28,7 @@ class UnseenAnswers:
         self._waiting: dict[str, int] = {}
         """Requester -> request."""
         self._asked: set[UnseenCall] = set()
-        """Those that a beat has named and the server has not answered for."""
+        """Calls that a beat has named, while the server has not answered that beat."""
         self._taken_back: set[UnseenCall] = set()
 
     # In the event loop
@@ -39,7 +39,7 @@ class UnseenAnswers:
             self._waiting[requester] = request
 
     def seen(self, requester: str) -> Verdict:
-        """The answer has come, or the call is given up. What to do with the jobs of the answer."""
+        """The answer has come, or the call is given up; returns what to do with the jobs of the answer."""
         with self._lock:
             request = self._waiting.pop(requester, None)
             if request is None:

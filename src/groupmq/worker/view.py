@@ -63,7 +63,7 @@ class WorkerView:
     # Listening
 
     def on(self, event: str, listener: Listener) -> Listener:
-        """Call `listener` for an event of this worker. It may be sync or async; what it raises is logged."""
+        """Call `listener` for an event of this worker. It may be sync or async; an error that it raises is logged."""
         return self._telemetry.events.on(event, listener)
 
     def off(self, event: str, listener: Listener) -> bool:

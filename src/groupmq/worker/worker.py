@@ -73,7 +73,7 @@ class Worker(WorkerView):
         self._slots: SharedSlots | None = None
         self._bursts = False
         self._consumers: ConsumerSet | None = None
-        """The parts that do the work, from the start of the worker on."""
+        """The parts that do the work; made when the worker starts."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: object = None
         self._deadline = Closing(self._changed)
@@ -82,7 +82,7 @@ class Worker(WorkerView):
         self._start_over = asyncio.Event()
 
     def _use_options(self, given: WorkerArguments, default_name: str) -> None:
-        """Check options against the settings of the queue, and make what calls the handler."""
+        """Check the options against the settings of the queue, and make the callable that runs the handler."""
         self._given, self._checked_for = given, self.queue.options
         self.options = WorkerOptions.checked(self.queue.options, default_name, given)
         self.name = self.options.name
@@ -100,7 +100,7 @@ class Worker(WorkerView):
         self._on_change()
 
     def _share(self, slots: SharedSlots, on_change: Callable[[], None]) -> None:
-        """Use slots that other workers share (workers.py). `on_change` is called when it may have become idle."""
+        """Use slots that other workers share (workers.py). `on_change` is called when this one may be idle."""
         if self._state != "new" or self._slots is not None:
             raise ConfigurationError(f"workers: worker {self.name!r} is in use already")
         given = self._given.copy()
@@ -122,9 +122,9 @@ class Worker(WorkerView):
     async def run(self, *, burst: bool = False) -> None:
         """Work until closed; with `burst`, until nothing is runnable. Cancelling this closes the worker at once.
 
-        While the server is away, at the start too, the worker tries again. Raises ConnectionLost if the server was out
+        While the server is away, at the start too, the worker keeps trying. Raises ConnectionLost if the server was out
         of reach for longer than `unreachable_timeout`. At the start this also raises errors that another try would not
-        change: settings that differ, or credentials that are refused.
+        fix: settings that differ, or credentials that are refused.
         """
         await self._run(burst=burst)
 
@@ -159,7 +159,7 @@ class Worker(WorkerView):
         return self._consumers is not None and self._consumers.is_idle
 
     async def _has_ready_job(self) -> bool:
-        """Whether a waiting job may start now, by the server's account; True if the server does not answer."""
+        """Whether a waiting job may start now, according to the server; True if the server does not answer."""
         return self._consumers is None or await self._consumers.has_ready_job()
 
     async def start(self) -> Self:
@@ -275,7 +275,7 @@ class Worker(WorkerView):
         await asyncio.shield(self._closing)
 
     def _is_elsewhere(self) -> bool:
-        """True if there is nothing to close here: the worker ran in a loop that is over, or in a parent process."""
+        """True if there is nothing to close here: the worker ran in a loop that is closed, or in a parent process."""
         loop = self._loop
         if loop is asyncio.get_running_loop():
             return False
@@ -312,8 +312,8 @@ class Worker(WorkerView):
     def bequest(self) -> str | None:
         """The text that `Worker.take_back` needs after the process of this worker has died. It holds the server's URL.
 
-        None if the leases have to expire: the queue was made with a client of yours, or handlers run in processes,
-        which outlive the worker.
+        None if the leases have to expire: the queue was made with your own client, or handlers run in processes, which
+        outlive the worker.
         """
         return bequest_of(self)
 
@@ -321,7 +321,7 @@ class Worker(WorkerView):
     async def take_back(bequest: str) -> list[str]:
         """End the leases of a worker whose process has ended, and return the ids of the jobs that were running.
 
-        Each of them uses an attempt, as after a stall. Call it only if the process is known to be gone, for
-        example from the parent that has waited for it. If it were still alive, its jobs would run twice at once.
+        Each of them uses an attempt, as after a stall. Call this only if the process is known to be gone, for
+        example from the parent that has waited for it. If the process were alive, its jobs would run twice at once.
         """
         return await take_back(bequest)

@@ -1,4 +1,4 @@
-"""Several workers in one process, for several queues, with common slots."""
+"""Several workers in one process, for several queues, with shared slots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Workers:
     """Runs several workers, with at most `concurrency` jobs at once in all of them together.
 
     A queue that has work is always served, however much work the others have. A `concurrency` that was given to one
-    of the workers limits how many of the common slots it uses.
+    of the workers limits how many of the shared slots it uses.
 
     >>> workers = Workers([Worker(orders, charge), Worker(mails, send)], concurrency=8)
     >>> await workers.run()
@@ -53,7 +53,7 @@ class Workers:
     async def run(self, *, burst: bool = False) -> None:
         """Work until closed; with `burst`, until nothing is runnable in any queue.
 
-        Raises what the `run` of a worker raises, after the others have been closed.
+        Raises the error that the `run` of a worker raised, after the others have been closed.
         """
         runs = [asyncio.ensure_future(worker._run(burst=False, bursts_later=burst)) for worker in self._workers]
         done = asyncio.ensure_future(self._until_done()) if burst else None
@@ -92,5 +92,5 @@ def _checked(workers: object) -> tuple[Worker, ...]:
     if not isinstance(workers, Sequence) or not workers or not all(isinstance(one, Worker) for one in workers):
         raise ConfigurationError.expected("workers", "a sequence of Workers", workers)
     if len(set(map(id, workers))) < len(workers):
-        raise ConfigurationError("workers: the same Worker stands in it twice")
+        raise ConfigurationError("workers: the same Worker is listed twice")
     return tuple(workers)

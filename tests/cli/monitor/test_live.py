@@ -94,7 +94,7 @@ def test_pausing_and_resuming_ask_first(screen: Screen, orders: Queue) -> None:
     screen.run(MONITOR)
     screen.shows("p pause")
     screen.type("p")
-    screen.shows(r"Pause orders\? Nothing new starts, what runs goes on\. y/n")
+    screen.shows(r"Pause orders\? Nothing new starts; running jobs go on\. y/n")
     assert not orders.is_paused()
     screen.type("x")
     screen.shows("p pause")

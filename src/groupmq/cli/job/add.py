@@ -30,7 +30,7 @@ from groupmq.sync import Job
 @click.option("--delay", type=DURATION, metavar="TIME", help="Start after this time: 30, 500ms, 10m, 2h, 7d.")
 @click.option("--run-at", type=INSTANT, metavar="WHEN", help="Start then (ISO 8601 with a zone, or epoch seconds).")
 @click.option("--order-ms", type=int, metavar="N", help="Order in the group, usually the event's epoch milliseconds.")
-@click.option("--max-attempts", type=int, metavar="N", help="Runs before the job fails for good.")
+@click.option("--max-attempts", type=int, metavar="N", help="Attempts before the job fails for good.")
 @click.option("--timeout", type=DURATION, metavar="TIME", help="Cancel a run that takes longer.")
 @click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
 @click.option("--on-retry", type=click.Choice(("hold", "yield")), help="What its group does until the retry.")

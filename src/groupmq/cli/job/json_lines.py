@@ -24,8 +24,8 @@ FACTS = frozenset(
 
 
 def line_of(job: Job) -> dict[str, Any]:
-    """What is needed to add the job again with its order, and a few facts for people. Raises ValueError if its data is
-    not JSON."""
+    """The fields that add the job again in its order, and a few facts for people. Raises ValueError if its data is not
+    JSON."""
     if isinstance(job.data, NotJson):
         raise ValueError(f"job {job.id!r}: its data is not JSON (the queue has a serializer of its own)")
     line = {

@@ -34,7 +34,7 @@ def pick(queue: Queue, states: Sequence[str], group_id: str | None, limit: int) 
     """At most `limit` jobs of these states."""
     found: list[Job] = []
     for state in states:
-        # Most jobs are not indexed by group: with one, every job of the state has to be looked at.
+        # Only waiting jobs are indexed by group: to find others of a group, every job of the state has to be read.
         whole = group_id is not None and state != "waiting"
         ids = ids_of(queue, state, EVERY if whole else limit - len(found), group_id=group_id, newest=True)
         for job in jobs_of(queue, ids, state, group_id):

@@ -110,7 +110,7 @@ def import_jobs(target: Target, file: IO[str], check: bool, new_ids: bool, max_p
 
 @contextmanager
 def _rewindable(file: IO[str]) -> Iterator[IO[str]]:
-    """The lines as a file of our own that can be read twice; standard input cannot."""
+    """A copy of the lines that can be read twice, which standard input cannot."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8") as copy:
         try:
             shutil.copyfileobj(file, copy)

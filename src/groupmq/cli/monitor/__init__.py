@@ -1,1 +1,1 @@
-"""`groupmq monitor`: a live view of a queue. State and drawing are pure, the rest is input and output."""
+"""`groupmq monitor`: a live view of a queue. State and drawing are pure; the rest is input and output."""

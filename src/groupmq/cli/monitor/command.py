@@ -42,15 +42,15 @@ NARROWEST, WIDEST = 40, 400
     default=1.0,
     show_default=True,
     metavar="TIME",
-    help="Time from one look to the next.",
+    help="Time between two refreshes.",
 )
-@click.option("--once", is_flag=True, help="Print one frame; it takes two looks, one interval apart, for the rates.")
+@click.option("--once", is_flag=True, help="Print one frame. It reads the queue twice, one interval apart, for rates.")
 @target_options
 def monitor(target: Target, name: str | None, interval: float, once: bool) -> None:
     """Watch a queue: counts, rates, groups, running jobs, workers and failures.
 
     On a terminal it fills the screen; ? lists the keys: inspect a job, retry one that failed, pause and resume. In a
-    pipe it prints a frame of plain text, or with --json a line, for each look. It only reads: nothing in the queue
+    pipe it prints a frame of plain text, or with --json a line, at each refresh. It only reads: nothing in the queue
     changes unless you press a key that asks for it.
     """
     with target.existing(name) as queue:

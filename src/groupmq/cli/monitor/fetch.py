@@ -1,4 +1,4 @@
-"""Reads a queue for the monitor, and does what a key asked for. A failed look is not repeated: the next one is soon."""
+"""Reads a queue for the monitor and carries out commands of keys. A failed read is not retried: the next is soon."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class QueueWatcher:
                 cursor=self._cursor, also=self._again, groups=GROUPS, runs=RUNS, failures=FAILURES
             )
         self._cursor = found.cursor
-        # Groups that were found large stay in view while the pages go round.
+        # Groups that turned out to be large stay in view while the cursor moves on.
         self._again = list({group.id or "" for group in (*found.busiest, *found.most_delayed)})
         return found
 

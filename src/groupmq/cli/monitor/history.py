@@ -9,7 +9,7 @@ from groupmq import JobTotals, QueueSurvey
 
 KEPT = 240
 WINDOW = 10.0
-"""Seconds over which a rate is averaged: steady enough to read, young enough to show a change."""
+"""Seconds over which a rate is averaged: long enough to read it, short enough to show a change."""
 RATES = ("added", "completed", "failed", "retried")
 
 

@@ -66,7 +66,7 @@ def trouble(error: GroupMQError, where: str) -> str:
 
 
 class LiveView:
-    """The monitor on a terminal, until it is left."""
+    """The monitor on a terminal, until the user quits."""
 
     def __init__(self, watcher: QueueWatcher, terminal: Terminal, state: State, glyphs: Glyphs) -> None:
         self.state = state
@@ -109,7 +109,7 @@ class LiveView:
                 self._draw()
 
     def _take(self, message: Message) -> bool:
-        """Let a message change the state; True if it ends the monitor."""
+        """Apply a message to the state; True if it ends the monitor."""
         match message:
             case BaseException():
                 raise message
@@ -201,7 +201,7 @@ class LiveView:
             match effect:
                 case Switch(paused):
                     await self._watcher.switch(paused=paused)
-                    result = f"{self.state.queue} is {'paused; what runs goes on' if paused else 'running'}"
+                    result = f"{self.state.queue} is {'paused; running jobs go on' if paused else 'running'}"
                 case RetryFailed(job_id):
                     await self._watcher.retry(job_id)
                     result = f"job {tables.words(job_id)} waits to run again"

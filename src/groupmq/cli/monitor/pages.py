@@ -25,7 +25,7 @@ Keys
   PgUp PgDn, g G   the same, in larger steps
   Enter            inspect the selected job: data, error, stack, log
   r                retry the selected job, if it has failed
-  p                pause the queue, or let it go on; asks first
+  p                pause or resume the queue; asks first
   ? or h           this page
   q, Esc           back; from the queue, q leaves
 
@@ -33,10 +33,10 @@ The view
   oldest wait      of the jobs that could start now
   held             of the first jobs of groups that are busy, parked, paused
   RATES            jobs per second, mean of the last ten seconds; one bar
-                   a look; 1 HOUR: how many since an hour ago
+                   a refresh; 1 HOUR: how many since an hour ago
   BUSIEST GROUPS   most waiting and running jobs
   MOST DELAYED     their first job has waited longest
-  STATE            ready: may start a job. busy: as many run as may.
+  STATE            ready: may start a job. busy: all slots in use.
                    parked: its first job has to wait. paused: by an operator.
                    blocked: by a job that failed for good
   BLOCKED GROUPS   each waits until its failed job is retried, skipped

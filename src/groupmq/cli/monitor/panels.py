@@ -107,7 +107,7 @@ def workers(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -
         columns.insert(1, Column("HOST AND PID", 24))
         for row, one in zip(rows, found, strict=True):
             row.insert(1, Cell(f"{one.host} {one.pid}", DIM, name=True))
-    return _table(columns, rows, width, height, glyphs, "nobody works")
+    return _table(columns, rows, width, height, glyphs, "no workers")
 
 
 def busiest(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:

@@ -26,7 +26,7 @@ class MonitorRow(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """Pause the queue, or let it go on."""
+    """Pause or resume the queue."""
 
     paused: bool
 
@@ -173,7 +173,7 @@ def _asked_to_switch(state: State) -> State:
     if state.paused:
         text = f"Resume {tables.words(state.queue)}? Jobs start again."
     else:
-        text = f"Pause {tables.words(state.queue)}? Nothing new starts, what runs goes on."
+        text = f"Pause {tables.words(state.queue)}? Nothing new starts; running jobs go on."
     return replace(state, question=Question(text, Switch(paused=not state.paused)))
 
 

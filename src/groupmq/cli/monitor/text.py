@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 
 def fit(value: object, width: int, glyphs: Glyphs, *, right: bool = False, name: bool = False) -> str:
-    """A value in exactly `width` cells, cut or filled up; control characters as escapes. `name`: as of `Cell`."""
+    """A value in exactly `width` cells, cut or filled up; control characters as escapes. `name`: as in `Cell`."""
     text = tables.words(value, None)
     if (cells := cell_len(text)) > width:
         if width <= 0:

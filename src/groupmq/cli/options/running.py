@@ -12,7 +12,7 @@ from groupmq.cli.output import logs
 
 PORT = click.IntRange(0, 65535)
 HERE = "127.0.0.1"
-"""The default address of the ports: pages without a password are not for the whole network."""
+"""The default address of the ports: pages without a password must not be open to the whole network."""
 BIND_VARIABLE = "GROUPMQ_BIND"
 
 
@@ -29,7 +29,7 @@ def running_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="ADDRESS",
             help="Address of the ports; 0.0.0.0 = all interfaces.",
         ),
-        click.option("--health-port", type=PORT, help="Serve /livez and /readyz there."),
+        click.option("--health-port", type=PORT, help="Serve /livez and /readyz on this port."),
         click.option(
             "--unreachable-timeout",
             type=DurationType(0.1),

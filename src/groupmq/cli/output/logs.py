@@ -14,7 +14,7 @@ _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per record, with whatever was given as `extra`."""
+    """One JSON object per record, with the fields that were given as `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

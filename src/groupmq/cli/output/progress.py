@@ -17,7 +17,7 @@ from groupmq.cli.output.answers import console, show
 
 
 class Interrupted(Exception):
-    """Ctrl-C was pressed; what was done is done, the rest is as it was."""
+    """Ctrl-C was pressed: the finished steps stay done, and the rest is unchanged."""
 
 
 class LongWork:
@@ -58,7 +58,7 @@ class LongWork:
         self.advance(done - self.done)
 
     def report(self, target: Target, verb: str, text: Callable[[], Any] | None = None, **more: Any) -> None:
-        """Say how much was done; after Ctrl-C that it was not all, with the exit code for it."""
+        """Say how much was done; after Ctrl-C, say that it was not all, and exit with the code for that."""
         if self.interrupted:
             if target.as_json:
                 show(target, {**more, verb: self.done, "interrupted": True}, lambda: None)

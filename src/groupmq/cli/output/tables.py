@@ -60,7 +60,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
-    """Names and values, a line each; what is None is left out."""
+    """Names and values, a line each; values that are None are left out."""
     found = Table.grid(padding=(0, 2, 0, 0))
     found.add_column(style="bold")
     found.add_column(overflow="fold")

@@ -59,7 +59,7 @@ def _queues(found: list[dict[str, Any]]) -> Table | str:
 def failures(target: Target, name: str | None, group_id: str | None, final: bool, limit: int) -> None:
     """List failed attempts, newest first, of jobs that were tried again and of jobs that failed for good.
 
-    The newest 1,000 are kept, also of jobs that are gone.
+    The newest 1,000 are kept, including those of jobs that are gone.
     """
     with target.existing(name) as queue:
         every = queue.get_failures(KEPT if group_id is not None or final else limit)

@@ -42,6 +42,6 @@ def _switch(target: Target, name: str | None, group_id: str | None, *, paused: b
             else:
                 queue.resume()
     what = f"group {tables.words(group_id)} of {queue.name}" if group_id is not None else queue.name
-    now = "paused; what runs goes on" if paused else "running"
+    now = "paused; running jobs go on" if paused else "running"
     value = {"queue": queue.name, "group": group_id, "paused": paused, "changed": changed}
     show_answer(target, value, lambda: f"{what} is {now}" if changed else f"{what} was {now.split(';')[0]} already")

@@ -87,7 +87,7 @@ def _count(queue: Queue, states: Sequence[str]) -> tuple[int, str]:
 @yes_option
 @target_options
 def clean(target: Target, name: str | None, state: str, older_than: float, limit: int, yes: bool) -> None:
-    """Remove old jobs of one state, in bounded steps. Asks first for waiting and delayed jobs, without --yes."""
+    """Remove old jobs of one state, in bounded steps. Asks first for waiting and delayed jobs, unless --yes."""
     with target.existing(name) as queue:
         if state in UNDONE:
             confirm(target, f"This removes {state} jobs of {queue.name} older than {span(older_than)}.", yes=yes)

@@ -36,4 +36,5 @@ def repartition(target: Target, name: str | None, partitions: int) -> None:
     if work.interrupted:
         return work.report(target, "copied", queue=queue.name)
     answer = {"queue": queue.name, "partitions": partitions, "jobs": jobs}
-    show(target, answer, lambda: f"{number(jobs, 'job')} in {number(partitions, 'partition')}; restart its processes")
+    done = f"{number(jobs, 'job')} in {number(partitions, 'partition')}; restart the queue's processes"
+    show(target, answer, lambda: done)

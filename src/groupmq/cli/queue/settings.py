@@ -39,7 +39,7 @@ def settings(target: Target, name: str | None, changes: tuple[str, ...]) -> None
     Kept        100, 30d, 10000,30d or all  keep_completed, keep_failed
     Limits      100/1s                      rate_limit, group_rate_limit, breaker
     Ordering    event_time:2s, arrival:500ms..2s
-    "none" turns off what is off by default.
+    "none" turns off a setting that is off by default.
     """
     wanted = dict(_change(one) for one in changes)
     with target.existing(name) as queue:

@@ -1,4 +1,4 @@
-"""A worker process of a supervisor: `python -P -m groupmq.cli.worker.child SOCKET NUMBER SPEC`, never called by people.
+"""A worker process of a supervisor: `python -P -m groupmq.cli.worker.child SOCKET NUMBER SPEC`, never run by hand.
 
 The plan comes over the socket: a URL may hold a password, and all users can read command lines. The child sends back a
 report each second. When the socket closes, the supervisor is gone and the worker drains.

@@ -44,11 +44,11 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
 @click.option("--burst", is_flag=True, help="Exit when no job is runnable.")
 @click.option("--reload", is_flag=True, help="Start again when a .py file under this folder changes.")
 @click.option("--no-maintenance", is_flag=True, help="Leave repeats and clean-up to scheduler and recovery.")
-@click.option("--exclusive", is_flag=True, default=None, help="One worker at a time in the whole cluster.")
+@click.option("--exclusive", is_flag=True, default=None, help="Only one worker of the queue at a time takes jobs.")
 @click.option("--group-concurrency", type=int, help="Jobs of one group at once. [default: as stored, else 1]")
 @click.option("--executor", type=click.Choice(("thread", "process")), help="Where def handlers run. [default: thread]")
 @click.option("--job-timeout", type=DURATION, metavar="TIME", help="Lease of a running job. [default: as stored]")
-@click.option("--max-attempts", type=int, help="Runs of a job that sets none. [default: as stored]")
+@click.option("--max-attempts", type=int, help="Attempts of a job that sets none. [default: as stored]")
 @click.option("--backoff", type=BACKOFF, metavar="TIME", help="Pause before a retry: 5, 500ms, or 1s..5m, which grows.")
 @click.option(
     "--on-retry", type=click.Choice(("hold", "yield")), help="What a group does until a retry. [default: as stored]"
@@ -70,7 +70,7 @@ _SPELLED = {"maintenance": "--no-maintenance", "concurrency": "--concurrency"}
     metavar="TIME",
     help="Time that running jobs have after the first SIGTERM.",
 )
-@click.option("--metrics-port", type=PORT, help="Serve /metrics for Prometheus there.")
+@click.option("--metrics-port", type=PORT, help="Serve /metrics for Prometheus on this port.")
 @running_options
 def worker(
     target: Target,

@@ -23,7 +23,7 @@ class ProcessReport:
     """starting, waiting (for the queue to be made), running or draining."""
     loop_seen: float = field(default_factory=time.monotonic)
     patience: float = 300.0
-    """Seconds the event loop may stand still; long at first, since a module may take its time to import."""
+    """Seconds the event loop may stand still; long at first, since importing a module may take long."""
     ready: bool = False
     counters: dict[str, float] = field(default_factory=dict)
     workers: list[dict[str, Any]] = field(default_factory=list)
@@ -36,7 +36,7 @@ class ProcessReport:
         return time.monotonic() - self.loop_seen <= self.patience
 
     def blocked_for(self) -> float:
-        """Seconds for which the event loop has not advanced. It reports each second: less than two mean nothing."""
+        """Seconds for which the event loop has not advanced. It reports each second, so less than two mean nothing."""
         idle = time.monotonic() - self.loop_seen
         return idle if self.state == "running" and idle >= _BLOCKED else 0.0
 

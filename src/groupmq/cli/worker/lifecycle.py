@@ -30,7 +30,7 @@ _TICK = 1.0
 _NEW_OBJECTS = 5000
 """New objects after which the garbage collector runs."""
 _LINGER = 5.0
-"""Seconds a process may take to end once its work is over; threads that handlers left behind could keep it."""
+"""Seconds a process may take to end once its work is over; threads that handlers left behind could keep it alive."""
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
@@ -47,8 +47,8 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 def calm_collector() -> None:
     """Have the garbage collector pass over all that is loaded by now, and look at new objects less often.
 
-    Each job makes a few that end with it. By default the collector runs for every seventy jobs, and at times walks
-    through every imported module, which took a sixth of the time of a worker with short handlers.
+    Each job makes a few objects that die with it. By default the collector runs for every seventy jobs, and at times
+    walks through every imported module, which took a sixth of the time of a worker with short handlers.
     """
     gc.collect()
     gc.freeze()

@@ -25,9 +25,9 @@ PATIENCE = 3.0
 
 
 def load(spec: str) -> Callable[..., Any] | Worker | Workers | Queue:
-    """What `module:name` stands for: a handler, configured workers, or a queue with its handlers.
+    """The object that `module:name` names: a handler, configured workers, or a queue with its handlers.
 
-    The current folder is looked in first.
+    The current folder is searched first.
     """
     module_name, colon, name = spec.partition(":")
     if not colon or not module_name or not name:
@@ -69,7 +69,7 @@ def _load_at_rest(spec: str) -> Callable[..., Any] | Worker | Workers | Queue:
 
 
 def _why(module: str, error: BaseException) -> str:
-    """What a module raised while it was imported, and where, in one line."""
+    """The error that a module raised while it was imported, and where, in one line."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
     at = f" ({frames[-1].filename}, line {frames[-1].lineno})" if len(frames) > 1 else ""
     if isinstance(error, SyntaxError):
@@ -89,7 +89,7 @@ def _text_of(error: BaseException) -> str:
 async def make_workers(plan: WorkerPlan, waiting: Callable[[bool], None] = lambda reachable: None) -> WorkerSet | None:
     """The workers of a plan, their queues opened and found to accept writes. None: there is nothing to do.
 
-    `waiting` is called while a queue does not exist yet, with whether its server answers.
+    `waiting` is called while a queue does not exist yet, with True if its server answers.
     """
     found = _load_at_rest(plan.spec)
     if isinstance(found, Worker | Workers | Queue):
@@ -136,7 +136,7 @@ def _worker(plan: WorkerPlan, queue: Queue, handler: Callable[..., Any]) -> Work
 
 
 async def _try(plan: WorkerPlan, name: str, handler: Callable[..., Any]) -> None:
-    """Have the options checked now: a mistake must not wait for the server, or for the queue to be made."""
+    """Check the options now: a mistake is reported even if the server is away or the queue does not exist yet."""
     async with Queue(name, plan.url, prefix=plan.prefix, **plan.queue_options, **plan.shared) as queue:
         _worker(plan, queue, handler)
 
@@ -162,7 +162,7 @@ async def open_queue(plan: WorkerPlan, name: str, patience: float, waiting: Call
 
 
 def _probe(plan: WorkerPlan, name: str, patience: float) -> Queue:
-    """The queue whatever its settings are. Only settings that were given make one that does not exist."""
+    """The queue, with any settings. One that does not exist is made only if settings were given."""
     options = {"prefix": plan.prefix, **plan.queue_options, **plan.shared}
     return Queue.attach(name, plan.url, make=bool(plan.shared or plan.queue_options), patience=patience, **options)
 

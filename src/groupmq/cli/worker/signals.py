@@ -15,7 +15,7 @@ _logger = logging.getLogger("groupmq.cli")
 class Stages:
     """Calls one step per signal, in the event loop; beyond the last step the process exits.
 
-    Handlers of the interpreter's own kind, not of the loop: the third signal must get through a loop that hangs.
+    Uses handlers of the interpreter, not of the loop: the third signal must work even if the loop hangs.
     """
 
     def __init__(self, *steps: Callable[[], None], at_exit: Callable[[], None] = lambda: None) -> None:

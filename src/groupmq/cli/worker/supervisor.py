@@ -50,7 +50,7 @@ class SupervisedProcess:
         """A signal that came while no process ran. It is for the next one, which may have been about to start."""
 
     async def live(self) -> int:
-        """Start a process and wait for its end; its exit code, negative for a signal."""
+        """Start a process and wait for its end; returns its exit code, negative for a signal."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -148,7 +148,7 @@ class Supervisor:
         watching = asyncio.create_task(self._reload(self._watch)) if self._watch else None
         first = asyncio.create_task(self._keep(self.supervised[0]))
         tasks = [first]
-        # One goes ahead: a mistake on the command line is reported once, not once per process.
+        # The first one starts alone, so that a mistake on the command line is reported once, not once per process.
         up = asyncio.create_task(self.supervised[0].up.wait())
         await asyncio.wait([first, up], return_when=asyncio.FIRST_COMPLETED)
         up.cancel()
@@ -169,7 +169,7 @@ class Supervisor:
         return code
 
     async def _keep(self, one: SupervisedProcess) -> int:
-        """Keep one process alive; the exit code once it is over."""
+        """Keep one process alive; returns the exit code once it has ended for good."""
         while not self._stopping.is_set():
             began = time.monotonic()
             code = await one.live()
