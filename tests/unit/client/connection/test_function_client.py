@@ -263,10 +263,9 @@ def test_a_process_with_other_settings_is_refused_with_what_differs_and_what_to_
 
 def test_a_queue_of_another_format_is_refused_with_both_formats() -> None:
     server = conversation(opened=False)
-    with pytest.raises(
-        ConfigurationError, match="'orders' is stored in format 9, this release of groupmq reads format 6"
-    ):
-        server.answer([b"9", b"{}", None, None])
+    expected = f"'orders' is stored in format 99, this release of groupmq reads format {commands.SCHEMA}"
+    with pytest.raises(ConfigurationError, match=expected):
+        server.answer([b"99", b"{}", None, None])
 
 
 def test_an_error_of_a_function_names_lua_file_and_line_and_is_not_repeated() -> None:
