@@ -1,8 +1,9 @@
-"""What the scripts do when a record is missing or a key is of the wrong kind: go on, or leave everything as it was."""
+"""If a record is missing or a key is of the wrong type, a script goes on without it, or fails without any write."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_missing_record_of_a_delayed_job_is_dropped_when_due(engine: Engine) -
     engine.pass_time(SECOND)
     assert engine.run_all() == ["b"]
     assert engine.client.zcard(engine.key("delayed")) == 0
-    engine.run(engine.operations.repair())  # its group is not known any more
+    engine.run(engine.operations.repair())  # a record that is gone names no group: mend the counts
 
 
 @pytest.mark.parametrize("outcome", ["retry", "release", "stall"])
@@ -185,12 +186,12 @@ def test_a_wrong_type_in_the_middle_of_a_call_leaves_everything_as_it_was(make_e
     with pytest.raises(ScriptError, match=r"WRONGTYPE.*\.lua:\d+"):
         ACTIONS[action](engine)
     assert engine.digest() == before
-    engine.client.flushall()  # what was spoiled is not checked
+    engine.client.flushall()  # the check after the test would find the damage
 
 
 def test_a_group_that_gets_its_set_and_whose_key_is_of_a_wrong_type_is_refused_whole(engine: Engine) -> None:
     engine.add("a", group="first")
-    engine.add("alone", group="bad")  # one job alone has no sorted set, so the key is not looked at
+    engine.add("alone", group="bad")  # a single job has no sorted set, so the key is not read
     engine.client.set(engine.keys.group("bad"), "not a zset")
     before = engine.digest()
     with pytest.raises(ScriptError, match="WRONGTYPE"):
@@ -200,7 +201,7 @@ def test_a_group_that_gets_its_set_and_whose_key_is_of_a_wrong_type_is_refused_w
 
 
 def next_minute(engine: Engine) -> None:
-    """Whatever is measured next closes the minute before."""
+    """Go to the next minute: the next measurement closes the one before."""
     engine.add("x", "y", group=None)
     engine.take_one()
     engine.pass_time(60 * SECOND)
@@ -244,7 +245,7 @@ def test_an_index_of_a_wrong_kind_leaves_everything_as_it_was(make_engine: MakeE
     with pytest.raises(ScriptError, match="WRONGTYPE"):
         action(engine)
     assert engine.digest() == before
-    engine.client.flushall()  # what was spoiled is not checked
+    engine.client.flushall()  # the check after the test would find the damage
 
 
 def test_an_error_of_a_script_names_the_lua_file_and_line(engine: Engine) -> None:
@@ -258,7 +259,7 @@ def test_an_error_of_a_script_names_the_lua_file_and_line(engine: Engine) -> Non
 
 @pytest.mark.parametrize("damaged", [b"", b"12345678", b"x" * 19])
 def test_a_damaged_lease_stops_no_other_job(engine: Engine, damaged: bytes) -> None:
-    """It counts as none. Otherwise every call that reads it would fail, and its worker would try it for ever."""
+    """It counts as missing. Otherwise every call that reads it would fail, and its worker would retry for ever."""
     engine.add("a", group="a")
     engine.add("b", group="b")
     one, other = engine.take(2)
@@ -271,3 +272,40 @@ def test_a_damaged_lease_stops_no_other_job(engine: Engine, damaged: bytes) -> N
     assert "c" in [job.id for job in engine.take(10)]
     engine.run(engine.operations.repair())
     assert engine.violations() == []
+
+
+DAMAGED_TURNS = [b"", b"\xc1", b"\x01", b"\x90", b"\x94\0\0\0\0", b"\x92\xa1w\x01"]
+
+
+@pytest.mark.parametrize("raw", DAMAGED_TURNS)
+def test_a_turn_that_cannot_be_read_counts_as_none(make_engine: MakeEngine, raw: bytes) -> None:
+    engine = make_engine(exclusive=True)
+    engine.add("a", "b", group=None)
+    taken = engine.advance(take=1, worker="v", batch=5, epoch=0).jobs
+    engine.client.hset(engine.keys.meta, "turn", raw)
+    assert engine.advance(take=1, worker="w", batch=5, epoch=0).jobs == []  # a job of the lost turn runs
+    assert engine.complete(*taken) == [1]
+    assert [job.id for job in engine.advance(take=1, worker="w", batch=5, epoch=0).jobs] == ["b"]
+    engine.client.delete(engine.key("wake:v"))  # no call knows the worker of the lost turn: it goes with the queue
+
+
+@pytest.mark.parametrize("raw", DAMAGED_TURNS)
+def test_settings_of_a_queue_change_as_a_whole_beside_a_damaged_turn(make_engine: MakeEngine, raw: bytes) -> None:
+    engine = make_engine(exclusive=True)
+    engine.add("a", "b", group=None)
+    engine.client.hset(engine.keys.meta, "turn", raw)
+    parallel = replace(engine.options, exclusive=False, max_group_size=7)
+    engine.call(commands.open_queue(parallel, engine.call(commands.look_at_queue())))
+    assert engine.client.hget(engine.keys.meta, "turn") is None
+    assert len(engine.take(2)) == 2
+
+
+def test_settings_are_refused_whole_if_a_key_that_they_need_is_of_a_wrong_kind(engine: Engine) -> None:
+    engine.add("a")
+    read = engine.call(commands.look_at_queue())
+    engine.client.set(engine.key("starts"), "of a wrong kind")
+    before = engine.digest()
+    with pytest.raises(ScriptError, match="WRONGTYPE"):
+        engine.call(commands.open_queue(replace(engine.options, rate_limit=RateLimit(5, 1)), read))
+    assert engine.digest() == before
+    engine.client.delete(engine.key("starts"))

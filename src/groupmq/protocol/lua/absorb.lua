@@ -3,11 +3,11 @@ Make a partition from keys that were copied from other partitions. Its numbers s
 no stamp and no arrival is given twice. A flag is set if it is set in one of them.
 
 Arguments
-  sizes       the length of the numbers of each
+  sizes       the length of the numbers of each of these partitions
   limit       group_concurrency
   rules       lib/meta.lua
-  fields      what else `meta` gets, in pairs: schema, settings and their revision ...
-Blob       the numbers of those that it was copied from (lib/numbers.lua)
+  fields      the other fields of `meta`, in pairs: schema, settings and their revision ...
+Blob       the numbers of the partitions that the keys were copied from, joined (lib/numbers.lua)
 Reply      1
 Events     none
 Cost       O(partitions), six commands
@@ -17,7 +17,7 @@ Cost       O(partitions), six commands
 --- @include "lib/numbers"
 local HIGHEST = { 'stamp', 'seq', 'order', 'epoch', 'spared' }
 local FLAGS = { 'paused', 'ttls', 'progress', 'large', 'attempts', 'loose', 'uniques' }
-local EXACT = { overrides = 'conf', blocks = 'blocked', breakers = 'breakers' } -- each says whether that key is there
+local EXACT = { overrides = 'conf', blocks = 'blocked', breakers = 'breakers' } -- each says whether that key exists
 
 local function add(found, other)
   for i = 1, #HIGHEST do found[HIGHEST[i]] = math.max(found[HIGHEST[i]], other[HIGHEST[i]]) end

@@ -1,6 +1,6 @@
 --[[
-Add N jobs. A job whose id exists already, or is still taken (lib/unique.lua), adds nothing: the data of the first add is
-kept, so sending a call twice is harmless.
+Add N jobs. A job whose id exists already, or is still taken (lib/unique.lua), adds nothing: the data of the first add
+is kept, so sending a call twice is harmless.
 
 Arguments  columns with one value per job; a column after `sizes` is absent if all jobs have the default
   ids         job ids
@@ -14,7 +14,7 @@ Arguments  columns with one value per job; a column after `sizes` is absent if a
               ended (ms; lib/unique.lua) or false}; default false
   repeats     true if an id occurs more than once in this call
   whole       true = if a group is full, the call writes nothing
-  preamble    of a large job, which is alone in its call: what would precede its data in the blob
+  preamble    of a large job, which is alone in its call: the bytes that would precede its data in the blob
 Blob       for each job its order, if it brings one, and its body (the part of lib/record.lua after `created`); with
            `preamble` only the data: it is the one large string of the call (lib/bodies.lua)
 Reply      {now, the order given to jobs that brought none, indexes (from 1) of the duplicates,
@@ -36,7 +36,7 @@ Cost       O(N): 2 commands per group and about 10 per call
 --- @include "lib/unique"
 local NONE = {}
 
--- Job `id`, which was made at `made`, stands for the i-th job.
+-- Record that job `id`, which was made at `made`, stands for the i-th job.
 local function stand_in(deduped, i, id, made)
   local n = #deduped
   deduped[n + 1], deduped[n + 2], deduped[n + 3] = i, id, made

@@ -1,6 +1,6 @@
 --[[
-Report the outcomes of a batch and take up to `take` new jobs in one round trip. The call also does everything that is
-due by now, so delays, back-offs and expired leases need no other process.
+Report the outcomes of runs and take up to `take` new jobs in one round trip. The call also does everything that is due
+by now, so delays, back-offs and expired leases need no other process.
 
 Arguments
   worker      id of the worker
@@ -11,18 +11,20 @@ Arguments
   take        how many jobs to start now
   lease       ms
   row         how many jobs of one group to take together, the prefetched ones included; absent = 1
-  together    the jobs of one row start at once, as a batch (lib/filling.lua); ms that a group waits for a full row, 0 =
-              none; absent = the jobs behind a head are prefetched
+  together    the jobs of one row start at once, as a batch (lib/filling.lua); ms that a group waits for a full batch,
+              0 = none; absent = the jobs behind a head are prefetched
   fill        how many jobs to take in all, those prefetched from other groups included (lib/reserve.lua); absent = none
   policy      {max_attempts, max_stalled (-1 = no limit), keep = {completed, failed}}
   confirms    true = the worker confirms when it begins a job; absent = it begins each job as soon as it has it
-  offers      true = if nothing is left to start, the worker offers a free slot (lib/offer.lua); false = it does not any
-              more, and a grant that it has not received goes back; absent = it does not, and an earlier offer stands
+  offers      true = if nothing is left to start, the worker offers a free slot (lib/offer.lua); false = it no
+              longer does, and a grant that it has not received goes back; absent = it does not, and an earlier offer
+              stands
   received    fence of the last grant that the worker has received (lib/offer.lua); absent = it has received none
   batch       jobs per turn (lib/turn.lua); exclusive queues only
   epoch       the turn that the worker believes it has, 0 = none; exclusive queues only
 Blob       the return values of the completed jobs, joined
-Reply      {now (for a request that was sent again, or a job that is granted again: when it was taken), ms until something is due or -1,
+Reply      {now (for a request that was sent again, or a job that is granted again: when it was taken),
+            ms until something is due or -1,
             indexes of the refused outcomes (completed jobs are counted first),
             stalled jobs, flat: id, group, what happens next (transitions/stall.lua),
             jobs that failed because their ttl has ended, flat: id, group, 1 if it blocks its group,

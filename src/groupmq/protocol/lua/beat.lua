@@ -12,11 +12,11 @@ Arguments
   keep        {completed, failed}: how many to keep; only with outcomes or `unseen`
   refuses     the event loop of the worker is blocked: fence of the last grant that it has received (lib/offer.lua). A
               grant after that is taken back, and the worker offers no slot; absent = the loop works
-  unseen      the same: {requester, request} of a call whose reply the loop has not seen. The jobs of that reply go back;
-              absent = there is none
+  unseen      also for a blocked loop: {requester, request} of a call whose reply it has not seen. The jobs of that
+              reply go back; absent = there is none
 Blob       the return values of the completed jobs, joined
 Reply      {ids whose lease no longer belongs to this worker, ms until the next tick of a repeat or -1,
-            fences of runs to cancel, fences of runs whose job an operator has removed or failed,
+            fences of runs to cancel, fences of runs that outlive their job (lib/stopping.lua),
             fences of jobs to give back that have not begun,
             indexes of the refused outcomes (completed jobs are counted first),
             0, or the fence up to which the worker must give back its prefetched heads (lib/reserve.lua),
@@ -59,8 +59,8 @@ for i = 1, #ids do
   local l = leases[i]
   if l and l.fence == A.held[2 * i] then
     W.zadd(K.active, now + A.lease, ids[i])
-    -- Workers renew only what runs. The begin of a prefetched job is published when its worker reports it, after the end
-    -- of the job before it.
+    -- Workers renew only the leases of runs whose handler was called. The begin of a prefetched job is published when
+    -- its worker reports it, after the end of the job before it.
     if not (l.begun or l.ahead) then begin_job(ids[i], l) end
     horizon.put(now + A.lease)
   else

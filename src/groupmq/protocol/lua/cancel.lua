@@ -5,8 +5,8 @@ Arguments  `ids`, or `group` and `limit`
   ids         job ids
   group       cancel the waiting jobs of this group
   limit       how many of them, at most
-Reply      {per job, flat: id, the state it was found in ('' = no such job, 'unsettled' = it may not have begun: ask again),
-            how many jobs of the group are left waiting}
+Reply      {per job, flat: id, the state it was found in ('' = no such job, 'unsettled' = it may not have begun: ask
+            again), how many jobs of the group are left waiting}
            Jobs beyond the bytes that one call may read (lib/room.lua) are not in the reply.
 Events     removed, drained
 Cost       O(ids) fields in some ten commands, and one or two commands per job that a worker holds;

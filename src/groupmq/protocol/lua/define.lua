@@ -1,13 +1,13 @@
 --[[
 Store the definition of a repeating job, new or changed. The stored value must still be the one that the client has
-read, so that two processes that define the same repeat at once do not undo each other.
+read, so that two processes that define the same repeat at once do not overwrite each other's change.
 
 Arguments
   id          id of the repeat
   seen        SHA1 of the stored value as the client read it, in hex; '' = there was none
   definition  lib/repeats.lua
   tick        epoch ms: also add this occurrence now; absent = none
-  preamble    of large jobs: what precedes the data in their body
+  preamble    of large jobs: the bytes that precede the data in their body
 Blob       the body of its jobs; with `preamble` only the data (lib/bodies.lua)
 Reply      1 = stored, 0 = another process has changed it: read again
 Events     added, if `tick` is given

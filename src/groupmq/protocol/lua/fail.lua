@@ -6,7 +6,7 @@ Arguments
   reason      text
   keep        {completed, failed}: how many finished jobs to keep
 Reply      {the state the job was found in ('' = no such job),
-            1 = failed, 0 = already finished or not there, 2 = it may not have begun: ask again,
+            1 = failed, 0 = already finished or no such job, 2 = it may not have begun: ask again,
             its group, if the job blocks it now and workers hold other jobs of it ('' = not): those that
             have not begun have to be recalled, or they would run although the group is blocked}
 Events     failed, blocked, drained

@@ -1,5 +1,5 @@
 --[[
-Read everything that is stored of N jobs.
+Read everything that is stored for N jobs.
 
 Arguments
   ids         job ids

@@ -1,10 +1,10 @@
 --[[
-Read a page of the groups that are blocked (lib/blocking.lua), or whose breaker is open (lib/breaker_changes.lua), the one
-that has been so longest first. Without the rule, no breaker is open.
+Read a page of the groups that are blocked (lib/blocking.lua), or of those whose breaker is open
+(lib/breaker_changes.lua), longest first. Without the rule `breaker`, no breaker is open.
 
 Arguments
   index       'blocked' or 'opened'
-  offset      how many groups to leave out
+  offset      rank of the first group
   limit       how many groups, at most
 Reply      {now, such groups in all, flat: group, since when (ms) ...}
 Events     none

@@ -11,7 +11,8 @@ Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none)
             if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has
             run, else '' and 0,
             since when the head waits (0 = no job waits), until when it is held (0 = not known),
-            since when the group is blocked (0 = it is not), the job that has blocked it longest or '', how many do,
+            since when the group is blocked (0 = it is not), the job that has blocked it longest or '', how many
+            jobs block it,
             failed attempts in a row that its breaker counts, until when its open breaker rests (0 = it is closed),
             since when it is open (0 = it is closed),
             ids of the waiting jobs that start next}}

@@ -10,17 +10,20 @@ Events     none; the event log is deleted too
 Cost       PAGE groups, PAGE rate limits and all workers, in some 10 commands; the last call unlinks every key
 ]]
 --- @include "lib/keys"
+--- @include "lib/turn_value"
 local PAGE = 200
 --- @plain allow-oom
 local doomed, gids = {}, redis.call('HRANDFIELD', K.groups, PAGE)
 for i = 1, #gids do doomed[i] = K.group .. gids[i] end
 local rated = redis.call('ZRANGE', K.rated, 0, PAGE - 1)
 for i = 1, #rated do doomed[#doomed + 1] = K.rate .. rated[i] end
-local raw = redis.call('HGET', K.meta, 'turn')
+local turn = turn_value.read(redis.call('HGET', K.meta, 'turn'))
 for _, worker in ipairs(redis.call('HKEYS', K.workers)) do
-  doomed[#doomed + 1], doomed[#doomed + 2] = K.mail .. worker, K.grants .. worker
+  for _, family in ipairs({ K.mail, K.grants, K.wake_of }) do
+    doomed[#doomed + 1] = family .. worker
+  end
 end
-if raw then doomed[#doomed + 1] = K.wake_of .. cmsgpack.unpack(raw)[1] end
+if turn then doomed[#doomed + 1] = K.wake_of .. turn[1] end
 if #doomed > 0 then redis.call('UNLINK', unpack(doomed)) end
 if #gids > 0 then redis.call('HDEL', K.groups, unpack(gids)) end
 if #rated > 0 then redis.call('ZREM', K.rated, unpack(rated)) end

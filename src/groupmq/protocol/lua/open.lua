@@ -1,6 +1,6 @@
 --[[
 Open a queue: store its settings if it is new, and return the stored ones. With `was`, replace them, but only if they
-are still what the caller has read, so that two callers that change different settings at once lose neither change.
+are still as the caller read them, so that two callers that change different settings at once lose neither change.
 
 Arguments
   schema      version of the stored format
@@ -9,9 +9,10 @@ Arguments
   limit       group_concurrency
   rules       lib/meta.lua
   was         {config, handling ('' = none)} as read, to replace; absent = only a new queue is written
-  revision    of a partition: what it gets, that of its queue or 0 (protocol/commands/operating.py); absent = a new one
+  revision    of a partition: the revision to store, that of its queue or 0 (protocol/commands/operating.py); absent = a
+              new one
   instead     of a partition: its revision as read ('' = none), to replace. Never makes a partition: a process that
-              changes the number of partitions may have removed it after the caller asked the queue
+              changes the number of partitions may have removed it after the caller read the settings of the queue
 Reply      {schema, config, handling, revision} as stored now
 Events     none
 Cost       O(1): at most 12 commands
@@ -19,18 +20,18 @@ Cost       O(1): at most 12 commands
 --- @include "lib/args"
 --- @include "lib/keys"
 --- @include "lib/numbers"
+--- @include "lib/turn_value"
 
--- A revision differs from all earlier ones, also from those of a removed queue of this name: a process that knew the
--- removed queue must not mistake the new one for it.
+-- Make a revision. It differs from all earlier ones, including those of a removed queue of this name: a process that
+-- knew the removed queue must not mistake the new one for it.
 local function next_revision(last)
   local t = redis.call('TIME')
   return string.format('%.0f', math.max(t[1] * 1000000 + t[2], (tonumber(last) or 0) + 1))
 end
 
--- An offer (lib/offer.lua) was made by other settings, and a job must not be granted by those.
-local function end_offer()
-  local offer = redis.call('HGET', K.meta, 'offer') or ''
-  if string.sub(offer, 1, 1) == 'o' then redis.call('HDEL', K.meta, 'offer') end
+-- End an offer (lib/offer.lua): it was made under the old settings, and no job may be granted under those.
+local function end_offer(offer)
+  if offer and string.sub(offer, 1, 1) == 'o' then redis.call('HDEL', K.meta, 'offer') end
 end
 
 --- @plain allow-oom
@@ -41,19 +42,23 @@ if stored[1] and A.was and (stored[2] ~= A.was[1] or (stored[3] or '') ~= A.was[
 local replaces = A.was or A.instead
 if stored[3] and not replaces then return stored end
 local revision = A.revision or next_revision(stored[4])
-end_offer()
+local offer, raw, raw_turn = unpack(redis.call('HMGET', K.meta, 'offer', 'numbers', 'turn'))
 if stored[1] and (not replaces or stored[2] == A.config) then
+  end_offer(offer)
   -- No script acts on `handling`. A queue of an early release has none stored: then the first process of a later
   -- release stores its own.
   redis.call('HSET', K.meta, 'handling', A.handling, 'revision', revision)
   return { stored[1], stored[2], A.handling, revision }
 end
-local raw = redis.call('HGET', K.meta, 'numbers')
 local found = numbers.of_new_queue(A.limit)
 if numbers.is_ours(raw) then numbers.read(found, raw) end
 found.limit, found.throttled = A.limit, 0
+local packed = next(A.rules) and cmsgpack.pack(A.rules)
+-- A key of a wrong type must stop the call here, before it has written anything.
+if A.rules.rate then redis.call('LLEN', K.starts) end
+end_offer(offer)
 if A.rules.silent then
-  -- Calls that write events trim the log. Without events none would.
+  -- Only calls that write events trim the log, so it would stay forever.
   found.logged, found.log_bytes = 0, 0
   redis.call('UNLINK', K.events, K.segments)
 end
@@ -61,15 +66,11 @@ redis.call(
   'HSET', K.meta, 'schema', A.schema, 'config', A.config, 'handling', A.handling, 'revision', revision,
   'numbers', numbers.pack(found)
 )
-local turn = redis.call('HGET', K.meta, 'turn')
-if turn and not A.rules.exclusive then
+if raw_turn and not A.rules.exclusive then
+  local turn = turn_value.read(raw_turn)
   redis.call('HDEL', K.meta, 'turn')
-  redis.call('UNLINK', K.wake_of .. cmsgpack.unpack(turn)[1])
+  if turn then redis.call('UNLINK', K.wake_of .. turn[1]) end
 end
 if A.rules.rate then redis.call('LTRIM', K.starts, 0, A.rules.rate[1] - 1) else redis.call('UNLINK', K.starts) end
-if next(A.rules) then
-  redis.call('HSET', K.meta, 'rules', cmsgpack.pack(A.rules))
-else
-  redis.call('HDEL', K.meta, 'rules')
-end
+if packed then redis.call('HSET', K.meta, 'rules', packed) else redis.call('HDEL', K.meta, 'rules') end
 return { A.schema, A.config, A.handling, revision }

@@ -2,7 +2,7 @@
 Read a page of the jobs in one state, without their data. The position of a page stays valid while jobs come and go: a
 job that stays in the state during all calls is in one of the pages.
 
-Arguments  of the state 'waiting': kind, limit, and cursor or only; of all others: kind, limit, newest, after, age
+Arguments  for the state 'waiting': kind, limit, and cursor or only; for all others: kind, limit, newest, after, age
   kind        'active', 'delayed', 'completed', 'failed' or 'waiting'
   limit       how many jobs, at most
   newest      true = from the last job back
@@ -13,10 +13,10 @@ Arguments  of the state 'waiting': kind, limit, and cursor or only; of all other
   group       group of the last job seen, if any
 Blob       member of the last waiting job seen, if any
 Reply      {now, jobs in this state or waiting in that group, the newest stamp, ids, the score of each};
-           of 'waiting': members instead of ids, the group of each, and the next cursor if other groups have more,
+           for 'waiting': members instead of ids, the group of each, and the next cursor if other groups have more,
            '' if these groups have more, false = the end
 Events     none
-Cost       O(limit + log(jobs)): of 'waiting' about GROUPS groups, one command for each, else at most 6 commands
+Cost       O(limit + log(jobs)): for 'waiting' about GROUPS groups, one command for each, else at most 6 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -59,7 +59,8 @@ local function waiting_jobs()
   return members, groups, cursor ~= '0' and cursor
 end
 
--- The rank of the first job of this page. If the last job seen has moved or is gone, the first job with its score.
+-- The rank of the first job of this page. If the last job seen has moved or is gone, it is the rank of the first job
+-- with its score.
 local function start(key)
   if not A.after then
     if not A.age then return 0 end

@@ -8,7 +8,7 @@ Arguments  `ids`, or `cursor` and `group`
   group       only jobs of this group; absent = of all groups
 Reply      {next cursor ('0' = end), ids of jobs that may not have begun, ids of running jobs of the page}
 Events     none
-Cost       about 300 leases per page: some 10 commands, and 2 for each job that may not have begun
+Cost       about PAGE leases: some 10 commands, and 2 for each job that may not have begun
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"

@@ -1,15 +1,15 @@
 --[[
-Remove N jobs, in any state, with everything that is stored of them. The handler of a running job is stopped
+Remove N jobs, in any state, with everything that is stored for them. The handler of a running job is stopped
 (lib/stopping.lua).
 
 Arguments
   ids         job ids
   states      names: remove only jobs in one of these states; absent = any
-Reply      per id: 1 = removed, 0 = not there or in another state, 2 = ask again: it may not have begun, or it is
+Reply      per id: 1 = removed, 0 = no such job or in another state, 2 = ask again: it may not have begun, or it is
            beyond the bytes that one call may read (lib/room.lua)
 Events     removed, unblocked, drained
-Cost       O(ids) fields in some ten commands, about 2 commands per group and per job that a worker holds; with large jobs
-           also 2 commands per job
+Cost       O(ids) fields in some ten commands, about 2 commands per group and per job that a worker holds; with large
+           jobs also 2 commands per job
 ]]
 --- @include "lib/args"
 --- @include "lib/meta"

@@ -16,7 +16,8 @@ Arguments
 Reply      {next cursor ('0' = end), how many entries were checked, damage, flat: kind, id ...,
             of 'keys' the groups found; of 'delayed groups', flat: job, group ...; of 'delayed counts' the groups that
             disagree, flat: group, fingerprint ...}
-Events     drained, if the last group turns out to be empty; unblocked, if no job blocks a group
+Events     drained, if the last group turns out to be empty; unblocked, if no job blocks a group; removed, if
+           the data of a job is lost
 Cost       about 50 entries per call ('keys': 500 keys), some 10 commands each; structures of groups also count the
            leases, up to 5,000 of them; where a server cannot scan without values, up to 1,000 names of 'bodies'
 ]]
@@ -41,15 +42,16 @@ local function page(command, key)
   return scan[1], names
 end
 
--- A page of the fields of a hash with large values, without the values. Servers that cannot scan like that (Redis before
--- 7.4) return all fields if they are few, or else some at random.
+-- A page of the fields of a hash with large values, without the values. Servers that cannot scan like that (Redis
+-- before 7.4) return all fields if they are few, or else some at random.
 local function fields(key)
   local scan = redis.pcall('HSCAN', key, A.cursor, 'COUNT', PAGE, 'NOVALUES')
   if not scan.err then return scan[1], scan[2] end
   return '0', redis.call('HRANDFIELD', key, SAMPLE)
 end
 
--- Compares plain text: the name of a queue may contain characters that have a meaning in a pattern of SCAN.
+-- Find groups that `groups` does not list. Keys are compared as plain text, because the name of a queue may contain
+-- characters that have a meaning in a pattern of SCAN.
 local function unlisted_groups()
   local scan = redis.call('SCAN', A.cursor, 'COUNT', 500)
   local gids = {}

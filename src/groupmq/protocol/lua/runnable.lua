@@ -1,5 +1,5 @@
 --[[
-Tell whether a waiting job may start now, whichever worker has the turn of an exclusive queue.
+Read whether a waiting job may start now, whichever worker has the turn of an exclusive queue.
 
 Arguments  none
 Reply      1 or 0

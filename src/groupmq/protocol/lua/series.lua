@@ -1,5 +1,5 @@
 --[[
-Read what happened in each of the last minutes (lib/minutes.lua).
+Read the numbers of each of the last minutes (lib/minutes.lua).
 
 Arguments
   minutes     how many minutes

@@ -16,12 +16,12 @@ Cost       O(workers + failures): at most 14 commands
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/meta"
--- The jobs without a group have one entry there, with the id ''. It is not counted as a group.
+-- How many groups an index lists. The jobs without a group have one entry in it, with the id '', which does not count.
 local function groups_in(index)
   return redis.call('ZCARD', K[index]) - (redis.call('ZSCORE', K[index], '') and 1 or 0)
 end
 
--- How many groups there are, and the time of the first; both 0 if there is none.
+-- How many groups `key` has, and the time of the first; both 0 if there is none.
 local function since(key)
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   return redis.call('ZCARD', key), tonumber(first[2] or 0)

@@ -1,5 +1,5 @@
 --[[
-Read what a monitor shows beside the counts: groups, runs and failed attempts, without the data of any job.
+Read the groups, runs and failed attempts that a monitor shows besides the counts, without the data of any job.
 
 Arguments
   cursor      '0' = start
@@ -28,7 +28,7 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 --- @include "lib/lease"
 local PAGE, LEASES, TEXT, LOAD = 60, 150, 300, 4000
 
--- Sorts `list` by `before` and returns the first `n` items, each converted by `convert`.
+-- Sort `list` by `before` and return the first `n` items, each converted by `convert`.
 local function first(list, n, before, convert)
   table.sort(list, before)
   local listed = {}

@@ -1,5 +1,5 @@
 --[[
-Set what operators control: pause and resume the queue or one group, and set the limits of one group.
+Change the settings that operators control: pause or resume the queue or one group, or set the limits of one group.
 
 Arguments
   group       group id; absent = the whole queue

@@ -1,14 +1,15 @@
 --[[
-Take back leases of a worker whose process has ended, without waiting until they expire. They end as if they had: a run
-uses an attempt, a prefetched job that is not known to have begun is released. A lease counts only under its fence, and
-only if it is that worker's. The runs of the worker whose jobs an operator has ended free their slots too.
+Take back leases of a worker whose process has ended, without waiting until they expire. They end as if they had
+expired: a run uses an attempt, and a prefetched job that is not known to have begun is released. A lease counts only
+under its fence, and only if it is that worker's. The runs of the worker whose jobs an operator has ended free their
+slots too.
 
 Arguments
   worker      id of the worker
   runs        its leases, flat: id, fence ...
   policy      as in advance
 Reply      stalled jobs, flat: id, group, what happens next (transitions/stall.lua)
-Events     failed, stalled, drained
+Events     failed, stalled, blocked, drained
 Cost       O(runs): about 3 commands for each
 ]]
 --- @include "lib/args"

@@ -1,6 +1,7 @@
 --[[
-Run the ticks of repeating jobs. For each repeat the call compares the expected tick, adds the occurrences and stores
-the next tick. Of several schedulers exactly one finds the tick that it expects; the others change nothing.
+Run the ticks of repeating jobs. For each repeat the call compares the expected tick with the stored one, adds the
+occurrences and stores the next tick. Exactly one of several schedulers finds the tick that it expects; the others
+change nothing.
 
 Arguments
   ticks       per repeat: {id, expected tick, next tick (0 = this was the last), ticks to add ...}

@@ -4,7 +4,7 @@ Replace the data of a job. A handler that is running keeps the data it was given
 Arguments
   id          job id
 Blob       the new data
-Reply      {the state of the job ('' = no such job), 1 = changed, 0 = not there,
+Reply      {the state of the job ('' = no such job), 1 = changed, 0 = no such job,
             2 = it may not have begun: ask again}
 Events     none
 Cost       O(1): some 15 commands

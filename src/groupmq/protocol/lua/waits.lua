@@ -2,6 +2,7 @@
 Read how long jobs have waited: the startable job that has waited longest, the group whose head cannot start
 (lib/held.lua) and has waited longest, and the paused group whose head has waited longest. They are told apart because a
 group that was paused long ago would hide all other held groups. One call reads a page of each key.
+
 Arguments  where to continue in each key; absent = that key is done
   ready       score in `ready`
   active      offset in `active`
@@ -31,7 +32,7 @@ Cost       O(PAGE) for each key, and LEVELS priorities of `ready`
 local PAGE, LEVELS, LINE, LOAD = 100, 8, 50, 4000
 local UNIT = 8796093022208 -- one priority in a score of `ready` (lib/record.lua)
 
--- All jobs without a group may start, so the first job of each priority is enough.
+-- Look at the jobs without a group. All of them may start, so the first of each priority is enough.
 local function look_at_ungrouped()
   local g, top = group.get(''), waiting.START
   for _ = 1, LEVELS do
@@ -42,7 +43,7 @@ local function look_at_ungrouped()
   end
 end
 
--- Looks at each head once, in the state that it has now. Only calls of workers move groups between the stored states.
+-- Look at each head once, in the state that it has now. Only calls of workers move groups between the stored states.
 local function look_at_groups(gids)
   for from = 1, #gids, LOAD do group.load({ unpack(gids, from, math.min(from + LOAD - 1, #gids)) }) end
   for i = 1, #gids do
@@ -61,7 +62,7 @@ local function look_at_groups(gids)
   end
 end
 
--- The first LINE groups of each priority.
+-- Look at the first LINE groups of each priority.
 local function look_in_line(from)
   for _ = 1, LEVELS do
     local found = redis.call('ZRANGE', K.ready, from, '+inf', 'BYSCORE', 'LIMIT', 0, LINE, 'WITHSCORES')
@@ -74,8 +75,8 @@ local function look_in_line(from)
   return from
 end
 
--- The groups of running jobs, the job of each group that started first (a prefetched job counts only if no other job of
--- the group runs: it may not have started), and how many jobs each worker runs.
+-- Look at the groups of running jobs. Also find the job of each group that started first (a prefetched job counts only
+-- if no other job of the group runs: it may not have started), and how many jobs each worker runs.
 local function look_at_runs(offset)
   local ids = redis.call('ZRANGE', K.active, offset, offset + PAGE - 1)
   local gids = {}
@@ -93,7 +94,7 @@ local function look_at_runs(offset)
   return #ids == PAGE and whole(offset + PAGE) or ''
 end
 
--- The groups of runs that are being stopped, if no other job of the group runs.
+-- Look at the groups of runs that are being stopped. Such a run is the holder only if no other job of its group runs.
 local function look_at_stopping()
   local fences = meta.stopping and redis.call('ZRANGE', K.stopping, 0, PAGE - 1) or {}
   local gids = {}
@@ -104,7 +105,7 @@ local function look_at_stopping()
   look_at_groups(gids)
 end
 
--- A page of `key`, a zset of groups that cannot start: `parked` or `blocked`.
+-- Look at a page of `key`, a zset of groups that cannot start: `parked` or `blocked`.
 local function look_at_page(key, offset)
   local gids = redis.call('ZRANGE', key, offset, offset + PAGE - 1)
   look_at_groups(gids)

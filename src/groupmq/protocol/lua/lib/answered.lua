@@ -2,7 +2,7 @@
 The answers of calls that took effect, kept for a while. A client whose connection broke does not know whether its call
 arrived, and sends it again: it must get the first answer, and nothing may change a second time.
 
-Such a call has three more arguments after its own and the revision of the settings:
+Such a call has more arguments, after its own and the revision of the settings:
   the requester, a part of the client that has only one call under way at a time
   the number of the call among those of its requester
   'again' if the call was sent before, else absent or empty

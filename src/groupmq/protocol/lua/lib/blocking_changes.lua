@@ -19,7 +19,7 @@ local function changes()
   return call.blocking
 end
 
--- Job `id` of group `g` has failed for good: the group waits until the job is resolved.
+-- Block group `g`, because its job `id` has failed for good. The group waits until the job is resolved.
 function blocking_changes.add(g, id)
   local mine = changes()
   mine.new[id], mine.n_new = true, mine.n_new + 1
@@ -76,7 +76,7 @@ function blocking_changes.are(ids)
   return found
 end
 
--- Runs at the end of the call.
+-- Clear `blocks` if no group is blocked any more. Runs at the end of the call.
 function blocking_changes.note()
   local mine = call.blocking
   if mine.unblocked == 0 or mine.blocked > 0 then return end

@@ -28,8 +28,8 @@ function bodies.read(id, rec)
   if record.is_beside(rec) then return redis.call('HGET', K.bodies, id) end
 end
 
--- Add the data of the `at`-th job of a reply to `call.brought`, which goes with the records: index, data ... Returns false
--- if the data is lost.
+-- Add the data of the `at`-th job of a reply to `call.brought`, which goes with the records: index, data ... Returns
+-- false if the data is lost.
 function bodies.bring(id, rec, at)
   local data = bodies.read(id, rec)
   if data then

@@ -24,7 +24,7 @@ function body_changes.drop(id)
   if meta.large then W.hdel(K.bodies, id) end
 end
 
--- The same for many jobs. The caller must not change the list any more.
+-- The same for many jobs. The caller must not change the list afterwards.
 function body_changes.drop_all(ids)
   if meta.large then W.give('HDEL', K.bodies, ids) end
 end

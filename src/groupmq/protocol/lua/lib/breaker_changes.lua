@@ -1,14 +1,16 @@
 --[[
-The breaker of a group: with the rule `breaker` = {failures, cooldown (ms)}, a group whose attempts have failed that often
-in a row rests for the cool-down. After that exactly one job starts, the probe, and nothing is prefetched behind it. If it
-completes, the breaker is closed; if it fails, the group rests again. A run that ends in another way (released,
-rate-limited, snoozed, cancelled) does not count: the next job is the probe. Jobs without a group have no breaker.
+The breaker of a group: with the rule `breaker` = {failures, cooldown (ms)}, a group whose attempts have failed that
+many times in a row rests for the cool-down. Then exactly one job starts, the probe, and nothing is prefetched behind
+it. If it completes, the breaker is closed; if it fails, the group rests again. A run that ends in another way
+(released, rate-limited, snoozed, cancelled) does not count: the next job is the probe. Jobs without a group have no
+breaker.
 
   breakers  hash  group -> failed attempts in a row (4 bytes), until when the group rests (6 bytes, ms; 0 = closed)
   breaking  zset  group, by the time at which its failures are forgotten: FORGET cool-downs after the last one
-  opened    zset  group whose breaker is open, by since when; so they are counted and listed without reading others
+  opened    zset  group whose breaker is open, by the time at which it opened: these groups are counted and listed
+                  without reading the others
 
-An entry outlives the jobs of its group, so that a group which is empty between two failures opens its breaker too.
+An entry outlives the jobs of its group, so that failures in a row count even if the group was empty between them.
 `breakers` in `meta` is 1 while there may be entries. lib/group.lua reads them, lib/gate.lua makes groups wait.
 ]]
 --- @include "lib/call"
@@ -29,7 +31,7 @@ local function changes()
   return call.breakers
 end
 
--- An attempt of a job of the group has failed.
+-- Count a failed attempt of a job of the group, and open the breaker if there were enough in a row.
 function breaker_changes.failed(g)
   local rule = rules.breaker
   if not rule or g.id == '' then return end
@@ -45,7 +47,7 @@ function breaker_changes.failed(g)
   group.touch(g)
 end
 
--- Without the rule, this call has not read whether the breaker is open.
+-- Delete the entry of a group. Without the rule, this call has not read whether the breaker is open.
 local function drop(g)
   W.hdel(K.breakers, g.id)
   W.zrem(K.breaking, g.id)
@@ -55,7 +57,8 @@ local function drop(g)
   group.touch(g)
 end
 
--- A job of the group has completed. Calls report completed jobs before failed ones, so no failure of this call is lost.
+-- Forget the failures of a group, because a job of it has completed. Calls apply completed jobs before failed ones, so
+-- no failure of this call is lost.
 function breaker_changes.succeeded(g)
   if g.failures then drop(g) end
 end
@@ -70,7 +73,7 @@ function breaker_changes.sweep(limit)
   return #old
 end
 
--- Runs at the end of the call.
+-- Clear `breakers` in `meta` if no entry is left. Runs at the end of the call.
 function breaker_changes.note()
   local mine = call.breakers
   if mine.dropped == 0 or next(mine.noted) then return end

@@ -2,8 +2,8 @@
 Choose the jobs to take next: the head of each ready group, in the order of `ready`. A group that may run several jobs
 at once rejoins the candidates at its new score, so that one group is not drained while others wait. Behind a head the
 call may take jobs of the same group that are prefetched (transitions/take.lua); beyond the jobs that start now it may
-take further heads, which are prefetched too (lib/reserve.lua). For a handler of batches all jobs of a group start at once
-(lib/filling.lua).
+take further heads, which are prefetched too (lib/reserve.lua). For a handler of batches, all chosen jobs of a group
+start at once (lib/filling.lua).
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -22,7 +22,7 @@ local choose = {}
 local ROOM = 1048576 -- bytes of large heads that one call takes; the first head may exceed it
 local FURTHER = 100 -- ready groups to read beyond those wanted, if some of them may be skipped
 
--- Groups that this call has changed are kept in a list of their own, worst first, so that the best is the last item.
+-- Insert a group into the list of groups that this call has changed: worst first, so that the best is the last item.
 local function insert(changed, g)
   local lo, hi = 1, #changed + 1
   while lo < hi do
@@ -32,7 +32,7 @@ local function insert(changed, g)
   table.insert(changed, lo, g)
 end
 
--- Groups that this call has not changed, in stored order: `n` and one more, which tells whether work is left.
+-- Groups that this call has not changed, in stored order: `n` and one more, which shows whether work is left.
 local function untouched(n, mine)
   local changed = 0
   for i = 1, #mine do
@@ -76,16 +76,17 @@ local function pop(g, n, row, batches)
 end
 
 -- Whether a delayed job of the group may be due, not promoted yet, and sort before the head. Only the number of delayed
--- jobs is known, so every group that has one counts. Jobs without a group have no order among each other.
+-- jobs is known, so every group that has one counts. Jobs without a group have no order among themselves.
 local function may_lack(g) return g.delayed > 0 and g.id ~= '' end
 
 -- Choose up to `n` heads, and with each up to `row` jobs of its group, the head included; `most` jobs in all. Heads
 -- come before prefetched jobs, because a rate limit may leave few jobs and some prefetched jobs may be refused later.
 -- `more_due`: delayed jobs are due that have not joined their groups yet; a group that may lack one starts nothing.
 -- `fill`: if there are fewer jobs than this, further heads are prefetched while `is_fit` allows each of them.
--- `wait`: the jobs of a group start at once, and the group waits up to that many ms for a full row; nil = one by one.
--- Returns the groups, how many jobs of each were chosen together, all job ids, whether ready groups may be left, whether
--- that is because the heads were too large, and whether a group waits for a full row.
+-- `wait`: the jobs of a group start at once, and the group waits up to that many ms for a full batch; nil = they start
+-- one by one.
+-- Returns the groups, how many jobs of each were chosen together, all job ids, whether ready groups may be left,
+-- whether that is because the heads were too large, and whether a group waits for a full batch.
 function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
   local page, waits = math.max(n, fill), wait ~= nil and wait > 0
   local gids, scores = untouched((more_due or waits) and n + FURTHER or page, call.touched)

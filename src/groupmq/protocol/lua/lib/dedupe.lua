@@ -1,6 +1,6 @@
 --[[
 Deduplication: several adds that stand for one job. An add brings {kind, key, ms}. Each group, kind and key has one
-entry: the time it ends (6 bytes, ms) .. arrival of the job (6) .. its id:
+entry: the time at which it ends (6 bytes, ms) .. arrival of the job (6) .. its id:
 
   throttle  within `ms` of the first add, further adds add nothing and get the id of the first job
   debounce  while the job is still delayed, a further add replaces it and restarts the delay
@@ -41,7 +41,8 @@ local function entry(name)
   return known[name]
 end
 
--- When the job of the entry was made, if it is still delayed. The arrival is compared: another job may have its id now.
+-- When the job of the entry was made, if it is still delayed, else nil or false. The arrival is compared: another job
+-- may have its id now.
 local function made_at(e)
   if e.fresh then return e.made end
   local rec = redis.call('HGET', K.jobs, e.id)
@@ -51,8 +52,8 @@ local function made_at(e)
 end
 
 -- Returns the id of the job that already stands for this add, or nil; when it was made if this add may replace it, else
--- false; and when it was made, whether or not it still exists. For a throttle the latter is computed from the end of
--- the entry, which is exact if the first add had the same `ms`.
+-- false; and when it was made, whether or not it still exists. For a throttle, this last time is computed from the end
+-- of the entry, which is exact if the first add had the same `ms`.
 function dedupe.find(gid, d)
   local e = entry(field(gid, d))
   if not e or e.ends <= now then return nil end
@@ -61,7 +62,7 @@ function dedupe.find(gid, d)
   if made then return e.id, made, made end
 end
 
--- From now on job `id`, which arrived last and was made at `made`, stands for the key.
+-- Let job `id`, which arrived last and was made at `made`, stand for the key from now on.
 function dedupe.enter(gid, d, id, made)
   local name, ends = field(gid, d), now + d[MS]
   entries()[name] = { id = id, ends = ends, seq = meta.seq, made = made, fresh = true }

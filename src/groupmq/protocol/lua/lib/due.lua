@@ -1,8 +1,7 @@
 --[[
-The duties that time brings: delayed jobs join their groups, parked groups become ready, expired leases are taken back,
-and jobs past their ttl fail.
-One call handles a limited number of each (lib/budget.lua). If more is due, the horizon is set to now, and the caller
-calls again at once.
+The work that becomes due with time: delayed jobs join their groups, parked groups become ready, expired leases are
+taken back, and jobs past their ttl fail. One call handles a limited number of each (lib/budget.lua). If more is due,
+the horizon is set to now, and the caller calls again at once.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -39,9 +38,9 @@ local function groups_of(recs)
   return gids
 end
 
--- Delayed jobs that are due join their groups by their sort keys. Returns how many, and whether more are due: then the
--- job that sorts first in a group may not have joined it yet. `expired`: the jobs that this call has failed, as
--- due.overdue returns them; they must not be promoted as well.
+-- Move delayed jobs that are due into their groups, by their sort keys. Returns how many, and whether more are due:
+-- then the job that sorts first in a group may not have joined it yet. `expired`: the jobs that this call has failed,
+-- as due.overdue returns them; they must not be promoted as well.
 function due.promote(expired)
   local ids, more = due_entries.take(K.delayed, JOINS, 1, expired.ids, expired.n)
   local recs = records(ids)
@@ -113,7 +112,7 @@ function due.stop()
 end
 
 -- Fail jobs past their ttl. This must run before promotion, so that none of them joins its group first. A queue that
--- never had a ttl reads nothing. Returns the jobs that failed, how many jobs were checked, and whether there are more.
+-- never had a ttl reads nothing. Returns the jobs that failed, how many jobs were checked, and whether more are due.
 -- The jobs that failed are {ids = set, n = how many, list = flat: id, group, 1 if the job blocks its group}.
 function due.overdue()
   local expired = { ids = {}, n = 0, list = {} }
@@ -135,8 +134,8 @@ function due.overdue()
   return expired, #ids, more
 end
 
--- All duties, if anything can be due by now. Returns the stalled jobs and the jobs past their ttl, both flat, whether
--- more jobs are past their ttl, and whether more delayed jobs are due.
+-- Run all of these steps, if anything can be due by now. Returns the stalled jobs and the jobs past their ttl, both
+-- flat, whether more jobs are past their ttl, and whether more delayed jobs are due.
 function due.everything(policy)
   if not horizon.is_reached() then return {}, {}, false, false end
   horizon.look_at_all()

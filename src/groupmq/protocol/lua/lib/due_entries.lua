@@ -6,9 +6,9 @@
 local due_entries = {}
 --- @private
 
--- Returns the members of `key` that are due, at most `most`, and whether there are more. Tells the horizon the time of
--- the first entry that is left. `cost`: of each entry (lib/budget.lua). `gone`: a set of `n_gone` members that this call
--- removes; they are skipped, because they are still stored until the commit.
+-- Returns the members of `key` that are due, at most `most`, and whether there are more. Passes the horizon the time of
+-- the first entry that is left. `cost`: of each entry (lib/budget.lua). `gone`: a set of `n_gone` members that this
+-- call removes; they are skipped, because they are still stored until the commit.
 function due_entries.take(key, most, cost, gone, n_gone)
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   seen.add(key)

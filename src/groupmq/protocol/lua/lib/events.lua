@@ -12,11 +12,11 @@ reader notices when it has missed some; a column is an array with a value per jo
   unblocked  ids, groups: the job that was resolved last
   drained, paused, resumed: ids ('' each), groups ('' = the queue)
 
-No `active` was published for a prefetched job that has completed. `completed` then has two columns more: 1 = the job
-became active and completed, else 0; and the worker.
+No `active` was published for a job that was still known only as prefetched when it completed. If there is such a job,
+`completed` has two more columns: 1 = the job became active and completed, else 0; and the worker.
 
 Field `b`, if present, holds the results of the completed jobs, joined. A size of -1 = no result, -2 = no room: read the
-job. A result that is not kept with its job always has room, the others have ROOM bytes in all.
+job. A result that is not kept with its job always has room. A kept one has room only within ROOM bytes in all.
 
 The log is bounded in bytes: after each SEGMENT bytes the id of the entry is appended to `segments`, and entries before
 the oldest of KEPT segments are deleted.
@@ -68,7 +68,7 @@ function events.result(result, kept)
   return #result
 end
 
--- A column in which most values are `usual`; `values` has the others, nil = all are.
+-- A column in which most values are `usual`; `values` has the others, nil if there are none.
 local function column(n, values, usual)
   if not values then return usual end
   local all = {}

@@ -1,5 +1,5 @@
 --[[
-Batches: jobs of one group, or without a group, that a worker gives to its handler in one call. Unlike prefetched jobs
+Batches: jobs of one group, or without a group, that a worker gives to its handler in one call. Unlike prefetched jobs,
 all of them start at once, so each has a lease of a running job.
 
 A worker may let a group wait for a full batch. Nothing is stored for that: the call skips the group, and the worker

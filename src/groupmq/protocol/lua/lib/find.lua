@@ -10,8 +10,8 @@ Find the states of jobs. A job is in exactly one state: it has a lease (active),
 local find = {}
 --- @private
 
--- One table per id: {id, rec, state = name or nil, lease, score}. If an id comes twice, both share one table: what a
--- transition changes in it holds for the second, too.
+-- Returns one table per id: {id, rec, state = name or nil, lease, score}. If an id comes twice, both share one table,
+-- so that a change of its state holds for the second one too.
 function find.jobs(ids)
   local found, known = {}, {}
   if #ids == 0 then return found end

@@ -18,11 +18,13 @@ local gate = {}
 --- @private
 local FAR = 9007199254740992 -- 2^53: a larger order is not a time
 
--- True if the rules of the queue may make any head wait: then the stored value of a group does not prove it ready.
+-- Whether the rules of the queue may make any head wait. Then the stored value of a group does not prove that it is
+-- ready.
 function gate.is_everywhere() return rules.event_window ~= nil or rules.group_rate ~= nil end
 
--- A job arrives in the group. The first one opens a window, each further one extends it while it is open. Jobs that
--- arrive after it has closed are sorted among the waiting jobs, and the group does not wait for them.
+-- Open or extend the window of a group in which a job arrives. The first job opens a window, and each further one
+-- extends it while it is open. Jobs that arrive after it has closed are sorted among the waiting jobs, and the group
+-- does not wait for them.
 function gate.arrive(g)
   local window = rules.arrival_window
   if not window or g.id == '' then return end

@@ -17,8 +17,8 @@ local group = {}
 --- @private
 local NONE = {}
 
--- Build the groups `gids` from their stored values and from what else is stored about them, into a table by group id.
--- `gated`: as in group_value.read.
+-- Build the groups `gids` from their stored values and the other data that is stored about them, into a table by group
+-- id. `gated`: as in group_value.read.
 function group.build(into, gids, values, gated)
   local conf = meta.overrides and redis.call('HMGET', K.conf, unpack(gids)) or NONE
   local since = meta.blocks and redis.call('ZMSCORE', K.blocked, unpack(gids)) or NONE
@@ -76,8 +76,8 @@ function group.is_touched(gid)
   return g and g.touched
 end
 
--- Job `id` must not start before `time`. While it is the head, no job of the group starts. `snoozed`: its handler asked
--- for that, and no attempt has failed.
+-- Hold the group: job `id` must not start before `time`, and no job of the group starts while it is the head.
+-- `snoozed`: the handler of the job asked for that, and no attempt has failed.
 function group.hold(g, id, time, snoozed)
   g.holds = g.holds or {}
   g.holds[id], g.gated = time, true
@@ -102,13 +102,13 @@ function group.release(g, id)
   return false
 end
 
--- No job of the group starts before `time`, whichever job is its head.
+-- Let the group rest: none of its jobs starts before `time`, whichever is the head.
 function group.rest(g, time)
   g.rest, g.gated = math.max(g.rest or 0, time), true
   group.touch(g)
 end
 
--- One job of the group was taken and has a slot now.
+-- Give a slot of the group to a job that was taken.
 function group.start(g)
   g.running = g.running + 1
   if g.gated or rules.round_robin then g.ticket, g.started = nil, (g.started or 0) + 1 end

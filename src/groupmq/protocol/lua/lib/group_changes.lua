@@ -17,7 +17,7 @@ local group_changes = {}
 
 local function note_state(g, state, at)
   if state == 'ready' then
-    if at ~= 'ready' or g.head ~= g.was_head or g.started then -- started: maybe a new ticket, same head
+    if at ~= 'ready' or g.head ~= g.was_head or g.started then -- started: perhaps a new ticket for the same head
       W.zadd(K.ready, whole(g.score), g.id)
     end
   elseif at ~= 'none' then
@@ -39,22 +39,22 @@ local function note_value(g)
   end
 end
 
--- The members of a group that had no sorted set. It gets one as soon as two jobs wait. The jobs without a group always
--- have one, because repartitioning copies it.
+-- Note the members of a group that had no sorted set. It gets one as soon as two jobs wait. The jobs without a group
+-- always have one, because repartitioning copies it.
 local function note_first_members(g)
   local all, was_alone = g.added and members.to_add(g) or {}, g.alone
   if g.alone and not (g.removed and g.removed[g.was_head]) then
     all[#all + 1], all[#all + 2] = '0', g.was_head
   end
   g.alone = #all == 2 and g.id ~= ''
-  if g.alone ~= was_alone then g.stale = true end -- its value says so, even if its head stays
+  if g.alone ~= was_alone then g.stale = true end -- its value changes, even if its head stays
   if all[1] and not g.alone then W.give('ZADD', group.key(g), all) end
 end
 
 local function note_members(g)
   if g.unset then return note_first_members(g) end
   local key = group.key(g)
-  if g.popped then W.give('ZREMRANGEBYRANK', key, { -g.popped, -1 }) end -- by rank: no search for each
+  if g.popped then W.give('ZREMRANGEBYRANK', key, { -g.popped, -1 }) end -- by rank, without a search for each
   if g.removed then W.give('ZREM', key, g.removed) end
   if g.added then W.give('ZADD', key, members.to_add(g)) end
   if g.stored then seen.add(key) end

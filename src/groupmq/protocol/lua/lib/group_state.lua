@@ -9,7 +9,7 @@ A group is in exactly one state, and only `group_state.decide` decides which. Th
   its head may not start yet parked  in `parked`, by the time it may
   otherwise                  ready   in `ready`, with the score of lib/line.lua
 
-There is no second list that also says "busy" and no lock with a lifetime of its own, so no crash can make the two
+There is no second list of busy groups, and no lock with a lifetime of its own, so a crash cannot leave two records that
 disagree.
 ]]
 --- @include "lib/clock"
@@ -49,7 +49,8 @@ function group_state.refresh(g)
 end
 
 -- The state to show to people. A group whose slots are all taken is shown as idle if no job of it waits. `blocked` is
--- shown even if no job waits, because the next one will; `paused` hides it, because a pause has to end first.
+-- shown even if no job waits, because the next one will have to. If a job waits, a pause is shown instead, because it
+-- has to end first.
 function group_state.shown(g, state)
   if g.paused and g.head then return 'paused' end
   if g.blocked then return 'blocked' end

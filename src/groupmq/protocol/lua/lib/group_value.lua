@@ -1,7 +1,7 @@
 --[[
 How a group is stored in `groups`: running (4 bytes), delayed (4), whether its head is alone (1), the head (2 bytes of
-length, then the member), then, if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the time
-before which that job must not start, binding while it is the head; z = job id -> true if its handler snoozed it;
+length, then the member), then, if the group may have to wait, a msgpack map (lib/gate.lua): h = holds, job id -> the
+time before which that job must not start, binding while it is the head; z = job id -> true if its handler snoozed it;
 r = rest of the group; s, u = since and until when it waits for arrivals.
 
 The head is stored here so that neither an add nor the end of a run has to read the sorted set. It is the last member of
@@ -15,7 +15,7 @@ local group_value = {}
 local NONE = {}
 local RUNS_ONE = '\0\0\0\1\0\0\0\0\0\0\0' -- one job runs and none waits: the most frequent value
 
--- Apply an operator's settings, and the missing limit of the jobs without a group.
+-- Apply an operator's settings. The jobs without a group have no limit.
 local function configure(g, conf)
   local c = conf and cmsgpack.unpack(conf) or NONE
   g.paused = c.paused
@@ -27,19 +27,20 @@ local function configure(g, conf)
   end
 end
 
--- Read the map behind the head: what makes the group wait.
+-- Read the map behind the head, which says why the group has to wait.
 local function unpack_waits(g, raw)
   local waits = cmsgpack.unpack(raw)
   g.holds, g.snoozed, g.rest, g.since, g.till, g.gated = waits.h, waits.z, waits.r, waits.s, waits.u, true
 end
 
--- The group is blocked since `since`: whatever its value says, it has no entry in `ready`.
+-- Record in the group that it has been blocked since `since`. Whatever its value says, it has no entry in `ready`.
 function group_value.block(g, since)
   g.blocked = since
   if g.at == 'ready' then g.at = 'none' end
 end
 
--- Attempts of the group have failed in a row (lib/breaker_changes.lua). Whether its rest is over is not known here.
+-- Read how many attempts of the group have failed in a row (lib/breaker_changes.lua). Whether its rest is over is not
+-- known here.
 function group_value.read_breaker(g, raw)
   if #raw ~= 10 then return end -- damaged: no breaker until repair has deleted it
   local failures, till = struct.unpack('>I4I6', raw)
@@ -50,12 +51,12 @@ function group_value.read_breaker(g, raw)
   end
 end
 
--- Whether the stored value of a group, and the settings of the queue, say all that decides its state.
+-- Whether the stored value of a group and the settings of the queue are enough to decide its state.
 function group_value.is_all() return not (meta.overrides or meta.blocks or meta.breakers) end
 
--- Put what a stored value says into `g`, a table that may be used again for the next group: for calls that look at
--- hundreds of groups and change none. Returns false, and changes nothing, for a value that says more than the counts and
--- the head, or is damaged; `group_value.read` reads those.
+-- Copy a stored value into `g`, a table that may be used again for the next group. This is for calls that read hundreds
+-- of groups and change none. Returns false, and changes nothing, if the value has more than the counts and the head, or
+-- is damaged: `group_value.read` reads such a value.
 function group_value.glance(g, gid, raw)
   if #raw < 11 then return false end
   local running, delayed, alone, head, after = struct.unpack('>I4I4BI2c0', raw)

@@ -4,7 +4,7 @@ Why the head of a group with waiting jobs cannot start:
   paused        by an operator
   blocked       a job of the group has failed for good (lib/blocking.lua); it is the holder
   running       all slots of the group are taken; one of the running jobs is the holder
-  stopping      an operator removed or failed a job whose handler has not ended (lib/stopping.lua)
+  stopping      an operator removed, failed or cancelled a job whose handler has not ended (lib/stopping.lua)
   backoff       the head failed and waits for its next attempt; the head is the holder
   snoozed       the handler of the head raised Snooze; the head is the holder
   rate-limited  a handler raised RateLimited
@@ -31,7 +31,7 @@ function held.reason(g, holder)
   return held.gate(g)
 end
 
--- The same for a group whose state is known. Does not tell 'stopping' from 'running'.
+-- The same for a group whose state is known. Does not distinguish 'stopping' from 'running'.
 function held.why(g)
   if g.paused then return 'paused' end
   if g.blocked then return 'blocked' end
@@ -52,14 +52,15 @@ end
 -- The job that has blocked the group longest, '' if it is not known.
 function held.blocker(g) return blocking.first(g.id, 1)[1] or '' end
 
--- How often a job has run that does not run now.
+-- How often a job that is not running now has run.
 function held.attempts(id)
   local raw = redis.call('HGET', K.state, id)
   local s = raw and state.read(raw)
   return s and s[ATTEMPTS] or 0
 end
 
--- Describe a head that cannot start (lib/oldest.lua) as lua/waits.lua replies it. `running`: a run of its group.
+-- Describe a head that cannot start (lib/oldest.lua) in the form in which waits.lua returns it. `running`: a run of its
+-- group.
 function held.described(head, running)
   local g = head.g
   local holder = { id = '', attempt = 0 }

@@ -35,7 +35,8 @@ local function last_bytes(text)
   return '...' .. (string.gsub(string.sub(text, -STACK_BYTES), '^[\128-\191]+', ''))
 end
 
--- A run has ended without ending its job; `s` is the state after the run. `loose`: no stored state says that it ran.
+-- Append a run that has ended to the history of its job. `s`: the state of the job after the run. `loose`: no stored
+-- state says that it ran.
 function history.add(id, s, outcome, loose)
   local entry = cmsgpack.pack({
     s[ATTEMPTS], outcome, s[ERROR] or '', first_bytes(s[REASON]), last_bytes(s[STACK]), s[WORKER], s[STARTED],
@@ -61,7 +62,7 @@ function history.keep_last(id, s)
   if s[FENCE] > 0 then history.add(id, s, history.outcome_of(s), true) end
 end
 
--- The value with `entries` appended. An entry with the fence of the one before it is the same run and left out.
+-- The value with `entries` appended. An entry with the fence of the one before it is the same run and is left out.
 local function appended(value, entries)
   local parts, last = {}, nil
   local at = 1

@@ -3,7 +3,7 @@ The horizon: the next time at which something becomes due. Replies carry it, and
 
 `due` in `meta` is never later than the first time in `delayed`, `parked`, `active`, `expiring` and `stopping`: before
 it, a call need not read these sets. It may be too early, because removing an entry does not move it; then the first
-call at that time reads all sets, finds nothing due and corrects it. 0 or absent = unknown.
+call at that time reads all sets, finds nothing due and corrects it. 0 = unknown.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -17,7 +17,7 @@ function horizon.call_again(time)
   if not call.back_at or time < call.back_at then call.back_at = time end
 end
 
--- This call adds an entry with `time` to one of the sets.
+-- Record that this call adds an entry with `time` to one of the sets.
 function horizon.put(time)
   if not call.put_at or time < call.put_at then call.put_at = time end
 end
@@ -28,7 +28,7 @@ function horizon.add(time)
   horizon.put(time)
 end
 
--- This call reads all sets: each reports the first time that it leaves there with `horizon.found`.
+-- Record that this call reads all sets. The first time that it leaves in each of them is passed to `horizon.found`.
 function horizon.look_at_all() call.first_at = tonumber(NEVER) end
 
 function horizon.found(time)

@@ -1,7 +1,7 @@
 --[[
 Requests of an operator to the worker that holds a job. `interrupts`: job id -> kind (1 byte), fence (7 bytes), worker.
 
-  cancel  a running job: its handler must be stopped. The job is active until the worker reports
+  cancel  a running job: its handler must be stopped. The job is active until the worker reports its outcome
   recall  a job that may not have begun: the worker must give it back, or answer that it has begun
 
 The worker's heartbeat is woken (lib/mail.lua) and reads its interrupts at once. An interrupt ends with the lease that
@@ -36,10 +36,10 @@ end
 -- Whether the current run of `id` must be stopped.
 function interrupts.cancels(id) return is(CANCEL, id) end
 
--- Whether an operator asks for `id`, which may not have begun.
+-- Whether an operator has asked for `id`, which may not have begun.
 function interrupts.recalls(id) return is(RECALL, id) end
 
--- The worker reports that the job has begun. That answers a recall.
+-- Drop the recall of a job whose worker has reported that it has begun: the report is the answer.
 function interrupts.begun(id)
   if is(RECALL, id) then W.hdel(K.interrupts, id) end
 end
@@ -64,7 +64,7 @@ function interrupts.of(worker)
   return found
 end
 
--- An interrupt ends with its lease.
+-- Drop the interrupts of leases that this call has ended.
 function interrupts.note()
   for id in pairs(call.over or NONE) do W.hdel(K.interrupts, id) end
 end

@@ -13,8 +13,8 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   results    hash  job id -> return value, opaque bytes, only of kept completed jobs
   progress   hash  job id -> the last progress that its handler reported, JSON
   logs       hash  job id -> the newest lines that its handler appended to its log
-  interrupts hash  job id -> what its worker is asked to do: stop it, give it back (lib/interrupts.lua)
-  stopping   zset  runs whose job an operator has ended, by the end of their lease (lib/stopping.lua)
+  interrupts hash  job id -> the request to its worker: stop it, or give it back (lib/interrupts.lua)
+  stopping   zset  runs that outlive their job, by the end of their lease (lib/stopping.lua)
   stops      hash  the same runs -> group and worker
   events     stream  the event log (lib/events.lua), bounded
   segments   list  ids of the entries that end a segment of `events`, half a megabyte each
@@ -23,12 +23,12 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
                    (`g:` with no group id holds the jobs that belong to no group); none while its head is alone
   groups     hash  group id -> running, delayed, head, holds (lib/group_value.lua), for every group with a live job
   conf       hash  group id -> operator's overrides: paused, limit, rate
-  blocked    zset  groups that a failed job blocks, by since when (lib/blocking.lua)
+  blocked    zset  groups that a failed job blocks, by the time since which they are blocked (lib/blocking.lua)
   blockers   hash  job id -> since when it blocks its group, and the group
   blocking   zset  the same jobs by group and time, score 0
   breakers   hash  group id -> failed attempts in a row, until when it rests (lib/breaker_changes.lua)
   breaking   zset  the same groups, by the time at which that is forgotten
-  opened     zset  those of them whose breaker is open, by since when
+  opened     zset  those of them whose breaker is open, by the time at which it opened
   ready      zset  groups that may start a job now, in the order of lib/line.lua
   parked     zset  groups whose head must wait, by the time it may start
   delayed    zset  jobs that wait outside their group, by due time
@@ -38,12 +38,12 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   completed  zset  finished jobs that are kept, by stamp
   failed     zset  failed jobs that are kept, by stamp
   failures   list  one record per failed attempt, newest first, bounded
-  series     hash  minute -> what happened in it, for two weeks, and how long jobs waited and ran (lib/minutes.lua)
+  series     hash  minute -> its numbers, for two weeks, and how long jobs waited and ran (lib/minutes.lua)
   requesters hash  worker requester -> its last request and reply, so that a resent request answers the same
   calls_even hash  client's requester -> its last call and the reply, for the same reason (lib/answered.lua); expires
   calls_odd  hash  the same for every other period
   workers    hash  worker id -> presence
-  holders    zset  workers that have prefetched heads of other groups (lib/reserve.lua), by when they took them
+  holders    zset  workers that have prefetched heads of other groups (lib/reserve.lua), by the time they took them
   wake       zset  the marker that idle workers block on; a hint, never data
   wake:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
   mail:<w>   zset  the marker that makes a worker's heartbeat come at once
@@ -52,7 +52,7 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   r:<group>  list  the same for a group with a rate limit
   rated      zset  groups that have an `r:` list, by the time from which it is no longer needed
   dedupe     hash  group and key -> the job that stands for it (lib/dedupe.lua)
-  deduped    zset  the same, by the time it ends
+  deduped    zset  the same, by the time at which the entry ends
   elsewhere  hash  id that a user gave -> where its job is, in a queue with partitions; written by clients
   unique     hash  job id -> how long it stays taken after its job has ended (lib/unique.lua)
   uniques    zset  ids whose job has ended, by the time at which they are free
@@ -74,7 +74,7 @@ local FIXED = {
   'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
   'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',
 }
--- With a group or a worker behind it.
+-- The beginnings of keys that end in a group or a worker.
 local BY_NAME = { group = 'g:', rate = 'r:', wake_of = 'wake:', mail = 'mail:', grants = 'grants:' }
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because
 -- a server may have had a million queues.

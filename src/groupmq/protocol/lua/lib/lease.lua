@@ -3,14 +3,14 @@ A lease: the right to run one job until a deadline, proven by a fence that only 
 `active`, a value in `leases`), never a key with a TTL, so a clock jump of the server cannot make it vanish.
 The value has everything that the end of a run needs, so a completion reads neither the job's record nor its state.
 
-A worker may take jobs before it has a slot for them: prefetched jobs. They have leases, but it is not known whether
-they have started, and until it is, they do not count as active. They come behind a job of their group
+A worker may take jobs before it has a slot for them: prefetched jobs. They have leases, but the server does not know at
+first whether they have begun. Until it does, no event says that they are active. They come behind a job of their group
 (transitions/take.lua) or are the heads of other groups (lib/reserve.lua).
 
-A job that was granted for a free slot counts as active at once. But the reply that brings it may still be on its way,
-so until its worker confirms that the handler was called, an operation must ask first (lib/recall.lua). Otherwise the
-handler could start after `remove` or `pause` has returned. A renewal of its lease confirms it, too: workers renew only
-what runs.
+For a job that was granted for a free slot, `active` is published at once. But the reply that brings it may still be on
+its way, so until its worker confirms that the handler was called, an operation must ask first (lib/recall.lua).
+Otherwise the handler could start after `remove` or `pause` has returned. A renewal of its lease confirms it too:
+workers renew only the leases of runs whose handler was called.
 
   stage  BEGUN = the handler was called, GRANTED = for a free slot, not confirmed, FOLLOWS = prefetched behind a job of
          its group, RESERVED = prefetched as a group's head
@@ -45,7 +45,8 @@ end
 -- Whether a job in this stage was prefetched.
 function lease.is_ahead(stage) return stage >= lease.FOLLOWS end
 
--- `ahead`: it was prefetched. The name of the worker is cut out on demand, by lease.worker. False if it is damaged.
+-- The fields of a lease, false if it is damaged. `ahead`: the job was prefetched. The name of the worker is cut out on
+-- demand, by lease.worker.
 function lease.decode(raw)
   local fence, started, attempts, stalls, stage, gid, after = lease.fields(raw)
   if not fence then return false end

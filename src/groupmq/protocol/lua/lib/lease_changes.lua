@@ -16,7 +16,7 @@ function lease_changes.terms(gid, worker, s, stage)
   return struct.pack('>I6I2I2BI2', now, attempts, stalls, stage, #gid) .. gid .. worker
 end
 
--- The same for a job that never ran, from what all such jobs of a call have in common (lease_changes.fresh).
+-- The same for a job that never ran. `fresh`: the part that all such jobs of a call share (lease_changes.fresh).
 function lease_changes.terms_of_fresh(fresh, gid, worker) return fresh .. struct.pack('>I2', #gid) .. gid .. worker end
 
 function lease_changes.fresh(stage) return struct.pack('>I6I2I2B', now, 0, 0, stage) end
@@ -34,7 +34,7 @@ function lease_changes.grant(ids, terms, deadline)
   return first
 end
 
--- The handler of the job is known to have been called. The run may end in the same call.
+-- Record that the handler of the job was called. The run may end in the same call.
 function lease_changes.begin_run(id, l)
   l.ahead, l.begun = false, true
   call.begun = call.begun or {}
@@ -47,8 +47,8 @@ function lease_changes.revoke(id)
   lease.set_over(id)
 end
 
--- End the leases of `ids` that stand under these fences. Returns the ids of those, their leases in columns, and the
--- indexes of all others. The caller must not change the returned ids: they are sent as they are.
+-- End those leases of `ids` that have these fences. Returns the ids of those, their leases in columns, and the indexes
+-- of all others. The caller must not change the returned ids, because that list is sent later.
 function lease_changes.redeem(ids, fences)
   local raw, refused, fields, over = lease.stored(ids), {}, lease.fields, call.over or {}
   local started, attempts, stages, gids, n = {}, {}, {}, {}, 0

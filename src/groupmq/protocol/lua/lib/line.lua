@@ -9,8 +9,8 @@ number that the group draws when it becomes ready.
 local line = {}
 --- @private
 
--- Round robin: a group that becomes ready, or has just started a job, draws a new ticket and sorts behind all groups of
--- its priority. The jobs without a group draw no ticket and sort by arrival.
+-- The score with round robin: a group that becomes ready, or has just started a job, draws a new ticket and sorts
+-- behind all groups of its priority. The jobs without a group draw no ticket and sort by arrival.
 local function by_ticket(g)
   if g.id == '' then return record.score(g.head) end
   if not g.ticket then

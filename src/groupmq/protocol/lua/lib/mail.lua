@@ -1,7 +1,7 @@
 --[[
-Wake-ups for single workers (`mail:<worker>`): a marker that the heartbeat of a worker waits for, so that it comes at
-once and reads what is new. Only workers that have reported their presence get one; the marker of a worker that died is
-deleted with its presence.
+Wake-ups for single workers (`mail:<worker>`): a marker that the heartbeat of a worker waits for, so that the next
+heartbeat comes at once and gets the requests to this worker. Only workers that have reported their presence get one;
+the marker of a worker that died is deleted with its presence.
 ]]
 --- @include "lib/keys"
 --- @include "lib/writes"

@@ -3,8 +3,8 @@ The counters of a call, and how long its jobs waited and ran. All of it is added
 (lib/measure_value.lua), which the call reads and writes anyway.
 
 A wait lasts from the time at which a job may start to the start of its first attempt; it counts again if the job was
-released or rate-limited then. A run that ended with an outcome is measured from when its job was taken. For jobs of one
-group that end together in one call, the time of all of them is recorded as that of the first.
+released or rate-limited then. A run that ended with an outcome is measured from the time at which its job was taken.
+For jobs of one group that end together in one call, the time of all of them is recorded as that of the first.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"

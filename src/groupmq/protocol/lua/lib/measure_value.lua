@@ -61,7 +61,7 @@ local function spread_with(spread, first, times)
   return n, sum, spread
 end
 
--- Add what a call has counted: `counts` by name, `waits` and `runs` (ms -> how many, or nil), `dropped` failed jobs.
+-- Add the numbers of a call: `counts` by name, `waits` and `runs` (ms -> how many, or nil), `dropped` failed jobs.
 function measure_value.add(raw, counts, waits, runs, dropped)
   local minute, completed, failed, retried, stalled, lost, rate_limited, lease_lost,
     completed_now, failed_now, retried_now, stalled_now, rate_limited_now, started, waited, ran, dropped_now =

@@ -16,8 +16,8 @@ local NONE = {}
 local SCORE = '0' -- of every member; as text, because the server formats a number for each command
 
 -- `added` and `removed` are the arguments for ZADD and ZREM; `removed` is a set as well. `popped`: how many jobs, a
--- head and the jobs prefetched behind it, were taken together; the group has no slot left then and loses no other
--- member in this call. `undone`: a set of members that were added and dropped again.
+-- head and the jobs prefetched behind it, were taken together. This call has removed no member before them, so they are
+-- deleted by rank. `undone`: a set of members that were added and dropped again.
 function members.put(g, member)
   local added = g.added
   if added and g.undone and g.undone[member] then
@@ -91,8 +91,8 @@ function members.pop(g, ahead)
   return member
 end
 
--- Take out the head of a group in which no other job waits, the most frequent case. Nothing has to be read, and there is
--- no sorted set to remove it from.
+-- Take out the head of a group in which no other job waits, the most frequent case. Nothing has to be read, and there
+-- is no sorted set to remove it from.
 function members.pop_only(g, member)
   g.stored, g.known_all, g.pos, g.head, g.alone = NONE, true, 1, false, false
   group.touch(g)
@@ -100,7 +100,8 @@ function members.pop_only(g, member)
 end
 
 -- Take the head out; jobs behind it with the same priority may be prefetched, `n` jobs in all. Returns the member, and
--- how many jobs that makes, the first ones in `g.stored`. If this call has changed the group before, only the head.
+-- how many jobs may be taken, which are the first ones in `g.stored`. It is only the head if this call has changed the
+-- group before.
 function members.pop_row(g, n)
   if g.stored or g.added or g.removed or g.holds then return members.pop(g, 1), 1 end
   local member = g.head
@@ -118,15 +119,15 @@ function members.pop_row(g, n)
   return member, last
 end
 
--- Prefetch the next `n` jobs behind the head that was taken. group.start is not called: beside the slot it counts
+-- Prefetch the next `n` jobs behind the head that was taken. group.start is not called: besides taking a slot it counts
 -- starts for rates and tickets, and groups that need those prefetch nothing.
 function members.follow(g, n)
   g.running, g.popped, g.pos = g.running + n, g.popped + n, g.pos + n
   g.head = g.stored[g.pos] or false
 end
 
--- Read the head from the sorted set again, for a group whose stored value may be damaged. A head that was alone joins the
--- sorted set, which may have other members.
+-- Read the head from the sorted set again, for a group whose stored value may be damaged. A head that was alone joins
+-- the sorted set, which may have other members.
 function members.reread(g)
   local alone = g.alone and g.head
   g.stored, g.pos, g.at, g.unset, g.alone = false, 1, 'unknown', false, false

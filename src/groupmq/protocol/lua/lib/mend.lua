@@ -1,7 +1,7 @@
 --[[
 Find and repair damage that none of our transitions causes: keys edited by hand, evicted records, a half-restored
 backup. Each function checks a page of one structure against the others inside one atomic call, notes the repair like
-any other change, and names what it found. Normally it finds nothing.
+any other change, and reports the damage that it found. Normally it finds nothing.
 
 This file is shared by lib/mend_jobs.lua, lib/mend_groups.lua, lib/mend_repeats.lua and the others.
 ]]

@@ -12,10 +12,11 @@
 
 local function report(kind, id)
   mend.report(kind, id)
-  meta.spared = 0 -- found out again
+  meta.spared = 0 -- lib/retention.lua finds it out again
 end
 
--- Without the flag no call would read `blocked`, and blocked groups would start jobs. Called before a group is loaded.
+-- Set the flag in `meta` if it is lost. Without it no call would read `blocked`, and blocked groups would start jobs.
+-- Called before a group is loaded.
 local function raise_flag(names)
   if names[1] and not meta.blocks then
     meta.blocks = true
@@ -37,7 +38,8 @@ local function is_right(raw, id)
   return rec and record.group_of(rec) == (blocking.unpack(raw)) and redis.call('ZSCORE', K.failed, id)
 end
 
--- Every job that blocks a group must be a failed job of that group, and both must be listed.
+-- Every job that blocks a group must be a failed job of that group. The job must be in `blocking`, and the group in
+-- `blocked`.
 function mend.blockers(ids)
   raise_flag(ids)
   for i = 1, #ids do

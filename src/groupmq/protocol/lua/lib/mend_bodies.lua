@@ -33,8 +33,8 @@ function mend.bodies(ids)
   end
 end
 
--- Returns whether the data of a job is lost. The job cannot run any more, so it is removed, unless it runs just now: its
--- worker has the data.
+-- Remove a job whose data is lost, because it cannot run again. A running job stays, because its worker has the data.
+-- Returns whether the job was removed.
 function mend.lost_data(job)
   if not record.is_beside(job.rec) or redis.call('HEXISTS', K.bodies, job.id) == 1 then return false end
   if job.lease then return false end

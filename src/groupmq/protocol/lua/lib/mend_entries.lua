@@ -23,7 +23,8 @@ local function drop(gid)
   group.touch(g)
 end
 
--- A group must be listed as open if and only if its breaker is open. When it opened is lost, so now is stored.
+-- A group must be listed as open if and only if its breaker is open. The time at which it opened is lost, so the
+-- current time is stored.
 local function list(gid, raw)
   local is_open = select(2, struct.unpack('>I4I6', raw)) > 0
   local listed = redis.call('ZSCORE', K.opened, gid)

@@ -59,7 +59,7 @@ function mend.delayed_counts(gids, counts, prints)
 end
 
 -- A group must have the right count of running jobs (`running` = nil: not known) and be stored in the state that
--- group_state.decide says. A parked group that is due and not moved yet is not damaged.
+-- group_state.decide returns. A parked group that is due and not moved yet is not damaged.
 function mend.group(g, running)
   if running and g.running ~= (running[g.id] or 0) then
     g.running = running[g.id] or 0

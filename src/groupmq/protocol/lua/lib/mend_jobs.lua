@@ -15,7 +15,7 @@
 --- @include "lib/mend_bodies"
 --- @private
 
--- A group with live jobs whose entry in `groups` is lost: count it again from its leases and its sorted set.
+-- Restore a group that has live jobs but no entry in `groups`: count its jobs again from its leases and its sorted set.
 local function adopt(g)
   g.adopted = true
   g.running = mend.running(true)[g.id] or 0
@@ -23,7 +23,8 @@ local function adopt(g)
   members.reread(g)
 end
 
--- A finished job that lost its index entry gets it back. It must not run again.
+-- Put back a job that has no entry: a finished one into its index, because it must not run again, any other into its
+-- group.
 local function put_somewhere(g, job)
   local s = state.load({ job.id })[1]
   if s and s[FINISHED] > 0 then

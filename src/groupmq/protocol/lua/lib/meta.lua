@@ -19,18 +19,19 @@ sequences:
   ageing                   ms of waiting that count as one level of priority
   silent                   no events are written
   breaker                  {failures, cooldown (ms)}: lib/breaker_changes.lua
-  hold                     a job that failed for good blocks its group, unless it says otherwise
+  hold                     a job that failed for good blocks its group, unless the job's own option differs
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
 --- @include "lib/numbers"
+--- @include "lib/turn_value"
 local meta = {}
 local rules
 --- @private
 local NONE = {}
 
--- Returns an error reply, which ends the call, if the queue does not exist or has another format, or if its settings are
--- not those that the caller knows. `known`: their revision, '' or absent = the caller knows none.
+-- Returns an error reply, which ends the call, if the queue does not exist or has another format, or if its settings
+-- are not those that the caller knows. `known`: their revision, '' or absent = the caller knows none.
 function meta.begin(known)
   local stored =
     redis.call('HMGET', K.meta, 'schema', 'numbers', 'rules', 'idle', 'turn', 'measures', 'revision', 'offer')
@@ -45,7 +46,7 @@ function meta.begin(known)
   numbers.read(meta, raw)
   rules = stored[3] and cmsgpack.unpack(stored[3]) or NONE
   meta.idle = stored[4]
-  meta.turn = stored[5] and cmsgpack.unpack(stored[5])
+  meta.turn = turn_value.read(stored[5])
   meta.measures = stored[6]
   meta.offer = stored[8] or ''
   meta.stored_offer = meta.offer
@@ -56,7 +57,7 @@ function meta.next_seq()
   return meta.seq
 end
 
--- Draws `n` consecutive stamps and returns the first.
+-- Draw `n` consecutive stamps and return the first.
 function meta.next_stamps(n)
   local first = meta.stamp < now_us and now_us or meta.stamp + 1
   meta.stamp = first + n - 1

@@ -1,5 +1,5 @@
 --[[
-The minutes that are over, for two weeks.
+Store the minutes that are over, for two weeks.
 
   series  hash  minute (epoch ms / 60000) -> eight numbers of 6 bytes: completed, failed, retried, stalled, rate-
                 limited, jobs that waited, ms they waited, ms that runs took; then, if there is any, a list of pairs
@@ -63,7 +63,7 @@ local function merged(raw, numbers, counts)
   return numbers .. pack_pairs(counts)
 end
 
--- All times so far plus those of a minute: its sum, and BUCKETS counts of `found` behind index `first`.
+-- All times so far plus those of a minute: its sum, and BUCKETS counts of `found` after index `first`.
 local function added_up(raw, sum, found, first)
   local numbers = { sum, unpack(found, first + 1, first + BUCKETS) }
   if raw and #raw == 6 * #numbers then
@@ -82,7 +82,7 @@ local function drop_old(oldest)
   end
 end
 
--- Another minute has begun: store the minute of `value` (lib/measure_value.lua).
+-- Store the minute of `value` (lib/measure_value.lua), because another minute has begun.
 function minutes.close(value)
   local minute, oldest = measure_value.minute_of(value), math.floor(now / 60000) - KEPT + 1
   local numbers, dropped, found = measure_value.of_minute(value)

@@ -4,14 +4,14 @@ An idle worker offers a free slot, and the next `add` of a single job grants the
 
 `offer` in `meta` is empty, or one of these:
 
-  'o', lease (6 bytes, ms), worker                     an offer. It stands only while no job is ready: a call that leaves
-                                                       one ready wakes a worker and ends the offer (offer.note)
+  'o', lease (6 bytes, ms), worker                     an offer. It stands only while no job is ready: a call that
+                                                       leaves one ready wakes a worker and ends the offer (offer.note)
   'g', fence (7 bytes), job id (2 bytes of length),    a granted job, until its worker is known to have received it, or
        worker                                          until its lease is over. Meanwhile no offer is stored
 
-The job travels in `grants:<worker>`, on which its worker blocks. A job that is still there was not received by anyone,
-so it has not begun. If the server has handed it out, its reply may be lost: each `advance` of a worker names the last
-grant that it has received, and a grant after that is repeated in the reply.
+The job travels in `grants:<worker>`, on which its worker blocks. A job that is still in that key was not received by
+anyone, so it has not begun. If the server has handed it out, the reply may be lost: each `advance` of a worker names
+the last grant that it has received, and a grant after that is repeated in the reply.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -41,12 +41,12 @@ function offer.granted()
   return string.sub(raw, 11 + size), string.sub(raw, 11, 10 + size), fence
 end
 
--- `worker` has a free slot and nothing is ready.
+-- Store the offer of `worker`, which has a free slot while nothing is ready.
 function offer.make(worker, lease_ms)
   if not offer.granted() then meta.offer = 'o' .. struct.pack('>I6', lease_ms) .. worker end
 end
 
--- `worker` no longer offers a slot.
+-- End the offer of `worker`, if it stands.
 function offer.withdraw(worker)
   if offer.standing() == worker then meta.offer = '' end
 end
@@ -60,13 +60,13 @@ end
 -- Whether nobody has received the granted job yet.
 function offer.is_unread(worker) return redis.call('ZCARD', K.grants .. worker) > 0 end
 
--- The granted job need not be watched any more. `read`: its worker has received it.
+-- Forget the granted job, which need not be watched any longer. `read`: its worker has received it.
 function offer.forget(worker, read)
   meta.offer = ''
   if not read then W.unlink(K.grants .. worker) end
 end
 
--- Called at the end of each call.
+-- Forget a grant whose lease this call has ended, and end the offer if a worker is woken. Runs at the end of the call.
 function offer.note()
   local worker, id = offer.granted()
   if worker and lease.is_over(id) then

@@ -1,6 +1,6 @@
 --[[
-The outcomes that a worker reports of its runs. An outcome counts only under the fence of the job's current
-lease: with any other fence it changes nothing, and the reply says so. A refused outcome does not affect the others.
+The outcomes that a worker reports for its runs. An outcome counts only under the fence of the job's current lease: with
+any other fence it changes nothing, and the reply says so. A refused outcome does not affect the others.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -29,11 +29,11 @@ local RELEASE = 3 -- given back, no attempt is used
 local LIMITED = 4 -- the handler raised RateLimited
 local BEGIN = 5 -- a job that the worker holds has begun
 local ABANDON = 6 -- a FAIL whose handler has not ended yet
-local SNOOZE = 8 -- the handler raised Snooze: later, no attempt is used
-local ENDED = 7 -- the handler has ended of a run that was abandoned or whose job an operator has ended
+local SNOOZE = 8 -- the handler raised Snooze: the job runs later, no attempt is used
+local ENDED = 7 -- the handler of an abandoned run, or of a run whose job an operator had ended, has ended
 
--- Completed jobs, the common case, in columns: ids, fences, bytes of the result in `blob` or -1 (false = no job has
--- one). Returns the indexes of the refused ones.
+-- Apply the completed jobs, the common case, in columns: ids, fences, bytes of the result in `blob` or -1 (false = no
+-- job has one). Returns the indexes of the refused ones.
 function outcome.complete(completed, blob, keep, worker)
   local ids, leases, refused = lease_changes.redeem(completed[1], completed[2])
   local results = completed[3] and cut_results(blob, completed[3])
@@ -60,7 +60,7 @@ local SNOOZED = { DELAY = 4, YIELD = 5, REASON = 6, ERROR = 7 }
 
 -- Apply the transition for a run that has ended without completing its job.
 local function conclude(o, id, l, rec)
-  -- A job that this call has reported as begun has answered a recall.
+  -- If this call has reported the job as begun, that has answered the recall.
   local kind, cancelled, asked = o[KIND], interrupts.cancels(id), not l.begun and interrupts.recalls(id)
   if kind == ABANDON then stopping.add(id, l) else end_run(id, l) end
   local s = lease.state_after(l)

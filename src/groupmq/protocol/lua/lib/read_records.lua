@@ -10,7 +10,8 @@ local read_records
 --- @private
 local PAGE, ROOM = 64, 1048576
 
--- Returns the records (nil = not read) of `ids`, of which `n` start now, and up to which index prefetched jobs have room.
+-- Returns the records (nil = not read) of `ids`, of which `n` start now, and up to which index prefetched jobs have
+-- room.
 function read_records(ids, n)
   local recs, page, room, at, large = {}, math.max(n, PAGE), ROOM, 0, meta.large
   while at < #ids and room > 0 do

@@ -10,7 +10,7 @@ the end of the lease settles it: no worker starts a job whose lease is over. A p
 local recall = {}
 --- @private
 
--- True if the job cannot be changed yet; then its worker has been asked for it. `job`: as find.jobs returns it.
+-- Whether the job cannot be changed yet. If so, its worker has been asked for it. `job`: as find.jobs returns it.
 function recall.pending(job)
   local l = job.lease
   if not (l and job.rec) or l.begun then return false end

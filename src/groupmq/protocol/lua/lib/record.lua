@@ -6,14 +6,14 @@ A job's record, one opaque value in `jobs`:
   created   6 bytes  milliseconds
   max       2 bytes  max_attempts, 0 = the worker's or queue's
   flags     1 byte   1 = the order was given by the caller, 2 = the job has a ttl, 4 = it blocks its group when it has
-                     failed for good, 8 = it does not, whatever the queue says, 16 = its data is in `bodies`
+                     failed for good, 8 = it does not, whatever the queue's setting, 16 = its data is in `bodies`
   group     2 bytes of length, then the id; length 0 = no group
-  options   2 bytes of length, then what only the client reads
+  options   2 bytes of length, then bytes that only the client reads
   data      the rest, which Lua never reads; nothing with flag 16 (lib/bodies.lua)
 
-Members of a group's zset are sort key .. id, so the last member is the head. A new job mostly goes to the other end,
-which the server finds in a third of the steps, because it searches from the small end.
-record.py reads and writes the same layout.
+Members of a group's zset are sort key .. id, so the last member is the head. A new job usually goes to the other end,
+which the server finds in a third of the steps, because it searches from the small end. record.py reads and writes the
+same layout.
 
 With `rules.ageing` (ms per level of priority), the sort key in a member has no priority and an order later by
 priority * ageing: a job that has waited that much longer starts first, and no member has to move as time passes.
@@ -66,8 +66,8 @@ function record.priority_of(member) return MOST_2 - struct.unpack('>I2', member)
 function record.ticket_of(score) return score % PRIORITY_UNIT end
 
 -- Returns since when a job may start (its arrival, or its due time if it was delayed), its max_attempts, and whether it
--- has a ttl: all that taking a job needs, in one unpack. A call takes hundreds of jobs, so `number` and `has` are written
--- out.
+-- has a ttl: everything that taking a job needs, in one unpack. A call takes hundreds of jobs, so `number` and `has`
+-- are inlined.
 function record.terms(rec)
   local high, low, created, max, flags = struct.unpack('>xxI4I4xxxxxxI6I2B', rec)
   local since = flags % 2 == 1 and created or (2147483647 - high) * UNIT_4 + (MOST_4 - low)
@@ -76,7 +76,7 @@ end
 
 function record.waits_since(rec) return (record.terms(rec)) end
 
--- A job that brought no order is ordered by its due time, so a new due time is a new sort key.
+-- The record with a new due time. A job that brought no order is ordered by its due time, so its sort key changes.
 function record.moved_to(rec, ms)
   if order_given(rec) then return rec end
   return string.sub(rec, 1, 2) .. record.order(ms) .. string.sub(rec, 11)
@@ -91,7 +91,8 @@ end
 
 function record.without_data(rec) return string.sub(rec, 1, data_at(rec, 26) - 1) end
 
--- Cut a body into what precedes its data, and the data; the whole body if there are no more than `least` bytes of data.
+-- Cut a body into the bytes before its data, and the data. Returns the whole body if it has no more than `least` bytes
+-- of data.
 function record.divided(body, least)
   local at = data_at(body, 4)
   if #body - at < least then return body end
@@ -123,7 +124,8 @@ local function aged_score(head)
   return (aged - AGEING_EPOCH) * 4096 + record.seq_of(rec) % 4096
 end
 
--- With ageing, the score of a group needs the record of its head, which this call may not have written yet.
+-- Keep a record for this call. With ageing, the score of a group needs the record of its head, which may not be written
+-- yet.
 function record.remember(id, rec)
   if not rules.ageing then return end
   call.records = call.records or {}

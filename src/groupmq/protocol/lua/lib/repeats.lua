@@ -33,7 +33,7 @@ function repeats.unpack(raw)
   return cmsgpack.unpack(string.sub(raw, 5, 4 + size)), string.sub(raw, 5 + size)
 end
 
--- Whether the value is complete and has all that a tick needs.
+-- Whether the value is complete and has every field that a tick needs.
 function repeats.is_sound(raw)
   if #raw < 4 or #raw < 4 + struct.unpack('>I4', raw) then return false end
   local read, definition = pcall(repeats.unpack, raw)
@@ -78,7 +78,7 @@ local function lives(rid, last)
 end
 
 -- Add one occurrence: a normal job, ordered by its tick. Its id contains the tick, so no tick is added twice. Returns
--- false if the tick was skipped, because the previous occurrence is live.
+-- false if no job was added, because the previous occurrence is live or the data is lost.
 function repeats.enter(rid, definition, body, tick)
   local id = id_of(rid, tick)
   if definition.overlap == 'skip' and lives(rid, definition.last) then
@@ -96,7 +96,7 @@ function repeats.enter(rid, definition, body, tick)
   return true
 end
 
--- Sets and returns the first of all ticks with the changes of this call, nil = none.
+-- Set and return the first of all ticks with the changes of this call, nil = none.
 function repeats.set_first_tick()
   local first, ticks = nil, call.ticks or {}
   for _, time in pairs(ticks) do

@@ -2,7 +2,7 @@
 The requesters of workers (lib/answered.lua has those of clients). A requester is a part of a worker that makes one
 request at a time and numbers its requests. The last one and its reply are kept, so that a request that is sent again
 after its reply was lost gets the same answer and does nothing twice. An older request comes from a connection that was
-given up, and no client waits for its answer: it must take no job.
+given up, and nothing waits for its answer: it must take no job.
 ]]
 --- @include "lib/keys"
 --- @include "lib/seen"
@@ -14,7 +14,8 @@ given up, and no client waits for its answer: it must take no job.
 local requester = {}
 --- @private
 
--- What `requester.remember` stored for this request or a later one, else nil. Only then is the long value decoded.
+-- The reply that is kept for this request or a later one, else nil. The reply to an earlier one is not decoded, because
+-- it is long.
 function requester.last(name, request)
   seen.add(K.requesters)
   local raw = redis.call('HGET', K.requesters, name)
@@ -37,7 +38,7 @@ end
 
 -- Keep the reply to this request. `reply`: {indexes of the refused outcomes, ids of the jobs, first fence, rows}. The
 -- fences of one call are consecutive, so the first one is enough. `rows`: the sizes of batches, which cannot be derived
--- from their leases; false = none. `stalled`, `expired`: the jobs that time has ended, flat; they are rare.
+-- from their leases; false = none. `stalled`, `expired`: the jobs whose lease or ttl has ended, flat; they are rare.
 function requester.remember(name, request, reply, stalled, expired)
   if stalled[1] or expired[1] then
     reply[5], reply[6] = stalled, expired
@@ -45,7 +46,7 @@ function requester.remember(name, request, reply, stalled, expired)
   W.hset(K.requesters, name, struct.pack('>I7', request) .. cmsgpack.pack(reply))
 end
 
--- The jobs that time ended in the call of the remembered reply: stalled, expired.
+-- The jobs whose lease or ttl ended in the call of the remembered reply: stalled, expired.
 function requester.ended(last) return last[5] or {}, last[6] or {} end
 
 -- The set of indexes at which a batch begins, nil if the reply had none.

@@ -11,7 +11,8 @@ that no worker takes a reserve.
   holders  zset  worker -> when it last took a reserve. A worker that was asked is removed
   held     in `meta`, 1 while `holders` may have members: idle workers of a queue without reserves read nothing more
   asked    in `meta`, when a worker last had to ask for a reserve
-  idle     in `meta`, the last worker that found nothing to start, after the time until which that counts; may be empty
+  idle     in `meta`, the last worker that found nothing to start, preceded by the time until which it counts as idle;
+           may be empty
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -53,8 +54,8 @@ function reserve.size(who)
   return who.fill
 end
 
--- Whether each job may be prefetched: it never ran, has no ttl, and may run again if its worker dies before it is known
--- whether the job had started.
+-- Find out whether each job may be prefetched: it never ran, has no ttl, and may run again if its worker dies before
+-- the server knows whether the job had started. `known`: job id -> the answer.
 local function look(ids, known, default)
   local recs, states = redis.call('HMGET', K.jobs, unpack(ids)), state.load(ids)
   for i = 1, #ids do
@@ -90,13 +91,13 @@ function reserve.fitness(default)
   end
 end
 
--- `worker` has taken a reserve.
+-- Record that `worker` has taken a reserve.
 function reserve.took(worker)
   W.zadd(K.holders, whole(now), worker)
   meta.held = true
 end
 
--- `worker` has a free slot and found nothing to start: ask all other holders to give back their reserves.
+-- Ask all other holders to give back their reserves, because `worker` has a free slot and found nothing to start.
 function reserve.ask(worker)
   if not meta.held then return end
   local found = redis.call('ZRANGE', K.holders, 0, MOST - 1, 'REV', 'WITHSCORES')
@@ -115,7 +116,7 @@ function reserve.ask(worker)
   if left == 0 and #found < 2 * MOST then meta.held = false end
 end
 
--- `worker` has found nothing to start: it counts as idle for IDLE ms.
+-- Record that `worker` has found nothing to start: it counts as idle for IDLE ms.
 function reserve.set_idle(worker)
   local known, till = last_idle()
   if known ~= worker or till < now + IDLE / 2 or till > now + IDLE then
@@ -123,7 +124,7 @@ function reserve.set_idle(worker)
   end
 end
 
--- `worker` is busy in every slot, or leaves: it also offers no slot.
+-- Record that `worker` is not idle: it is busy in every slot, or leaves. That ends its offer too.
 function reserve.works(worker)
   offer.withdraw(worker)
   if last_idle() == worker then W.hset(K.meta, 'idle', '') end

@@ -1,8 +1,8 @@
 --[[
-Finished jobs are kept up to a number, the newest ones. The call that exceeds it deletes the excess, so the bound
-holds at every moment. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. Beyond as many as have just
-finished, one call deletes at most TRIM old jobs: a bound that was lowered far is reached in steps.
-0 does not apply to stored jobs: the jobs that this call ends are forgotten, and jobs that other processes keep stay.
+Finished jobs are kept up to a number, the newest ones. The call that exceeds it deletes the excess, so the bound holds
+at all times. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. Besides as many as have just finished,
+one call deletes at most TRIM old jobs: a bound that was lowered far is reached in steps. 0 does not apply to stored
+jobs: this call forgets the jobs that it ends, and leaves those that other processes keep.
 
 A job that blocks its group (lib/blocking.lua) is never deleted here and does not count: it stays until a person has
 resolved it. So that calls need not read the same blocking jobs again and again, `spared` in `meta` is a stamp up to
@@ -24,7 +24,7 @@ local TRIM, LOOK = 60, 500
 local TRIM_LARGE = 8 -- in a queue with large jobs: a server needs time to free their memory
 local NONE = {}
 
--- Delete everything that is stored of the job. Its id can be used again, unless it stays taken (lib/unique.lua).
+-- Delete everything that is stored for the job. Its id can be used again, unless it stays taken (lib/unique.lua).
 function retention.forget(id)
   W.hdel(K.jobs, id)
   body_changes.drop(id)
@@ -41,7 +41,7 @@ function retention.lose(id)
   if meta.uniques then unique.free(id) end
 end
 
--- The same for many jobs without state and result. The caller must not change the list any more.
+-- The same for many jobs without state and result. The caller must not change the list afterwards.
 function retention.forget_all(ids)
   W.give('HDEL', K.jobs, ids)
   body_changes.drop_all(ids)
@@ -54,14 +54,14 @@ function retention.forget_all(ids)
   end
 end
 
--- `call.completed`, `call.failed`: the jobs that this call has ended.
+-- Record that this call has ended a job. `call.completed`, `call.failed`: all such jobs.
 function retention.finished(kind, id)
   local list = call[kind] or {}
   call[kind] = list
   list[#list + 1] = id
 end
 
--- A failed job no longer blocks its group and stays failed. `stamp`: its score in `failed`.
+-- Record that a failed job no longer blocks its group and stays failed. `stamp`: its score in `failed`.
 function retention.released(id, stamp)
   call.released = call.released or {}
   call.released[#call.released + 1] = id
@@ -141,7 +141,7 @@ local function apply_to(kind, keep)
   end
 end
 
--- Apply the bounds to the jobs that this call has ended or released, and delete what exceeds them.
+-- Apply the bounds to the jobs that this call has ended or released, and delete the excess.
 function retention.apply(keep)
   if call.completed then apply_to('completed', keep.completed) end
   if call.failed or call.released then apply_to('failed', keep.failed) end

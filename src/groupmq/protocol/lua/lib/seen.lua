@@ -1,6 +1,7 @@
 --[[
 The keys that this call has read with a command of their type. They need no check before they are written
-(lib/sending.lua). A file that does not record what it has read costs one command more and nothing else.
+(lib/sending.lua). If a file does not record a key that it has read, the call sends one more command, and nothing
+breaks.
 ]]
 --- @include "lib/call"
 local seen = {}

@@ -1,6 +1,6 @@
 --[[
-Send what was noted (lib/writes.lua): first a check of every key that gets a command, then the commands. After the
-check, `sending.send` cannot fail half-way.
+Send the changes that were noted (lib/writes.lua): first a check of every key that gets a command, then the commands.
+After the check, `sending.send` cannot fail half-way.
 ]]
 --- @include "lib/keys"
 --- @include "lib/writes"
@@ -9,7 +9,7 @@ local sending = {}
 --- @private
 local LOOKS = { HSET = 'HLEN', HDEL = 'HLEN', LPUSH = 'LLEN' } -- all others are of sorted sets
 
--- Look at the keys of these commands, other than sorted sets. Appends to `unseen` the sorted sets.
+-- Check the keys of these commands, except the sorted sets, which it appends to `unseen`.
 local function look(order, unseen)
   local seen = call.seen
   for i = 2, #order, 3 do
@@ -24,11 +24,11 @@ end
 
 -- Check that every key that gets a command has the right type and is on this node: a key that was overwritten, or that
 -- resharding has moved away, must stop the call before anything is written. Keys that this call has read are not read
--- again. One command checks all sorted sets. It includes `never`, a key that does not exist, for two reasons: with it the
--- intersection is empty at once, and in a slot that is being moved a node refuses to read a key that does not exist. So
--- no call writes into such a slot. It would not be enough that all keys are here: a key that a call empties and fills
--- again does not exist for a moment, and the node would stop the call there, half-way. A call that removes nothing and
--- publishes no event does not need this check.
+-- again. One command checks all sorted sets. It includes `never`, a key that does not exist, for two reasons: with it
+-- the intersection is empty at once, and in a slot that is being moved a node refuses to read a key that does not
+-- exist. So no call writes into such a slot. It would not be enough that all keys are on this node: a key that a call
+-- empties and fills again does not exist in between, and the node would stop the call there, half-way. A call that has
+-- no sorted set to check, removes nothing and publishes no event does not need this command.
 function sending.check()
   local unseen, removals = {}, call.removals
   look(removals, unseen)

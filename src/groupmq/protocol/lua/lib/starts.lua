@@ -28,7 +28,8 @@ function starts.allowance(wanted)
     allowed = math.min(wanted, allowed + 1)
   end
   if allowed == wanted then return allowed end
-  -- The list was not full: the next start waits for what will be the oldest entry then, perhaps a start of this call.
+  -- The list was not full: the next start waits for the entry that will be the oldest then, perhaps a start of this
+  -- call.
   local last = allowed < n and tonumber(redis.call('LINDEX', K.starts, n - allowed - 1) or nil) or now
   return allowed, (rate.is_over(last, per) and now or last) + per + 1
 end
@@ -38,7 +39,7 @@ function starts.note(count)
   if count > 0 then W.push(K.starts, whole(now), n, math.min(count, n)) end
 end
 
--- No job may start before `time`: calls that make a group ready before then need not wake a worker.
+-- Allow no start before `time`: calls that make a group ready before then need not wake a worker.
 function starts.throttle(time)
   if time == meta.throttled then
     horizon.call_again(time) -- known already: horizon.add would wake the asking worker again and again

@@ -15,7 +15,7 @@ local ATTEMPTS, STALLS, FINISHED, WORKER, REASON, STACK, ERROR = 1, 2, 4, 5, 6, 
 local HISTORY = '\255' -- before the id: the field of its earlier attempts (lib/history.lua)
 --- @private
 local TYPES = { 'number', 'number', 'number', 'number', 'string', 'string', 'string', 'number' } -- without the error
-local FEW = 8 -- for this few jobs, reading their states costs no more than HLEN
+local FEW = 8 -- for so few jobs, reading their states costs no more than HLEN
 
 -- The state in a stored value; false if the value cannot be read, after damage from outside. The job then counts as one
 -- that never ran: an error here would stop every call that reads the job, and with it the queue.

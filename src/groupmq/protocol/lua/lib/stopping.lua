@@ -1,8 +1,8 @@
 --[[
-Runs that outlive their job: an operator has removed or failed a job whose handler was running. The job is gone, or has
-failed, at once. Its run keeps its slot in the group, and in the turn of an exclusive queue, until the worker reports
-that the handler has ended, or until the lease would have ended. Otherwise the next job of the group would start beside
-a handler that still runs.
+Runs that outlive their job: an operator has removed or failed a job whose handler was running, or has cancelled it and
+the handler does not end. The job is gone, or has failed, at once. Its run keeps its slot in the group, and in the turn
+of an exclusive queue, until the worker reports that the handler has ended, or until the lease would have ended.
+Otherwise the next job of the group would start beside a handler that still runs.
 
   stopping  zset  fence of the run, by the time its lease ends
   stops     hash  fence of the run -> group (2 bytes of length, then the id), worker
@@ -36,7 +36,7 @@ function stopping.count()
   return redis.call('ZCARD', K.stopping) + mine.n_begun - mine.n_ended
 end
 
--- The job loses its lease; its run keeps its slot in the group.
+-- End the lease of a job. Its run keeps its slot in the group until the handler has ended.
 function stopping.add(id, l)
   local deadline = tonumber(redis.call('ZSCORE', K.active, id) or nil) or 0
   lease_changes.revoke(id)
@@ -50,7 +50,7 @@ function stopping.add(id, l)
   horizon.add(deadline)
 end
 
--- The handler of the run has ended, or its lease is over: free the slot.
+-- Free the slot of a run whose handler has ended, or whose lease is over.
 function stopping.finish(fence)
   local name, mine = whole(fence), changes()
   local value = mine.begun[name] and mine.begun[name][2]

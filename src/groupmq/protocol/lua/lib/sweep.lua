@@ -1,6 +1,6 @@
 --[[
-Delete what has expired: start times of old rate limits, ended dedupe entries, ids that are free again, and failures that
-breakers no longer count. Only the last of them is in effect until it is deleted; every reader of the others checks the
+Delete expired entries: start times that rate limits no longer count, ended dedupe entries, ids that are free again, and
+old failures of breakers. Only the failures still count until they are deleted. Every reader of the others checks the
 time.
 ]]
 --- @include "lib/starts"

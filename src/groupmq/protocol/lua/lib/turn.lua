@@ -3,10 +3,11 @@ The turn of an exclusive queue: only one worker at a time takes jobs, and the ne
 previous one runs any more. It is stored in `meta` as {worker, epoch, deadline, taken}.
 
 A turn begins with the first job taken while no lease is live, and ends with the call that leaves its worker without
-one: its batch is done, nothing is ready, or its last lease was lost. Taking and heartbeats move the deadline to a lease
-from now, so it is never before that of a job. A holder that froze loses its jobs and with them the turn, and its
-outcomes are refused by their fences. The epoch grows with each turn. A request made in an epoch that has ended takes
-nothing: the worker must wait for the marker again, behind the workers that already wait. That hands over the turn.
+one: the jobs of the turn are done, nothing is ready, or its last lease was lost. Taking and heartbeats move the
+deadline to a lease from now, so it is never before the deadline of one of its jobs. A holder that froze loses its jobs
+and with them the turn, and its outcomes are refused by their fences. The epoch grows with each turn. A request made in
+an epoch that has ended takes nothing: the worker must wait for the marker again, behind the workers that already wait.
+That hands over the turn.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -42,7 +43,7 @@ function turn.holder()
   return held and held[DEADLINE] > now and held[HOLDER] or nil
 end
 
--- A turn without a lease is over, however the last lease ended: another worker may begin.
+-- End the turn if it has no lease left, however the last one ended: another worker may begin.
 function turn.end_if_idle()
   if current() and live_leases() == 0 and W.noted('HSET', K.leases) == 0 then
     clear()
@@ -68,7 +69,7 @@ function turn.allowance(wanted, worker, batch, epoch)
   return 0
 end
 
--- `worker` has taken `count` jobs. Returns the epoch of its turn, 0 = it has no turn.
+-- Record that `worker` has taken `count` jobs. Returns the epoch of its turn, 0 = it has no turn.
 function turn.took(worker, count, lease_ms)
   if not rules.exclusive then return 0 end
   if count > 0 then

@@ -2,14 +2,14 @@
 Ids that stay taken after their job has ended (`unique_for`), even if the job is not kept: an add with such an id adds
 nothing. Removing a job frees its id at once, because a person asked for it; retention and `clean` do not.
 
-  unique   hash  job id -> how long it stays taken (6 bytes, ms), when that ends (6 bytes, ms; 0 = its job has not ended),
-                 when the job was made (6 bytes, ms)
+  unique   hash  job id -> how long it stays taken (6 bytes, ms), when that ends (6 bytes, ms; 0 = its job has not
+                 ended), when the job was made (6 bytes, ms)
   uniques  zset  ids whose job has ended, by the time at which they are free
 
 A failed job that is kept may run again, and its id then stays taken for as long once more. So its value in `unique` is
 kept with it after that time, without an entry in `uniques`.
 
-`uniques` in `meta` is 1 once a job has brought an id like that.
+`uniques` in `meta` is 1 once a job has brought such an id.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -25,29 +25,30 @@ function unique.read(raw)
   if raw and #raw == 18 then return struct.unpack(LAYOUT, raw) end
 end
 
--- The job `id` is new and brings `ms`.
+-- Store the id of a new job: it stays taken for `ms` after the job has ended.
 function unique.enter(id, ms)
   W.hset(K.unique, id, struct.pack(LAYOUT, ms, 0, now))
   meta.uniques = true
 end
 
--- The stored values of ids that no job has, by index; {} if there can be none.
+-- The stored values of `ids`, by index; {} if there can be none.
 function unique.load(ids) return meta.uniques and redis.call('HMGET', K.unique, unpack(ids)) or {} end
 
--- If the id is still taken: when its job was made. A value whose time is over is deleted, because the id may be used again.
+-- When the job of an id that is still taken was made; nil if the id is free. A value whose time is over is deleted,
+-- because the id may be used again.
 function unique.made(id, raw)
   local _, ends, made = unique.read(raw)
   if ends and ends > now then return made end
   if raw then unique.free(id) end
 end
 
--- The id can be used again at once.
+-- Free the id: it can be used again at once.
 function unique.free(id)
   W.hdel(K.unique, id)
   W.zrem(K.uniques, id)
 end
 
--- These jobs have ended: their ids stay taken for their time from now on.
+-- Set the end of the ids of jobs that have ended: each stays taken for its time from now on.
 function unique.ended(ids)
   local stored = redis.call('HMGET', K.unique, unpack(ids))
   for i = 1, #ids do
@@ -59,7 +60,7 @@ function unique.ended(ids)
   end
 end
 
--- A failed job runs again: its id is taken until it has ended once more.
+-- Clear the end of the id of a failed job that runs again: the id is taken until the job has ended once more.
 function unique.lives(id)
   local ms, _, made = unique.read(redis.call('HGET', K.unique, id))
   if not ms then return end
@@ -77,7 +78,7 @@ function unique.sweep(limit)
   return #old
 end
 
--- These failed jobs are not kept any longer. Ids whose time is not over yet stay taken.
+-- Free the ids of failed jobs that are no longer kept. Ids whose time is not over yet stay taken.
 function unique.dropped(ids)
   local stored = redis.call('HMGET', K.unique, unpack(ids))
   for i = 1, #ids do

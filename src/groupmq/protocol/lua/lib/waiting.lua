@@ -1,8 +1,8 @@
 --[[
 The waiting jobs of a group as they are stored: a sorted set, or only the head in the value of the group, if that job
-was added to an empty group and no other job waits (lib/group_value.lua). Only this file and lib/sending.lua know the
-direction of the sorted set: jobs that start later have smaller sort keys (lib/record.lua), so the job that starts first
-is the last member.
+was added to an empty group and no other job waits (lib/group_value.lua). Only this file and lib/group_changes.lua
+depend on the direction of the sorted set: jobs that start later have smaller sort keys (lib/record.lua), so the job
+that starts first is the last member.
 ]]
 --- @include "lib/keys"
 --- @include "lib/bytes"
@@ -30,7 +30,7 @@ function waiting.first(g, n)
   return redis.call('ZRANGE', K.group .. g.id, 0, n - 1, 'REV')
 end
 
--- `n` members in the order in which they start, from `start` on: START, or what `waiting.after` returned.
+-- `n` members in the order in which they start, from `start` on: START, or a value of `waiting.after`.
 function waiting.page(g, start, n)
   if not g.unset then
     return redis.call('ZRANGE', K.group .. g.id, start, '-', 'BYLEX', 'REV', 'LIMIT', 0, n)

@@ -3,7 +3,7 @@ The unit of work. The server does not roll back a call, so no transition writes 
 here, reads take the notes into account (lib/group.lua), and at the very end of the call lib/sending.lua sends them as
 few commands with many arguments. An error before that leaves the keyspace untouched.
 
-A kind of key has one way to put something and one to remove it:
+Each kind of key has one function that adds and one that removes:
 
   sorted set  W.zadd, W.zrem
   hash        W.hset, W.hdel
@@ -25,8 +25,8 @@ local CHUNK = 4000
 local PUTS, NONE = { ZADD = true, HSET = true, LPUSH = true }, {}
 
 -- Fields of `call`: removals, additions: flat lists of command, key, arguments. drops, puts: key -> the arguments that
--- further removals or additions of that key are appended to. given: key -> how many removals were handed over. kept: key
--- of a list -> how many of its newest entries stay. unlinked: keys.
+-- further removals or additions of that key are appended to. given: key -> how many removals were handed over. kept:
+-- key of a list -> how many of its newest entries stay. unlinked: keys.
 local function note(order, command, key, list)
   local n = #order
   order[n + 1], order[n + 2], order[n + 3] = command, key, list
@@ -57,7 +57,7 @@ function W.give(command, key, list)
   call.given[key] = (call.given[key] or 0) + #list
 end
 
--- How many arguments of `command` are noted for `key` so far; of additions those that were handed over do not count.
+-- How many arguments of `command` are noted for `key` so far. Additions that were handed over do not count.
 function W.noted(command, key)
   if PUTS[command] then return #(call.puts[key] or NONE) end
   return #(call.drops[key] or NONE) + ((call.given or NONE)[key] or 0)

@@ -31,14 +31,14 @@ local function begin_writes(given_keys, argv)
   return answered.begin(argv)
 end
 
--- The end of a call: note, check and write what it has changed in memory. Returns the reply, which is stored in case
--- the call is sent again. `wait_at`: index in the reply that gets the ms until something is due.
+-- The end of a call: note, check and write the changes that it has made in memory. Returns the reply, which is stored
+-- in case the call is sent again. `wait_at`: index in the reply that gets the ms until something is due.
 local function commit(reply, wait_at)
-  -- The states of groups, whether to wake a worker, whether the turn of an exclusive queue is over.
+  -- Decide the states of groups, whether to wake a worker, and whether the turn of an exclusive queue is over.
   if group_changes.note() or horizon.moved() then wake.up() end
   if wait_at then reply[wait_at] = horizon.wait() end
   if rules.exclusive then turn.end_if_idle() end
-  -- The changes that were kept for the end of the call.
+  -- Note the changes that were kept for the end of the call.
   if call.begun then lease_changes.note() end
   if call.bodies then body_changes.note() end
   if call.saved or call.results then state_changes.note() end

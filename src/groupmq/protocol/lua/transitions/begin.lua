@@ -9,7 +9,7 @@ local function announce_begin(id, l)
   if l.ahead then events.publish('begun', id, l.gid, l.attempts + 1, lease.worker(l)) end
 end
 
--- The worker reports that the job has begun. That also answers a recall.
+-- Record that the job has begun, as its worker reports. The report also answers a recall.
 local function begin_job(id, l)
   announce_begin(id, l)
   lease_changes.begin_run(id, l)

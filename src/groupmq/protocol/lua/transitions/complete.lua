@@ -37,8 +37,8 @@ local function keep_one(id, l, result)
   retention.finished('completed', id)
 end
 
--- Complete jobs reported by `worker`. `leases`: as lease_changes.redeem returns them; `results`: the return values of the
--- jobs (false = none); `keep`: how many completed jobs are kept.
+-- Complete jobs reported by `worker`. `leases`: as lease_changes.redeem returns them; `results`: the return values of
+-- the jobs (false = none); `keep`: how many completed jobs are kept.
 function complete_jobs(ids, leases, results, keep, worker)
   local n, gids, attempts, sizes, aheads, any_ahead = #ids, leases.gids, nil, nil, {}, false
   local started, attempts_before, stages, FOLLOWS = leases.started, leases.attempts, leases.stages, lease.FOLLOWS
@@ -54,7 +54,7 @@ function complete_jobs(ids, leases, results, keep, worker)
       if g.failures then breaker_changes.succeeded(g) end
     end
     -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. For
-    -- a job prefetched from another group, only that its run was short is known.
+    -- a job prefetched as the head of another group, it is only known that its run was short.
     if stage == lease.RESERVED or (same and ahead) then behind = behind + 1 else measure.run(now - started[i]) end
     aheads[i], any_ahead = ahead and 1 or 0, any_ahead or ahead
     if attempts_before[i] > 0 then

@@ -1,8 +1,8 @@
 --[[
 Enter: a new job is created, by a producer's add or by a tick of a repeat.
 
-The parameters of a new job, in this order: id, priority, due (epoch ms, 0 = now), order (8 bytes, false = by time),
-ttl (ms or false), body, and of a large job perhaps its data, which `body` then does not have (lib/bodies.lua).
+The parameters of a new job, in this order: id, priority, due (epoch ms, 0 = now), order (8 bytes, false = by time), ttl
+(ms or false), body, and, for a large job, perhaps its data, which `body` then does not have (lib/bodies.lua).
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"
@@ -21,7 +21,8 @@ ttl (ms or false), body, and of a large job perhaps its data, which `body` then 
 local enter_job, replace_delayed_job, group_has_room, note_ttls
 --- @private
 
--- `call.ttls`: job id -> when its ttl ends, false = no ttl any more: a job may be replaced within a call.
+-- Set when the ttl of a job ends. `call.ttls`: job id -> that time, false = the job has no ttl now, because it was
+-- replaced.
 local function set_ttl(id, ends)
   call.ttls = call.ttls or {}
   call.ttls[id] = ends
@@ -47,8 +48,8 @@ local function store(id, created, priority, due, order, ttl, body, data, replace
   return rec, later, sort_key
 end
 
--- A new job joins the waiting jobs of its group `g`, or is delayed until it is due. Returns its record and, if it has
--- joined, its member.
+-- Add a new job to the waiting jobs of its group `g`, or delay it until it is due. Returns its record and, if it waits,
+-- its member.
 function enter_job(g, id, priority, due, order, ttl, body, data)
   local rec, later, sort_key = store(id, now, priority, due, order, ttl, body, data)
   if not rules.silent then

@@ -22,7 +22,7 @@ local function log_failed_attempt(id, gid, s, final)
   W.push(K.failures, cmsgpack.pack(entry), FAILURES_KEPT)
 end
 
--- Job `id` has failed for good and has no lease. `why`: reason, stack (default ''), error (class of the exception of
+-- Fail job `id` for good. It must have no lease. `why`: reason, stack (default ''), error (class of the exception of
 -- its handler, default ''), cancelled (by a person). Returns whether it blocks its group.
 local function fail_job(id, rec, s, why)
   local gid, stack = record.group_of(rec), why.stack or ''

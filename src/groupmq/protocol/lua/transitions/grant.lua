@@ -1,6 +1,6 @@
 --[[
 Grant: a job that was just added starts at an idle worker that has offered a slot (lib/offer.lua), without waiting for a
-call of that worker. And the way back, for a job that its worker has not received.
+call of that worker. A job that its worker has not received is released again.
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -23,8 +23,9 @@ local grant_offered, take_back_granted, withdraw_offer, granted_jobs, offer_slot
 --- @private
 local GRACE = 100
 
--- Only a job that any call would start next: nothing else is ready or due, and its group is not held back. Groups that
--- run several jobs at once or may have to wait are left to `advance`, which counts their starts.
+-- Whether any call would start this job next: nothing is due, and its group need not wait. Nothing else is ready,
+-- because an offer stands. Groups that run several jobs at once or may have to wait are left to `advance`, which counts
+-- their starts.
 local function may_start(g, member)
   if meta.paused or horizon.is_reached() or g.gated or (g.limit ~= 1 and g.id ~= '') then return false end
   group_state.refresh(g)
@@ -45,8 +46,8 @@ function grant_offered(g, id, rec, member)
   offer.use(worker, lease_ms, id, fence, rec)
 end
 
--- Release the job that was granted to `worker` if it cannot have begun: nobody has received it, or `received` (the fence
--- of the last grant that the worker has received) says that the worker has not. Returns true if it was released.
+-- Release the job that was granted to `worker` if it cannot have begun: nobody has received it, or `received` (the
+-- fence of the last grant that the worker has received) says that the worker has not. Returns true if it was released.
 function take_back_granted(worker, received)
   local holder, id, fence = offer.granted()
   if holder ~= worker or (received and received >= fence) then return false end
@@ -58,15 +59,16 @@ function take_back_granted(worker, received)
   return true
 end
 
--- The worker takes no more jobs. `received`: as in take_back_granted.
+-- End the offer of a worker that takes no more jobs, and release a job that it has not received. `received`: as in
+-- take_back_granted.
 function withdraw_offer(worker, received)
   take_back_granted(worker, received)
   offer.withdraw(worker)
 end
 
--- A job that was granted to the caller of `advance` and that it has not received, for the reply to this call: as
--- `take_jobs` returns jobs, and when it was granted; nil if there is none. Its lease begins anew, because the worker
--- counts it from this call.
+-- The job that was granted to the caller of `advance` but not received, for the reply to this call: in the form in
+-- which `take_jobs` returns jobs, and when it was granted; nil if there is none. Its lease starts again, because the
+-- worker counts it from this call.
 function granted_jobs(who)
   local worker, id, fence = offer.granted()
   if not worker or worker ~= who.worker then return nil end
@@ -86,9 +88,9 @@ function granted_jobs(who)
   return jobs, rows, granted_at
 end
 
--- A worker found nothing more to start: it offers a slot if it does that and `may`. But a job may be granted to another
--- worker and not received there, because that worker is gone: then the job is released, and the caller asks again at once.
--- A worker is not gone if it has just made its offer and does not block yet, so the job is left to it for GRACE ms.
+-- Store the offer of a worker that found nothing more to start, if it makes offers and `may` is true. But if a job was
+-- granted to another worker that has not received it, that worker may be gone: the job is released, and the caller asks
+-- again at once. A worker that has made its offer may not block on its key yet, so the job is left to it for GRACE ms.
 function offer_slot(who, may)
   local holder, _, fence = offer.granted()
   if holder and holder ~= who.worker then

@@ -19,14 +19,14 @@ local function put_back(id, rec)
   members.put(group.get(record.group_of(rec)), record.member(id, rec))
 end
 
--- Release a prefetched job that is not known to have started, because its lease is over.
+-- Release a job that is not known to have begun: its lease is over, or its worker has not received it.
 local function release_unstarted(id, l, rec)
   end_run(id, l)
   put_back(id, rec)
 end
 
--- The handler raised Snooze: the job comes back after `delay` ms, with its sort key. As after a retry, its group waits
--- for it; with `yields`, or without a group, it is delayed instead.
+-- Return a job whose handler raised Snooze: it may start again after `delay` ms, with its sort key. As after a retry,
+-- its group waits for it; with `yields`, or without a group, it is delayed instead.
 local function snooze_job(id, rec, delay, yields)
   local gid = record.group_of(rec)
   if delay > 0 and (yields or gid == '') then
@@ -37,8 +37,8 @@ local function snooze_job(id, rec, delay, yields)
   end
 end
 
--- The whole group rests for `delay` ms, and the job keeps its sort key. A job without a group has no group to rest, so it
--- is delayed instead.
+-- Return a job and let its whole group rest for `delay` ms. The job keeps its sort key. A job without a group has no
+-- group to rest, so it is delayed instead.
 local function put_back_resting(id, rec, delay)
   local gid = record.group_of(rec)
   if delay > 0 and gid == '' then
@@ -49,14 +49,15 @@ local function put_back_resting(id, rec, delay)
   end
 end
 
--- The handler raised RateLimited.
+-- Return a job whose handler raised RateLimited.
 local function release_rate_limited(id, rec, delay)
   measure.count('rate_limited', 1)
   put_back_resting(id, rec, delay)
 end
 
--- An operator has asked for a job that has not begun, and acts on it with its next call. Until then no worker must take
--- it again, or it would run although the operator found it waiting. (While the queue or the group is paused, no worker
--- does.) ASKED: longer than the operator pauses between two calls (client/queue/settling.py).
+-- Return a job that an operator has asked for and that has not begun. The operator acts on it with its next call. Until
+-- then no worker may take it again, or it would run although the operator found it waiting. (While the queue or the
+-- group is paused, no worker does.)
+-- ASKED: longer than the operator pauses between two calls (client/queue/settling.py).
 local ASKED = 100
 local function release_asked(id, rec) put_back_resting(id, rec, ASKED) end

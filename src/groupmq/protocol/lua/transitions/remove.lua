@@ -1,4 +1,4 @@
---[[ Remove: delete a job and everything that is stored of it. ]]
+--[[ Remove: delete a job and everything that is stored for it. ]]
 --- @include "lib/keys"
 --- @include "lib/meta"
 --- @include "lib/record"

@@ -15,10 +15,10 @@ its sort key, or fails for good after its last attempt or after `max_stalled` st
 --- @include "transitions/fail"
 --- @include "transitions/release"
 
--- What happens to a job that has stalled, as replies say it.
+-- The codes in replies for what happens next to a job that has stalled.
 local RUNS_AGAIN, FAILED, FAILED_AND_BLOCKS, CANCELLED = 0, 1, 2, 3
 
--- Returns what happens to the job.
+-- End the run of a job whose lease has expired. Returns one of these codes.
 local function stall_job(id, l, rec, policy)
   local cancelled = interrupts.cancels(id)
   end_run(id, l)

@@ -114,10 +114,11 @@ local function grant(n, row, most, who, more_due, fill)
   return jobs, n_rows < m and rows or {}, left or #groups > n or unfilled, short
 end
 
--- Returns the jobs as the client reads them: ids, the first fence (fences are consecutive), states ({} = no job has run
--- yet), records, data that is kept beside them (lib/bodies.lua); how many jobs of each group were taken together, {} =
--- one each; whether a worker that asks now would get more; and the epoch of the worker's turn. `who`: the arguments of
--- advance. `more_due`: delayed jobs are due that have not joined their groups yet (lib/choose.lua).
+-- Take up to `n` jobs that start now, and prefetch others. Returns the jobs as the client reads them: ids, the first
+-- fence (fences are consecutive), states ({} = no job has run yet), records, data that is kept beside them
+-- (lib/bodies.lua); how many jobs of each group were taken together, {} = one each; whether a worker that asks now
+-- would get more; and the epoch of the worker's turn. `who`: the arguments of advance. `more_due`: delayed jobs are due
+-- that have not joined their groups yet (lib/choose.lua).
 function take_jobs(n, who, more_due)
   if meta.paused then n = 0 end
   local allowed, throttled = n > 0 and turn.allowance(n, who.worker, who.batch, who.epoch) or n, nil
